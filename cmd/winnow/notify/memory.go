@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,11 +28,19 @@ const (
 type memory struct {
 	Schema string                          `json:"schema"`
 	Told   map[string]map[string]time.Time `json:"told"`
+	// Lost is what each sink is still to be told of messages that it did not get, by its ID.
+	Lost map[string]lost `json:"lost,omitempty"`
+}
+
+// lost counts messages that could not be delivered, and the acts that stood in them.
+type lost struct {
+	Messages int `json:"messages"`
+	Acts     int `json:"acts"`
 }
 
 // remembered reads the memory. A missing file remembers nothing, which is not a failure.
 func remembered(file string) (memory, error) {
-	m := memory{Schema: memorySchema, Told: map[string]map[string]time.Time{}}
+	m := memory{Schema: memorySchema, Told: map[string]map[string]time.Time{}, Lost: map[string]lost{}}
 	if file == "" {
 		return m, nil
 	}
@@ -54,16 +63,19 @@ func remembered(file string) (memory, error) {
 			m.Told[id] = told
 		}
 	}
+	for id, l := range read.Lost {
+		if l.Messages > 0 {
+			m.Lost[id] = lost{l.Messages, max(0, l.Acts)}
+		}
+	}
 	return m, nil
 }
 
-// only forgets what sinks were told that are configured no more.
+// only forgets what concerns sinks that are configured no more.
 func (m *memory) only(sinks []Sink) {
-	for id := range m.Told {
-		if !slices.ContainsFunc(sinks, func(s Sink) bool { return s.ID() == id }) {
-			delete(m.Told, id)
-		}
-	}
+	gone := func(id string) bool { return !slices.ContainsFunc(sinks, func(s Sink) bool { return s.ID() == id }) }
+	maps.DeleteFunc(m.Told, func(id string, _ map[string]time.Time) bool { return gone(id) })
+	maps.DeleteFunc(m.Lost, func(id string, _ lost) bool { return gone(id) })
 }
 
 // of is what a sink was told.
@@ -75,7 +87,10 @@ func (m *memory) of(id string) map[string]*mark {
 	return out
 }
 
-func (m *memory) set(id string, told map[string]*mark) {
+func (m *memory) set(id string, told map[string]*mark, l lost) {
+	if delete(m.Lost, id); l.Messages > 0 {
+		m.Lost[id] = l
+	}
 	kept := map[string]time.Time{}
 	for key, k := range told {
 		if k.sent {

@@ -2,7 +2,7 @@
 //
 // Each receiver has its own digest: what sweeps bring is put together there, and sent when notify.rest has passed since the message before. So a receiver that is slow or
 // down delays no sweep, and keeps nothing that grows: counts, and the first few names. An alarm, a candidate to be asked about and a problem are told once, as long as
-// they stand; that they were is remembered when a receiver has taken the message, also over a start of the daemon.
+// they stand; that they were is remembered when a receiver has taken the message, also over a start of the daemon. So is how much a receiver has missed.
 package notify
 
 import (
@@ -105,11 +105,12 @@ type channel struct {
 	hurry  chan struct{}
 	kick   chan struct{}
 
-	mu             sync.Mutex
-	pending        *digest
-	lost, lostActs int
-	said           string
-	full           bool
+	mu      sync.Mutex
+	pending *digest
+	// lost is what no later message has told the sink yet.
+	lost lost
+	said string
+	full bool
 }
 
 // mark is what is known of something that was told, or is about to be.
@@ -128,7 +129,7 @@ func New(o Options) *Notifier {
 	}
 	n.memory.only(o.Sinks)
 	for _, s := range o.Sinks {
-		c := &channel{n: n, sink: s, told: n.memory.of(s.ID()), hurry: make(chan struct{}), kick: make(chan struct{}, 1), pending: &digest{}}
+		c := &channel{n: n, sink: s, told: n.memory.of(s.ID()), lost: n.memory.Lost[s.ID()], hurry: make(chan struct{}), kick: make(chan struct{}, 1), pending: &digest{}}
 		c.ctx, c.cancel = context.WithCancel(context.Background())
 		n.channels = append(n.channels, c)
 		n.all.Go(c.run)
@@ -161,11 +162,11 @@ func (n *Notifier) End() {
 	n.save()
 }
 
-// Lost counts the messages and the acts in them that could not be delivered, and of which no later message has told the sink.
+// Lost counts the messages and the acts in them that could not be delivered, also before this start, and of which no later message has told the sink.
 func (n *Notifier) Lost() (messages, acts int) {
 	for _, c := range n.channels {
 		c.mu.Lock()
-		messages, acts = messages+c.lost, acts+c.lostActs
+		messages, acts = messages+c.lost.Messages, acts+c.lost.Acts
 		c.mu.Unlock()
 	}
 	return messages, acts
@@ -246,7 +247,7 @@ func (c *channel) take() *digest {
 	}
 	c.pending = &digest{}
 	d.Schema, d.ID, d.At, d.Host = Schema, ulid.Make().String(), time.Now().UTC(), short(c.n.o.Host, maxName)
-	d.Lost, d.LostActs = c.lost, c.lostActs
+	d.Lost, d.LostActs = c.lost.Messages, c.lost.Acts
 	d.write()
 	return d
 }
@@ -295,25 +296,25 @@ func (c *channel) deliver(d *digest) {
 	err := c.try(&d.Document)
 	c.mu.Lock()
 	if err == nil {
-		c.lost, c.lostActs, c.said = c.lost-d.Lost, c.lostActs-d.LostActs, ""
+		c.lost, c.said = lost{c.lost.Messages - d.Lost, c.lost.Acts - d.LostActs}, ""
 		for _, key := range d.keys {
 			if m := c.told[key]; m != nil {
 				m.sent = true
 			}
 		}
 	} else {
-		c.lost, c.lostActs = c.lost+1, c.lostActs+d.named()
+		c.lost = lost{c.lost.Messages + 1, c.lost.Acts + d.named()}
 		for _, key := range d.keys {
 			delete(c.told, key)
 		}
 	}
-	lost, acts, says := c.lost, c.lostActs, err != nil && err.Error() != c.said
+	l, says := c.lost, err != nil && err.Error() != c.said
 	if err != nil {
 		c.said = err.Error()
 	}
 	c.mu.Unlock()
 	if says {
-		c.n.o.Log("%s: %v; messages that were lost: %d, with %d acts in them. What still stands is told again after a later sweep", c.sink.Name(), err, lost, acts)
+		c.n.o.Log("%s: %v; messages that were lost: %d, with %d acts in them. What still stands is told again after a later sweep", c.sink.Name(), err, l.Messages, l.Acts)
 	}
 	c.n.save()
 }
@@ -346,7 +347,7 @@ func (n *Notifier) save() {
 	defer n.mu.Unlock()
 	for _, c := range n.channels {
 		c.mu.Lock()
-		n.memory.set(c.sink.ID(), c.told)
+		n.memory.set(c.sink.ID(), c.told, c.lost)
 		c.mu.Unlock()
 	}
 	if err := n.memory.save(n.o.File); err != nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -253,6 +254,47 @@ func TestAReceiverThatFailsForAWhile(t *testing.T) {
 	}
 	if m, _ := n.Lost(); m != 0 {
 		t.Errorf("%d messages count as lost after that was told", m)
+	}
+}
+
+// TestWhatWasLostIsToldAfterAStart: a receiver was down when the program ended, as it may be at each single sweep of a timer. The next program's message says how much it missed, once.
+func TestWhatWasLostIsToldAfterAStart(t *testing.T) {
+	t.Parallel()
+	var down atomic.Bool
+	s, l := receive(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}), &lines{}
+	o := options(l, s.sink())
+	o.File = filepath.Join(t.TempDir(), "notified.json")
+	tells := func(e notify.Event) *notify.Document {
+		before := len(s.got())
+		n := notify.New(o)
+		n.Hear(e)
+		n.End()
+		if all := s.documents(t); len(all) > before {
+			return &all[len(all)-1]
+		}
+		return nil
+	}
+	acts := func(n int) notify.Event {
+		e := sweep(0)
+		e.Done = done(slices.Repeat([]string{"dir"}, n)...)
+		return e
+	}
+	down.Store(true)
+	tells(acts(2))
+	tells(acts(3))
+	down.Store(false)
+	if d := tells(sweep(0)); d != nil {
+		t.Errorf("nothing happened, and it told %+v", d)
+	}
+	if d := tells(sweep(time.Minute, "alarms:a")); d == nil || d.Lost != 2 || d.LostActs != 5 || !strings.Contains(d.Text, "2 messages before this one could not be delivered; 5 acts") {
+		t.Errorf("the message after: %+v", d)
+	}
+	if d := tells(acts(1)); d == nil || d.Lost != 0 || d.LostActs != 0 {
+		t.Errorf("it is told twice: %+v", d)
 	}
 }
 
