@@ -218,12 +218,12 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 	}
 	err = a.show(c, "", func(w io.Writer) {
 		changed(w, c)
-		if len(c.Removed)+len(c.Kept) == 0 {
+		if len(c.Removed)+len(c.Kept)+len(c.Disabled) == 0 {
 			fmt.Fprintln(w, "winnow service install wrote no unit here: nothing was removed")
 		}
 	})
-	if err == nil && c.Silent != "" && len(c.Removed) > 0 {
-		a.note("no systemd manager answers here (%s): the units are gone, and what runs was not stopped", c.Silent)
+	if err == nil && c.Silent != "" && len(c.Removed)+len(c.Disabled) > 0 {
+		a.note("no systemd manager answers here (%s): the units start no more, and what runs was not stopped", c.Silent)
 	}
 	return err
 }
@@ -237,6 +237,9 @@ func changed(w io.Writer, c service.Changed) {
 		for _, p := range of.paths {
 			fmt.Fprintf(w, "%s: %s\n", of.word, text.Clean(p))
 		}
+	}
+	for _, unit := range c.Disabled {
+		fmt.Fprintf(w, "disabled: %s, which a package brought\n", text.Clean(unit))
 	}
 }
 

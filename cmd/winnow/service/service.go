@@ -26,6 +26,8 @@ type Changed struct {
 	Written []string `json:"written,omitempty"`
 	Kept    []string `json:"kept,omitempty"`
 	Removed []string `json:"removed,omitempty"`
+	// Disabled are units of a package that were enabled or active. They start no more; the package keeps their files.
+	Disabled []string `json:"disabled,omitempty"`
 	// Shared are other users' instances of a template that was written: they run so too, once they are started again.
 	Shared []string `json:"shared,omitempty"`
 	// Started is true where the manager runs it now.
@@ -35,7 +37,7 @@ type Changed struct {
 }
 
 // Install writes a unit, and has the manager run it from now on where one answers. The other form (daemon or timer) is taken away, so that only
-// one of them sweeps. It fails before it writes anything where a file of one of the names is not Ours.
+// one of them sweeps; a package's is disabled. It fails before it writes anything where a file of one of the names is not Ours.
 func (s Service) Install(ctx context.Context, u Unit) (Changed, error) {
 	u.First, u.Instances = Mark, s.System
 	files, err := u.Files()
@@ -50,10 +52,7 @@ func (s Service) Install(ctx context.Context, u Unit) (Changed, error) {
 	if silent != nil {
 		c.Silent = silent.Error()
 	}
-	if err := s.takeAway(ctx, &c, !u.Timer, silent == nil); err != nil {
-		return c, err
-	}
-	for _, f := range files {
+	for _, f := range files { // before the other form goes: where this fails, that one goes on
 		_, path, text, err := s.look(f.Name)
 		if err != nil {
 			return c, err
@@ -66,6 +65,9 @@ func (s Service) Install(ctx context.Context, u Unit) (Changed, error) {
 			return c, err
 		}
 		c.Written = append(c.Written, filepath.Join(s.Folder, f.Name))
+	}
+	if err := s.takeAway(ctx, &c, !u.Timer, silent == nil); err != nil {
+		return c, fmt.Errorf("%w; the unit %s is there, and was not started", err, c.Unit)
 	}
 	if s.System && len(c.Written) > 0 {
 		links, err := s.links(files[0].Name)
@@ -91,8 +93,8 @@ func (s Service) Install(ctx context.Context, u Unit) (Changed, error) {
 	return c, nil
 }
 
-// Uninstall stops what runs and removes the units that are Ours, of both forms. It fails before it does anything where a file of one of the names is
-// somebody else's.
+// Uninstall stops what runs and removes the units that are Ours, of both forms; those of a package it disables. It fails before it does anything where a
+// file of one of the names is somebody else's.
 func (s Service) Uninstall(ctx context.Context) (Changed, error) {
 	if err := s.others(); err != nil {
 		return Changed{}, fmt.Errorf("%w; nothing was removed", err)
@@ -129,21 +131,30 @@ func (s Service) others() error {
 	return nil
 }
 
-// takeAway stops a form and removes those of its units that are Ours. A template that other users have enabled stays.
+// takeAway stops a form and removes those of its units that are Ours. A template that other users have enabled stays. A package's unit is disabled.
 func (s Service) takeAway(ctx context.Context, c *Changed, timer, answers bool) error {
 	names := s.names(timer)
 	var ours []string
+	packaged := false
 	for _, name := range names {
-		if from, path, _, err := s.look(name); err != nil {
+		from, path, _, err := s.look(name)
+		if err != nil {
 			return err
-		} else if from == Ours {
+		}
+		if from == Ours {
 			ours = append(ours, path)
 		}
-	}
-	if len(ours) == 0 {
-		return nil
+		packaged = packaged || from == FromPackage && name == names[0]
 	}
 	unit := s.enabled(names[0])
+	if len(ours) == 0 {
+		if !packaged {
+			return nil
+		}
+		if answers {
+			return s.disable(ctx, c, unit)
+		}
+	}
 	if answers {
 		if _, err := s.Manager.Do(ctx, "disable", "--now", "--", unit); err != nil {
 			return fmt.Errorf("%w; its units were not removed: %s", err, strings.Join(ours, ", "))
@@ -165,6 +176,9 @@ func (s Service) takeAway(ctx context.Context, c *Changed, timer, answers bool) 
 		if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		if len(ours) == 0 {
+			c.Disabled = append(c.Disabled, unit)
+		}
 	}
 	if remain > 0 {
 		c.Kept = append(c.Kept, ours...)
@@ -176,6 +190,22 @@ func (s Service) takeAway(ctx context.Context, c *Changed, timer, answers bool) 
 		}
 		c.Removed = append(c.Removed, path)
 	}
+	return nil
+}
+
+// disable has the manager stop a package's unit and start it no more, where it is enabled or active.
+func (s Service) disable(ctx context.Context, c *Changed, unit string) error {
+	props, err := show(ctx, s.Manager, unit, "UnitFileState", "ActiveState")
+	if err != nil {
+		return fmt.Errorf("%w; whether %s of a package runs is not known", err, unit)
+	}
+	if props["UnitFileState"] != "enabled" && props["ActiveState"] != "active" && props["ActiveState"] != "activating" {
+		return nil
+	}
+	if _, err := s.Manager.Do(ctx, "disable", "--now", "--", unit); err != nil {
+		return fmt.Errorf("%w; %s of a package goes on", err, unit)
+	}
+	c.Disabled = append(c.Disabled, unit)
 	return nil
 }
 
@@ -217,7 +247,7 @@ func (s Service) Status(ctx context.Context) (all []Status, silent string, err e
 			return nil, silent, err
 		}
 		st := Status{Form: form.name, Unit: s.enabled(names[0]), Path: path, From: from, Program: program(string(text))}
-		st.Problem = stale(st.Program)
+		st.Problem = s.stale(st.Program)
 		if silent == "" {
 			if err := s.ask(ctx, &st); err != nil {
 				return nil, silent, err
@@ -228,6 +258,14 @@ func (s Service) Status(ctx context.Context) (all []Status, silent string, err e
 	return all, silent, nil
 }
 
+// systemctl is a command line for a person, to the manager of this place.
+func (p Place) systemctl(args string) string {
+	if p.System {
+		return "sudo systemctl " + args
+	}
+	return "systemctl --user " + args
+}
+
 // ask has the manager say how a unit stands.
 func (s Service) ask(ctx context.Context, st *Status) error {
 	props, err := show(ctx, s.Manager, st.Unit, "UnitFileState", "ActiveState", "MainPID", "NeedDaemonReload")
@@ -236,27 +274,31 @@ func (s Service) ask(ctx context.Context, st *Status) error {
 	}
 	st.Enabled, st.Active = props["UnitFileState"], props["ActiveState"]
 	if props["NeedDaemonReload"] == "yes" && st.Problem == "" {
-		st.Problem = "the unit has changed since the manager read it: systemctl daemon-reload"
+		st.Problem = "the unit has changed since the manager read it: " + s.systemctl("daemon-reload")
 	}
 	if st.PID, _ = strconv.Atoi(props["MainPID"]); st.PID == 0 {
 		return nil
 	}
 	st.Runs, err = os.Readlink(fmt.Sprintf("/proc/%d/exe", st.PID))
 	if err == nil && st.Problem == "" && st.Runs != st.Program {
-		st.Problem = fmt.Sprintf("process %d runs %s: restart it for what is there now (systemctl restart %s)", st.PID, st.Runs, st.Unit)
+		st.Problem = fmt.Sprintf("process %d runs %s: restart it for what is there now (%s)", st.PID, st.Runs, s.systemctl("restart "+st.Unit))
 	}
 	return nil
 }
 
 // stale says why a unit cannot run its program, "" where it can.
-func stale(program string) string {
+func (s Service) stale(program string) string {
 	if program == "" {
 		return "its program cannot be read"
 	}
 	st, err := os.Stat(program)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "there is no " + program + " any more: install it again with winnow service install"
+		again := "winnow service install"
+		if s.System {
+			again = "sudo " + again + " --system --as-user " + s.User
+		}
+		return "there is no " + program + " any more: install it again with " + again
 	case err != nil:
 		return err.Error()
 	case !st.Mode().IsRegular() || st.Mode().Perm()&0o111 == 0:

@@ -1,9 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -133,6 +135,8 @@ func TestWhatAUnitCannotHold(t *testing.T) {
 type recorder struct {
 	did   []string
 	fails string
+	// props is what show answers, "" for a unit that is enabled and active.
+	props string
 }
 
 func (r *recorder) Do(_ context.Context, args ...string) (string, error) {
@@ -142,7 +146,7 @@ func (r *recorder) Do(_ context.Context, args ...string) (string, error) {
 	if args[0] != "show" {
 		r.did = append(r.did, strings.Join(args, " "))
 	}
-	return "UnitFileState=enabled\nActiveState=active\nMainPID=0\n", nil
+	return cmp.Or(r.props, "UnitFileState=enabled\nActiveState=active\nMainPID=0\n"), nil
 }
 
 func names(t *testing.T, dir string) []string {
@@ -188,6 +192,70 @@ func TestInstallAndUninstall(t *testing.T) {
 	c = must.Get(s.Uninstall(t.Context()))(t)
 	must.Equal(t, []string{dir + "/winnow-sweep.timer", dir + "/winnow-sweep.service"}, c.Removed, "removed")
 	must.Equal(t, []string{}, names(t, dir), "units")
+}
+
+// TestTheOtherFormOfAPackageIsDisabled: a package's timer and a daemon that install wrote would both sweep; and what uninstall says is over is over.
+func TestTheOtherFormOfAPackageIsDisabled(t *testing.T) {
+	t.Parallel()
+	for _, system := range []bool{false, true} {
+		at, user := "", ""
+		if system {
+			at, user = "@", "@ann"
+		}
+		dir, packaged, m := t.TempDir(), t.TempDir(), &recorder{}
+		for _, name := range []string{"winnow" + at + ".service", "winnow-sweep" + at + ".timer", "winnow-sweep" + at + ".service"} {
+			must.Do(t, os.WriteFile(filepath.Join(packaged, name), []byte(Packaged+"\n"), 0o644))
+		}
+		s := Service{Place{System: system, User: "ann", Folder: dir, Package: packaged}, m}
+		c := must.Get(s.Install(t.Context(), Unit{Program: "/bin/sh"}))(t)
+		must.Equal(t, []string{"winnow-sweep" + user + ".timer"}, c.Disabled, "disabled by install")
+		must.Equal(t, []string{"disable --now -- winnow-sweep" + user + ".timer", "daemon-reload", "enable -- winnow" + user + ".service", "restart -- winnow" + user + ".service"}, m.did, "asked")
+		must.Equal(t, 3, len(names(t, packaged)), "files of the package")
+
+		// One that is not enabled is not spoken of.
+		m.props, m.did = "UnitFileState=disabled\nActiveState=inactive\n", nil
+		c = must.Get(s.Uninstall(t.Context()))(t)
+		must.Equal(t, Changed{Removed: []string{dir + "/winnow" + at + ".service"}}, c, "uninstalled")
+		must.Equal(t, []string{"disable --now -- winnow" + user + ".service", "daemon-reload"}, m.did, "asked")
+
+		// The package's alone.
+		m.props, m.did = "", nil
+		c = must.Get(s.Uninstall(t.Context()))(t)
+		must.Equal(t, Changed{Disabled: []string{"winnow" + user + ".service", "winnow-sweep" + user + ".timer"}}, c, "uninstalled")
+		m.fails = "disable"
+		if c, err := s.Install(t.Context(), Unit{Program: "/bin/sh"}); err == nil || !strings.Contains(err.Error(), "of a package goes on") || c.Started {
+			t.Errorf("what the manager does not stop: %+v, %v", c, err)
+		}
+
+		// Without a manager the link goes by which it would start.
+		silent := Service{s.Place, &recorder{fails: "show"}}
+		must.Get(silent.Uninstall(t.Context()))(t)
+		wants := filepath.Join(dir, "timers.target.wants")
+		must.Do(t, os.Mkdir(wants, 0o755))
+		must.Do(t, os.Symlink(packaged+"/winnow-sweep"+at+".timer", wants+"/winnow-sweep"+user+".timer"))
+		c = must.Get(silent.Install(t.Context(), Unit{Program: "/bin/sh"}))(t)
+		must.Equal(t, []string{"winnow-sweep" + user + ".timer"}, c.Disabled, "disabled without a manager")
+		must.Equal(t, []string{}, names(t, wants), "enabled")
+	}
+}
+
+// TestTheOldFormStaysWhereTheNewOneCannotBeWritten, on a full disk for one: otherwise nothing would sweep any more.
+func TestTheOldFormStaysWhereTheNewOneCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root writes into every folder")
+	}
+	dir, m := t.TempDir(), &recorder{}
+	s := Service{Place{Folder: dir, Package: t.TempDir()}, m}
+	must.Get(s.Install(t.Context(), Unit{Program: "/bin/sh"}))(t)
+	m.did = nil
+	must.Do(t, os.Chmod(dir, 0o500))
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+	if c, err := s.Install(t.Context(), Unit{Program: "/bin/sh", Timer: true, Every: time.Minute}); err == nil {
+		t.Errorf("%+v", c)
+	}
+	must.Equal(t, []string{"winnow.service"}, names(t, dir), "units")
+	must.Equal(t, 0, len(m.did), "asked")
 }
 
 // TestAnInstanceOfAnotherUserStays: a template is removed with its last instance.
@@ -257,6 +325,26 @@ func TestStatusSaysThatAProgramIsGone(t *testing.T) {
 	must.Do(t, err)
 	if len(all) != 1 || all[0].From != FromPackage || all[0].Program != "/bin/sh" || all[0].Problem != "" {
 		t.Errorf("%+v", all)
+	}
+}
+
+// TestStatusSaysToWhichManager a person has to speak: what it proposes is run as it stands.
+func TestStatusSaysToWhichManager(t *testing.T) {
+	t.Parallel()
+	for _, system := range []bool{false, true} {
+		own := Service{Place{System: system, User: "ann", Folder: t.TempDir(), Package: t.TempDir()}, &recorder{}}
+		must.Get(own.Install(t.Context(), Unit{Program: "/bin/sh"}))(t)
+		for _, c := range []struct{ props, yours, machines string }{
+			{"NeedDaemonReload=yes\n", "systemctl --user daemon-reload", "sudo systemctl daemon-reload"},
+			{fmt.Sprintf("MainPID=%d\n", os.Getpid()), "(systemctl --user restart winnow.service)", "(sudo systemctl restart winnow@ann.service)"},
+		} {
+			own.Manager = &recorder{props: c.props}
+			all, _, err := own.Status(t.Context())
+			must.Do(t, err)
+			if want := map[bool]string{false: c.yours, true: c.machines}[system]; len(all) != 1 || !strings.HasSuffix(all[0].Problem, want) {
+				t.Errorf("want %s in %+v", want, all)
+			}
+		}
 	}
 }
 
