@@ -73,6 +73,11 @@ func TestTheDebInstallsInACleanRoot(t *testing.T) {
 	must.Do(t, os.MkdirAll(wants, 0o755))
 	must.Do(t, os.Symlink("/usr/lib/systemd/system/winnow@.service", wants+"/winnow@ann.service"))
 	must.Do(t, os.Symlink("/etc/systemd/system/winnow@.service", wants+"/winnow@bob.service")) // one that the package did not bring
+	for name, unit := range map[string]string{"default.target.wants/winnow.service": "winnow.service", "timers.target.wants/winnow-sweep.timer": "winnow-sweep.timer"} {
+		link := filepath.Join(root, "etc/systemd/user", name) // systemctl --global enable
+		must.Do(t, os.MkdirAll(filepath.Dir(link), 0o755))
+		must.Do(t, os.Symlink("/usr/lib/systemd/user/"+unit, link))
+	}
 	run(t, out, nil, append(dpkg, "--remove", "winnow")...)
 	left := strings.Fields(run(t, root, nil, "find", ".", "-not", "-type", "d", "-not", "-path", "./var/lib/dpkg/*"))
 	must.Equal(t, []string{"./etc/systemd/system/multi-user.target.wants/winnow@bob.service"}, left, "what the removed package left")
