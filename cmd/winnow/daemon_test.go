@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -522,6 +523,25 @@ func TestASweepThatFailsAfterItsActs(t *testing.T) {
 		d.doneBefore(r)
 		if has := r != nil && len(r.Acts)+len(r.Purged) > 0; has != strings.Contains(out.String(), want) || !has && out.Len() > 0 {
 			t.Errorf("%s: %q", want, out.String())
+		}
+	}
+}
+
+// TestAServiceIsStartedAgainForABundle: where a bundle was never got because its server is down, as when a machine starts for the first time, the daemon ends with another code than for a
+// wrong configuration, after which its unit is started no more.
+func TestAServiceIsStartedAgainForABundle(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	files.Write(t, w.config, w.configuration(t)+"policy: {bundles: [{name: team, from: 'https://"+freePort(t)+"/b', insecure: true}]}\n")
+	for _, c := range []struct {
+		code int
+		args []string
+	}{{1, []string{"run"}}, {1, []string{"run", "--once"}}, {2, []string{"sweep"}}, {2, []string{"run", "--every", "0s"}}} {
+		out, err := w.run(nil, "winnow", append(c.args, "--config", w.config)...)
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != c.code || c.code == 1 && !strings.Contains(string(out), `there is no good copy of "team"`) {
+			t.Errorf("%q: want exit %d, got %v: %s", c.args, c.code, err, out)
 		}
 	}
 }

@@ -104,6 +104,11 @@ func (a *app) publishedTrees(ctx context.Context) ([]policy.Tree, error) {
 	return ruleset{}.with(pub.found, newest).trees, nil
 }
 
+// noCopy is that there is no good copy of a bundle. Its place may have one later, so another start may come further.
+type noCopy struct{ error }
+
+func (n noCopy) Unwrap() error { return n.error }
+
 // newest are the newest bundles, loaded before or not.
 func (p *published) newest() ([]*bundle.Bundle, error) {
 	newest := make([]*bundle.Bundle, len(p.found))
@@ -112,7 +117,7 @@ func (p *published) newest() ([]*bundle.Bundle, error) {
 			newest[i] = f.New
 		}
 		if newest[i] == nil {
-			return nil, config.Mistakef("policy.bundles: there is no good copy of %q, and nothing was decided: %w", f.Name, f.Nothing())
+			return nil, noCopy{config.Mistakef("policy.bundles: there is no good copy of %q, and nothing was decided: %w", f.Name, f.Nothing())}
 		}
 	}
 	return newest, nil

@@ -54,7 +54,10 @@ It prints a line for what is new: something that goes or went, an alarm, a brake
 // run is winnow run.
 func (a *app) run(ctx context.Context, f runFlags) error {
 	d, err := a.newDaemon(ctx, f)
-	if err != nil {
+	switch {
+	case errors.As(err, new(noCopy)): // not the code after which a service manager starts it no more (RestartPreventExitStatus)
+		return codeError{report.ExitFailed, err}
+	case err != nil:
 		return err
 	}
 	defer d.close()
