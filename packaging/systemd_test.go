@@ -37,6 +37,8 @@ echo "== install"; "$WINNOW" service install
 [ "$(unit ActiveState) $(unit Type)" = "active notify" ]
 until_ "the first sweep" swept observing
 "$WINNOW" service status
+(unset XDG_RUNTIME_DIR; "$WINNOW" service status) >"$HOME/said"
+grep "export XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR, and do it again" "$HOME/said"
 
 echo "== reload"
 pid=$(unit MainPID)
@@ -72,8 +74,50 @@ systemctl --user start winnow-sweep.service
 [ "$(systemctl --user show -P Result winnow-sweep.service)" = success ]
 systemctl --user is-active winnow-sweep.timer
 
-echo "== acting"; "$WINNOW" service install --apply
+echo "== acting"
+outside=$OUTSIDE session=$HOME/tmux
+mkdir "$HOME/wt"
+mount -t tmpfs none "$outside" # another file system than that of the trash in $HOME
+export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@localhost GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@localhost SHELL=/bin/sh
+git init -q -b main "$HOME/project"
+git -C "$HOME/project" commit -q --allow-empty -m start
+cat >"$HOME/.config/winnow/config.yaml" <<CONFIG
+version: 1
+collect: {tmux: {sockets: [$session]}, dirs: {roots: [$HOME/wt, $outside], agent_folders: [], discover: false}}
+rules: {session_names: {exact: [worker-1]}, grace: {dir: 0s, session: 0s}, confirm_after: 100ms, steady_for: 0s}
+run: {rest: 100ms, brakes: {came_back_within: 0s}}
+CONFIG
+gone() { ! [ -e "$HOME/wt/project-review-1a2b3c4d" ] && ! [ -e "$outside/project-review-2a2b3c4d" ] && ! { [ -n "$TMUX_THERE" ] && tmux -S "$session" has-session -t =worker-1 2>/dev/null; }; }
+acts() { # of the unit that runs: on worktrees in and outside of the home, and a session
+  for w in "$HOME/wt/project-review-1a2b3c4d" "$outside/project-review-2a2b3c4d"; do
+    git -C "$HOME/project" worktree prune
+    git -C "$HOME/project" worktree add -q --detach "$w"
+  done
+  [ -z "$TMUX_THERE" ] || TMUX= tmux -S "$session" -f /dev/null new-session -d -s worker-1 -x 80 -y 24
+  sleep 1 # a shell that has just begun is at work
+  systemctl --user kill -s USR1 --kill-whom=main winnow.service
+  until_ "worktrees and a session that go" gone
+  "$WINNOW" trash
+  "$WINNOW" trash empty --yes
+  "$WINNOW" history >"$HOME/said"
+  if grep -E "failed|refused" "$HOME/said"; then cat "$HOME/said"; exit 1; fi
+}
+"$WINNOW" service install --apply
 until_ "the first sweep that may act" swept acting
+acts
+
+echo "== under the limits of the machine's unit"
+sed -e "s#^ExecStart=.*#ExecStart=$WINNOW run --apply#" -e '/^User=/d' "$UNITS/system/winnow@.service" >"$HOME/.config/systemd/user/winnow.service" # in the place of another manager
+systemctl --user daemon-reload
+systemctl --user restart winnow.service
+until_ "the first sweep under them" swept acting
+grep "^CapBnd:.*8002f$" "/proc/$(unit MainPID)/status"
+acts
+"$WINNOW" service uninstall && exit 1 # it was not written by install
+rm "$HOME/.config/systemd/user/winnow.service"
+systemctl --user daemon-reload
+systemctl --user stop winnow.service
+"$WINNOW" service install
 
 echo "== uninstall"; "$WINNOW" service uninstall
 ! systemctl --user is-active winnow.service
@@ -102,7 +146,8 @@ func TestARealSystemdRunsTheUnits(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, apart[0], append(apart[1:], "bash", "-c", underSystemd)...)
 	cmd.Dir = home
-	cmd.Env = append(os.Environ(), "HOME="+home, "WINNOW="+program)
+	there, _ := exec.LookPath("tmux")
+	cmd.Env = append(os.Environ(), "HOME="+home, "WINNOW="+program, "UNITS="+must.Get(filepath.Abs("systemd"))(t), "TMUX_THERE="+there, "OUTSIDE="+t.TempDir())
 	cmd.WaitDelay = 5 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "== all of it\n") {
 		t.Errorf("%v:\n%s", err, out)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -37,7 +38,13 @@ func (s Systemctl) Do(ctx context.Context, args ...string) (string, error) {
 		err = errors.New(strings.Join(strings.Fields(said), " "))
 	}
 	if err != nil {
-		return "", fmt.Errorf("systemctl %s: %w", strings.Join(args, " "), err)
+		err = fmt.Errorf("systemctl %s: %w", strings.Join(args, " "), err)
+		if dir := fmt.Sprintf("/run/user/%d", os.Geteuid()); !s.System && os.Getenv("XDG_RUNTIME_DIR") == "" { // as after su
+			if _, no := os.Lstat(dir + "/systemd/private"); no == nil {
+				err = fmt.Errorf("%w; your manager runs, and this shell does not say where: export XDG_RUNTIME_DIR=%s, and do it again", err, dir)
+			}
+		}
+		return "", err
 	}
 	return string(out), nil
 }
