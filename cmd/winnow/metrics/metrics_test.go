@@ -3,9 +3,16 @@ package metrics
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"flag"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -225,6 +232,43 @@ func TestAttackAScrapeWithoutTheToken(t *testing.T) {
 	}
 	if code, _ := scrape(t, http.DefaultClient, "http://"+address+"/", "Bearer s3cret"); code != http.StatusNotFound {
 		t.Errorf("another path was answered with %d", code)
+	}
+}
+
+// TestACertificateThatBreaks is said in the log, once, for who scrapes hears of an internal error alone; the one after it is taken without a reload.
+func TestACertificateThatBreaks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	secret := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	der := must.Get(x509.CreateCertificate(rand.Reader, of, of, secret.Public(), secret))(t)
+	good := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must.Get(x509.MarshalPKCS8PrivateKey(secret))(t)})
+	must.Do(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	must.Do(t, os.WriteFile(key, good, 0o600))
+	var log bytes.Buffer
+	address, stop, err := swept().Serve(t.Context(), Where{Listen: "127.0.0.1:0", CertFile: cert, KeyFile: key}, hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Warn}))
+	must.Do(t, err)
+	roots := x509.NewCertPool()
+	roots.AddCert(must.Get(x509.ParseCertificate(der))(t))
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	try := func() error {
+		res, err := c.Get("https://" + address + "/metrics")
+		if err == nil {
+			err = res.Body.Close()
+		}
+		return err
+	}
+	must.Do(t, try())
+	must.Do(t, os.WriteFile(key, []byte("no key"), 0o600))
+	if a, b := try(), try(); a == nil || b == nil {
+		t.Errorf("answered without a key: %v, %v", a, b)
+	}
+	must.Do(t, os.WriteFile(key, good, 0o600))
+	must.Do(t, try())
+	stop()
+	if n := strings.Count(log.String(), "the certificate or its key cannot be read"); n != 1 {
+		t.Errorf("it is said %d times: %s", n, log.String())
 	}
 }
 

@@ -32,7 +32,7 @@ type Where struct {
 
 // Serve answers scrapes of /metrics until the function that it gives is called, which waits for no scrape longer than a second. address is where it listens.
 func (m *Metrics) Serve(ctx context.Context, w Where, log hclog.Logger) (address string, stop func(), err error) {
-	l, err := w.open(ctx)
+	l, err := w.open(ctx, log)
 	if err != nil {
 		return "", nil, err
 	}
@@ -59,7 +59,7 @@ func (m *Metrics) Serve(ctx context.Context, w Where, log hclog.Logger) (address
 	}, nil
 }
 
-func (w Where) open(ctx context.Context) (net.Listener, error) {
+func (w Where) open(ctx context.Context, log hclog.Logger) (net.Listener, error) {
 	var l net.Listener
 	var err error
 	if path, ok := strings.CutPrefix(w.Listen, "unix:"); ok {
@@ -73,13 +73,15 @@ func (w Where) open(ctx context.Context) (net.Listener, error) {
 	if w.CertFile == "" {
 		return netutil.LimitListener(l, most), nil
 	}
-	read := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(w.CertFile, w.KeyFile)
-		return &pair, err
-	}
-	if _, err := read(nil); err != nil {
+	if _, err := tls.LoadX509KeyPair(w.CertFile, w.KeyFile); err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("read the certificate and its key: %w", err)
+	}
+	bad := once(log, "the certificate or its key cannot be read, and no connection is made until they can (run.metrics.cert_file, key_file)")
+	read := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(w.CertFile, w.KeyFile)
+		bad(err)
+		return &pair, err
 	}
 	return tls.NewListener(netutil.LimitListener(l, most), &tls.Config{GetCertificate: read, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
 }
@@ -89,21 +91,19 @@ func (w Where) known(next http.Handler, log hclog.Logger) http.Handler {
 	if w.Token == nil {
 		return next
 	}
-	var said atomic.Value // why the token could not be read, as the log has it
-	said.Store("")
+	bad := once(log, "the token cannot be read, and no scrape is answered until it can (run.metrics.token_file)")
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		token, err := w.Token(r.Context())
 		if err == nil && token == "" {
 			err = errors.New("it is empty")
 		}
+		if r.Context().Err() == nil {
+			bad(err)
+		}
 		if err != nil {
-			if why := err.Error(); r.Context().Err() == nil && said.Swap(why) != why {
-				log.Warn("the token cannot be read, and no scrape is answered until it can (run.metrics.token_file)", "error", err)
-			}
 			http.Error(out, "the token cannot be read here; the log of winnow says why (run.metrics.token_file)", http.StatusServiceUnavailable)
 			return
 		}
-		said.Store("")
 		// Of one length, so that the time of comparing tells nothing.
 		want, got := sha256.Sum256([]byte("Bearer "+token)), sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		if subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
@@ -113,6 +113,21 @@ func (w Where) known(next http.Handler, log hclog.Logger) http.Handler {
 		}
 		next.ServeHTTP(out, r)
 	})
+}
+
+// once gives what writes an error into the log, with these words, where it is another one than before; nil is that all is well again.
+func once(log hclog.Logger, words string) func(error) {
+	var said atomic.Value
+	said.Store("")
+	return func(err error) {
+		why := ""
+		if err != nil {
+			why = err.Error()
+		}
+		if said.Swap(why) != why && err != nil {
+			log.Warn(words, "error", err)
+		}
+	}
 }
 
 // most is how many connections are served at the same time; others wait in the kernel's queue.
