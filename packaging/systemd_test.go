@@ -95,8 +95,13 @@ acts() { # of the unit that runs: on worktrees in and outside of the home, and a
   done
   [ -z "$TMUX_THERE" ] || TMUX= tmux -S "$session" -f /dev/null new-session -d -s worker-1 -x 80 -y 24
   sleep 1 # a shell that has just begun is at work
+  : >"$HOME/began"
   systemctl --user kill -s USR1 --kill-whom=main winnow.service
   until_ "worktrees and a session that go" gone
+  # What git writes in people's repositories others can read as before; what winnow remembers nobody else can.
+  open=$(find "$HOME/project/.git" -newer "$HOME/began" -type f -path "*refs/*" -not -perm -044)
+  private=$(find "$HOME/.local/state/winnow" "$HOME/.local/state/winnow/trash" -maxdepth 1 -perm /077)
+  if [ -n "$open$private" ]; then ls -ld $open $private; exit 1; fi
   "$WINNOW" trash
   "$WINNOW" trash empty --yes
   "$WINNOW" history >"$HOME/said"
