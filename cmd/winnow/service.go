@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -103,7 +104,10 @@ func (f serviceFlags) service(writes bool) (service.Service, *user.User, error) 
 			return s, nil, fmt.Errorf("find the folder of your units: %w; nothing was done", err)
 		}
 		s.Place = service.Place{Folder: filepath.Join(base, "systemd", "user"), Package: "/usr/lib/systemd/user"}
-		return s, me, nil
+		if writes {
+			err = ownFolder(s.Folder)
+		}
+		return s, me, err
 	case writes && os.Geteuid() != 0:
 		return s, nil, fmt.Errorf("--system changes /etc/systemd/system, which only root may: run it with sudo; nothing was done")
 	}
@@ -117,6 +121,25 @@ func (f serviceFlags) service(writes bool) (service.Service, *user.User, error) 
 	}
 	s.Place = service.Place{System: true, User: as.Username, Folder: "/etc/systemd/system", Package: "/usr/lib/systemd/system"}
 	return s, as, nil
+}
+
+// ownFolder says why nothing is to be written below a folder, which need not be there: it belongs to another user, as with sudo -E, which leaves HOME as it was. What root made there the
+// user could not change any more.
+func ownFolder(dir string) error {
+	for at := dir; ; at = filepath.Dir(at) {
+		st, err := os.Stat(at)
+		switch {
+		case err != nil && at != filepath.Dir(at):
+			continue // not there yet
+		case err != nil:
+			return fmt.Errorf("look for the folder of your units: %w; nothing was done", err)
+		}
+		if owner, ok := st.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
+			return fmt.Errorf("%s is not the folder of this user's units: %s belongs to uid %d, and this runs as uid %d. Run it without sudo for your own manager, or with --system for the machine's; nothing was done",
+				dir, at, owner.Uid, os.Geteuid())
+		}
+		return nil
+	}
 }
 
 func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
