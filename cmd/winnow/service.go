@@ -246,7 +246,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 		}
 	})
 	if err == nil && c.Silent != "" && len(c.Removed)+len(c.Disabled) > 0 {
-		a.note("no systemd manager answers here (%s): the units start no more, and what runs was not stopped", c.Silent)
+		a.note("no systemd manager answers here (%s): the units start no more, and what runs was not stopped: winnow status names the process of a daemon, and kill ends it", c.Silent)
 	}
 	return err
 }
