@@ -73,6 +73,10 @@ func TestTheDebInstallsInACleanRoot(t *testing.T) {
 	must.Do(t, os.MkdirAll(wants, 0o755))
 	must.Do(t, os.Symlink("/usr/lib/systemd/system/winnow@.service", wants+"/winnow@ann.service"))
 	must.Do(t, os.Symlink("/etc/systemd/system/winnow@.service", wants+"/winnow@bob.service")) // one that the package did not bring
+	timers := filepath.Join(root, "etc/systemd/system/timers.target.wants")                    // the package's timer was enabled, and install wrote another one in its place
+	must.Do(t, os.MkdirAll(timers, 0o755))
+	must.Do(t, os.Symlink("/usr/lib/systemd/system/winnow-sweep@.timer", timers+"/winnow-sweep@eve@example.org.timer"))
+	must.Do(t, os.WriteFile(filepath.Join(root, "etc/systemd/system/winnow-sweep@.timer"), nil, 0o644))
 	for name, unit := range map[string]string{"default.target.wants/winnow.service": "winnow.service", "timers.target.wants/winnow-sweep.timer": "winnow-sweep.timer"} {
 		link := filepath.Join(root, "etc/systemd/user", name) // systemctl --global enable
 		must.Do(t, os.MkdirAll(filepath.Dir(link), 0o755))
@@ -80,7 +84,9 @@ func TestTheDebInstallsInACleanRoot(t *testing.T) {
 	}
 	run(t, out, nil, append(dpkg, "--remove", "winnow")...)
 	left := strings.Fields(run(t, root, nil, "find", ".", "-not", "-type", "d", "-not", "-path", "./var/lib/dpkg/*"))
-	must.Equal(t, []string{"./etc/systemd/system/multi-user.target.wants/winnow@bob.service"}, left, "what the removed package left")
+	slices.Sort(left)
+	must.Equal(t, []string{"./etc/systemd/system/multi-user.target.wants/winnow@bob.service", "./etc/systemd/system/timers.target.wants/winnow-sweep@eve@example.org.timer",
+		"./etc/systemd/system/winnow-sweep@.timer"}, left, "what the removed package left")
 }
 
 // run runs a command and gives its output; it ends the test where the command fails.

@@ -13,6 +13,12 @@ fi
 for link in "${DPKG_ROOT:-}"/etc/systemd/system/*.wants/winnow@*.service "${DPKG_ROOT:-}"/etc/systemd/system/*.wants/winnow-sweep@*.timer \
 	"${DPKG_ROOT:-}"/etc/systemd/user/*.wants/winnow.service "${DPKG_ROOT:-}"/etc/systemd/user/*.wants/winnow-sweep.timer; do
 	[ -L "$link" ] || continue
+	# A unit of winnow service install in the place of the package's goes on, also by a link that the package's had before.
+	name=${link##*/}
+	case "$name" in
+	*@*) name=${name%%@*}@.${name##*.} ;;
+	esac
+	[ ! -e "${link%/*/*}/$name" ] || continue
 	case "$(readlink "$link")" in
 	*/usr/lib/systemd/system/* | /lib/systemd/system/*)
 		if [ -n "$runs" ]; then
