@@ -25,6 +25,7 @@ import (
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
 	"github.com/winnow-reaper/winnow/internal/listen"
 	"github.com/winnow-reaper/winnow/internal/plain"
 )
@@ -175,8 +176,8 @@ func (s *answers) begin(r *http.Request) (*reply, error) {
 var errOtherwise = errors.New("the daemon runs with another configuration, another version or in another environment")
 
 // deciding is a digest, before the policies were loaded and put their own parameters in, of what says how this program looks and decides: its version, its configuration, the
-// programs that it asks, and the variables that say where agents keep their things. Where a command and the daemon differ in it, the command does its work by itself. The variable PATH is
-// not in it, only where it leads: that of a service manager is never a shell's.
+// programs that it asks, the variables that say where agents keep their things, and what a path and a pid mean to it. Where a command and the daemon differ in it, the command does its
+// work by itself. The variable PATH is not in it, only where it leads: that of a service manager is never a shell's.
 func deciding(cfg *config.Config) string {
 	h := sha256.New()
 	if err := json.NewEncoder(h).Encode([]any{build(), cfg}); err != nil {
@@ -192,6 +193,14 @@ func deciding(cfg *config.Config) string {
 		}
 		fmt.Fprintf(h, "%s=%q %t\n", name, path, err == nil)
 	}
+	fmt.Fprintf(h, "tmux=%q\n", tmux.Elsewhere(os.Getenv, os.Getuid()))
+	for _, name := range []string{"mnt", "pid"} { // in a container or a sandbox a path is another folder, and a pid another process
+		link, err := os.Readlink("/proc/self/ns/" + name)
+		fmt.Fprintf(h, "%s=%q %t\n", name, link, err == nil)
+	}
+	var root unix.Stat_t
+	err := unix.Stat("/", &root)
+	fmt.Fprintf(h, "root=%d:%d %t\n", root.Dev, root.Ino, err == nil)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

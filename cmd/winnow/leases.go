@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/listen"
 	"github.com/winnow-reaper/winnow/ledger"
 )
 
@@ -38,8 +39,9 @@ const (
 	maxLeases = 1000
 )
 
-// leased is the candidate that a lease names: an id of any kind, or a folder's path. It may not be there yet.
-func leased(named string) (string, error) {
+// leased is the candidate that a lease names: an id of any kind, or a folder's path. It may not be there yet. A folder or a process that is another one to who asks is refused: the
+// lease would hold what nobody meant.
+func leased(named string, asker listen.Conn) (string, error) {
 	kind, ok := snapshot.KindOf(named)
 	rest := strings.TrimPrefix(named, kind.Name+":")
 	if !ok && filepath.IsAbs(named) {
@@ -48,8 +50,18 @@ func leased(named string) (string, error) {
 	if !ok || rest == "" || len(named) > 8192 || strings.ContainsAny(named, "\x00\n") {
 		return "", config.Mistakef("candidate %q: it wants an id such as dir:/home/me/wt/a, session:tmux/default/$4 or process:812@93211, or a folder's whole path", named)
 	}
+	if kind.Name == snapshot.KindProcess {
+		if other := sameNumbers(asker); other != "" {
+			return "", config.Mistakef("candidate %q: %s; nothing was held", named, other)
+		}
+	}
 	if kind.Name != snapshot.KindDir {
 		return named, nil
+	}
+	if filepath.IsAbs(rest) {
+		if other := sameFolder(asker, filepath.Clean(rest)); other != "" {
+			return "", config.Mistakef("candidate %q: %s; nothing was held", named, other)
+		}
 	}
 	real, _, err := realPath(filepath.Clean(rest))
 	if err != nil || !filepath.IsAbs(rest) {
@@ -63,7 +75,7 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	w, err := wishOf(out, r)
 	candidate := ""
 	if err == nil {
-		candidate, err = leased(w.Candidate)
+		candidate, err = leased(w.Candidate, asker(r))
 	}
 	if err == nil && strings.TrimSpace(w.Reason) == "" {
 		err = config.Mistakef("reason is missing: why it is held, for the reader of winnow holds")

@@ -212,7 +212,7 @@ func (a *app) passedOn() (flags []string, err error) {
 }
 
 // steering are variables, besides those that begin with WINNOW_, that say where winnow looks.
-var steering = []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMUX_TMPDIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CODEV_AGENT_FARM_DIR", "HERDR_SOCKET_PATH", "SHEPHERD_DB"}
+var steering = []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMUX_TMPDIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CODEV_AGENT_FARM_DIR", "HERDR_SOCKET_PATH", "HERDR_SESSION", "SHEPHERD_DB"}
 
 // unseen names the variables of this shell that say how winnow works and that a manager does not have.
 func (a *app) unseen() {

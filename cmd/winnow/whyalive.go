@@ -151,6 +151,9 @@ func (a *app) question(what, as string) (life.Question, error) {
 	case life.Folder:
 		return q, a.placed(&q, what)
 	case life.Process:
+		if other := sameNumbers(a.asker); other != "" {
+			return q, config.Mistakef("%q: %s; run winnow why-alive there, or give the number that the process has here", q.Asked, other)
+		}
 		return q, numbered(&q, strings.TrimPrefix(what, snapshot.KindProcess+":"))
 	}
 	return q, nil
@@ -212,9 +215,11 @@ func (a *app) placed(q *life.Question, what string) error {
 		return nil
 	}
 	q.Reachable = true
-	switch {
-	case proc.SharedOutside("/proc", "/proc/self/mountinfo", real):
+	if proc.SharedOutside("/proc", "/proc/self/mountinfo", real) {
 		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: "the folder lies on a mount that processes outside of this pid namespace may use, and they are not seen from here"})
+	}
+	if other := sameFolder(a.asker, p); other != "" {
+		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: other})
 	}
 	if real != p {
 		q.Said = append(q.Said, life.Said{Detail: fmt.Sprintf("%s leads to %s, and the answer is for that", p, real), Source: snapshot.Proc})

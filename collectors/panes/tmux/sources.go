@@ -118,6 +118,17 @@ func sockets(dir string) ([]string, error) {
 	return out, nil
 }
 
+// Elsewhere is the socket of the server that a program with that environment runs in, where it is outside of the folder that tmux uses for uid: other programs do not find it. Else "".
+func Elsewhere(env collectors.Env, uid int) string {
+	o := Options{Env: env, UID: uid}
+	for _, path := range current(o) {
+		if filepath.Dir(path) != folder(o) {
+			return path
+		}
+	}
+	return ""
+}
+
 // current is the socket of the server that the program runs in: TMUX is the socket, the server's pid and a session's number,
 // with commas between them.
 func current(o Options) []string {

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/winnow-reaper/winnow/internal/listen"
+	"github.com/winnow-reaper/winnow/internal/proc"
+)
+
+// A program that asks by the API may be in a container or a sandbox, where a path leads to another folder than here, and a pid is another process.
+
+// sameFolder says why a path (absolute and clean) may lead the program that asks to another folder than it leads the daemon, "" where it does not.
+func sameFolder(asker listen.Conn, path string) string {
+	if asker.Conn == nil {
+		return ""
+	}
+	if asker.PID <= 0 {
+		return "the program that asks is outside of this pid namespace, so whether the path leads it to the same folder is not known"
+	}
+	v, err := proc.ViewOf("/proc", asker.PID)
+	if err == nil && v.Mounts {
+		return ""
+	}
+	same := false
+	if err == nil {
+		same, err = proc.SameThere("/proc", asker.PID, path)
+	}
+	switch {
+	case err != nil:
+		return fmt.Sprintf("whether the path leads the program that asks to the same folder is not known: %v", err)
+	case same:
+		return ""
+	}
+	return fmt.Sprintf("the program that asks (pid %d) has other mounts than the daemon, and the path leads it to another folder", asker.PID)
+}
+
+// sameNumbers says why a pid may be another process to the program that asks, "" where it is the same.
+func sameNumbers(asker listen.Conn) string {
+	if asker.Conn == nil {
+		return ""
+	}
+	if asker.PID > 0 {
+		switch v, err := proc.ViewOf("/proc", asker.PID); {
+		case err != nil:
+			return fmt.Sprintf("whether the number is the same process to the program that asks is not known: %v", err)
+		case v.PIDs:
+			return ""
+		}
+	}
+	return "the program that asks is in another pid namespace, where that number is another process"
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/winnow-reaper/winnow/testkit/files"
+	musts "github.com/winnow-reaper/winnow/testkit/must"
+)
+
+// TestASandboxSeesOtherFolders: to a program in another mount or pid namespace a path leads to another folder, and a number is another process. Nothing is said to be not alive, and
+// nothing is leased, by what the daemon has under that name.
+func TestASandboxSeesOtherFolders(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"curl", "unshare"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("needs ", tool)
+		}
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("unshare", "-rmpf", "--mount-proc", "mount", "--bind", dir, dir).CombinedOutput(); err != nil {
+		t.Skipf("this machine lets nobody have namespaces here: %v: %s", err, out)
+	}
+	w := newAPIWorld(t)
+	real, placeholder := filepath.Join(w.dir, "real"), filepath.Join(w.dir, "placeholder")
+	files.Write(t, filepath.Join(real, "x", "file"), "")
+	files.Write(t, filepath.Join(real, "only", "file"), "")
+	files.Write(t, filepath.Join(placeholder, "x", "file"), "")
+	worker := exec.Command("sleep", "600")
+	worker.Dir = filepath.Join(real, "x")
+	musts.Do(t, worker.Start())
+	t.Cleanup(func() { _ = worker.Process.Kill(); _ = worker.Wait() })
+
+	// What is asked for stands in no command line: it would be in use by that.
+	asks := func(data, route string) string {
+		file := filepath.Join(t.TempDir(), "curl")
+		files.Write(t, file, "silent\nshow-error\nno-buffer\nmax-time = 60\nunix-socket = "+w.socket+"\n"+data+"\nurl = http://winnow/v1/"+route+"\n")
+		return "curl -K " + file + ""
+	}
+	whyAlive := func(what string) string { return asks("get\ndata-urlencode = \"what="+what+"\"", "why-alive") }
+	lease := func(what string) string { // its first line, or the refusal
+		out := filepath.Join(t.TempDir(), "out")
+		return asks(`data = "{\"candidate\":\"`+what+`\",\"reason\":\"x\"}"`, "leases") + " -o " + out + " & until [ -s " + out + " ]; do sleep 0.1; done; cat " + out + "; kill $!"
+	}
+	command := func(what string) string {
+		return itself() + " why-alive --format json --log-level debug --config " + w.config + " " + what
+	}
+	const mounts, pids = "-rm", "-rpf --mount-proc"
+	for name, ask := range map[string]struct{ flags, line, says, not string }{
+		"a folder, by the command":         {mounts, command(placeholder + "/x"), "done by this command itself", `"not-alive"`},
+		"a folder, by the API":             {mounts, whyAlive(placeholder + "/x"), "leads it to another folder", `"not-alive"`},
+		"a folder that is there alone":     {mounts, whyAlive(placeholder + "/only"), "leads it to another folder", `"not-alive"`},
+		"a folder that is nowhere":         {mounts, whyAlive(placeholder + "/none/at/all"), "leads it to another folder", `"not-alive"`},
+		"the same folder":                  {mounts, whyAlive(real + "/x"), `"alive"`, "leads it to another folder"},
+		"the same folder that is nowhere":  {mounts, whyAlive(real + "/none/at/all"), `"state"`, "leads it to another folder"},
+		"a lease of another folder":        {mounts, lease(placeholder + "/x"), "nothing was held", `"until"`},
+		"a lease of the same folder":       {mounts, lease(real + "/x"), `"until"`, "nothing was held"},
+		"a pid in the same pid namespace":  {mounts, whyAlive("1"), `"alive"`, "another pid namespace"},
+		"a pid, by the command":            {pids, command("1"), "done by this command itself", `"not-alive"`},
+		"a pid, by the API":                {pids, whyAlive("1"), "another pid namespace", `"state"`},
+		"a lease of a pid":                 {pids, lease("process:1@5"), "another pid namespace", `"until"`},
+		"a folder, outside of a namespace": {"", whyAlive(placeholder + "/x"), `"state"`, "leads it to another folder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := filepath.Join(t.TempDir(), "script")
+			args := []string{"sh", script}
+			if ask.flags != "" {
+				ask.line = "mount --bind " + real + " " + placeholder + " && { " + ask.line + "; }"
+				args = append(append([]string{"unshare"}, strings.Fields(ask.flags)...), args...)
+			}
+			files.Write(t, script, ask.line)
+			cmd := exec.Command(args[0], args[1:]...)
+			cmd.Env, cmd.Dir = w.env, "/"
+			out, _ := cmd.CombinedOutput()
+			if !strings.Contains(string(out), ask.says) || strings.Contains(string(out), ask.not) {
+				t.Errorf("want %q and not %q:\n%s", ask.says, ask.not, out)
+			}
+		})
+	}
+}
