@@ -363,7 +363,7 @@ func TestTheCommandsSayTheSame(t *testing.T) {
 	}
 	for _, command := range [][]string{
 		{"holds"}, {"holds", "--format", "json"}, {"brakes"}, {"brakes", "release"}, {"brakes", "release", "hand"},
-		{"why-alive", "wt/project-review-1a2b3c4d"}, {"why-alive", w.worktree, "--exit-code"}, {"why-alive", ""}, {"why-alive", "no-such"},
+		{"why-alive", "wt/project-review-1a2b3c4d"}, {"why-alive", w.worktree, "--exit-code"}, {"why-alive", ""}, {"why-alive", "no-such", "--as", "agent"},
 		{"explain", "project-review"}, {"explain", "project-review", "--rules", "--color", "always"}, {"explain", w.candidate(), "--format", "markdown"}, {"explain", "nothing"},
 		{"retain", "project-review", "--reason", "a \x1b[31mname"}, {"holds"}, {"explain", "project-review"}, {"release", "project-review"}, {"release", "project-review"},
 		{"pause", "--reason", "a migration"}, {"resume"}, {"resume"},

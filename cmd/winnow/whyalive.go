@@ -346,7 +346,7 @@ func findName(s *snapshot.Snapshot, q *life.Question) error {
 	case len(found) > 1:
 		return config.Mistakef("%q is ambiguous: it is the name of %s; give the whole id", q.ID, strings.Join(firstOf(found, 5), ", "))
 	case q.Kind == "":
-		q.Kind = life.Agent
+		q.Kind, q.Guessed = life.Agent, true
 	default:
 		q.ID = q.Kind + ":" + name
 	}

@@ -126,6 +126,9 @@ func (a *answer) process() {
 func (a *answer) session() {
 	t, ok := a.s.Sessions[a.q.ID]
 	if !ok {
+		if a.ownSource() == "" { // it was asked for by its name
+			a.unasked()
+		}
 		a.say(a.ownSource(), "", nil, "no session %s is listed", a.q.ID)
 		a.holds(func(held string) bool { return held == a.q.ID })
 		return

@@ -130,6 +130,8 @@ type Question struct {
 	Asked, Kind string
 	// ID is a candidate's id, or an agent's session id, or the id of a worker.
 	ID string
+	// Guessed is true for an Agent that was taken for one because no session, tab or terminal that was read has the name.
+	Guessed bool
 	// PID is a process's; Ticks, where it is not nil, when the process that is meant began.
 	PID   int
 	Ticks *uint64

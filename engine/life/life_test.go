@@ -71,6 +71,9 @@ func ask(s *snapshot.Snapshot, q Question) Answer {
 	return Of(s, &subject.Config{TerminalStatuses: []string{"done"}, AgentIdle: []string{"idle"}}, q)
 }
 
+// unasked makes a process a server of tmux's.
+func unasked(s *snapshot.Snapshot) { s.Processes["process:10@100"].Name = tmuxServer }
+
 func onSession(s *snapshot.Snapshot, change func(*snapshot.Session)) {
 	t := s.Sessions[session]
 	change(&t)
@@ -276,7 +279,23 @@ func TestOf(t *testing.T) {
 		"worker":                       {q: Question{Kind: Agent, ID: "r1"}, state: Alive, proof: "registry/session"},
 		"worker whose session is gone": {q: Question{Kind: Agent, ID: "r1"}, change: func(s *snapshot.Snapshot) { delete(s.Sessions, session) }, state: NotAlive, said: "says live"},
 		"worker, tmux unread":          {q: Question{Kind: Agent, ID: "r1"}, change: func(s *snapshot.Snapshot) { delete(s.Sessions, session); fail(s, "tmux/default") }, state: Unknown},
-		"a name that nothing has":      {q: Question{Kind: Agent, ID: "nosuch"}, state: NotAlive, said: "is called nosuch"},
+		"a name that nothing has":      {q: Question{Kind: Agent, ID: "nosuch", Guessed: true}, state: NotAlive, said: "is called nosuch"},
+		"a part of an open session":    {q: Question{Kind: Agent, ID: "caf"}, state: Unknown, gap: "give the whole id"},
+		"a name that a session of an unasked server may have": {q: Question{Kind: Agent, ID: "nosuch", Guessed: true}, change: unasked, state: Unknown, gap: "process 10"},
+		"an agent beside an unasked server":                   {q: Question{Kind: Agent, ID: "nosuch"}, change: unasked, state: NotAlive},
+		"a session's name beside an unasked server":           {q: Question{Kind: Session, ID: "session:nosuch"}, change: unasked, state: Unknown, gap: "process 10"},
+		"a session's id beside an unasked server":             {q: Question{Kind: Session, ID: "session:tmux/default/$9"}, change: unasked, state: NotAlive},
+		"a session's name beside the server of another user": {q: Question{Kind: Session, ID: "session:nosuch"}, change: func(s *snapshot.Snapshot) {
+			unasked(s)
+			s.Processes["process:10@100"].UID = new(8)
+		}, state: NotAlive},
+		"a session's name beside a server that was asked": {q: Question{Kind: Session, ID: "session:nosuch"}, change: func(s *snapshot.Snapshot) {
+			unasked(s)
+			src := s.Sources["tmux/default"]
+			src.Server = &snapshot.Server{PID: 10}
+			s.Sources["tmux/default"] = src
+		}, state: NotAlive},
+		"worker whose session may be on an unasked server": {q: Question{Kind: Agent, ID: "r1"}, change: func(s *snapshot.Snapshot) { delete(s.Sessions, session); unasked(s) }, state: Unknown, gap: "process 10"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

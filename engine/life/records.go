@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
@@ -58,8 +59,45 @@ func (a *answer) agent() {
 	}
 	a.holds(func(held string) bool { return held == id })
 	if !known {
+		if a.q.Guessed {
+			a.unasked()
+		}
+		for i := range a.s.OpenSessions {
+			if o := &a.s.OpenSessions[i]; id != "" && strings.HasPrefix(o.ID, id) {
+				a.gap(o.Source, "nothing is called %s, and the id of %s's open session %s begins so: give the whole id", id, named(o.Agent, "an agent"), o.ID)
+			}
+		}
 		a.say(snapshot.Proc, "", nil, "no session, tab, terminal, agent or record here is called %s", id)
 	}
+}
+
+// unasked are the servers of tmux, of this user, whose sessions were not read: they listen on a socket that nothing names.
+func (a *answer) unasked() {
+	for _, p := range a.servers() {
+		a.gap("tmux", "the sessions of a tmux server (process %d) were not read, and one of them may be called so: collect.tmux.sockets has to name its socket", p.PID)
+	}
+}
+
+// tmuxServer is what a server of tmux calls itself (its proc.c).
+const tmuxServer = "tmux: server"
+
+func (a *answer) servers() []*snapshot.Process {
+	asked := map[int]bool{}
+	for _, src := range a.s.Sources {
+		if src.Server != nil {
+			asked[src.Server.PID] = true
+		}
+	}
+	var out []*snapshot.Process
+	for _, id := range sorted(a.s.Processes) {
+		p := a.s.Processes[id]
+		own := p.UID == nil || a.s.Host.UID == nil || *p.UID == *a.s.Host.UID
+		begins := p.PPID != nil && asked[*p.PPID] // a child that a server has just made, and that has not executed its own program
+		if p.Name == tmuxServer && own && a.live[p.PID] == id && !asked[p.PID] && !begins {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // ref is a record by its place in the snapshot.
@@ -128,6 +166,9 @@ func (a *answer) ofRecords(refs []ref) {
 				PID: p.PID, StartTicks: &p.StartTicks, Name: p.Name, Fact: fact})
 		case blind:
 			a.gap(r.Source, "%s %s has not ended, and whether what it names lives could not be read", what, r.ID)
+			if r.Session != "" {
+				a.unasked()
+			}
 		case checked:
 			a.say(r.Source, fact, nil, "%s %s of %s says live, and its process is gone", what, r.ID, r.Source)
 		default:
@@ -164,7 +205,7 @@ func (a *answer) named(r *snapshot.Record) (found *snapshot.Process, how string,
 		}
 	}
 	if r.Session != "" {
-		checked, blind = true, blind || a.unread("tmux")
+		checked, blind = true, blind || a.unread("tmux") || len(a.servers()) > 0
 		for _, id := range sorted(a.s.Sessions) {
 			if t := a.s.Sessions[id]; t.Name == r.Session || t.ID == r.Session || id == r.Session {
 				p, known := a.living(t.Panes)
