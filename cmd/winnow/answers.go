@@ -9,14 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
@@ -229,23 +233,78 @@ type wish struct {
 // maxBody is how long a request's body may be, in bytes.
 const maxBody = 64 << 10
 
+// routeTakes are the words that each route takes: those of a POST in its body, those of all others in the query. One that is misspelt, or that stands in the other place, is refused: read as
+// nothing, it would have all brakes released in place of one.
+var routeTakes = map[string][]string{
+	"GET /v1/explain": {"candidate"}, "GET /v1/why-alive": {"what", "as"}, "DELETE /v1/holds": {"candidate"}, "DELETE /v1/brakes": {"brake"},
+	"POST /v1/holds": {"candidate", "reason", "for"}, "POST /v1/leases": {"candidate", "reason"}, "POST /v1/pause": {"for", "reason"}, "POST /v1/sweep": {"wait"},
+}
+
+// lineTakes are those that the command line adds.
+var lineTakes = map[string][]string{"GET /v1/explain": {"rules"}, "GET /v1/why-alive": {"exit_code"}}
+
 func wishOf(out http.ResponseWriter, r *http.Request) (wish, error) {
 	var w wish
-	if r.Method == http.MethodPost {
-		c := http.NewResponseController(out)
-		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
-		defer func() { _ = c.SetReadDeadline(time.Time{}) }()
-		d := json.NewDecoder(io.LimitReader(r.Body, maxBody))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&w); err != nil && !errors.Is(err, io.EOF) {
-			return w, config.Mistakef("the body is not the JSON that this asks for: %v", err)
-		}
-		return w, nil
+	line := r.Header.Get(headerForm) != ""
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return w, config.Mistakef("the query cannot be read: %v", err)
 	}
-	q := r.URL.Query()
+	known := routeTakes[r.Pattern]
+	if line {
+		known = append(slices.Clone(known), lineTakes[r.Pattern]...)
+	}
+	posts := r.Method == http.MethodPost
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		switch {
+		case posts:
+			return w, config.Mistakef("%s takes no query: %q belongs into the JSON of its body", r.Pattern, name)
+		case !slices.Contains(known, name):
+			return w, config.Mistakef("%s takes no %q; %s", r.Pattern, name, takes(known))
+		case len(q[name]) > 1 && name != "brake":
+			return w, config.Mistakef("%q stands in the query more than once", name)
+		}
+	}
 	w.Candidate, w.What, w.As, w.Brakes = q.Get("candidate"), q.Get("what"), q.Get("as"), q["brake"]
 	w.Rules, w.ExitCode = q.Get("rules") == "true", q.Get("exit_code") == "true"
+
+	c := http.NewResponseController(out)
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	switch body = bytes.TrimSpace(body); {
+	case err != nil:
+		return w, config.Mistakef("the body could not be read: %v", err)
+	case len(body) > maxBody:
+		return w, config.Mistakef("the body is longer than %d bytes", maxBody)
+	case len(body) == 0:
+		return w, nil
+	case !posts:
+		return w, config.Mistakef("%s takes no body: what is asked for stands in the query", r.Pattern)
+	case !utf8.Valid(body): // it would be read as another name
+		return w, config.Mistakef("the body is not UTF-8")
+	}
+	var words map[string]json.RawMessage
+	if err = json.Unmarshal(body, &words); err == nil {
+		err = json.Unmarshal(body, &w)
+	}
+	if err != nil {
+		return w, config.Mistakef("the body is not the JSON that this asks for: %v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(words)) {
+		if !line && !slices.Contains(known, name) {
+			return w, config.Mistakef("%s takes no %q; %s", r.Pattern, name, takes(known))
+		}
+	}
 	return w, nil
+}
+
+// takes says which words a route takes.
+func takes(known []string) string {
+	if len(known) == 0 {
+		return "it takes nothing"
+	}
+	return "it takes " + strings.Join(known, ", ")
 }
 
 // long reads how long something is to last, 0 where that is not said.

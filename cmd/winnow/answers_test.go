@@ -144,6 +144,20 @@ func (w *apiWorld) call(method, path string, query url.Values, body any) (int, [
 	return res.StatusCode, data
 }
 
+// raw asks with a body of any bytes, and gives the status and the answer.
+func (w *apiWorld) raw(route, body string) (int, string) {
+	w.t.Helper()
+	method, path, _ := strings.Cut(route, " ")
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", w.socket)
+	}}
+	defer transport.CloseIdleConnections()
+	req := musts.Get(http.NewRequestWithContext(wait.Within(w.t, wait.Patience), method, "http://winnow"+path, strings.NewReader(body)))(w.t)
+	res := musts.Get(transport.RoundTrip(req))(w.t)
+	defer res.Body.Close()
+	return res.StatusCode, string(musts.Get(io.ReadAll(res.Body))(w.t))
+}
+
 func (w *apiWorld) candidate() string { return "dir:" + w.worktree }
 
 // TestTheAPI asks the real daemon everything there is, and what is wrong.
@@ -185,7 +199,19 @@ func TestTheAPI(t *testing.T) {
 		{"DELETE", "/v1/holds", nil, nil, 400, "candidate is missing"},
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": "relative", "reason": "x"}, 400, "whole path"},
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": w.candidate()}, 400, "reason is missing"},
+		{"POST", "/v1/leases", nil, map[string]string{"candidate": w.candidate() + "/\ufffd", "reason": "x"}, 400, "it wants an id"},
+		{"POST", "/v1/leases", nil, map[string]any{"candidate": w.candidate(), "reason": "x", "for": "2h"}, 400, `takes no \"for\"; it takes candidate, reason`},
 		{"GET", "/v1/brakes", nil, nil, 200, "[]"},
+		{"GET", "/v1/brakes", url.Values{"brake": {"came_back"}}, nil, 400, `takes no \"brake\"; it takes nothing`},
+		{"DELETE", "/v1/brakes", url.Values{"brakes": {"came_back"}}, nil, 400, `takes no \"brakes\"; it takes brake`},
+		{"DELETE", "/v1/brakes", nil, map[string]string{"brake": "came_back"}, 400, "takes no body"},
+		{"DELETE", "/v1/brakes", url.Values{"brake": {"came_back", "read_back"}}, nil, 200, "[]"},
+		{"GET", "/v1/why-alive", url.Values{"what": {w.worktree, "/"}}, nil, 400, "more than once"},
+		{"GET", "/v1/why-alive", url.Values{"what": {w.worktree}, "exit_code": {"true"}}, nil, 400, "exit_code"},
+		{"POST", "/v1/pause", url.Values{"for": {"2h"}}, nil, 400, "takes no query"},
+		{"POST", "/v1/pause", nil, map[string]string{"For": "2h"}, 400, `takes no \"For\"`},
+		{"POST", "/v1/pause", nil, map[string]string{"candidate": w.candidate()}, 400, `takes no \"candidate\"`},
+		{"POST", "/v1/pause", nil, map[string]string{"reason": strings.Repeat("a", maxBody)}, 400, "longer than"},
 		{"DELETE", "/v1/brakes", url.Values{"brake": {"hand"}}, nil, 400, "unknown brake"},
 		{"DELETE", "/v1/brakes", nil, nil, 200, "[]"},
 		{"POST", "/v1/pause", nil, map[string]string{"for": "2h", "reason": "a migration"}, 200, "a migration"},
@@ -197,6 +223,17 @@ func TestTheAPI(t *testing.T) {
 		if status != ask.status || !strings.Contains(strings.ReplaceAll(string(text), "\\u0026", "&"), ask.says) {
 			t.Errorf("%s %s %v %v: %d, want %d and %q: %s", ask.method, ask.path, ask.query, ask.body, status, ask.status, ask.says, text)
 		}
+	}
+	for body, says := range map[string]string{`{"reason":"x"}{"for":"2h"}`: "JSON", `{"reason":"x"} garbage`: "JSON", "{\"reason\":\"\xff\"}": "not UTF-8", `["reason"]`: "JSON", `{"reason":7}`: "JSON"} {
+		if status, text := w.raw("POST /v1/pause", body); status != 400 || !strings.Contains(text, says) {
+			t.Errorf("%q: %d, want 400 and %q: %s", body, status, says, text)
+		}
+	}
+	if status, text := w.raw("DELETE /v1/brakes?brake=came_back;brake=read_back", ""); status != 400 || !strings.Contains(text, "query cannot be read") {
+		t.Errorf("a query that is wrong: %d %s", status, text)
+	}
+	if s := musts.Get(w.c.State(ctx))(t); s.Mode != Observing {
+		t.Errorf("what was refused was done: %+v", s)
 	}
 	var no *client.Error
 	if err := w.c.Release(ctx, "dir:/nowhere"); !errors.As(err, &no) || no.Code != 2 {

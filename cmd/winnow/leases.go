@@ -47,7 +47,7 @@ func leased(named string, asker listen.Conn) (string, error) {
 	if !ok && filepath.IsAbs(named) {
 		kind, ok, rest = snapshot.Kind{Name: snapshot.KindDir}, true, named
 	}
-	if !ok || rest == "" || len(named) > 8192 || strings.ContainsAny(named, "\x00\n") {
+	if !ok || rest == "" || len(named) > 8192 || strings.ContainsAny(named, "\x00\n\ufffd") {
 		return "", config.Mistakef("candidate %q: it wants an id such as dir:/home/me/wt/a, session:tmux/default/$4 or process:812@93211, or a folder's whole path", named)
 	}
 	if kind.Name == snapshot.KindProcess {
