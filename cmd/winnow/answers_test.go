@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,8 +27,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/life"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/files"
 	musts "github.com/winnow-reaper/winnow/testkit/must"
@@ -107,6 +113,55 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	slices.Sort(told)
 	if diff := cmp.Diff(told, served); diff != "" {
 		t.Errorf("described and served (-described +served):\n%s", diff)
+	}
+}
+
+// TestEveryFieldIsDescribed holds the documents that are served and openapi.yaml against each other: a field that it does not have would be refused by who reads by it.
+func TestEveryFieldIsDescribed(t *testing.T) {
+	t.Parallel()
+	schemas := newAPIText(t).doc["components"].(map[string]any)["schemas"].(map[string]any)
+	for name, v := range map[string]any{
+		"State": State{}, "Swept": SweptOnce{}, "Count": report.Count{}, "Brake": brakes.Brake{}, "Pause": ledger.Pause{}, "Hold": snapshot.Hold{}, "Released": Released{}, "Lease": client.Lease{},
+		"Event": client.Event{}, "Error/properties/error": client.Error{}, "State/properties/alarms/items": report.Alarm{},
+	} {
+		at, _ := schemas[strings.Split(name, "/")[0]].(map[string]any)
+		for _, step := range strings.Split(name, "/")[1:] {
+			at, _ = at[step].(map[string]any)
+		}
+		described, _ := at["properties"].(map[string]any)
+		told := slices.Sorted(maps.Keys(described))
+		served := fieldsOf(reflect.TypeOf(v))
+		slices.Sort(served)
+		if diff := cmp.Diff(told, served); diff != "" || at["additionalProperties"] != false {
+			t.Errorf("%s: described and served (-described +served):\n%s", name, diff)
+		}
+	}
+}
+
+// fieldsOf are the names of a struct's fields in JSON.
+func fieldsOf(t reflect.Type) []string {
+	var out []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			out = append(out, fieldsOf(f.Type)...)
+		case f.IsExported() && name != "-":
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// TestEventsSayWhatTheStateSays of the same sweep.
+func TestEventsSayWhatTheStateSays(t *testing.T) {
+	t.Parallel()
+	full := &SweptOnce{Sweep: "s", At: time.Now(), Why: "start", Took: 1.5, Short: true, Asked: 3, Kept: 4, Census: map[string]report.Count{"dir": {Seen: 5, InScope: 4, Reap: 3, Spare: 2, Unknown: 1}}}
+	var byState client.Swept
+	musts.Do(t, json.Unmarshal(musts.Get(json.Marshal(full))(t), &byState))
+	if diff := cmp.Diff(&byState, inShort(full), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
+		t.Errorf("the state and the event (-state +event):\n%s", diff)
 	}
 }
 
