@@ -61,7 +61,7 @@ type answers struct {
 const maxLooks = 2
 
 func newAnswers(d *daemon) *answers {
-	return &answers{d: d, looks: make(chan struct{}, maxLooks), leases: leases{d: d, over: make(chan struct{})}}
+	return &answers{d: d, looks: make(chan struct{}, maxLooks), leases: newLeases(d)}
 }
 
 // serve answers at a socket until the function that it gives is called.

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
@@ -215,6 +217,46 @@ func TestALeaseThatCannotBePutOff(t *testing.T) {
 			t.Fatal("it does not end")
 		}
 	}
+}
+
+// TestALeaseOfWhoDoesNotRead lasts: a program that is stopped, or that reads the first line and no more, has its lease until the connection ends.
+func TestALeaseOfWhoDoesNotRead(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 206)
+	socket := filepath.Join(w.dir, "api.sock")
+	s := newAnswers(w.d)
+	s.leases.renewed, s.leases.looked = 0, time.Millisecond // a line each time: what comes in hours comes in seconds
+	t.Cleanup(musts.Get(s.serve(t.Context(), socket))(t))
+	c := musts.Get(net.Dial("unix", socket))(t)
+	defer c.Close()
+	body := `{"candidate":"` + w.worktree + `","reason":"a build"}`
+	fmt.Fprintf(c, "POST /v1/leases HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	asks := client.New(socket)
+	defer asks.Close()
+	until := func() time.Time {
+		holds := musts.Get(asks.Holds(t.Context()))(t)
+		if len(holds) != 1 || holds[0].Until == nil {
+			return time.Time{}
+		}
+		return *holds[0].Until
+	}
+	wait.Eventually(t, "the lease", func() bool { return !until().IsZero() })
+	unread := func() (n int) {
+		raw := musts.Get(c.(*net.UnixConn).SyscallConn())(t)
+		musts.Do(t, raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }))
+		return n
+	}
+	had, since := 0, time.Time{}
+	wait.Eventually(t, "the connection takes no more, and the lease is put off all the same", func() bool {
+		n, now := unread(), until()
+		if n != had || now.IsZero() {
+			had, since = n, now
+			return false
+		}
+		return n > 0 && now.Sub(since) > time.Second
+	})
+	_ = c.Close()
+	wait.Eventually(t, "the lease is over with its connection", func() bool { return until().IsZero() })
 }
 
 // TestLeasesOfADaemonThatEnded are cleared away by the next one's first lease, once their time is long over. A person's hold that has ended stays listed.

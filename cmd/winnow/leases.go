@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/oklog/ulid/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
@@ -27,6 +29,12 @@ type leases struct {
 	n atomic.Int32
 	// over is closed when the daemon ends.
 	over chan struct{}
+	// renewed is how often a lease is put off, and looked how often the clock is asked for that: leaseRenewed and leaseLooked.
+	renewed, looked time.Duration
+}
+
+func newLeases(d *daemon) leases {
+	return leases{d: d, over: make(chan struct{}), renewed: leaseRenewed, looked: leaseLooked}
 }
 
 const (
@@ -107,15 +115,40 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	}()
 	out.Header().Set("Content-Type", "application/x-ndjson")
 	line := flusher(out)
-	looked := time.NewTicker(leaseLooked)
+	looked := time.NewTicker(l.looked)
 	defer looked.Stop()
-	for {
+	for first := true; ; first = false {
 		lease.Until = *h.Until
 		data, err := json.Marshal(lease)
-		if err != nil || line(string(data)+"\n") != nil || !l.last(r.Context(), &h, looked.C) {
+		if err != nil {
+			return
+		}
+		if first || takesMore(asker(r)) {
+			err = line(string(data) + "\n")
+		}
+		if err != nil || !l.last(r.Context(), &h, looked.C) {
 			return
 		}
 	}
+}
+
+// takesMore reports whether a line can be written to a connection without waiting. Who has a lease need not read more than its first line, and may be stopped for a night: what it does
+// not read fills the connection's buffer within hours, and the connection, which is the lease, has to stay.
+func takesMore(c listen.Conn) bool {
+	raw, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return true
+	}
+	takes := true
+	rc, err := raw.SyscallConn()
+	if err == nil {
+		_ = rc.Control(func(fd uintptr) {
+			fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+			n, err := unix.Poll(fds, 0)
+			takes = err != nil || n > 0
+		})
+	}
+	return takes
 }
 
 // last waits until the end of a lease was put off. It gives false where the lease is over: who asked has gone, the daemon ends, a person released the hold, or it could not be put off
@@ -131,7 +164,7 @@ func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.
 		case <-looked:
 		}
 		left := h.Until.Sub(time.Now().Round(0)) // by the clock of the ledger
-		if left > leaseLasts-leaseRenewed && left <= leaseLasts {
+		if left > leaseLasts-l.renewed && left <= leaseLasts {
 			continue
 		}
 		there, err := l.putOff(ctx, h)
