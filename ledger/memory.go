@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -60,14 +61,24 @@ func (l *Ledger) Hold(ctx context.Context, h snapshot.Hold) error {
 	return l.explain("place a hold in", err)
 }
 
-// PutOff gives the hold of an owner on a candidate another end. It says false where there is no such hold.
-func (l *Ledger) PutOff(ctx context.Context, id, owner string, until time.Time) (bool, error) {
-	res, err := l.db.ExecContext(ctx, "UPDATE holds SET until = ? WHERE id = ? AND owner = ?", until.UnixNano(), id, owner)
-	if err != nil {
-		return false, l.explain("put off a hold in", err)
-	}
-	n, err := res.RowsAffected()
-	return n > 0, l.explain("put off a hold in", err)
+// PutOff gives holds, of which ID and Owner count, another end, all of them or none. It says of each whether there is such a hold.
+func (l *Ledger) PutOff(ctx context.Context, holds []snapshot.Hold, until time.Time) (there []bool, err error) {
+	there = make([]bool, len(holds))
+	err = l.write(ctx, func(tx *sql.Tx) error {
+		for i, h := range holds {
+			res, err := tx.ExecContext(ctx, "UPDATE holds SET until = ? WHERE id = ? AND owner = ?", until.UnixNano(), h.ID, h.Owner)
+			if err != nil {
+				return err
+			}
+			n, err := res.RowsAffected()
+			if err != nil {
+				return err
+			}
+			there[i] = n > 0
+		}
+		return nil
+	})
+	return there, l.explain("put off a hold in", err)
 }
 
 // Release lifts the holds of one owner on a candidate, or of all owners where owner is "", and says how many there were.

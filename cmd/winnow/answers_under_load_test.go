@@ -259,6 +259,64 @@ func TestALeaseOfWhoDoesNotRead(t *testing.T) {
 	wait.Eventually(t, "the lease is over with its connection", func() bool { return until().IsZero() })
 }
 
+// TestManyLeasesAtOnce are all placed, put off and lifted, by few openings of the ledger.
+func TestManyLeasesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 207)
+	socket := filepath.Join(w.dir, "api.sock")
+	s := newAnswers(w.d)
+	s.leases.renewed, s.leases.looked = time.Second, 10*time.Millisecond
+	t.Cleanup(musts.Get(s.serve(t.Context(), socket))(t))
+	const many = 150
+	if n := maxConnections(); n < many+2 {
+		t.Skipf("this process may have only %d connections", n)
+	}
+	c := client.New(socket)
+	defer c.Close()
+	ctx := wait.Within(t, 3*wait.Patience)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var got []*client.Lease
+	for i := range many {
+		all.Go(func() {
+			l, err := c.Lease(ctx, fmt.Sprintf("%s/%d", w.worktree, i), "a build")
+			if err != nil {
+				t.Errorf("lease %d: %v", i, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, l)
+		})
+	}
+	all.Wait()
+	ends := func() (first, last time.Time, n int) {
+		for _, h := range musts.Get(c.Holds(ctx))(t) {
+			if first.IsZero() || h.Until.Before(first) {
+				first = *h.Until
+			}
+			if h.Until.After(last) {
+				last = *h.Until
+			}
+			n++
+		}
+		return first, last, n
+	}
+	first, _, n := ends()
+	if n != many || len(got) != many {
+		t.Fatalf("%d leases, %d holds; want %d", len(got), n, many)
+	}
+	wait.Eventually(t, "all are put off, and together", func() bool {
+		now, last, _ := ends()
+		return now.After(first) && now.Equal(last)
+	})
+	for _, l := range got {
+		all.Go(func() { _ = l.Close() }) // what it was ended by
+	}
+	all.Wait()
+	wait.Eventually(t, "all are over", func() bool { _, _, n := ends(); return n == 0 })
+}
+
 // TestLeasesOfADaemonThatEnded are cleared away by the next one's first lease, once their time is long over. A person's hold that has ended stays listed.
 func TestLeasesOfADaemonThatEnded(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -31,10 +32,23 @@ type leases struct {
 	over chan struct{}
 	// renewed is how often a lease is put off, and looked how often the clock is asked for that: leaseRenewed and leaseLooked.
 	renewed, looked time.Duration
+
+	mu sync.Mutex
+	// open are the leases that there are: whether the hold of each was found gone. What it has for an end is read and changed under mu.
+	open map[*snapshot.Hold]bool
+	// queue waits for the ledger, and busy is true while somebody has it: see inLedger.
+	queue []ledgerWork
+	busy  bool
+}
+
+// ledgerWork is something that is done in the ledger.
+type ledgerWork struct {
+	do   func(*ledger.Ledger) error
+	done chan error
 }
 
 func newLeases(d *daemon) leases {
-	return leases{d: d, over: make(chan struct{}), renewed: leaseRenewed, looked: leaseLooked}
+	return leases{d: d, over: make(chan struct{}), renewed: leaseRenewed, looked: leaseLooked, open: map[*snapshot.Hold]bool{}}
 }
 
 const (
@@ -110,7 +124,7 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 		select {
 		case <-l.over:
 		default:
-			l.end(h)
+			l.end(&h)
 		}
 	}()
 	out.Header().Set("Content-Type", "application/x-ndjson")
@@ -118,7 +132,7 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	looked := time.NewTicker(l.looked)
 	defer looked.Stop()
 	for first := true; ; first = false {
-		lease.Until = *h.Until
+		lease.Until, _ = l.stands(&h)
 		data, err := json.Marshal(lease)
 		if err != nil {
 			return
@@ -155,6 +169,7 @@ func takesMore(c listen.Conn) bool {
 // in time. Then the connection ends, so that who asked knows.
 func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.Time) bool {
 	said := false
+	told, _ := l.stands(h)
 	for {
 		select {
 		case <-ctx.Done():
@@ -163,25 +178,39 @@ func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.
 			return false
 		case <-looked:
 		}
-		left := h.Until.Sub(time.Now().Round(0)) // by the clock of the ledger
-		if left > leaseLasts-l.renewed && left <= leaseLasts {
-			continue
+		until, gone := l.stands(h)
+		left := until.Sub(time.Now().Round(0)) // by the clock of the ledger
+		var err error
+		if !gone && until.Equal(told) && l.due(left) {
+			err = l.putOff()
+			until, gone = l.stands(h)
 		}
-		there, err := l.putOff(ctx, h)
 		switch {
-		case err == nil && !there:
+		case gone:
 			l.d.log.Info("a lease was released by a person", "candidate", h.ID)
 			return false
-		case err == nil:
+		case !until.Equal(told):
 			return true
-		case left <= 0:
+		case err != nil && left <= 0:
 			l.d.log.Warn("a lease is over: it could not be put off", "candidate", h.ID, "error", err)
 			return false
-		case !said && ctx.Err() == nil:
+		case err != nil && !said && ctx.Err() == nil:
 			said = true
-			l.d.log.Warn("a lease could not be put off; it is tried again", "candidate", h.ID, "until", *h.Until, "error", err)
+			l.d.log.Warn("a lease could not be put off; it is tried again", "candidate", h.ID, "until", until, "error", err)
 		}
 	}
+}
+
+// due says of a lease that lasts for so long still whether it is to be put off. One that lasts longer than a lease can is, too: the clock was set back.
+func (l *leases) due(left time.Duration) bool {
+	return left <= leaseLasts-l.renewed || left > leaseLasts
+}
+
+// stands says when the hold of a lease ends, and whether it was found gone.
+func (l *leases) stands(h *snapshot.Hold) (until time.Time, gone bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return *h.Until, l.open[h]
 }
 
 // put places the hold of a lease, and lifts those of leases that were left by a daemon that has ended.
@@ -191,8 +220,14 @@ func (l *leases) put(ctx context.Context, h *snapshot.Hold) error {
 		if err != nil {
 			return err
 		}
+		mine := map[string]bool{} // after a suspension their ends may be long past, until they are put off
+		l.mu.Lock()
+		for have := range l.open {
+			mine[have.Owner] = true
+		}
+		l.mu.Unlock()
 		for _, old := range all {
-			if strings.HasPrefix(old.Owner, leaseOwner) && old.Until != nil && old.Until.Before(time.Now().Add(-leaseLasts)) {
+			if strings.HasPrefix(old.Owner, leaseOwner) && !mine[old.Owner] && old.Until != nil && old.Until.Before(time.Now().Add(-leaseLasts)) {
 				if _, err := g.Release(ctx, old.ID, old.Owner); err != nil {
 					return err
 				}
@@ -200,21 +235,49 @@ func (l *leases) put(ctx context.Context, h *snapshot.Hold) error {
 		}
 		until := leaseUntil()
 		h.Until = &until
-		return g.Hold(ctx, *h)
+		if err := g.Hold(ctx, *h); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.open[h] = false
+		return nil
 	})
 }
 
-// putOff puts off the end of a lease's hold. It gives false where the hold is no longer there.
-func (l *leases) putOff(ctx context.Context, h *snapshot.Hold) (there bool, err error) {
-	until := leaseUntil()
-	err = l.inLedger(func(g *ledger.Ledger) (err error) {
-		there, err = g.PutOff(ctx, h.ID, h.Owner, until)
-		return err
+// putOff puts off the ends of all leases, also of those that are not due: so the ledger is opened and written once for all of them.
+func (l *leases) putOff() error {
+	return l.inLedger(func(g *ledger.Ledger) error {
+		var all []*snapshot.Hold
+		var holds []snapshot.Hold
+		due := false
+		l.mu.Lock()
+		for h, gone := range l.open {
+			if !gone {
+				all, holds = append(all, h), append(holds, *h)
+				due = due || l.due(h.Until.Sub(time.Now().Round(0)))
+			}
+		}
+		l.mu.Unlock()
+		if !due { // another one has just done it
+			return nil
+		}
+		until := leaseUntil()
+		there, err := g.PutOff(context.Background(), holds, until)
+		if err != nil {
+			return err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for i, h := range all {
+			if _, open := l.open[h]; open && there[i] {
+				h.Until = &until
+			} else if open {
+				l.open[h] = true
+			}
+		}
+		return nil
 	})
-	if err == nil && there {
-		h.Until = &until
-	}
-	return there, err
 }
 
 // leaseOwner begins the owner of each lease's hold.
@@ -224,24 +287,70 @@ const leaseOwner = "lease "
 func leaseUntil() time.Time { return time.Now().UTC().Round(0).Add(leaseLasts) }
 
 // end lifts the hold of a lease.
-func (l *leases) end(h snapshot.Hold) {
+func (l *leases) end(h *snapshot.Hold) {
 	err := l.inLedger(func(g *ledger.Ledger) error {
 		_, err := g.Release(context.Background(), h.ID, h.Owner)
 		return err
 	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, h)
 	if err != nil {
 		l.d.log.Warn("the hold of a lease that ended could not be lifted; it ends by itself", "candidate", h.ID, "until", *h.Until, "error", err)
 	}
 }
 
+// inLedger does something in the ledger, together with all else that waits for it: to open it costs more than what is done there, and hundreds of leases may begin and end at once.
 func (l *leases) inLedger(do func(*ledger.Ledger) error) error {
+	this := ledgerWork{do, make(chan error, 1)}
+	l.mu.Lock()
+	l.queue = append(l.queue, this)
+	begins := !l.busy
+	l.busy = true
+	l.mu.Unlock()
+	if begins {
+		go l.work()
+	}
+	return <-this.done
+}
+
+// work does what waits for the ledger until nothing does.
+func (l *leases) work() {
+	for {
+		l.mu.Lock()
+		batch := l.queue
+		l.queue = nil
+		l.busy = len(batch) > 0
+		l.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		for i, err := range l.together(batch) {
+			batch[i].done <- err
+		}
+	}
+}
+
+// together opens the ledger once for several.
+func (l *leases) together(batch []ledgerWork) []error {
+	errs := make([]error, len(batch))
+	each := func(do func(i int) error) {
+		for i := range batch {
+			errs[i] = errors.Join(errs[i], do(i))
+		}
+	}
 	a := l.d.now()
-	if err := a.trustState(); err != nil {
-		return err
+	var g *ledger.Ledger
+	err := a.trustState()
+	if err == nil {
+		g, err = ledger.Open(a.ledgerPath())
 	}
-	g, err := ledger.Open(a.ledgerPath())
 	if err != nil {
-		return err
+		each(func(int) error { return err })
+		return errs
 	}
-	return errors.Join(do(g), g.Close())
+	each(func(i int) error { return batch[i].do(g) })
+	err = g.Close()
+	each(func(int) error { return err })
+	return errs
 }
