@@ -181,7 +181,13 @@ func (w *consoleWorld) quiet(said *bytes.Buffer) *app {
 
 // words are what was said, on one line.
 func words(said *bytes.Buffer) string {
-	return strings.Join(strings.FieldsFunc(strings.TrimSpace(said.String()), func(r rune) bool { return r == '\n' }), "; ")
+	var out []string
+	for line := range strings.Lines(said.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // watch looks while somebody reads, until ctx ends.

@@ -307,8 +307,12 @@ func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
 	id := "dir:" + r.worktree
 	said := func(action string, fields url.Values, want string, refused bool) {
 		t.Helper()
-		if got, bad := r.send(action, fields); !strings.Contains(got, want) || bad != refused {
+		got, bad := r.send(action, fields)
+		if !strings.Contains(got, want) || bad != refused {
 			t.Errorf("%s says %q (refused: %v), want %q (%v)", action, got, bad, want, refused)
+		}
+		if strings.Contains(got, ";  ") {
+			t.Errorf("%s says %q, with blanks that stood before a line of the command", action, got)
 		}
 	}
 	candidate := "/candidate?" + url.Values{"id": {id}}.Encode()
@@ -738,6 +742,8 @@ func TestTheConsoleShowsTheDaemon(t *testing.T) {
 		wait.Eventually(t, what, func() bool { return strings.Contains(r.ask(http.MethodGet, "/going", "").body, what) })
 	}
 	shows("No winnow run answers")
+	shows("sweeps all the same") // it may run and not answer
+	shows("of this machine's clock, UTC")
 	d := w.daemon(t, "--apply")
 	shows("winnow run is acting")
 	d.says(`done: dir:`)

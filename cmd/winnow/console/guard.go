@@ -84,7 +84,7 @@ var (
 	wrongHost   = &refusal{http.StatusMisdirectedRequest, "This console answers at its own address only. Open the address that winnow console printed."}
 	wrongMethod = &refusal{http.StatusMethodNotAllowed, "This console takes GET, HEAD and POST."}
 	wrongOrigin = &refusal{http.StatusForbidden, "The request came from another page. Nothing was done. Type the address of the console into the address bar."}
-	noSession   = &refusal{http.StatusForbidden, "This console does not know this browser. Open the address that winnow console printed, with its token. A console that was started again has a new one."}
+	noSession   = &refusal{http.StatusForbidden, "This console does not know this browser. Nothing was done. Open the address that winnow console printed, with its token. A console that was started again has a new one."}
 	wrongForm   = &refusal{http.StatusForbidden, "The form is not one of this session. Nothing was done. Load the page again and send the form from there."}
 	wrongBody   = &refusal{http.StatusBadRequest, "The form could not be read, or is too large. Nothing was done."}
 )

@@ -25,7 +25,7 @@ const cleaned = "_clean"
 func parsed() (*template.Template, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
 		cleaned: clean,
-		"time":  timeOf, "ago": ago, "size": text.Size, "plural": text.Plural, "span": span, "ref": url.QueryEscape, "link": link, "brief": brief, "otherwise": orElse, "home": text.Home, "under": under,
+		"time":  timeOf, "ago": ago, "size": text.Size, "plural": text.Plural, "span": span, "ref": url.QueryEscape, "link": link, "brief": brief, "otherwise": orElse, "home": text.Home, "under": under, "zone": zone,
 	}).ParseFS(templates, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("read the templates of the console: %w", err)
@@ -99,6 +99,9 @@ func when(t any) time.Time {
 	}
 	return time.Time{}
 }
+
+// zone is how far the clock by which timeOf shows a time is from UTC: a browser may be in another zone, behind a tunnel.
+func zone() string { return time.Now().Format("UTC-07:00") }
 
 // ago is how long ago a time was, or in how long it will be.
 func ago(t any) string {
