@@ -251,7 +251,8 @@ type Hold struct {
 	For       time.Duration
 }
 
-// Hold places a hold, which outlives the connection and the daemon.
+// Hold places a hold, which outlives the connection and the daemon. It gives the one that stands: an earlier one, where the user or another program of the user's holds the candidate for
+// longer.
 func (c *Client) Hold(ctx context.Context, h Hold) (snapshot.Hold, error) {
 	body := map[string]string{"candidate": h.Candidate, "reason": h.Reason}
 	if h.For > 0 {
@@ -262,7 +263,7 @@ func (c *Client) Hold(ctx context.Context, h Hold) (snapshot.Hold, error) {
 	return out, err
 }
 
-// Release lifts the hold on a candidate.
+// Release lifts the holds on a candidate, whoever placed them, leases among them.
 func (c *Client) Release(ctx context.Context, candidate string) error {
 	return c.ask(ctx, http.MethodDelete, "/v1/holds", url.Values{"candidate": {candidate}}, nil, nil)
 }

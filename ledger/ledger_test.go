@@ -313,6 +313,19 @@ func TestHolds(t *testing.T) {
 	put := mine
 	put.Until = &later
 	check(put, theirs)
+	for _, longer := range []struct {
+		until *time.Time
+		want  *time.Time
+	}{{&until, &later}, {&later, &later}, {nil, nil}, {&later, nil}} {
+		h := mine
+		h.Until = longer.until
+		stands, err := l.HoldLonger(ctx, h)
+		put.Until = longer.want
+		if d := cmp.Diff(put, stands); d != "" || err != nil {
+			t.Errorf("the hold that stands (-want +got): %v\n%s", err, d)
+		}
+		check(put, theirs)
+	}
 	n, err := l.Release(ctx, "dir:/w", "me")
 	ok(t, err)
 	check(theirs)

@@ -61,6 +61,23 @@ func (l *Ledger) Hold(ctx context.Context, h snapshot.Hold) error {
 	return l.explain("place a hold in", err)
 }
 
+// HoldLonger places a hold, unless one of the same owner on the same candidate lasts as long or longer: that one stays as it is. It gives the one that stands.
+func (l *Ledger) HoldLonger(ctx context.Context, h snapshot.Hold) (stands snapshot.Hold, err error) {
+	err = l.write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO holds (id, owner, reason, since, until) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (id, owner) DO UPDATE SET reason = excluded.reason, since = excluded.since, until = excluded.until
+			WHERE holds.until IS NOT NULL AND (excluded.until IS NULL OR excluded.until > holds.until)`,
+			h.ID, h.Owner, h.Reason, h.Since.UnixNano(), nanos(h.Until))
+		if err != nil {
+			return err
+		}
+		return each(ctx, tx, func(row *sql.Rows) error {
+			return row.Scan(&stands.ID, &stands.Owner, &stands.Reason, (*instant)(&stands.Since), maybe{&stands.Until})
+		}, "SELECT id, owner, reason, since, until FROM holds WHERE id = ? AND owner = ?", h.ID, h.Owner)
+	})
+	return stands, l.explain("place a hold in", err)
+}
+
 // PutOff gives holds, of which ID and Owner count, another end, all of them or none. It says of each whether there is such a hold.
 func (l *Ledger) PutOff(ctx context.Context, holds []snapshot.Hold, until time.Time) (there []bool, err error) {
 	there = make([]bool, len(holds))

@@ -410,6 +410,38 @@ func TestAPauseThatEndedByItself(t *testing.T) {
 	wait.Eventually(t, "no longer paused", func() bool { return mode() == Observing })
 }
 
+// TestAProgramShortensNoHold: a hold without an end that a person placed stands, and so does a longer one of another program. A person may shorten it.
+func TestAProgramShortensNoHold(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	ctx := wait.Within(t, 2*wait.Patience)
+	hold := func(long time.Duration, reason string) snapshot.Hold {
+		t.Helper()
+		h := musts.Get(w.c.Hold(ctx, client.Hold{Candidate: w.candidate(), Reason: reason, For: long}))(t)
+		if all := musts.Get(w.c.Holds(ctx))(t); len(all) != 1 || cmp.Diff(all[0], h) != "" {
+			t.Errorf("%s: answered with %+v, and %+v is held", reason, h, all)
+		}
+		return h
+	}
+	if h := hold(2*time.Hour, "two hours"); h.Until == nil || h.Reason != "two hours" {
+		t.Errorf("%+v", h)
+	}
+	if h := hold(time.Minute, "a minute"); h.Reason != "two hours" {
+		t.Errorf("a shorter one took the place of a longer: %+v", h)
+	}
+	if h := hold(4*time.Hour, "four hours"); h.Reason != "four hours" || time.Until(*h.Until) < 3*time.Hour {
+		t.Errorf("a longer one did not take its place: %+v", h)
+	}
+	w.mustRun(t, "winnow", "retain", "--config", w.config, w.candidate(), "--reason", "mine")
+	if h := hold(2*time.Hour, "two hours"); h.Until != nil || h.Reason != "mine" {
+		t.Errorf("a program gave a person's hold an end: %+v", h)
+	}
+	w.mustRun(t, "winnow", "retain", "--config", w.config, w.candidate(), "--reason", "mine", "--for", "1h")
+	if h := hold(0, "for good"); h.Until != nil || h.Reason != "for good" {
+		t.Errorf("a person's shorter hold stands: %+v", h)
+	}
+}
+
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	w := newAPIWorld(t)

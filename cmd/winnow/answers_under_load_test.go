@@ -232,14 +232,13 @@ func TestALeaseOfWhoDoesNotRead(t *testing.T) {
 	long := strings.Repeat("/"+strings.Repeat("a", 199), 18) // so that few lines fill the connection
 	body := `{"candidate":"` + w.worktree + long + `","reason":"a build"}`
 	fmt.Fprintf(c, "POST /v1/leases HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	asks := client.New(socket)
-	defer asks.Close()
-	until := func() time.Time {
-		holds := musts.Get(asks.Holds(t.Context()))(t)
-		if len(holds) != 1 || holds[0].Until == nil {
-			return time.Time{}
+	until := func() (until time.Time) {
+		s.leases.mu.Lock()
+		defer s.leases.mu.Unlock()
+		for h := range s.leases.open {
+			until = *h.Until
 		}
-		return *holds[0].Until
+		return until
 	}
 	wait.Eventually(t, "the lease", func() bool { return !until().IsZero() })
 	unread := func() (n int) {
@@ -294,30 +293,44 @@ func TestManyLeasesAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	ends := func() (first, last time.Time, n int) {
-		for _, h := range musts.Get(c.Holds(ctx))(t) {
+		s.leases.mu.Lock()
+		defer s.leases.mu.Unlock()
+		for h := range s.leases.open {
 			if first.IsZero() || h.Until.Before(first) {
 				first = *h.Until
 			}
 			if h.Until.After(last) {
 				last = *h.Until
 			}
-			n++
 		}
-		return first, last, n
+		return first, last, len(s.leases.open)
 	}
 	first, _, n := ends()
 	if n != many || len(got) != many {
-		t.Fatalf("%d leases, %d holds; want %d", len(got), n, many)
+		t.Fatalf("%d leases, %d are open; want %d", len(got), n, many)
 	}
+	var last time.Time
 	wait.Eventually(t, "all are put off, and together", func() bool {
-		now, last, _ := ends()
+		var now time.Time
+		now, last, _ = ends()
 		return now.After(first) && now.Equal(last)
 	})
+	for _, h := range musts.Get(c.Holds(ctx))(t) {
+		if n--; h.Until.Before(last) {
+			t.Errorf("the ledger has %s for the end of %s; it was put off to %s", h.Until, h.ID, last)
+		}
+	}
+	if n != 0 {
+		t.Errorf("%d leases more than holds", n)
+	}
 	for _, l := range got {
 		all.Go(func() { _ = l.Close() }) // what it was ended by
 	}
 	all.Wait()
 	wait.Eventually(t, "all are over", func() bool { _, _, n := ends(); return n == 0 })
+	if holds := musts.Get(c.Holds(ctx))(t); len(holds) != 0 {
+		t.Errorf("still held: %+v", holds)
+	}
 }
 
 // TestLeasesOfADaemonThatEnded are cleared away by the next one's first lease, once their time is long over. A person's hold that has ended stays listed.

@@ -76,13 +76,21 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 	if own := t.own(); own != nil {
 		h.Reason += mark(own.Source, own.ID)
 	}
-	until := "until it is released"
 	if span > 0 {
 		t := h.Since.Add(span)
-		h.Until, until = &t, "until "+text.Time(t)
+		h.Until = &t
 	}
-	if err := l.Hold(ctx, h); err != nil {
-		return fmt.Errorf("hold %s: %w; nothing was held", h.ID, err)
+	if a.asker.Conn != nil && !a.line { // all programs of this user's hold in the user's name, and none of them ends what a person or another program holds for longer
+		h, err = l.HoldLonger(ctx, h)
+	} else {
+		err = l.Hold(ctx, h)
+	}
+	if err != nil {
+		return fmt.Errorf("hold %s: %w; nothing was held", t.id, err)
+	}
+	until := "until it is released"
+	if h.Until != nil {
+		until = "until " + text.Time(*h.Until)
 	}
 	return a.say(h, "%s is held %s", h.ID, until)
 }
