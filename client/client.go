@@ -302,8 +302,14 @@ type Lease struct {
 	err    error
 }
 
+// ErrLapsed says that the hold of a lease has ended although the connection is open: the daemon did not put it off in time. It hangs, or was stopped.
+var ErrLapsed = errors.New("the lease was not put off in time: winnow run hangs")
+
+// leaseGrace is for how long after the end of a hold the daemon may still say that it was put off: after a suspension, or where the clock was set, it does so within a second.
+const leaseGrace = 5 * time.Second
+
 // Lease holds a candidate for as long as the connection lasts: until Close, until ctx ends, or until this process ends. When the daemon ends, the hold lasts on for two minutes at
-// most, and Done is closed. candidate is an id (dir:/home/me/wt/a, session:tmux/default/$4, process:812@93211) or a folder's whole path, which may not be there yet.
+// most, and Done is closed. It is closed too where the daemon hangs and the hold has ended by that. candidate is an id (dir:/home/me/wt/a, session:tmux/default/$4, process:812@93211) or a folder's whole path, which may not be there yet.
 func (c *Client) Lease(ctx context.Context, candidate, reason string) (*Lease, error) {
 	inner, cancel := context.WithCancel(ctx)
 	res, err := c.Do(inner, http.MethodPost, "/v1/leases", nil, map[string]string{"candidate": candidate, "reason": reason})
@@ -325,14 +331,58 @@ func (c *Client) Lease(ctx context.Context, candidate, reason string) (*Lease, e
 		_ = res.Body.Close()
 		return nil, err
 	}
+	until, ends := make(chan time.Time), make(chan error, 1)
+	go func() { ends <- renewals(inner, lines, until) }()
 	go func() {
 		defer close(l.done)
-		_, l.err = io.Copy(io.Discard, lines) // a line each time that it was renewed
-		if l.err == nil {
-			l.err = io.EOF
-		}
+		l.err = l.watch(until, ends)
+		cancel()
 	}()
 	return l, nil
+}
+
+// renewals gives the new end of a lease each time that a line says that it was put off, until the connection ends.
+func renewals(ctx context.Context, lines *bufio.Reader, until chan<- time.Time) error {
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		var l Lease
+		if err := json.Unmarshal(line, &l); err != nil {
+			return fmt.Errorf("read a line of the lease: %w", err)
+		}
+		select {
+		case until <- l.Until:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// watch waits for the end of a lease, and gives why it ended.
+func (l *Lease) watch(until <-chan time.Time, ends <-chan error) error {
+	end, late := l.Until, false
+	timer := time.NewTimer(time.Until(end))
+	defer timer.Stop()
+	for {
+		select {
+		case err := <-ends:
+			return err
+		case end = <-until:
+			late = false
+		case <-timer.C:
+			if late && !time.Now().Round(0).Before(end) {
+				return fmt.Errorf("%w: it ended at %s", ErrLapsed, end.Local().Format(time.DateTime))
+			}
+			late = !time.Now().Round(0).Before(end)
+		}
+		wait := time.Until(end)
+		if late {
+			wait = leaseGrace
+		}
+		timer.Reset(max(wait, 10*time.Millisecond))
+	}
 }
 
 // Done is closed when the lease has ended, also because the daemon did.

@@ -166,6 +166,43 @@ func TestLease(t *testing.T) {
 	}
 }
 
+// TestALeaseThatLapses: a server that hangs keeps the connection, and puts nothing off any more. The client hears of it; while lines come the lease goes on.
+func TestALeaseThatLapses(t *testing.T) {
+	t.Parallel()
+	const lines = 20
+	last := make(chan time.Time, 1)
+	c := serves(t, func(out http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		for range lines { // each comes after the end that the one before told, which is what a suspension looks like
+			until := time.Now().Add(20 * time.Millisecond)
+			fmt.Fprintf(out, "{\"id\":\"L1\",\"candidate\":\"dir:/w\",\"owner\":\"lease L1\",\"until\":%q}\n", until.UTC().Format(time.RFC3339Nano))
+			_ = http.NewResponseController(out).Flush()
+			select {
+			case <-time.After(40 * time.Millisecond):
+			case <-r.Context().Done():
+				return
+			}
+		}
+		last <- time.Now()
+		<-r.Context().Done()
+	})
+	ctx := wait.Within(t, wait.Patience)
+	l := must.Get(c.Lease(ctx, "dir:/w", "a build"))(t)
+	select {
+	case <-l.Done():
+	case <-ctx.Done():
+		t.Fatal("the client does not hear that its hold has ended")
+	}
+	if !errors.Is(l.Err(), client.ErrLapsed) {
+		t.Errorf("it ended by %v", l.Err())
+	}
+	select {
+	case <-last:
+	default:
+		t.Error("it ended while it was put off")
+	}
+}
+
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	c := serves(t, func(out http.ResponseWriter, _ *http.Request) {

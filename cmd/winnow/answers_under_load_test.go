@@ -154,6 +154,9 @@ func TestHeadersThatAreWrong(t *testing.T) {
 	}
 }
 
+// never says of a lease that it is not to be told again.
+func never() bool { return false }
+
 // TestALeaseThatAPersonReleases is over, and is not placed again.
 func TestALeaseThatAPersonReleases(t *testing.T) {
 	t.Parallel()
@@ -175,17 +178,24 @@ func TestALeaseThatAPersonReleases(t *testing.T) {
 	past := time.Now().UTC().Add(-time.Hour).Round(0)
 	h.Until = &past
 	looked <- time.Now()
-	if !s.leases.last(t.Context(), &h, looked) || time.Until(*h.Until) < leaseLasts/2 {
+	if !s.leases.last(t.Context(), &h, looked, never) || time.Until(*h.Until) < leaseLasts/2 {
 		t.Errorf("it was not put off: %v", h.Until)
 	}
 	if all := holds(); len(all) != 1 || !all[0].Until.Equal(*h.Until) {
 		t.Errorf("the ledger has %+v", all)
 	}
 
+	// One that has just been put off is told again to who reads again.
+	until := *h.Until
+	looked <- time.Now()
+	if !s.leases.last(t.Context(), &h, looked, func() bool { return true }) || !h.Until.Equal(until) {
+		t.Errorf("it is not told again, or was put off: %v", h.Until)
+	}
+
 	musts.Do(t, s.leases.inLedger(func(g *ledger.Ledger) error { _, err := g.Release(t.Context(), h.ID, ""); return err }))
 	h.Until = &past
 	looked <- time.Now()
-	if s.leases.last(t.Context(), &h, looked) || len(holds()) != 0 {
+	if s.leases.last(t.Context(), &h, looked, never) || len(holds()) != 0 {
 		t.Errorf("it goes on: %+v", holds())
 	}
 }
@@ -204,7 +214,7 @@ func TestALeaseThatCannotBePutOff(t *testing.T) {
 	looked := make(chan time.Time)
 	over := make(chan bool, 1)
 	patience := time.After(wait.Patience)
-	go func() { over <- s.leases.last(t.Context(), &h, looked) }()
+	go func() { over <- s.leases.last(t.Context(), &h, looked, never) }()
 	for {
 		select {
 		case looked <- time.Now():

@@ -137,10 +137,11 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		if first || takesMore(asker(r)) {
+		behind := !first && !takesMore(asker(r))
+		if !behind {
 			err = line(string(data) + "\n")
 		}
-		if err != nil || !l.last(r.Context(), &h, looked.C) {
+		if err != nil || !l.last(r.Context(), &h, looked.C, func() bool { return behind && takesMore(asker(r)) }) {
 			return
 		}
 	}
@@ -165,9 +166,9 @@ func takesMore(c listen.Conn) bool {
 	return takes
 }
 
-// last waits until the end of a lease was put off. It gives false where the lease is over: who asked has gone, the daemon ends, a person released the hold, or it could not be put off
+// last waits until the end of a lease was put off, or is to be told again: who was stopped reads old lines first. It gives false where the lease is over: who asked has gone, the daemon ends, a person released the hold, or it could not be put off
 // in time. Then the connection ends, so that who asked knows.
-func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.Time) bool {
+func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.Time, again func() bool) bool {
 	said := false
 	told, _ := l.stands(h)
 	for {
@@ -189,7 +190,7 @@ func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.
 		case gone:
 			l.d.log.Info("a lease was released by a person", "candidate", h.ID)
 			return false
-		case !until.Equal(told):
+		case !until.Equal(told) || again():
 			return true
 		case err != nil && left <= 0:
 			l.d.log.Warn("a lease is over: it could not be put off", "candidate", h.ID, "error", err)
