@@ -574,6 +574,11 @@ func TestAnotherConfigurationIsNotTheDaemons(t *testing.T) {
 		t.Errorf("status of one that hangs: %v: %s", err, out)
 	}
 	w.d.signal(syscall.SIGCONT)
+	musts.Do(t, os.Remove(w.socket))
+	out, err = w.run(nil, "winnow", "status", "--config", w.config)
+	if exitCodeOf(err) != 3 || !strings.Contains(string(out), "there is no "+w.socket) {
+		t.Errorf("status of one without a socket: %v: %s", err, out)
+	}
 	w.d.signal(syscall.SIGTERM)
 	w.d.ends()
 	out, err = w.run(nil, "winnow", "status", "--config", w.config)

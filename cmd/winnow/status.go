@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -49,8 +51,11 @@ func (a *app) noDaemon() error {
 	switch {
 	case errors.As(err, &held):
 		doc.Running, doc.Process = true, held.PID
-		message = fmt.Sprintf("process %d is winnow run since %s, and does not answer this command: it hangs, run.api is off there, or it runs with another configuration or version",
-			held.PID, text.Time(held.Since))
+		why := "it hangs, run.api is off there, or it runs with another configuration or version"
+		if _, err := os.Lstat(a.cfg.APISocket()); errors.Is(err, fs.ErrNotExist) {
+			why = "there is no " + text.Clean(a.cfg.APISocket()) + ", so run.api is off there, its socket is elsewhere, or somebody removed it: then start winnow run again"
+		}
+		message = fmt.Sprintf("process %d is winnow run since %s, and does not answer this command: %s", held.PID, text.Time(held.Since), why)
 	case err == nil:
 		_ = unlock()
 	}
