@@ -17,6 +17,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -225,6 +226,7 @@ func TestTheAPI(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	something := url.Values{"candidate": {w.candidate()}}
+	thread := furtherThread(t)
 	for _, ask := range []struct {
 		method, path string
 		query        url.Values
@@ -254,6 +256,11 @@ func TestTheAPI(t *testing.T) {
 		{"DELETE", "/v1/holds", nil, nil, 400, "candidate is missing"},
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": "relative", "reason": "x"}, 400, "whole path"},
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": w.candidate()}, 400, "reason is missing"},
+		{"POST", "/v1/leases", nil, map[string]string{"candidate": "process:1", "reason": "x"}, 400, "start in clock ticks since boot"},
+		{"POST", "/v1/leases", nil, map[string]string{"candidate": "process:1@", "reason": "x"}, 400, "start in clock ticks since boot"},
+		{"POST", "/v1/leases", nil, map[string]string{"candidate": "session:tmux/default/", "reason": "x"}, 400, "the whole id"},
+		{"POST", "/v1/leases", nil, map[string]string{"candidate": "session:worker", "reason": "x"}, 400, "the whole id"},
+		{"GET", "/v1/why-alive", url.Values{"what": {fmt.Sprint(thread)}}, nil, 400, "one of the threads"},
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": w.candidate() + "/\ufffd", "reason": "x"}, 400, "it wants an id"},
 		{"POST", "/v1/leases", nil, map[string]any{"candidate": w.candidate(), "reason": "x", "for": "2h"}, 400, `takes no \"for\"; it takes candidate, reason`},
 		{"GET", "/v1/brakes", nil, nil, 200, "[]"},
@@ -299,6 +306,18 @@ func TestTheAPI(t *testing.T) {
 	if res.StatusCode != http.StatusNotFound && res.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("PUT: %d", res.StatusCode)
 	}
+}
+
+// furtherThread is the number of a thread of this process that is not its first.
+func furtherThread(t *testing.T) int {
+	t.Helper()
+	for _, e := range musts.Get(os.ReadDir("/proc/self/task"))(t) {
+		if n, err := strconv.Atoi(e.Name()); err == nil && n != os.Getpid() {
+			return n
+		}
+	}
+	t.Fatal("this process has one thread alone")
+	return 0
 }
 
 // TestWhoAsksIsNotAlive: the process that asks about the folder in which it works does not count, and another that works there does.

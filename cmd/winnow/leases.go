@@ -72,10 +72,17 @@ func leased(named string, asker listen.Conn) (string, error) {
 	if !ok || rest == "" || len(named) > 8192 || strings.ContainsAny(named, "\x00\n\ufffd") {
 		return "", config.Mistakef("candidate %q: it wants an id such as dir:/home/me/wt/a, session:tmux/default/$4 or process:812@93211, or a folder's whole path", named)
 	}
-	if kind.Name == snapshot.KindProcess {
+	switch at := strings.LastIndexByte(rest, '/'); {
+	case kind.Name == snapshot.KindDir:
+	case kind.Name == snapshot.KindProcess:
+		if _, ticks, _ := strings.Cut(rest, "@"); !isPID(rest) || ticks == "" {
+			return "", config.Mistakef("candidate %q: it wants the process's start in clock ticks since boot, such as process:812@93211; nothing was held", named)
+		}
 		if other := sameNumbers(asker); other != "" {
 			return "", config.Mistakef("candidate %q: %s; nothing was held", named, other)
 		}
+	case at <= 0 || at == len(rest)-1: // as of $4 that a shell has replaced, which would hold nothing
+		return "", config.Mistakef("candidate %q: it wants the whole id, with its source, such as session:tmux/default/$4; nothing was held", named)
 	}
 	if kind.Name != snapshot.KindDir {
 		return named, nil

@@ -154,7 +154,7 @@ func (a *app) question(what, as string) (life.Question, error) {
 		if other := sameNumbers(a.asker); other != "" {
 			return q, config.Mistakef("%q: %s; run winnow why-alive there, or give the number that the process has here", q.Asked, other)
 		}
-		return q, numbered(&q, strings.TrimPrefix(what, snapshot.KindProcess+":"))
+		return q, a.numbered(&q, strings.TrimPrefix(what, snapshot.KindProcess+":"))
 	}
 	return q, nil
 }
@@ -169,13 +169,16 @@ func isPID(s string) bool {
 }
 
 // numbered reads a pid, or a pid with when it began.
-func numbered(q *life.Question, s string) error {
+func (a *app) numbered(q *life.Question, s string) error {
 	pid, ticks, both := strings.Cut(s, "@")
 	n, err := strconv.Atoi(pid)
 	if err != nil || n <= 0 {
 		return config.Mistakef("%q is no pid: give a number such as 812, or 812@93211 with its start in clock ticks since boot", q.Asked)
 	}
 	q.PID = n
+	if leads, err := proc.Leads(a.cfg.Collect.Processes.Root, n); err == nil && !leads {
+		return config.Mistakef("%d is one of the threads of a process, and no process; give the number of its process (Tgid in /proc/%d/status)", n, n)
+	}
 	if both {
 		at, err := strconv.ParseUint(ticks, 10, 64)
 		if err != nil {
