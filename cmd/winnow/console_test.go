@@ -438,6 +438,7 @@ func TestTheConsoleShowsBrakes(t *testing.T) {
 	for page, wants := range map[string][]string{
 		"/alarms": {"brake_came_back", "something &lt;brings&gt; it back; the daemon only observes until winnow brakes release", "<b>registry/workers</b> failed"},
 		"/":       {"Could not be read", "registry/workers", "Alarms ("},
+		"/going":  {"Nothing would go. Not everything could be read"},
 	} {
 		for _, want := range wants {
 			if text := r.page(page); !strings.Contains(text, want) {

@@ -46,6 +46,18 @@ type frame struct {
 	Body   any
 }
 
+// Unread reports whether the look could not read everything.
+func (f frame) Unread() bool {
+	if f.Looked != nil {
+		for _, src := range f.Looked.Sources {
+			if src.Status == snapshot.Failed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Nav are the pages, in their order.
 func (f frame) Nav() []place { return places }
 
