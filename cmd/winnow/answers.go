@@ -268,10 +268,13 @@ func wishOf(out http.ResponseWriter, r *http.Request) (wish, error) {
 	w.Candidate, w.What, w.As, w.Brakes = q.Get("candidate"), q.Get("what"), q.Get("as"), q["brake"]
 	w.Rules, w.ExitCode = q.Get("rules") == "true", q.Get("exit_code") == "true"
 
-	c := http.NewResponseController(out)
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
-	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	var body []byte
+	if r.Body != http.NoBody {
+		c := http.NewResponseController(out)
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		defer func() { _ = c.SetReadDeadline(time.Time{}) }()
+		body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	}
 	switch body = bytes.TrimSpace(body); {
 	case err != nil:
 		return w, config.Mistakef("the body could not be read: %v", err)
