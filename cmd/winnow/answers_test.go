@@ -573,7 +573,7 @@ func complaints(notes string) string {
 func TestAnotherConfigurationIsNotTheDaemons(t *testing.T) {
 	t.Parallel()
 	w := newAPIWorld(t)
-	for name, extra := range map[string][]string{"a variable": {"TMUX_TMPDIR=" + w.dir}, "a key": {"WINNOW_RULES_CONFIRM_AFTER=3s"}} {
+	for name, extra := range map[string][]string{"a variable": {"TMUX_TMPDIR=" + w.dir}, "a tmux server that nothing else finds": {"TMUX=" + w.dir + "/hidden,812,0"}, "a key": {"WINNOW_RULES_CONFIRM_AFTER=3s"}} {
 		out, err := w.run(extra, "winnow", "holds", "--config", w.config, "--log-level", "debug")
 		if err != nil || !strings.Contains(string(out), "another configuration") {
 			t.Errorf("%s: %v: %s", name, err, out)
