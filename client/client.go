@@ -275,7 +275,7 @@ func (c *Client) Sweep(ctx context.Context, wait bool) (State, error) {
 	return s, err
 }
 
-// Pause stops all acts of this user, of every winnow, for a time; 0 for until Resume.
+// Pause stops all acts of this user, of every winnow, for a time; 0 for until Resume. A pause that lasts longer stays as it is.
 func (c *Client) Pause(ctx context.Context, long time.Duration, reason string) error {
 	body := map[string]string{"reason": reason}
 	if long > 0 {
@@ -284,7 +284,7 @@ func (c *Client) Pause(ctx context.Context, long time.Duration, reason string) e
 	return c.ask(ctx, http.MethodPost, "/v1/pause", nil, body, nil)
 }
 
-// Resume ends a pause.
+// Resume ends a pause, whoever began it.
 func (c *Client) Resume(ctx context.Context) error {
 	return c.ask(ctx, http.MethodDelete, "/v1/pause", nil, nil, nil)
 }

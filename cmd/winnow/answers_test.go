@@ -308,6 +308,43 @@ func TestTheAPI(t *testing.T) {
 	}
 }
 
+// TestAProgramShortensNoPause of a person or of another program. A person may.
+func TestAProgramShortensNoPause(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	ctx := wait.Within(t, 2*wait.Patience)
+	paused := func() ledger.Pause {
+		t.Helper()
+		var s State
+		_, text := w.call("GET", "/v1/state", nil, nil)
+		musts.Do(t, json.Unmarshal(text, &s))
+		if s.Paused == nil {
+			t.Fatal("nothing is paused")
+		}
+		return *s.Paused
+	}
+	pause := func(long time.Duration, reason, stands string) ledger.Pause {
+		t.Helper()
+		musts.Do(t, w.c.Pause(ctx, long, reason))
+		p := paused()
+		if p.Reason != stands {
+			t.Errorf("%s: %q holds, want %q", reason, p.Reason, stands)
+		}
+		return p
+	}
+	pause(2*time.Hour, "two hours", "two hours")
+	pause(time.Minute, "a minute", "two hours")
+	pause(4*time.Hour, "four hours", "four hours")
+	w.mustRun(t, "winnow", "pause", "--config", w.config, "--reason", "mine")
+	if p := pause(2*time.Hour, "two hours", "mine"); p.Until != nil {
+		t.Errorf("a program gave a person's pause an end: %+v", p)
+	}
+	w.mustRun(t, "winnow", "pause", "--config", w.config, "--reason", "mine", "--for", "1h")
+	if p := pause(0, "for good", "for good"); p.Until != nil {
+		t.Errorf("a person's shorter pause stands: %+v", p)
+	}
+}
+
 // furtherThread is the number of a thread of this process that is not its first.
 func furtherThread(t *testing.T) int {
 	t.Helper()

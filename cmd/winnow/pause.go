@@ -61,8 +61,10 @@ func (a *app) resumeCommand() error {
 }
 
 func (a *app) pause(ctx context.Context, long time.Duration, reason string) error {
-	p, path, err := a.placePause(ctx, long, reason)
-	if err != nil {
+	p, path, err := ledger.Pause{}, a.acting.PausePath(a.cfg.State), error(nil)
+	if stands := a.lastsLonger(long); stands != nil {
+		p = *stands
+	} else if p, path, err = a.placePause(ctx, long, reason); err != nil {
 		return fmt.Errorf("%w; nothing is paused", err)
 	}
 	until := "until winnow resume"
@@ -70,6 +72,18 @@ func (a *app) pause(ctx context.Context, long time.Duration, reason string) erro
 		until = "until " + text.Time(*p.Until)
 	}
 	return a.say(p, "paused %s, by %s", until, path)
+}
+
+// lastsLonger is the pause that holds, where a program asks by the API for one that would end before it: none ends what a person or another program paused for longer.
+func (a *app) lastsLonger(long time.Duration) *ledger.Pause {
+	if a.asker.Conn == nil || a.line || long == 0 {
+		return nil
+	}
+	p := a.paused()
+	if p == nil || p.Until != nil && !p.Until.After(time.Now().Add(long)) {
+		return nil
+	}
+	return p
 }
 
 // placePause writes a pause down, and gives it with its file.

@@ -37,9 +37,12 @@ type State struct {
 func (d *daemon) state() State {
 	now := d.now()
 	s := State{Schema: stateSchema, Version: build().Version, Status: d.Status(), StateFolder: now.cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
-	switch p := now.paused(); { // that of now, also when no sweep has seen yet that it began or ended
-	case p != nil && s.Paused == nil:
-		s.Mode, s.Since, s.Paused = Paused, p.Since, p
+	switch p := now.paused(); { // that of now, also when no sweep has seen yet that it began, ended or was replaced
+	case p != nil:
+		if s.Paused == nil {
+			s.Mode, s.Since = Paused, p.Since
+		}
+		s.Paused = p
 	case p == nil && s.Paused != nil:
 		s.Paused = nil
 		if s.Mode = Observing; len(s.Brakes) > 0 {
