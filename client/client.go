@@ -309,7 +309,9 @@ var ErrLapsed = errors.New("the lease was not put off in time: winnow run hangs"
 const leaseGrace = 5 * time.Second
 
 // Lease holds a candidate for as long as the connection lasts: until Close, until ctx ends, or until this process ends. When the daemon ends, the hold lasts on for two minutes at
-// most, and Done is closed. It is closed too where the daemon hangs and the hold has ended by that. candidate is an id (dir:/home/me/wt/a, session:tmux/default/$4, process:812@93211) or a folder's whole path, which may not be there yet.
+// most, and Done is closed. It is closed too where the daemon hangs and the hold has ended by that.
+//
+// candidate is an id (dir:/home/me/wt/a, session:tmux/default/$4, process:812@93211) or a folder's whole path, which may not be there yet.
 func (c *Client) Lease(ctx context.Context, candidate, reason string) (*Lease, error) {
 	inner, cancel := context.WithCancel(ctx)
 	res, err := c.Do(inner, http.MethodPost, "/v1/leases", nil, map[string]string{"candidate": candidate, "reason": reason})

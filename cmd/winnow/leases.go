@@ -173,8 +173,8 @@ func takesMore(c listen.Conn) bool {
 	return takes
 }
 
-// last waits until the end of a lease was put off, or is to be told again: who was stopped reads old lines first. It gives false where the lease is over: who asked has gone, the daemon ends, a person released the hold, or it could not be put off
-// in time. Then the connection ends, so that who asked knows.
+// last waits until the end of a lease was put off, or until again says that it is to be told once more: who was stopped reads old lines first. It gives false where the lease is over: who
+// asked has gone, the daemon ends, a person released the hold, or it could not be put off in time. Then the connection ends, so that who asked knows.
 func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.Time, again func() bool) bool {
 	said := false
 	told, _ := l.stands(h)
