@@ -47,6 +47,8 @@ type daemon struct {
 	events *events
 	// said is what the latest line was about, so that a line is printed only for what is new.
 	said string
+	// keptOff is since when another sweep has had the lock at every try, zero where the latest try had it.
+	keptOff time.Time
 
 	// metrics counts since the first time that it was to; nil where it never was.
 	metrics *metrics.Metrics
@@ -259,6 +261,9 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	r, err = s.sweep(ctx, f)
 	if err != nil {
+		if r != nil && f.apply && !r.Paused { // it acted, and could not be recorded to its end
+			err = errors.Join(err, d.brake(s, r, &m, tripped))
+		}
 		d.doneBefore(r)
 		return r, err
 	}
@@ -396,6 +401,7 @@ func (d *daemon) disagreed(stood, kept []string) {
 // swept takes note of a sweep that ended, and says what is new.
 func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *report.Report, err error) {
 	now := time.Now()
+	err = d.locked(began, now, err)
 	defer func() { d.tellAll(ended{Why: why, Began: began, At: now, Report: r, Err: err}) }()
 	d.mu.Lock()
 	if d.status.Problem = ""; err != nil {
@@ -422,6 +428,24 @@ func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *repo
 	d.pace.Swept(began, now, confirmable(r))
 	d.news(r)
 	slim(!r.NothingNew)
+}
+
+// keptOffFor is for how long at most another sweep may have the lock before that counts as a failure: a sweep that hangs holds up the daemon for as long as it lives.
+const keptOffFor = 5 * time.Minute
+
+// locked gives the error of a sweep. That another sweep has the lock is nothing to tell of, unless it has had it at every try for a schedule.
+func (d *daemon) locked(began, now time.Time, err error) error {
+	if !errors.As(err, new(*ledger.Held)) {
+		d.keptOff = time.Time{}
+		return err
+	}
+	if d.keptOff.IsZero() {
+		d.keptOff = began
+	}
+	if now.Sub(d.keptOff) < min(d.pace.Every, keptOffFor) {
+		return err
+	}
+	return fmt.Errorf("nothing could be looked at since %s, because %v. Look whether that process hangs; where it does, end it", d.keptOff.Format(time.DateTime), err)
 }
 
 // confirmable is for how long the sighting that may be confirmed first still waits, from the end of the sweep that made r; negative where none waits.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -16,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/ledger"
 )
 
@@ -47,7 +49,7 @@ It prints a line for what is new: something that goes or went, an alarm, a brake
 	}
 	cmd.Flags().BoolVar(&f.apply, "apply", false, "carry the decisions out, as act.enabled does")
 	cmd.Flags().BoolVar(&f.once, "once", false, "sweep once and end, for a timer; pause and brakes hold as for the daemon")
-	cmd.Flags().Var(&f.every, "every", "from one sweep to the next, in place of run.every")
+	cmd.Flags().Var(&f.every, "every", "from one sweep to the next, in place of run.every; with --once how often the timer sweeps")
 	return cmd
 }
 
@@ -64,7 +66,7 @@ func (a *app) run(ctx context.Context, f runFlags) error {
 	if f.once {
 		return d.once(ctx)
 	}
-	unlock, err := d.alone()
+	unlock, err := d.alone(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,12 +78,13 @@ func (a *app) run(ctx context.Context, f runFlags) error {
 	return d.loop(ctx)
 }
 
-// alone makes sure that no other daemon runs on this state folder.
-func (d *daemon) alone() (unlock func() error, err error) {
+// alone makes sure that no other daemon runs on this state folder. winnow status has the lock for a moment when it asks whether one runs, so it is tried for a second.
+func (d *daemon) alone(ctx context.Context) (unlock func() error, err error) {
 	if err := d.trustState(); err != nil {
 		return nil, err
 	}
-	unlock, err = ledger.Lock(d.cfg.State + "/run.lock")
+	s := sweeper{app: d.app}
+	unlock, err = s.waitFor(ctx, sweepWait, "process %d is winnow run; waiting up to %s", func() (func() error, error) { return ledger.Lock(d.runLock()) })
 	var held *ledger.Held
 	if errors.As(err, &held) {
 		return nil, fmt.Errorf("another winnow run has the state folder %s: process %d, since %s; this one did nothing", d.cfg.State, held.PID, held.Since.Local().Format(time.DateTime))
@@ -101,6 +104,10 @@ func (d *daemon) once(ctx context.Context) error {
 	d.tellAll(ended{Why: pace.Start, Began: began, At: time.Now(), Report: r, Err: err})
 	if err != nil {
 		return err
+	}
+	d.news(r)
+	if fresh := d.Status().Last.Fresh; fresh != "" {
+		d.tell("every wait begins anew: %s. A timer that sweeps less often than every %s needs --every with its time, or nothing that waits ever goes", fresh, text.Span(d.gap()))
 	}
 	if code := r.Code(false); code != report.ExitDone {
 		return codeError{code: code}
@@ -168,6 +175,9 @@ func (d *daemon) reload(ctx context.Context) {
 	if err == nil {
 		err = d.override(cfg)
 	}
+	if err == nil {
+		err = stillRules(d.cfg.File, cfg.File)
+	}
 	if err == nil && cfg.State != d.cfg.State {
 		err = fmt.Errorf("state has become %s: start winnow run again for another state folder", cfg.State)
 	}
@@ -187,6 +197,22 @@ func (d *daemon) reload(ctx context.Context) {
 	d.beginsAgain(ctx)
 	d.hurries(time.Now())
 	d.pace.Ask()
+}
+
+// stillRules makes sure that the file that ruled is there. Without it the defaults would rule, or the machine's file: what a person protects would go unprotected because the file is being
+// written, or lies on a disk that is not mounted.
+func stillRules(was, is string) error {
+	if was == is || was == "" {
+		return nil
+	}
+	if _, err := os.Lstat(was); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	instead := "the defaults hold"
+	if is != "" {
+		instead = is + " rules"
+	}
+	return fmt.Errorf("the configuration %s is missing: put it back, or start winnow run again so that %s", was, instead)
 }
 
 // load prepares the policies of a configuration, and takes both in place of those that ran. After an error these go on.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -46,9 +47,10 @@ type NotRunning struct {
 func (a *app) noDaemon() error {
 	doc := NotRunning{Schema: stateSchema, State: a.cfg.State}
 	message := "no winnow run has the state folder " + text.Clean(a.cfg.State) + ": winnow run begins one, winnow service install has systemd run it"
-	unlock, err := ledger.Lock(a.cfg.State + "/run.lock")
+	unlock, err := a.asksForLock()
 	var held *ledger.Held
 	switch {
+	case errors.Is(err, fs.ErrNotExist): // and none is made by a question
 	case errors.As(err, &held):
 		doc.Running, doc.Process = true, held.PID
 		why := "it hangs, run.api is off there, or it runs with another configuration or version"
@@ -58,11 +60,24 @@ func (a *app) noDaemon() error {
 		message = fmt.Sprintf("process %d is winnow run since %s, and does not answer this command: %s", held.PID, text.Time(held.Since), why)
 	case err == nil:
 		_ = unlock()
+	default:
+		return fmt.Errorf("it is not known whether a winnow run has the state folder %s: %w", a.cfg.State, err)
 	}
 	if err := a.show(doc, "  ", func(w io.Writer) { fmt.Fprintln(w, message) }); err != nil {
 		return err
 	}
 	return codeError{code: report.ExitPart}
+}
+
+// runLock is the file that the daemon of a state folder has locked for as long as it runs.
+func (a *app) runLock() string { return filepath.Join(a.cfg.State, "run.lock") }
+
+// asksForLock takes the daemon's lock where there is a state folder.
+func (a *app) asksForLock() (unlock func() error, err error) {
+	if _, err := os.Lstat(a.cfg.State); err != nil {
+		return nil, err
+	}
+	return ledger.Lock(a.runLock())
 }
 
 func (a *app) showState(s State) error {

@@ -25,7 +25,7 @@ type Options struct {
 	// Settle is how long no event may have come before a sweep that events call for, Burst how long it waits for that at most.
 	Settle, Burst time.Duration
 	// Rest is the least time from the end of a sweep to one that nobody asked for. Share is which part of all time sweeps may take: a sweep that takes long is followed by a
-	// longer rest.
+	// longer rest. One sweep in Every comes all the same.
 	Rest  time.Duration
 	Share float64
 	// Chance gives numbers from 0 up to 1.
@@ -61,11 +61,15 @@ func (p *Pace) Event(now time.Time) {
 // Ask has the next sweep begin at once.
 func (p *Pace) Ask() { p.asked = true }
 
-// Hurry makes the schedule by factor shorter (1 is as configured). It moves a sweep that is planned already only to an earlier time.
+// Hurry makes the schedule by factor shorter (1 is as configured), but not shorter than the rest. It moves a sweep that is planned already only to an earlier time.
 func (p *Pace) Hurry(now time.Time, factor float64) {
 	factor = max(factor, 1)
 	if factor > p.hurry && !p.scheduled.IsZero() {
-		if at := now.Add(p.interval(factor)); at.Before(p.scheduled) {
+		at := now.Add(p.interval(factor))
+		if at.Before(p.rested) {
+			at = p.rested
+		}
+		if at.Before(p.scheduled) {
 			p.scheduled = at
 		}
 	}
@@ -82,7 +86,11 @@ func (p *Pace) Swept(began, ended time.Time, wait time.Duration) {
 	p.swept, p.asked, p.failed = true, false, 0
 	p.retry, p.confirm = time.Time{}, time.Time{}
 	p.scheduled = ended.Add(p.interval(p.hurry))
-	p.rested = ended.Add(max(p.Rest, time.Duration(float64(ended.Sub(began))*(1/p.Share-1))))
+	rest := max(p.Rest, time.Duration(float64(ended.Sub(began))*(1/p.Share-1)))
+	p.rested = ended.Add(rest)
+	if least := ended.Add(min(rest, p.Every)); p.hurry > 1 && p.scheduled.Before(least) {
+		p.scheduled = least
+	}
 	if wait >= 0 {
 		p.confirm = ended.Add(wait)
 	}

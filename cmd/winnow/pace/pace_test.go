@@ -46,6 +46,9 @@ func TestNext(t *testing.T) {
 		"up to the schedule":                     {func() *Pace { p := swept(fixed(0.5)); fails(p, 20); return p }, 5, 305, Retry},
 		"in a hurry":                             {func() *Pace { p := swept(fixed(0.5)); p.Hurry(at(1), 4); return p }, 1, 76, Schedule},
 		"a hurry makes nothing later":            {func() *Pace { p := swept(fixed(0.5)); p.Hurry(at(290), 4); return p }, 290, 301, Schedule},
+		"and makes the rest no shorter":          {func() *Pace { p := New(fixed(0.5)); p.Swept(at(0), at(20), -1); p.Hurry(at(20), 4); return p }, 20, 200, Schedule},
+		"also of the sweeps in it":               {func() *Pace { p := New(fixed(0.5)); p.Hurry(at(0), 4); p.Swept(at(0), at(20), -1); return p }, 20, 200, Schedule},
+		"the schedule comes all the same":        {func() *Pace { p := New(fixed(0.5)); p.Hurry(at(0), 4); p.Swept(at(0), at(60), -1); return p }, 60, 360, Schedule},
 		"and it ends": {func() *Pace {
 			p := swept(fixed(0.5))
 			p.Hurry(at(1), 4)
