@@ -57,7 +57,13 @@ func (r *runs) output() string {
 // daemon starts winnow run in a world. It is ended with the test.
 func (w *crashWorld) daemon(t *testing.T, args ...string) *runs {
 	t.Helper()
-	r := &runs{t: t, cmd: exec.Command(itself(), append([]string{"run", "--config", w.config, "--every", "1h"}, args...)...), done: make(chan error, 1)}
+	return w.starts(t, append([]string{"run", "--config", w.config, "--every", "1h"}, args...)...)
+}
+
+// starts is winnow with these arguments, until the test ends.
+func (w *crashWorld) starts(t *testing.T, args ...string) *runs {
+	t.Helper()
+	r := &runs{t: t, cmd: exec.Command(itself(), args...), done: make(chan error, 1)}
 	r.cmd.Env, r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = w.env, w.dir, r, r
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func (w *steadyWorld) loops(t *testing.T) {
 	r := &w.d.cfg.Run
 	r.Every, r.Rest, r.Settle, r.Burst, r.Share = time.Hour, 50*time.Millisecond, 20*time.Millisecond, time.Second, 1
 	w.d.pace.Options = w.d.options()
-	unlock, err := w.d.alone() // as winnow run
+	unlock, err := w.d.alone(t.Context()) // as winnow run
 	no(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

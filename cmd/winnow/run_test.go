@@ -1,0 +1,169 @@
+package main
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
+	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/testkit/files"
+)
+
+// TestAConfigurationThatIsMissingIsNotReloaded: without the user's file the defaults would rule, and nothing that it protects would be protected.
+func TestAConfigurationThatIsMissingIsNotReloaded(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	home := filepath.Join(w.dir, "xdg")
+	place := filepath.Join(home, "winnow", "config.yaml")
+	files.Write(t, place, w.configuration(t)+"run: {rest: 100ms}\n")
+	w.env = append(w.env, "XDG_CONFIG_HOME="+home)
+	d := w.starts(t, "run", "--every", "1h")
+	d.says(`observing: 1 candidate to go`)
+	no(t, os.Rename(place, place+".new"))
+	d.signal(syscall.SIGHUP)
+	d.says(`SIGHUP: not reloaded, and what ran before goes on: the configuration ` + regexp.QuoteMeta(place) + ` is missing: put it back`)
+	no(t, os.Rename(place+".new", place))
+	d.signal(syscall.SIGHUP)
+	d.says(`SIGHUP: reloaded`)
+	d.signal(syscall.SIGTERM)
+	d.ends()
+}
+
+// TestStatusOfAStateFolderThatCannotBeAsked says so, and makes no folder.
+func TestStatusOfAStateFolderThatCannotBeAsked(t *testing.T) {
+	t.Parallel()
+	w := newCrashFolder(t)
+	state := filepath.Join(w.dir, "state")
+	status := func() (string, error) {
+		out, err := w.run(nil, "winnow", "status", "--config", w.config)
+		return string(out), err
+	}
+	if out, err := status(); err == nil || !strings.Contains(out, "no winnow run has the state folder") {
+		t.Errorf("where there is none: %v: %s", err, out)
+	}
+	if _, err := os.Lstat(state); err == nil {
+		t.Error("the question made the state folder")
+	}
+	files.Folder(t, state)
+	no(t, os.Chmod(state, 0o777))
+	if out, err := status(); err == nil || !strings.Contains(out, "it is not known whether a winnow run has the state folder") || strings.Contains(out, "no winnow run") {
+		t.Errorf("where others may write: %v: %s", err, out)
+	}
+}
+
+// TestADaemonWaitsForAQuestion: winnow status has the daemon's lock for a moment, which keeps no daemon from its start. Another daemon has it for longer.
+func TestADaemonWaitsForAQuestion(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 301)
+	asks, err := ledger.Lock(w.d.runLock())
+	no(t, err)
+	time.AfterFunc(200*time.Millisecond, func() { _ = asks() })
+	has, err := w.d.alone(t.Context())
+	no(t, err)
+	if _, err := w.d.alone(t.Context()); err == nil || !strings.Contains(err.Error(), "another winnow run has the state folder") {
+		t.Errorf("two daemons: %v", err)
+	}
+	no(t, has())
+}
+
+// TestTheDaemonSaysThatItIsKeptOff by another sweep that does not end. A short one is nothing to tell of.
+func TestTheDaemonSaysThatItIsKeptOff(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	files.Write(t, w.config, w.configuration(t)+"run: {rest: 100ms}\n")
+	unlock, err := ledger.Lock(filepath.Join(w.dir, "state", "lock"))
+	no(t, err)
+	d := w.daemon(t, "--every", "1s")
+	d.says(`the sweep failed: nothing could be looked at since .*process \d+ has been sweeping since .*Look whether that process hangs`)
+	no(t, unlock())
+	d.says(`observing: 1 candidate to go`)
+	d.signal(syscall.SIGTERM)
+	d.ends()
+
+	s := newSteadyWorld(t, 302)
+	held := &ledger.Held{Path: "lock", PID: 1}
+	now := time.Now()
+	if err := s.d.locked(now, now, held); err != error(held) {
+		t.Errorf("a sweep that runs is told as a failure: %v", err)
+	}
+	long := s.d.locked(now.Add(time.Hour), now.Add(time.Hour), held)
+	if event, tells := eventOf(ended{Err: long}); !tells || len(event.Standing) != 1 {
+		t.Errorf("nobody is told of a sweep that runs for an hour: %v", long)
+	}
+	if err := s.d.locked(now, now, nil); err != nil {
+		t.Error(err)
+	}
+	if err := s.d.locked(now.Add(2*time.Hour), now.Add(2*time.Hour), held); err != error(held) {
+		t.Errorf("after a sweep that looked the time does not begin again: %v", err)
+	}
+}
+
+// TestOnceSaysWhatItDid: a timer's log has the acts.
+func TestOnceSaysWhatItDid(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	if out := w.mustRun(t, "winnow", "run", "--once", "--config", w.config); !strings.Contains(out, "observing: 1 candidate to go") {
+		t.Errorf("it says not what would go: %q", out)
+	}
+	if out := w.mustRun(t, "winnow", "run", "--once", "--apply", "--config", w.config); !strings.Contains(out, "done: dir:") || w.here() {
+		t.Errorf("it says not what went: %q", out)
+	}
+}
+
+// TestASweepThatCouldNotBeRecorded counts for the brakes all the same, if it acted.
+func TestASweepThatCouldNotBeRecorded(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 303)
+	w.sweep(pace.Start) // makes the ledger
+	w.d.f.apply = true
+	db, err := sql.Open("sqlite", w.d.ledgerPath()+"?_pragma=busy_timeout(10000)")
+	no(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	// Its record is taken away under it, after it was begun and before the end of its acts.
+	gone := make(chan error, 1)
+	go func() {
+		for {
+			res, err := db.ExecContext(t.Context(), "DELETE FROM sweeps WHERE finished IS NULL")
+			if err != nil {
+				gone <- err
+				return
+			}
+			if n, _ := res.RowsAffected(); n > 0 {
+				gone <- nil
+				return
+			}
+		}
+	}()
+	if _, err := w.d.sweep(t.Context(), pace.Request); err == nil || !strings.Contains(err.Error(), "record the end of the sweep") {
+		t.Fatalf("the end was recorded: %v; %v", err, <-gone)
+	}
+	no(t, <-gone)
+	if w.here() {
+		t.Fatal("it did not act")
+	}
+	w.mustRun(t, "git", "-C", "project", "worktree", "prune")
+	w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", w.worktree)
+	r, err := w.d.sweep(t.Context(), pace.Request)
+	no(t, err)
+	if len(w.d.Status().Brakes) != 1 || w.d.Status().Brakes[0].Rule != brakes.CameBack {
+		t.Errorf("it came back, and no brake tripped: %+v", w.d.Status().Brakes)
+	}
+	for _, a := range r.Acts {
+		if a.Outcome.Outcome == decision.Done {
+			t.Errorf("it went again: %+v", a)
+		}
+	}
+}
