@@ -32,10 +32,14 @@ func TestAClockThatIsSetBetweenLooks(t *testing.T) {
 			for i, clock := range clocks {
 				time.Sleep(200 * time.Millisecond) // longer than confirm_after
 				args := append(append([]string{"--time"}, clock...), itself(), "run", "--once", "--apply", "--config", w.config)
-				if out, err := w.run(nil, "unshare", args...); err != nil {
+				out, err := w.run(nil, "unshare", args...)
+				if err != nil {
 					t.Fatalf("%q: %v\n%s", args, err, out)
 				}
-				_, err := w.run(nil, "tmux", "-S", w.worktree, "has-session", "-t", "=worker-1")
+				if said, want := strings.Contains(string(out), "every wait begins anew: "), i < len(clocks)-1; said != want {
+					t.Errorf("it says at look %d that every wait begins anew: %v, want %v: %s", i+1, said, want, out)
+				}
+				_, err = w.run(nil, "tmux", "-S", w.worktree, "has-session", "-t", "=worker-1")
 				if goes, want := err != nil, i == len(clocks)-1; goes != want {
 					t.Fatalf("it goes at look %d: %v, want %v", i+1, goes, want)
 				}

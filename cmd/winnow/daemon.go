@@ -316,7 +316,7 @@ func (d *daemon) brake(s *sweeper, r *report.Report, m *brakes.Memory, tripped [
 	}
 	if len(tripped) == 0 {
 		now := swept(s.seen, r.Decisions)
-		now.Sweep, now.Caps, now.Acts = r.Sweep, r.Caps, r.Acts
+		now.Sweep, now.Caps, now.Acts, now.IDs = r.Sweep, r.Caps, r.Acts, allIDs(s.seen)
 		*m, tripped = m.After(now, d.limits())
 	}
 	for _, t := range tripped {
@@ -326,6 +326,13 @@ func (d *daemon) brake(s *sweeper, r *report.Report, m *brakes.Memory, tripped [
 		return fmt.Errorf("%w; the daemon does not know what it has to remember of its acts", err)
 	}
 	return nil
+}
+
+func allIDs(s *snapshot.Snapshot) (ids []string) {
+	for _, k := range snapshot.Kinds {
+		ids = slices.AppendSeq(ids, k.IDs(s))
+	}
+	return ids
 }
 
 // likeness is what a candidate has in common with one that takes its place, "" where that cannot be said.

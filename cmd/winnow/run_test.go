@@ -167,3 +167,23 @@ func TestASweepThatCouldNotBeRecorded(t *testing.T) {
 		}
 	}
 }
+
+// TestAReleaseIsSeen by the next sweep, also where nothing else is new.
+func TestAReleaseIsSeen(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 304)
+	w.sweep(pace.Start)
+	l, err := ledger.Open(w.d.ledgerPath())
+	no(t, err)
+	no(t, l.SaveBrakes(t.Context(), brakes.Memory{Tripped: []brakes.Brake{{Rule: brakes.ReadBack, Message: "it is still there"}}}))
+	no(t, l.Close())
+	w.sweep(pace.Schedule)
+	if s := w.d.Status(); len(s.Brakes) != 1 {
+		t.Fatalf("brakes: %+v", s.Brakes)
+	}
+	w.mustRun(t, "winnow", "brakes", "release", "--config", w.config)
+	w.sweep(pace.Schedule)
+	if s := w.d.Status(); len(s.Brakes) != 0 || s.Mode == Braked {
+		t.Errorf("after the release: %s, %+v", s.Mode, s.Brakes)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
@@ -42,6 +43,13 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	defer s.close()
 	if s.ledger == nil {
 		return nil, "no ledger", nil
+	}
+	var m brakes.Memory
+	if err := s.ledger.Brakes(ctx, &m); err != nil {
+		return nil, "", err
+	}
+	if len(m.Tripped) != len(d.Status().Brakes) { // who asks is to see it
+		return nil, "a brake tripped or was released", nil
 	}
 	started, began := time.Now(), processes.Now()
 	last, err := s.ledger.Look(ctx)

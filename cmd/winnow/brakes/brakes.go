@@ -48,6 +48,8 @@ type Ended struct {
 	Candidate string    `json:"candidate"`
 	Act       string    `json:"act"`
 	At        time.Time `json:"at"`
+	// Beside are those that it was like and that were there when it ended: none of them is it come back. Where many are alike, some go at one sweep and some at the next.
+	Beside []string `json:"beside,omitempty"`
 }
 
 // Limits say from when on something trips. A zero turns its brake off.
@@ -68,6 +70,8 @@ type Swept struct {
 	Decisions []decision.Decision
 	// Like gives, by candidate, what a thing is like that takes its place; "" of what cannot be compared.
 	Like func(id string) string
+	// IDs are all candidates of that look, in scope or not, of which After asks what they are like.
+	IDs []string
 }
 
 // maxEnded bounds what is remembered of what was ended.
@@ -86,7 +90,7 @@ func (m Memory) Before(s Swept, l Limits) (next Memory, tripped []Brake) {
 func (m Memory) After(s Swept, l Limits) (next Memory, tripped []Brake) {
 	w := watch{s, l, nil}
 	next.Ended = w.ended(m.Ended)
-	next.Held = w.caps(m.Held)
+	next.Held = w.caps(m.Held, m.Tripped)
 	w.readBack()
 	next.Tripped = append(slices.Clone(m.Tripped), w.tripped...)
 	return next, w.tripped
@@ -119,7 +123,7 @@ func (w *watch) trip(b Brake, format string, args ...any) {
 }
 
 // caps counts the caps that took a kind for an accident. A source that shrank trips the first time.
-func (w *watch) caps(before map[string]int) map[string]int {
+func (w *watch) caps(before map[string]int, tripped []Brake) map[string]int {
 	held := map[string]int{}
 	for _, c := range w.Caps {
 		if !c.Stops {
@@ -131,7 +135,8 @@ func (w *watch) caps(before map[string]int) map[string]int {
 		}
 		key := c.Kind + " " + c.Cap
 		held[key] = before[key] + 1
-		if w.l.CapTimes > 0 && held[key] == w.l.CapTimes {
+		said := slices.ContainsFunc(tripped, func(b Brake) bool { return b.Rule == CapTwice && b.Kind == c.Kind })
+		if w.l.CapTimes > 0 && held[key] >= w.l.CapTimes && !said { // more, where the limit has become less
 			w.trip(Brake{Rule: CapTwice, Kind: c.Kind}, "the cap %s held everything of kind %s back %d times in a row: %s. Look at what is wanted, then release", c.Cap, c.Kind, held[key], c.Why)
 		}
 	}
@@ -160,7 +165,7 @@ func (w *watch) cameBack(before map[string]Ended) map[string]Ended {
 			continue
 		}
 		e, ok := ended[w.like(d.ID)]
-		if !ok {
+		if !ok || slices.Contains(e.Beside, d.ID) {
 			continue
 		}
 		delete(ended, w.like(d.ID))
@@ -182,10 +187,28 @@ func (w *watch) ended(before map[string]Ended) map[string]Ended {
 	if ended == nil {
 		ended = map[string]Ended{}
 	}
+	now, acted := map[string]bool{}, map[string]bool{}
 	for _, a := range w.Acts {
 		if like := w.like(a.Candidate); like != "" && a.Outcome.Outcome == decision.Done && len(ended) < maxEnded {
-			ended[like] = Ended{a.Candidate, a.ID, w.At}
+			ended[like] = Ended{Candidate: a.Candidate, Act: a.ID, At: w.At}
+			now[like], acted[a.Candidate] = true, true
 		}
+	}
+	if len(now) == 0 {
+		return ended
+	}
+	for _, id := range w.IDs {
+		like := w.like(id)
+		if !now[like] || acted[id] {
+			continue
+		}
+		// What came between two ends of its like may be the first one come back.
+		if was, again := before[like]; again && !slices.Contains(was.Beside, id) {
+			continue
+		}
+		e := ended[like]
+		e.Beside = append(e.Beside, id)
+		ended[like] = e
 	}
 	return ended
 }

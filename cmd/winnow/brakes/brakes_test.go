@@ -60,6 +60,7 @@ func TestSweeps(t *testing.T) {
 	}
 	caps := func(c ...decision.Cap) Swept { return Swept{Caps: c} }
 	acts := func(a ...decision.Act) Swept { return Swept{Acts: a} }
+	with := func(s Swept, ids ...string) Swept { s.IDs = ids; return s }
 	goes := func(ids ...string) Swept {
 		var s Swept
 		for _, id := range ids {
@@ -86,6 +87,13 @@ func TestSweeps(t *testing.T) {
 		"another one":                        {{0, acts(act("A1", "a/1", decision.Done, false)), ""}, {time.Minute, goes("b/1"), ""}},
 		"the same one is back":               {{0, acts(act("A1", "a/1", decision.Done, false)), ""}, {time.Minute, goes("a/1"), CameBack}},
 		"it never went":                      {{0, acts(act("A1", "a/1", decision.Failed, false)), ""}, {time.Minute, goes("a/2"), ""}},
+		"others like it, which were there":   {{0, with(acts(act("A1", "a/1", decision.Done, false)), "a/1", "a/2", "a/3"), ""}, {time.Minute, goes("a/2"), ""}, {2 * time.Minute, goes("a/3"), ""}},
+		"others in slices": {{0, with(acts(act("A1", "a/1", decision.Done, false)), "a/1", "a/2", "a/3"), ""},
+			{1, with(acts(act("A2", "a/2", decision.Done, false)), "a/2", "a/3"), ""}, {2, goes("a/3"), ""}},
+		"one that came after the first slice": {{0, with(acts(act("A1", "a/1", decision.Done, false)), "a/1", "a/2"), ""},
+			{1, with(acts(act("A2", "a/2", decision.Done, false)), "a/2", "a/3"), ""}, {2, goes("a/3"), CameBack}},
+		"one that went is back":             {{0, with(acts(act("A1", "a/1", decision.Done, false)), "a/1", "a/2"), ""}, {time.Minute, goes("a/1"), CameBack}},
+		"one that came back beside another": {{0, with(acts(act("A1", "a/1", decision.Done, false)), "a/1", "a/2"), ""}, {time.Minute, goes("a/2", "a/3"), CameBack}},
 		"it came back, and may stay": {{0, acts(act("A1", "a/1", decision.Done, false)), ""},
 			{time.Minute, Swept{Decisions: []decision.Decision{{ID: "a/2", Kind: "session", Verdict: decision.Spare}}}, ""}},
 	} {
@@ -132,6 +140,19 @@ func TestOff(t *testing.T) {
 	m, _ = look(Memory{}, Swept{At: noon, Acts: []decision.Act{act("A", "a/1", decision.Done, false)}}, limits)
 	if _, tripped := look(m, Swept{At: noon, Decisions: []decision.Decision{wanted("a/2")}}, limits); len(tripped) > 0 {
 		t.Errorf("nothing can be compared, and %q tripped", rules(tripped))
+	}
+}
+
+// TestTheLimitBecomesLess: a cap that has held more often by then trips the next time, once.
+func TestTheLimitBecomesLess(t *testing.T) {
+	t.Parallel()
+	var m Memory
+	for i, l := range []Limits{{}, {}, {CapTimes: 2}, {CapTimes: 2}} {
+		next, tripped := look(m, Swept{At: noon, Like: likeFirst, Caps: []decision.Cap{held("dir", "share", true)}}, l)
+		if (len(tripped) > 0) != (i == 2) {
+			t.Errorf("sweep %d tripped %q", i, rules(tripped))
+		}
+		m = next
 	}
 }
 
