@@ -37,6 +37,8 @@ type events struct {
 	files  *wake.Files
 	exits  *wake.Exits
 	wake   func(source string)
+	// owner is whose the entries in tmux's hooks are: one daemon runs for a state folder.
+	owner string
 	// patience is how long a server has for its first answer.
 	patience time.Duration
 	// servers are the herdr servers that are listened to: the sockets by the sources' names.
@@ -48,7 +50,7 @@ type events struct {
 // watches begins to listen for events; the function that it gives ends that. Without events the schedule finds everything, later.
 func (d *daemon) watches() (stop func()) {
 	log := d.log.Named("wake")
-	e := &events{keeper: wake.NewKeeper(d.Wake, log), files: wake.NewFiles(d.cfg.Collect.Processes.Root, d.Wake, log), exits: wake.NewExits(d.Wake), wake: d.Wake, patience: d.cfg.Collect.Timeout,
+	e := &events{keeper: wake.NewKeeper(d.Wake, log), files: wake.NewFiles(d.cfg.Collect.Processes.Root, d.Wake, log), exits: wake.NewExits(d.Wake), wake: d.Wake, owner: d.cfg.State, patience: d.cfg.Collect.Timeout,
 		servers: map[string]string{}, folders: map[string]bool{}}
 	e.keeper.Keep(fileEvents, wake.Folder, e.files.Run)
 	if filepath.Clean(d.cfg.Collect.Processes.Root) == "/proc" { // the kernel's pids are those of this process's own namespace
@@ -109,7 +111,7 @@ func (e *events) listenTo(seen *snapshot.Snapshot, hooks bool) {
 		e.servers[name] = socket
 		if seen.Sources[name].Kind == "tmux" {
 			e.keeper.Keep(name, "tmux", func(ctx context.Context, listening func()) error {
-				return hooked.Watch(ctx, socket, e.patience, listening, func() { e.wake("tmux") })
+				return hooked.Watch(ctx, socket, e.owner, e.patience, listening, func() { e.wake("tmux") })
 			})
 			continue
 		}

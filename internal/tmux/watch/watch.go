@@ -4,6 +4,9 @@ package watch
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -11,14 +14,22 @@ import (
 	"github.com/winnow-reaper/winnow/internal/tmux/internal/client"
 )
 
-const (
-	// place is that of our entry in each hook, which is a list: those of people are near 0. Where one of theirs fails, the server does not come to ours: then the schedule finds
-	// what happened.
-	place = 7479
+// The places of our entries in each hook, which is a list: those of people are near 0. Where one of theirs fails, the server does not come to ours: then the schedule finds what happened.
+const firstPlace, places = 7479, 1000
+
+// entry is what one daemon has in the hooks of a server: two daemons have two, so that neither takes the other's away.
+type entry struct {
+	place int
 	// channel is what the hooks signal.
-	channel = "winnow-events"
-	command = "wait-for -S " + channel
-)
+	channel string
+}
+
+func entryOf(owner string) entry {
+	sum := sha256.Sum256([]byte(owner))
+	return entry{firstPlace + int(binary.BigEndian.Uint16(sum[4:]))%places, "winnow-events-" + hex.EncodeToString(sum[:4])}
+}
+
+func (e entry) command() string { return "wait-for -S " + e.channel }
 
 // Hooks are those in which something happens that may change a decision: what a pane prints does not.
 var Hooks = []string{"session-created", "session-closed", "session-renamed", "window-linked", "window-unlinked", "pane-exited", "pane-died", "client-attached", "client-detached"}
@@ -27,9 +38,11 @@ var Hooks = []string{"session-created", "session-closed", "session-renamed", "wi
 const lasts = time.Second
 
 // Watch has the server on a socket tell until ctx ends, calls listening once it will, and happened each time that something did: many things together may be one time. within is
-// how long the server may take for an answer. At the end our entries are taken out of its hooks again; what is left by a program that was killed wakes nobody, and the next Watch
-// takes it over. An entry of somebody else's in our place is an error, and stays. Two that watch one server share the entries, and the first to end takes them away.
-func Watch(ctx context.Context, socket string, within time.Duration, listening, happened func()) error {
+// how long the server may take for an answer. owner tells those apart that watch one server at the same time, and is the same each time that one of them begins. At the end our entries are
+// taken out of its hooks again; what is left by a program that was killed wakes nobody, and the next Watch of that owner takes it over. An entry of somebody else's in our place is an error,
+// and stays.
+func Watch(ctx context.Context, socket, owner string, within time.Duration, listening, happened func()) error {
+	ours := entryOf(owner)
 	s := client.Server{Program: "tmux", Socket: socket, Within: within}
 	set, err := s.Run(ctx, client.Quiet, "show-hooks", "-g", ";", "show-hooks", "-gw") // of sessions, and of windows and panes
 	if err != nil {
@@ -37,23 +50,23 @@ func Watch(ctx context.Context, socket string, within time.Duration, listening, 
 	}
 	for line := range strings.Lines(set) {
 		hook, is, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name, ours := strings.CutSuffix(hook, fmt.Sprintf("[%d]", place)); ours && is != command {
-			return fmt.Errorf("the hook %s of the tmux server on %s has an entry of somebody else's at %d, and was left", name, socket, place)
+		if name, here := strings.CutSuffix(hook, fmt.Sprintf("[%d]", ours.place)); here && is != ours.command() {
+			return fmt.Errorf("the hook %s of the tmux server on %s has an entry of somebody else's at %d, and was left", name, socket, ours.place)
 		}
 	}
-	if _, err := s.Run(ctx, client.Quiet, chain("-g", command)...); err != nil {
+	if _, err := s.Run(ctx, client.Quiet, ours.chain("-g", ours.command())...); err != nil {
 		return err
 	}
 	defer func() {
 		after, end := context.WithTimeout(context.WithoutCancel(ctx), lasts)
 		defer end()
-		_, _ = s.Run(after, client.Quiet, chain("-gu")...) // a server that has ended has none
+		_, _ = s.Run(after, client.Quiet, ours.chain("-gu")...) // a server that has ended has none
 	}()
 	listening()
 	waits := s
 	waits.Within = 0
 	for {
-		if _, err := waits.Run(ctx, client.Quiet, "wait-for", channel); err != nil {
+		if _, err := waits.Run(ctx, client.Quiet, "wait-for", ours.channel); err != nil {
 			return err
 		}
 		happened()
@@ -70,13 +83,13 @@ func Watch(ctx context.Context, socket string, within time.Duration, listening, 
 const rest = 100 * time.Millisecond
 
 // chain is a set-hook with these arguments for each of our entries.
-func chain(flag string, rest ...string) []string {
+func (e entry) chain(flag string, rest ...string) []string {
 	var out []string
 	for i, hook := range Hooks {
 		if i > 0 {
 			out = append(out, ";")
 		}
-		out = append(append(out, "set-hook", flag, fmt.Sprintf("%s[%d]", hook, place)), rest...)
+		out = append(append(out, "set-hook", flag, fmt.Sprintf("%s[%d]", hook, e.place)), rest...)
 	}
 	return out
 }

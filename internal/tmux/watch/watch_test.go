@@ -12,12 +12,12 @@ import (
 )
 
 // watched is a server that is watched until the test ends or stop is called.
-func watched(t *testing.T, s *tmux.Server) (happened chan struct{}, stop func() error) {
+func watched(t *testing.T, s *tmux.Server, owner string) (happened chan struct{}, stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	happened, listens, ended := make(chan struct{}, 100), make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- Watch(ctx, s.Socket, 10*time.Second, func() { close(listens) }, func() { happened <- struct{}{} })
+		ended <- Watch(ctx, s.Socket, owner, 10*time.Second, func() { close(listens) }, func() { happened <- struct{}{} })
 	}()
 	t.Cleanup(cancel)
 	select {
@@ -35,7 +35,7 @@ func TestWatch(t *testing.T) {
 	s := tmux.Fresh(t, "keeper")
 	s.Run("set-hook", "-g", "session-created", "set-option -g @seen 1") // of the person's own
 	before := s.Run("show-hooks", "-g", ";", "show-hooks", "-gw")
-	happened, stop := watched(t, s)
+	happened, stop := watched(t, s, "a")
 	hears(t, happened, "a session", func(n int) { s.Run("new-session", "-d", "-s", fmt.Sprint("job-", n), "sleep", "900") })
 	hears(t, happened, "a window", func(int) { s.Run("new-window", "-d", "-t", "keeper:", "sleep", "900") })
 	hears(t, happened, "another name", func(n int) {
@@ -89,9 +89,9 @@ func hears(t *testing.T, happened <-chan struct{}, what string, do func(n int)) 
 func TestWatchLeavesWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	s := tmux.Fresh(t, "keeper")
-	s.Run("set-hook", "-g", "pane-died[7479]", "display-message mine")
+	s.Run("set-hook", "-g", fmt.Sprintf("pane-died[%d]", entryOf("a").place), "display-message mine")
 	before := s.Run("show-hooks", "-g", ";", "show-hooks", "-gw")
-	err := Watch(t.Context(), s.Socket, 10*time.Second, func() { t.Error("it listens") }, func() {})
+	err := Watch(t.Context(), s.Socket, "a", 10*time.Second, func() { t.Error("it listens") }, func() {})
 	if err == nil || !strings.Contains(err.Error(), "somebody else's") {
 		t.Errorf("%v", err)
 	}
@@ -104,15 +104,15 @@ func TestWatchLeavesWhatIsNotOurs(t *testing.T) {
 func TestWatchTakesOver(t *testing.T) {
 	t.Parallel()
 	s := tmux.Fresh(t, "keeper")
-	s.Run("set-hook", "-g", "session-created[7479]", command)
-	happened, _ := watched(t, s)
+	s.Run("set-hook", "-g", fmt.Sprintf("session-created[%d]", entryOf("a").place), entryOf("a").command())
+	happened, _ := watched(t, s, "a")
 	hears(t, happened, "a session", func(n int) { s.Run("new-session", "-d", "-s", fmt.Sprint("job-", n), "sleep", "900") })
 
 	ended := make(chan error, 1)
 	two := tmux.Fresh(t, "keeper")
 	listens := make(chan struct{})
 	go func() {
-		ended <- Watch(t.Context(), two.Socket, 10*time.Second, func() { close(listens) }, func() {})
+		ended <- Watch(t.Context(), two.Socket, "a", 10*time.Second, func() { close(listens) }, func() {})
 	}()
 	<-listens
 	two.Run("kill-server")
@@ -123,5 +123,24 @@ func TestWatchTakesOver(t *testing.T) {
 		}
 	case <-time.After(wait.Patience):
 		t.Fatal("it does not end with the server")
+	}
+}
+
+// TestTwoWatchOneServer: the end of the first takes nothing from the second.
+func TestTwoWatchOneServer(t *testing.T) {
+	t.Parallel()
+	s := tmux.Fresh(t, "keeper")
+	before := s.Run("show-hooks", "-g", ";", "show-hooks", "-gw")
+	_, stop := watched(t, s, "a")
+	happened, stopSecond := watched(t, s, "b")
+	if err := stop(); err == nil {
+		t.Error("it ended without a word")
+	}
+	hears(t, happened, "a session", func(n int) { s.Run("new-session", "-d", "-s", fmt.Sprint("job-", n), "sleep", "900") })
+	if err := stopSecond(); err == nil {
+		t.Error("it ended without a word")
+	}
+	if after := s.Run("show-hooks", "-g", ";", "show-hooks", "-gw"); after != before {
+		t.Errorf("the hooks are not what they were:\n%s\n%s", before, after)
 	}
 }
