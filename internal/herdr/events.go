@@ -20,10 +20,13 @@ const (
 	// past is how long the past may take at most, and remembered how many events it has at most: they are of one kind if it takes the longest.
 	past       = 55 * time.Second
 	remembered = 512
+	// held is how long an event may wait at most for the past to be told: it may be a new one.
+	held = 5 * time.Second
 )
 
 // Watch has the server tell what happens, and calls happened for each event that may change what goes, until ctx or the server ends. listening is called
-// once the server has agreed. A server first tells what it remembers, without a word that it is past: all of that is one event, at its end. Neither function must wait.
+// once the server has agreed. A server first tells what it remembers, without a word that it is past: all of that is one event, at its end, or one in five seconds where it takes longer.
+// Neither function must wait.
 //
 // The error is never nil. It is that of ctx if that has ended.
 func (c *Client) Watch(ctx context.Context, listening, happened func()) error {
@@ -57,8 +60,9 @@ type memory struct {
 	timer *time.Timer
 	last  time.Time
 	n     int
-	// heard is whether the past had an event, and over whether all of it was told.
-	heard, over bool
+	// since is when the first event came that was not told, zero where there is none, and over whether all of the past was told.
+	since time.Time
+	over  bool
 }
 
 func (m *memory) begin() {
@@ -70,19 +74,26 @@ func (m *memory) begin() {
 
 func (m *memory) event(now time.Time) {
 	m.mu.Lock()
-	over := m.over
-	m.heard = true
+	tell := m.over
 	m.n++
 	switch {
-	case over:
+	case m.over:
 	case m.n > remembered:
-		over, m.over = true, true
+		tell, m.over = true, true
 		m.timer.Stop()
-	case now.Before(m.last):
-		m.timer.Reset(quiet)
+	default:
+		if m.since.IsZero() {
+			m.since = now
+		}
+		if now.Sub(m.since) >= held {
+			tell, m.since = true, time.Time{}
+		}
+		if now.Before(m.last) {
+			m.timer.Reset(quiet)
+		}
 	}
 	m.mu.Unlock()
-	if over {
+	if tell {
 		m.happened()
 	}
 }
@@ -90,7 +101,7 @@ func (m *memory) event(now time.Time) {
 // settled ends the past.
 func (m *memory) settled() {
 	m.mu.Lock()
-	tell := m.heard && !m.over
+	tell := !m.since.IsZero() && !m.over
 	m.over = true
 	m.mu.Unlock()
 	if tell {
