@@ -13,7 +13,7 @@ import (
 type State struct {
 	Listening bool      `json:"listening"`
 	Since     time.Time `json:"since"`
-	// Why is why it does not listen, "" where it does, or has not begun.
+	// Why is why it does not listen, or not to all that it is to; "" where it does, or has not begun.
 	Why string `json:"why,omitempty"`
 	// Failures counts how often it has ended by itself, or did not begin.
 	Failures int `json:"failures"`
@@ -209,6 +209,16 @@ func (f *Files) Set(t Targets) {
 	if f.want = &t; f.w != nil {
 		f.w.Set(t)
 	}
+}
+
+// Limited says why not all is watched that Set asked for, "" where it is.
+func (f *Files) Limited() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.w != nil && f.w.full.Load() {
+		return "not all folders can be watched: fs.inotify.max_user_watches says how many watches this user may have"
+	}
+	return ""
 }
 
 // Run watches until ctx ends, and then gives its error.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -73,8 +74,9 @@ type Watch struct {
 	// processes are the pidfds by what they are of, byFD the same by descriptor.
 	processes map[Target]int
 	byFD      map[int]Target
-	full      bool
 	done      chan struct{}
+	// full is whether the kernel allows no more watches. It is asked while mu is held by who waits for a file system.
+	full atomic.Bool
 	// err is why it ended by itself, for who has seen done closed.
 	err error
 }
@@ -264,6 +266,7 @@ func (w *Watch) tryFolders() (settled bool) {
 			w.drop(x)
 		}
 	}
+	full := false
 	for path, x := range next {
 		mask := uint32(entries | itself)
 		if len(x.names) > 0 {
@@ -274,8 +277,7 @@ func (w *Watch) tryFolders() (settled bool) {
 		switch {
 		case err == nil:
 		case errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM):
-			if !w.full {
-				w.full = true
+			if full = true; !w.full.Swap(true) {
 				w.log.Warn("not all folders can be watched; what happens in the others is found on schedule", "folder", path, "error", err, "limit", "fs.inotify.max_user_watches")
 			}
 			continue
@@ -297,8 +299,12 @@ func (w *Watch) tryFolders() (settled bool) {
 			x.all = x.all || old.all
 			delete(w.byPath, old.path)
 		}
+		if old := w.byPath[path]; old != nil && old.wd != x.wd && w.byWD[old.wd] == old { // the path leads to another folder by now
+			w.drop(old)
+		}
 		w.byPath[path], w.byWD[x.wd] = x, x
 	}
+	w.full.Store(full)
 	for _, path := range missing {
 		if _, err := os.Lstat(path); err == nil {
 			settled = false

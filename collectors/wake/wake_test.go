@@ -1,13 +1,19 @@
 package wake
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -271,4 +277,91 @@ func TestBounds(t *testing.T) {
 	}
 	files.Folder(t, all.Folders[0], "new")
 	wait.Eventually(t, "woken", func() bool { return h.of(Folder) > 0 })
+}
+
+// watches are the kernel's numbers of all folders that it watches for this one.
+func (w *Watch) watches(t *testing.T) (wds []string) {
+	t.Helper()
+	for line := range strings.Lines(string(must.Get(os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", w.inotify)))(t))) {
+		if wd, is := strings.CutPrefix(line, "inotify wd:"); is {
+			wds = append(wds, strings.Fields(wd)[0])
+		}
+	}
+	return wds
+}
+
+// TestALinkThatLeadsElsewhere: the folder that it led to before is watched no more, unless it is wanted by its own name.
+func TestALinkThatLeadsElsewhere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a, b, link := files.Folder(t, dir, "a"), files.Folder(t, dir, "b"), filepath.Join(dir, "link")
+	w, h := start(t)
+	for i := range 10 { // a map has no order
+		for j, to := range []string{a, b} {
+			must.Do(t, os.RemoveAll(link))
+			must.Do(t, os.Symlink(to, link))
+			want, n := []string{link}, 1
+			if i%2 == 1 {
+				want, n = []string{link, a}, 1+j
+			}
+			w.set(Targets{Folders: want})
+			if got := w.watches(t); len(got) != n {
+				t.Fatalf("%d are wanted, %d are watched", n, len(got))
+			}
+			before := h.of(Folder)
+			files.Folder(t, to, fmt.Sprint("new-", i))
+			wait.Eventually(t, "woken", func() bool { return h.of(Folder) > before })
+		}
+	}
+	before := h.of(Folder)
+	files.Folder(t, a, "last")
+	wait.Eventually(t, "woken by the folder that is wanted by its own name", func() bool { return h.of(Folder) > before })
+}
+
+// few is set in a process of this test that may have so few watches.
+const few = "WINNOW_TEST_FEW_WATCHES"
+
+// TestTooFewWatches are said, for as long as they are too few.
+func TestTooFewWatches(t *testing.T) {
+	if os.Getenv(few) == "" {
+		cmd := exec.Command("/proc/self/exe", "-test.run", "^TestTooFewWatches$", "-test.v")
+		cmd.Env = append(os.Environ(), few+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}
+		out, err := cmd.CombinedOutput()
+		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EACCES) {
+			t.Skipf("needs a user namespace: %v", err)
+		}
+		if strings.Contains(string(out), "--- SKIP") {
+			t.Skip(string(out))
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	if err := os.WriteFile("/proc/sys/user/max_inotify_watches", []byte("3"), 0); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	var all []string
+	for i := range 5 {
+		all = append(all, files.Folder(t, dir, fmt.Sprint(i)))
+	}
+	h := &heard{n: map[string]int{}}
+	f := NewFiles("/proc", h.wake, hclog.NewNullLogger())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx, func() {}) }()
+	f.Set(Targets{Folders: all})
+	wait.Eventually(t, "it is said", func() bool { return strings.Contains(f.Limited(), "fs.inotify.max_user_watches") })
+	f.Set(Targets{Folders: all[:2]})
+	wait.Eventually(t, "it is said no more", func() bool { return f.Limited() == "" })
+	cancel()
+	<-ended
+	if f.Limited() != "" {
+		t.Error("a watch that ended is limited")
+	}
 }
