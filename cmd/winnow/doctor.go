@@ -72,7 +72,7 @@ func (a *app) examine(ctx context.Context) []Check {
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
-	return byArea(slices.Concat(checks, checkProjects(s), a.checkExceptions(s), a.checkTrash(ctx, s), checkSources(s), a.checkHerdr(s), a.checkHost(s), oddHost(a.cfg.Collect.Processes.Root, s, rules), a.checkRules(s, rules)))
+	return byArea(slices.Concat(checks, checkProjects(s), a.checkExceptions(s), a.checkTrash(ctx, s), checkSources(s), a.checkEvents(ctx, s), a.checkHerdr(s), a.checkHost(s), oddHost(a.cfg.Collect.Processes.Root, s, rules), a.checkRules(s, rules)))
 }
 
 // byArea puts the checks of an area together, where its first one stands.

@@ -2,10 +2,13 @@ package main
 
 import (
 	"database/sql"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +20,9 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/ledger"
 	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // TestAConfigurationThatIsMissingIsNotReloaded: without the user's file the defaults would rule, and nothing that it protects would be protected.
@@ -186,4 +192,56 @@ func TestAReleaseIsSeen(t *testing.T) {
 	if s := w.d.Status(); len(s.Brakes) != 0 || s.Mode == Braked {
 		t.Errorf("after the release: %s, %+v", s.Mode, s.Brakes)
 	}
+}
+
+// TestDoctorSaysWhichEventsWork of the daemon's, which do not and why, and which are off.
+func TestDoctorSaysWhichEventsWork(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	s := herdr.Start(t, herdr.Options{})
+	s.Tab(s.Workspace("acme"), "main")
+	var refuses atomic.Bool
+	refuses.Store(true)
+	s.Fault(func(_ int, c herdr.Call) herdr.Fault {
+		if c.Method == "events.subscribe" && refuses.Load() {
+			return herdr.ErrorReply("invalid_request", "no events today")
+		}
+		return herdr.Fault{}
+	})
+	mux := tmux.Fresh(t, "keeper")
+	w := newCrashFolder(t)
+	files.Write(t, w.config, strings.Replace(w.configuration(t), "tmux: {sockets: []}", fmt.Sprintf("tmux: {sockets: [%s]}, herdr: {sockets: [%s]}", mux.Socket, s.Socket()), 1)+"run: {rest: 100ms}\n")
+	events := func() Check {
+		out, _ := w.run(nil, "winnow", "doctor", "--config", w.config, "--format", "json") // what is wrong with this machine is none of this
+		var all []Check
+		if err := json.Unmarshal(out, &all); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, c := range all {
+			if c.Name == "events" {
+				return c
+			}
+		}
+		t.Fatalf("doctor has no line for events: %s", out)
+		return Check{}
+	}
+	if c := events(); c.Status != healthy || !strings.Contains(c.Detail, "no winnow run answers") {
+		t.Errorf("without a daemon: %+v", c)
+	}
+	d := w.daemon(t)
+	d.says(`observing: 1 candidate to go`)
+	var c Check
+	wait.Eventually(t, "a source of events that fails", func() bool { c = events(); return strings.Contains(c.Detail, "invalid_request") })
+	for _, want := range []string{"does not hear herdr/", "hears ", "files", "off: ", "tmux (run.tmux_hooks)", "found on schedule"} {
+		if c.Status != limited || !strings.Contains(c.Detail, want) {
+			t.Errorf("want %q: %+v", want, c)
+		}
+	}
+	refuses.Store(false)
+	wait.Eventually(t, "all that is on is heard", func() bool { c = events(); return c.Status == healthy })
+	if !strings.Contains(c.Detail, ", herdr/") && !strings.Contains(c.Detail, "hears herdr/") {
+		t.Errorf("%+v", c)
+	}
+	d.signal(syscall.SIGTERM)
+	d.ends()
 }

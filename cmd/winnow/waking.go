@@ -67,7 +67,12 @@ func (e *events) states() map[string]wake.State {
 	if e == nil {
 		return map[string]wake.State{}
 	}
-	return e.keeper.States()
+	all := e.keeper.States()
+	if s := all[fileEvents]; s.Listening {
+		s.Why = e.files.Limited()
+		all[fileEvents] = s
+	}
+	return all
 }
 
 // set listens to what may change something of what a sweep saw.
