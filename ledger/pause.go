@@ -53,6 +53,8 @@ func (p *Pause) over(now time.Time, bootID string, up float64) bool {
 	return !now.Before(*p.Until)
 }
 
+const pauseName = "paused.json"
+
 // maxPause bounds the file of a pause, in bytes.
 const maxPause = 16 << 10
 
@@ -65,13 +67,36 @@ func (a Acting) PausePath(state string) string {
 	} else if _, err := os.Stat(filepath.Dir(filepath.Dir(filepath.Dir(dir)))); err != nil { // a home that is not there is not made
 		dir = state
 	}
-	return filepath.Join(dir, "paused.json")
+	return filepath.Join(dir, pauseName)
 }
 
 // Paused gives the pause that holds now, nil where there is none. A file that cannot be read, or that is no pause, counts as one without an end: the user may have meant
-// to stop everything.
+// to stop everything. So does a file of the user's whose folder others may write by now, or that was written for the state folder alone before there was a home.
 func (a Acting) Paused(state string, machine func() (bootID string, up float64)) *Pause {
-	path := a.PausePath(state)
+	for _, path := range a.pausePaths(state) {
+		if p := pausedBy(path, machine); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// pausePaths are the files in which there may be a pause: that of PausePath, and the user's or the state folder's, if there is one.
+func (a Acting) pausePaths(state string) []string {
+	paths := []string{a.PausePath(state)}
+	for _, dir := range []string{a.Folder(), state} {
+		path := filepath.Join(dir, pauseName)
+		if dir == "" || path == paths[0] {
+			continue
+		}
+		if _, err := os.Lstat(path); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func pausedBy(path string, machine func() (bootID string, up float64)) *Pause {
 	f, err := foreign.ReadNow(path, foreign.Want{Max: maxPause, Ruling: true})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, foreign.ErrAbsent) {
 		return nil
@@ -113,12 +138,13 @@ func (a Acting) Pause(ctx context.Context, state string, p Pause) (path string, 
 
 // Resume ends the pause, and reports whether there was one.
 func (a Acting) Resume(state string) (bool, error) {
-	err := os.Remove(a.PausePath(state))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	was := false
+	for _, path := range a.pausePaths(state) {
+		err := os.Remove(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return was, fmt.Errorf("resume: %w; the pause still holds", err)
+		}
+		was = was || err == nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("resume: %w; the pause still holds", err)
-	}
-	return true, nil
+	return was, nil
 }

@@ -60,6 +60,37 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// TestPauseWhereTheFolderChanges: a pause that was placed holds, whatever becomes of the rights of the folder that it lies in, and of the home.
+func TestPauseWhereTheFolderChanges(t *testing.T) {
+	t.Parallel()
+	a, state := ledger.Acting{Home: t.TempDir()}, t.TempDir()
+	_, err := a.Pause(t.Context(), state, ledger.Pause{Since: time.Now()})
+	ok(t, err)
+	ok(t, os.Chmod(a.Folder(), 0o777))
+	if a.Paused(state, clock("b", 1)) == nil {
+		t.Error("it ended when others might write to its folder")
+	}
+	if was, err := a.Resume(state); err != nil || !was || a.Paused(state, clock("b", 1)) != nil {
+		t.Errorf("resume: %v, %v", was, err)
+	}
+	// Now it is placed for the state folder alone.
+	path, err := a.Pause(t.Context(), state, ledger.Pause{Since: time.Now()})
+	ok(t, err)
+	if filepath.Dir(path) != state {
+		t.Errorf("the file is %s", path)
+	}
+	ok(t, os.Chmod(a.Folder(), 0o700))
+	if a.Paused(state, clock("b", 1)) == nil {
+		t.Error("it ended when the home could be relied on again")
+	}
+	if a.Paused(t.TempDir(), clock("b", 1)) != nil {
+		t.Error("a pause of one state folder holds for another one")
+	}
+	if was, err := a.Resume(state); err != nil || !was || a.Paused(state, clock("b", 1)) != nil {
+		t.Errorf("resume: %v, %v", was, err)
+	}
+}
+
 // TestPauseEnds by the machine's own count within a boot, whatever the wall clock says; by the wall clock otherwise.
 func TestPauseEnds(t *testing.T) {
 	t.Parallel()
