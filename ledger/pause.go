@@ -55,8 +55,11 @@ func (p *Pause) over(now time.Time, bootID string, up float64) bool {
 
 const pauseName = "paused.json"
 
-// maxPause bounds the file of a pause, in bytes.
-const maxPause = 16 << 10
+// maxPause bounds the file of a pause, and maxReason the reason in it, in bytes: each of them may take six in the file.
+const (
+	maxPause  = 16 << 10
+	maxReason = 2 << 10
+)
 
 // PausePath is the file of a user's pause: beside the file of the lock of acts, so that it counts for every state folder, environment and login. Where the user has no
 // home of their own it is state's, and counts for that state folder alone.
@@ -122,6 +125,9 @@ func pausedBy(path string, machine func() (bootID string, up float64)) *Pause {
 // Pause stops all acts of this user. A second pause takes the first one's place.
 func (a Acting) Pause(ctx context.Context, state string, p Pause) (path string, err error) {
 	path = a.PausePath(state)
+	if len(p.Reason) > maxReason {
+		return path, fmt.Errorf("pause: the reason is too long: %d bytes, and %d are the most", len(p.Reason), maxReason)
+	}
 	if err := makeTrusted(filepath.Dir(path)); err != nil {
 		return path, fmt.Errorf("pause: the folder %s: %w", filepath.Dir(path), err)
 	}

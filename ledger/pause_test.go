@@ -91,6 +91,21 @@ func TestPauseWhereTheFolderChanges(t *testing.T) {
 	}
 }
 
+// TestALongReason: what is placed can be read, and what could not is refused.
+func TestALongReason(t *testing.T) {
+	t.Parallel()
+	a, state := ledger.Acting{Home: t.TempDir()}, t.TempDir()
+	long := strings.Repeat("\x01", 2<<10) // six bytes each in the file
+	_, err := a.Pause(t.Context(), state, ledger.Pause{Since: time.Now(), Reason: long})
+	ok(t, err)
+	if p := a.Paused(state, clock("b", 1)); p == nil || p.Reason != long {
+		t.Errorf("pause: %v", p)
+	}
+	if _, err := a.Pause(t.Context(), state, ledger.Pause{Since: time.Now(), Reason: long + "x"}); err == nil || !strings.Contains(err.Error(), "the reason is too long") {
+		t.Errorf("a longer one: %v", err)
+	}
+}
+
 // TestPauseEnds by the machine's own count within a boot, whatever the wall clock says; by the wall clock otherwise.
 func TestPauseEnds(t *testing.T) {
 	t.Parallel()
