@@ -68,6 +68,17 @@ func TestStatusOfAStateFolderThatCannotBeAsked(t *testing.T) {
 	}
 }
 
+// TestEveryIsBounded as run.every is: without a pause between its sweeps a daemon would take a whole core.
+func TestEveryIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newCrashFolder(t)
+	for _, every := range []string{"1ns", "0s", "-5m", "999ms", "25h"} {
+		if out, err := w.run(nil, "winnow", "run", "--once", "--config", w.config, "--every", every); err == nil || !strings.Contains(string(out), "give a time from 1s to 24h") {
+			t.Errorf("--every %s: %v: %s", every, err, out)
+		}
+	}
+}
+
 // TestADaemonWaitsForAQuestion: winnow status has the daemon's lock for a moment, which keeps no daemon from its start. Another daemon has it for longer.
 func TestADaemonWaitsForAQuestion(t *testing.T) {
 	t.Parallel()

@@ -216,6 +216,9 @@ type Act struct {
 	TermGrace          time.Duration `json:"term_grace"`
 }
 
+// LeastEvery and MostEvery bound the time between two sweeps.
+const LeastEvery, MostEvery = time.Second, 24 * time.Hour
+
 // Run says when winnow run sweeps, and from when on it only observes.
 type Run struct {
 	// Every is the time between two sweeps that nothing calls for, give or take the share Jitter of it.
@@ -496,7 +499,7 @@ func (c *Config) check(at sites) (wrong error) {
 
 // check refuses times at which the daemon would sweep without a pause, or never.
 func (r *Run) check(must func(ok bool, format string, args ...any)) {
-	must(r.Every >= time.Second && r.Every <= 24*time.Hour, "run.every is %s; it is a time from 1s to 24h", r.Every)
+	must(r.Every >= LeastEvery && r.Every <= MostEvery, "run.every is %s; it is a time from 1s to 24h", r.Every)
 	must(r.Jitter >= 0 && r.Jitter <= 1, "run.jitter is %v; it is a share between 0 and 1", float64(r.Jitter))
 	must(r.Share > 0 && r.Share <= 1, "run.share is %v; it is a share of all time, more than 0 and up to 1", float64(r.Share))
 	must(r.Settle > 0 && r.Burst >= r.Settle, "run.settle is %s and run.burst %s; settle is more than 0s, and burst as long at least", r.Settle, r.Burst)
