@@ -247,7 +247,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	var m brakes.Memory
 	if s.ledger != nil {
-		if err := s.ledger.Brakes(ctx, &m); err != nil {
+		if m, err = s.braked(ctx); err != nil {
 			return nil, fmt.Errorf("%w; nothing was done", err)
 		}
 	}
@@ -289,6 +289,25 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	d.stands(s, r, why, began, pause, m)
 	d.disagreed(disagreed, s.memory.Recall().Otherwise)
 	return r, nil
+}
+
+// braked is what is remembered for the brakes, without what a person brought back since.
+func (s *sweeper) braked(ctx context.Context) (m brakes.Memory, err error) {
+	if err := s.ledger.Brakes(ctx, &m); err != nil || len(m.Ended) == 0 {
+		return m, err
+	}
+	first := slices.MinFunc(slices.Collect(maps.Values(m.Ended)), func(x, y brakes.Ended) int { return x.At.Compare(y.At) })
+	acts, err := s.ledger.Acts(ctx, first.At)
+	if err != nil {
+		return m, err
+	}
+	var restored []string
+	for _, a := range acts {
+		if a.RestoredAt != nil {
+			restored = append(restored, a.Intent.ID)
+		}
+	}
+	return m.Without(restored), nil
 }
 
 // doneBefore says what a sweep did that failed after its acts; r is nil where it failed before.

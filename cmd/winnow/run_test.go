@@ -257,3 +257,24 @@ func TestDoctorSaysWhichEventsWork(t *testing.T) {
 	d.signal(syscall.SIGTERM)
 	d.ends()
 }
+
+// TestWhatAPersonBroughtBack trips no brake: restore has said that it goes again, and how to keep it.
+func TestWhatAPersonBroughtBack(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	files.Write(t, w.config, w.configuration(t)+"run: {rest: 100ms}\n")
+	d := w.daemon(t, "--apply")
+	d.says(`done: dir:`)
+	w.restoreAll(t)
+	if !w.here() {
+		t.Fatal("it was not brought back")
+	}
+	d.signal(syscall.SIGUSR1)
+	d.says(`(?s)done: dir:.*done: dir:|came_back`)
+	if out := w.mustRun(t, "winnow", "brakes", "--config", w.config); !strings.Contains(out, "no brake holds") {
+		t.Errorf("brakes: %s", out)
+	}
+	d.signal(syscall.SIGTERM)
+	d.ends()
+}

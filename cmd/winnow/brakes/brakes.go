@@ -96,6 +96,13 @@ func (m Memory) After(s Swept, l Limits) (next Memory, tripped []Brake) {
 	return next, w.tripped
 }
 
+// Without forgets what these acts ended: a person brought it back, and was told when it goes again.
+func (m Memory) Without(acts []string) Memory {
+	m.Ended = maps.Clone(m.Ended)
+	maps.DeleteFunc(m.Ended, func(_ string, e Ended) bool { return slices.Contains(acts, e.Act) })
+	return m
+}
+
 // Releases leaves the memory without what tripped by one of the rules, or by any where there are none, and without what would trip it again at once.
 func (m Memory) Releases(rules ...string) (next Memory, released []Brake) {
 	for _, b := range m.Tripped {

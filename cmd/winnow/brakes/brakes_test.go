@@ -156,6 +156,19 @@ func TestTheLimitBecomesLess(t *testing.T) {
 	}
 }
 
+// TestWithout: what a person brought back did not come back by itself, and what else was ended may have.
+func TestWithout(t *testing.T) {
+	t.Parallel()
+	m, _ := look(Memory{}, Swept{At: noon, Like: likeFirst, Acts: []decision.Act{act("A1", "a/1", decision.Done, false), act("A2", "b/1", decision.Done, false)}}, limits)
+	_, tripped := look(m.Without([]string{"A1"}), Swept{At: noon, Like: likeFirst, Decisions: []decision.Decision{wanted("a/1"), wanted("b/1")}}, limits)
+	if len(tripped) != 1 || tripped[0].Candidate != "b/1" {
+		t.Errorf("tripped: %+v", tripped)
+	}
+	if len(m.Ended) != 2 {
+		t.Error("what was remembered before has changed")
+	}
+}
+
 // TestReleases: what was released does not trip again at once, and what was not released still holds.
 func TestReleases(t *testing.T) {
 	t.Parallel()
