@@ -103,7 +103,8 @@ func (m Memory) Without(acts []string) Memory {
 	return m
 }
 
-// Releases leaves the memory without what tripped by one of the rules, or by any where there are none, and without what would trip it again at once.
+// Releases leaves the memory without what tripped by one of the rules, or by any where there are none, and without what would trip it again at once. A source that shrank is the cap's to
+// remember: it trips again for as long as the cap holds.
 func (m Memory) Releases(rules ...string) (next Memory, released []Brake) {
 	for _, b := range m.Tripped {
 		if len(rules) == 0 || slices.Contains(rules, b.Rule) {
@@ -137,7 +138,9 @@ func (w *watch) caps(before map[string]int, tripped []Brake) map[string]int {
 			continue // a slice of a backlog passes
 		}
 		if c.Cap == decision.CapShrunk {
-			w.trip(Brake{Rule: SourceShrank, Kind: c.Kind}, "%s. What the source no longer says is not known to have ended: look at the source, then release", c.Why)
+			w.trip(Brake{Rule: SourceShrank, Kind: c.Kind}, "%s. What the source no longer says is not known to have ended: look at the source, then release. "+
+				"The cap holds until act.caps.shrunk_within (of proc act.caps.jump_within) has passed, and what is released before trips again; "+
+				"winnow sweep --apply --all-of %s lets it through once", c.Why, c.Kind)
 			continue
 		}
 		key := c.Kind + " " + c.Cap

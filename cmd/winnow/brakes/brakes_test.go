@@ -156,6 +156,22 @@ func TestTheLimitBecomesLess(t *testing.T) {
 	}
 }
 
+// TestAReleaseOfASourceThatShrank lasts until the next sweep for which the cap holds, and the brake says so.
+func TestAReleaseOfASourceThatShrank(t *testing.T) {
+	t.Parallel()
+	shrank := Swept{At: noon, Like: likeFirst, Caps: []decision.Cap{held("session", decision.CapShrunk, true)}}
+	m, tripped := look(Memory{}, shrank, limits)
+	for _, want := range []string{"act.caps.shrunk_within", "trips again", "--all-of session"} {
+		if len(tripped) != 1 || !strings.Contains(tripped[0].Message, want) {
+			t.Errorf("want %q: %+v", want, tripped)
+		}
+	}
+	free, _ := m.Releases()
+	if _, tripped := look(free, shrank, limits); rules(tripped) != SourceShrank {
+		t.Errorf("after the release tripped %q", rules(tripped))
+	}
+}
+
 // TestWithout: what a person brought back did not come back by itself, and what else was ended may have.
 func TestWithout(t *testing.T) {
 	t.Parallel()
