@@ -512,13 +512,13 @@ func (d *daemon) sweeping(on bool) {
 	d.status.Sweeping = on
 }
 
-// tell prints a line for a person, with the time.
+// tell prints a line for a person, with the time: on stderr where stdout has reports.
 func (d *daemon) tell(format string, args ...any) {
+	out := d.out
 	if d.flags.format != "text" {
-		d.log.Info(fmt.Sprintf(format, args...))
-		return
+		out = d.errOut
 	}
-	fmt.Fprintf(d.out, "%s %s\n", time.Now().Format(time.DateTime), text.Clean(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(out, "%s %s\n", time.Now().Format(time.DateTime), text.Clean(fmt.Sprintf(format, args...)))
 }
 
 // tellNew is tell, unless the latest line had the same key.

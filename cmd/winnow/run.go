@@ -38,7 +38,8 @@ while winnow pause holds.
 
 SIGTERM finishes the act in hand and stops. SIGHUP reads the configuration and the policies again, and keeps the old ones where the new ones are wrong. SIGUSR1 sweeps now.
 
-It prints a line for what is new: something that goes or went, an alarm, a brake. With --format ndjson it prints the report of every sweep, a line each.`,
+It prints a line for what is new: something that goes or went, an alarm, a brake. With --format ndjson it prints the report of every sweep, a line each, and
+the other lines on stderr.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every := time.Duration(f.every); cmd.Flags().Changed("every") && (every < config.LeastEvery || every > config.MostEvery) {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -44,6 +46,37 @@ func TestAConfigurationThatIsMissingIsNotReloaded(t *testing.T) {
 	d.says(`SIGHUP: reloaded`)
 	d.signal(syscall.SIGTERM)
 	d.ends()
+}
+
+// TestReportsAndLines: where stdout has reports, what a person has to know is on stderr.
+func TestReportsAndLines(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	conf := w.configuration(t)
+	var reports bytes.Buffer
+	d := &runs{t: t, cmd: exec.Command(itself(), "run", "--config", w.config, "--every", "1h", "--format", "ndjson"), done: make(chan error, 1)}
+	d.cmd.Env, d.cmd.Dir, d.cmd.Stdout, d.cmd.Stderr = w.env, w.dir, &reports, d
+	no(t, d.cmd.Start())
+	go func() { d.done <- d.cmd.Wait() }()
+	t.Cleanup(func() { _ = d.cmd.Process.Kill() })
+	d.says(`observing, every`)
+	files.Write(t, w.config, conf+"act: {enabld: true}\n")
+	d.signal(syscall.SIGHUP)
+	d.says(`SIGHUP: not reloaded, and what ran before goes on: .*enabld`)
+	files.Write(t, w.config, conf)
+	d.signal(syscall.SIGHUP)
+	d.says(`SIGHUP: reloaded`)
+	d.signal(syscall.SIGTERM)
+	d.ends()
+	if reports.Len() == 0 {
+		t.Error("stdout has no report")
+	}
+	for line := range strings.Lines(reports.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("stdout has a line that is no report: %s", line)
+		}
+	}
 }
 
 // TestStatusOfAStateFolderThatCannotBeAsked says so, and makes no folder.
