@@ -394,7 +394,18 @@ func (w *Watch) loop() {
 		for source := range said {
 			w.wake(source)
 		}
+		if w.rest() {
+			return
+		}
 	}
+}
+
+// rest waits for a moment, in which the kernel puts together what is written again and again, and reports whether the watch is to end. Beside a file that matters there may be a log
+// that is written a thousand times a second.
+func (w *Watch) rest() (ends bool) {
+	stop := []unix.PollFd{{Fd: int32(w.stop), Events: unix.POLLIN}}
+	n, _ := unix.Poll(stop, int(between/time.Millisecond)) // a signal makes it shorter
+	return n > 0
 }
 
 // read takes in what inotify says.

@@ -243,6 +243,30 @@ func TestNobodyWaits(t *testing.T) {
 	<-w.done
 }
 
+// TestABusyFile: a file that is written all the time takes a few wake-ups in each second, and what happens last is heard.
+func TestABusyFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db := filepath.Join(dir, "db")
+	files.Write(t, db, "old")
+	w, h := start(t)
+	w.set(Targets{Files: []string{db}})
+	f := must.Get(os.OpenFile(db, os.O_WRONLY|os.O_APPEND, 0))(t)
+	begin, writes := time.Now(), 0
+	for ; time.Since(begin) < 500*time.Millisecond; writes++ {
+		must.Get(f.WriteString("x"))(t)
+		time.Sleep(time.Millisecond)
+	}
+	most := int(time.Since(begin)/between) + 2
+	if n := h.of(File); n < 1 || n > most {
+		t.Errorf("%d writes woke it %d times, want 1 to %d", writes, n, most)
+	}
+	time.Sleep(4 * between) // until all that was heard is said
+	before := h.of(File)
+	must.Do(t, f.Close())
+	wait.Eventually(t, "woken by the last of it", func() bool { return h.of(File) > before })
+}
+
 // TestTwoPathsOfOneFolder: a file in it counts, whichever of both is asked for first.
 func TestTwoPathsOfOneFolder(t *testing.T) {
 	t.Parallel()
