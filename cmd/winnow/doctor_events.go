@@ -18,7 +18,7 @@ func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []Check {
 	c := Check{"source", "events", healthy, ""}
 	state, err := a.stateOf(ctx)
 	if err != nil {
-		c.Detail = "no winnow run answers for this state folder, so that no event is listened to"
+		c.Detail = "events wake winnow run alone, and no winnow run answers for this state folder"
 		return []Check{c}
 	}
 	var hears, fails, off []string
