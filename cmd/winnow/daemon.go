@@ -47,6 +47,8 @@ type daemon struct {
 	events *events
 	// said is what the latest line was about, so that a line is printed only for what is new.
 	said string
+	// patience is how long a sweep waits for another one that has the lock.
+	patience time.Duration
 	// keptOff is since when another sweep has had the lock at every try, zero where the latest try had it.
 	keptOff time.Time
 
@@ -222,7 +224,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	if pause != nil {
 		f.apply = false
 	}
-	s, err := d.openSweeper(ctx, d.engine, d.policy, f.apply, 0)
+	s, err := d.openSweeper(ctx, d.engine, d.policy, f.apply, d.patience)
 	if err != nil {
 		return nil, err
 	}

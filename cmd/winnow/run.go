@@ -100,6 +100,7 @@ func (d *daemon) once(ctx context.Context) error {
 		return err
 	}
 	defer end()
+	d.patience = askedWait // nothing tries again
 	began := time.Now()
 	r, err := d.traced(ctx, pace.Start)
 	d.tellAll(ended{Why: pace.Start, Began: began, At: time.Now(), Report: r, Err: err})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -170,6 +171,19 @@ func TestOnceSaysWhatItDid(t *testing.T) {
 	}
 	if out := w.mustRun(t, "winnow", "run", "--once", "--apply", "--config", w.config); !strings.Contains(out, "done: dir:") || w.here() {
 		t.Errorf("it says not what went: %q", out)
+	}
+}
+
+// TestOnceWaits for another sweep: a timer's unit does not fail because a person sweeps.
+func TestOnceWaits(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 305)
+	w.sweep(pace.Start)
+	unlock, err := ledger.Lock(filepath.Join(w.d.cfg.State, "lock"))
+	no(t, err)
+	time.AfterFunc(300*time.Millisecond, func() { _ = unlock() })
+	if err := w.d.once(t.Context()); errors.As(err, new(*ledger.Held)) {
+		t.Errorf("it did not wait: %v", err)
 	}
 }
 
