@@ -47,6 +47,8 @@ type daemon struct {
 	events *events
 	// said is what the latest line was about, so that a line is printed only for what is new.
 	said string
+	// saidActs is the same for the acts of the latest sweep.
+	saidActs map[string]bool
 	// patience is how long a sweep waits for another one that has the lock.
 	patience time.Duration
 	// keptOff is since when another sweep has had the lock at every try, zero where the latest try had it.
@@ -539,9 +541,7 @@ func (d *daemon) news(r *report.Report) {
 		}
 		return
 	}
-	for _, a := range r.Acts {
-		d.tell("%s: %s %s", a.Outcome.Outcome, a.Candidate, a.Outcome.Detail)
-	}
+	d.tellActs(slices.Concat(r.Settled, r.Acts))
 	for _, p := range r.Purged {
 		d.tell("purged: %s %s, %s", p.Act, p.Candidate, text.Size(p.Bytes))
 	}
@@ -563,7 +563,7 @@ func (d *daemon) news(r *report.Report) {
 	slices.Sort(failed)
 	key := fmt.Sprint(d.status.Mode, goes, waits, failed)
 	for _, al := range r.Alarms {
-		key += "\n" + al.Rule + al.Message
+		key += "\n" + al.Rule + " " + al.Candidate + " " + lasting(al)
 	}
 	if key == d.said {
 		return
@@ -576,6 +576,32 @@ func (d *daemon) news(r *report.Report) {
 	d.tell("%s", line)
 	for _, al := range r.Alarms {
 		d.tell("alarm %s: %s", al.Rule, al.Message)
+	}
+}
+
+// tellActs prints a line for each act, and one a kind for all that caps held back. What came to the same at the sweep before is not told again, but for what was done.
+func (d *daemon) tellActs(acts []decision.Act) {
+	before := d.saidActs
+	d.saidActs = map[string]bool{}
+	line := func(key, format string, args ...any) {
+		if d.saidActs[key] = true; !before[key] {
+			d.tell(format, args...)
+		}
+	}
+	capped, why := map[string]int{}, map[string]string{}
+	for _, a := range acts {
+		switch a.Outcome.Outcome {
+		case decision.Done:
+			d.tell("%s: %s %s", a.Outcome.Outcome, a.Candidate, a.Outcome.Detail)
+		case decision.Capped:
+			capped[a.Kind]++
+			why[a.Kind] = a.Outcome.Detail
+		default:
+			line(a.Outcome.Outcome+" "+a.Candidate, "%s: %s %s", a.Outcome.Outcome, a.Candidate, a.Outcome.Detail)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(capped)) {
+		line(fmt.Sprint("capped ", kind, capped[kind]), "capped: %s of kind %s: %s", text.Plural(capped[kind], "act"), kind, why[kind])
 	}
 }
 

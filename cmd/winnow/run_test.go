@@ -16,11 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/ledger"
 	"github.com/winnow-reaper/winnow/testkit/files"
 	"github.com/winnow-reaper/winnow/testkit/herdr"
@@ -324,4 +327,68 @@ func TestWhatAPersonBroughtBack(t *testing.T) {
 	}
 	d.signal(syscall.SIGTERM)
 	d.ends()
+}
+
+// TestActsAreToldOnce: what a cap holds back is one line a kind, and what comes to the same at each sweep is told when it begins.
+func TestActsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 306)
+	var out bytes.Buffer
+	w.d.out, w.d.flags.format = &out, "text"
+	act := func(id, outcome string) decision.Act {
+		return decision.Act{Candidate: id, Kind: snapshot.KindProcess, Outcome: decision.Outcome{Outcome: outcome, Detail: "for a reason"}}
+	}
+	lines := func(acts, settled []decision.Act) (said []string) {
+		out.Reset()
+		w.d.news(&report.Report{Acts: acts, Settled: settled})
+		for line := range strings.Lines(out.String()) {
+			if _, line, _ := strings.Cut(strings.TrimSpace(line), ": "); strings.Contains(line, "for a reason") {
+				said = append(said, line)
+			}
+		}
+		return said
+	}
+	acts := []decision.Act{act("process:1@1", decision.Refused)}
+	for range 300 {
+		acts = append(acts, act("process:2@2", decision.Capped))
+	}
+	both := []string{"process:1@1 for a reason", "300 acts of kind process: for a reason"}
+	if diff := cmp.Diff(both, lines(acts, nil)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string(nil), lines(acts, nil)); diff != "" {
+		t.Errorf("again: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"299 acts of kind process: for a reason"}, lines(acts[:300], nil)); diff != "" {
+		t.Errorf("one less: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"process:3@3 for a reason"}, lines(nil, []decision.Act{act("process:3@3", decision.Done)})); diff != "" {
+		t.Errorf("an act that was cut short: %s", diff)
+	}
+	if diff := cmp.Diff(both, lines(acts, nil)); diff != "" {
+		t.Errorf("after a time without them: %s", diff)
+	}
+}
+
+// TestAnAlarmIsToldOnce, though the times and counts in it change, and again with what it is about.
+func TestAnAlarmIsToldOnce(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 307)
+	var out bytes.Buffer
+	w.d.out, w.d.flags.format = &out, "text"
+	tells := func(message string) bool {
+		out.Reset()
+		w.d.news(&report.Report{Alarms: []report.Alarm{{Rule: "unclaimed", Message: message}}})
+		return strings.Contains(out.String(), message)
+	}
+	for i, c := range []struct {
+		message string
+		tells   bool
+	}{
+		{"40 processes of an agent that ended 12m ago", true}, {"41 processes of an agent that ended 17m ago", false}, {"41 sessions of an agent that ended 22m ago", true},
+	} {
+		if got := tells(c.message); got != c.tells {
+			t.Errorf("%d: told: %v, want %v", i, got, c.tells)
+		}
+	}
 }
