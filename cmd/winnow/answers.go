@@ -36,8 +36,9 @@ import (
 
 // answering is the daemon's local API (docs/api.md): every answer is that of a command, which runs here and prints into the answer.
 var answering = part{
-	name: "run.api",
-	by:   func(c *config.Config) any { return [2]any{c.Run.API, c.State} },
+	name:    "run.api",
+	inState: true,
+	by:      func(c *config.Config) any { return [2]any{c.Run.API, c.State} },
 	begin: func(ctx context.Context, d *daemon) (func(), error) {
 		if !d.cfg.Run.API.Enabled {
 			return nil, nil

@@ -49,6 +49,9 @@ type daemon struct {
 	said string
 	// saidActs is the same for the acts of the latest sweep.
 	saidActs map[string]bool
+	// unlock gives back the lock that one daemon has of a state folder, and lockFile is the file that it is on.
+	unlock   func() error
+	lockFile os.FileInfo
 	// patience is how long a sweep waits for another one that has the lock.
 	patience time.Duration
 	// keptOff is since when another sweep has had the lock at every try, zero where the latest try had it.

@@ -15,6 +15,8 @@ type part struct {
 	name string
 	// once is true for a part that is begun for winnow run --once too.
 	once bool
+	// inState is true for a part that others find by the state folder.
+	inState bool
 	// by gives what the part was configured with. It is begun again when a reload changed that.
 	by func(*config.Config) any
 	// begin starts the part and gives what ends it, nil where the configuration asks for none. An error says what was not started and what to do.
@@ -68,7 +70,7 @@ func (d *daemon) endPart(i int) {
 	}
 }
 
-// beginsAgain starts those parts again that a reload configured otherwise. One that does not begin is left out, and a line says so; the next reload tries again.
+// beginsAgain starts those parts again that a reload configured otherwise, or that lost what they had. One that does not begin is left out, and a line says so; the next reload tries again.
 func (d *daemon) beginsAgain(ctx context.Context) {
 	for i, p := range parts() {
 		if reflect.DeepEqual(p.by(d.cfg), d.running[i].by) {
@@ -77,7 +79,7 @@ func (d *daemon) beginsAgain(ctx context.Context) {
 		d.endPart(i)
 		if err := d.beginPart(ctx, i); err != nil {
 			d.running[i].by = nil
-			d.tell("SIGHUP: %v; sweeps go on without it", err)
+			d.tell("%v; sweeps go on without it", err)
 		}
 	}
 }

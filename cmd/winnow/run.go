@@ -67,16 +67,41 @@ func (a *app) run(ctx context.Context, f runFlags) error {
 	if f.once {
 		return d.once(ctx)
 	}
-	unlock, err := d.alone(ctx)
-	if err != nil {
+	if d.unlock, err = d.alone(ctx); err != nil {
 		return err
 	}
-	defer func() {
-		if err := unlock(); err != nil {
-			d.log.Warn("release the lock of the daemon", "error", err)
-		}
-	}()
+	defer d.letOthers()
 	return d.loop(ctx)
+}
+
+// letOthers gives back the lock of the daemon.
+func (d *daemon) letOthers() {
+	if err := d.unlock(); err != nil {
+		d.log.Warn("release the lock of the daemon", "error", err)
+	}
+}
+
+// stillAlone makes sure that the lock is where others look for it. Where the state folder was removed it is made again, with all that lies in it; an error says that another daemon has it by now.
+func (d *daemon) stillAlone(ctx context.Context) error {
+	now, err := os.Lstat(d.runLock())
+	if err == nil && os.SameFile(now, d.lockFile) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	d.letOthers()
+	d.unlock = func() error { return nil }
+	unlock, err := d.alone(ctx)
+	if err != nil {
+		return fmt.Errorf("the state folder %s was removed while winnow run had it: %w", d.cfg.State, err)
+	}
+	d.unlock, d.base = unlock, nil
+	d.tell("the state folder %s was removed, with all that was remembered, and is made again", d.cfg.State)
+	for i := range d.running {
+		if parts()[i].inState {
+			d.running[i].by = nil
+		}
+	}
+	d.beginsAgain(ctx)
+	return nil
 }
 
 // alone makes sure that no other daemon runs on this state folder. winnow status has the lock for a moment when it asks whether one runs, so it is tried for a second.
@@ -89,6 +114,9 @@ func (d *daemon) alone(ctx context.Context) (unlock func() error, err error) {
 	var held *ledger.Held
 	if errors.As(err, &held) {
 		return nil, fmt.Errorf("another winnow run has the state folder %s: process %d, since %s; this one did nothing", d.cfg.State, held.PID, held.Since.Local().Format(time.DateTime))
+	}
+	if err == nil {
+		d.lockFile, _ = os.Lstat(d.runLock()) // where it has gone by now, stillAlone finds that
 	}
 	return unlock, err
 }
@@ -162,6 +190,9 @@ func (d *daemon) loop(ctx context.Context) error {
 		case <-pressure.C:
 			d.hurries(time.Now())
 		case <-timer.C:
+			if err := d.stillAlone(ctx); err != nil {
+				return err
+			}
 			began := time.Now()
 			r, err := d.traced(ctx, why)
 			d.swept(ctx, why, began, r, err)

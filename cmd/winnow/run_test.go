@@ -177,6 +177,46 @@ func TestOnceSaysWhatItDid(t *testing.T) {
 	}
 }
 
+// TestTheStateFolderIsRemoved under a daemon: it is found again, and is still the only one. Where another one has the folder by then, the first one ends.
+func TestTheStateFolderIsRemoved(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	files.Write(t, w.config, w.configuration(t)+"run: {rest: 100ms}\n")
+	state := filepath.Join(w.dir, "state")
+	first := w.daemon(t)
+	first.says(`observing: 1 candidate to go`)
+	no(t, os.RemoveAll(state))
+	first.signal(syscall.SIGUSR1)
+	first.says(`the state folder .* was removed, with all that was remembered, and is made again`)
+	wait.Eventually(t, "it answers again", func() bool {
+		out, err := w.run(nil, "winnow", "status", "--config", w.config)
+		return err == nil && strings.Contains(string(out), fmt.Sprintf("process %d", first.cmd.Process.Pid))
+	})
+	if out, err := w.run(nil, "winnow", "run", "--config", w.config); err == nil || !strings.Contains(string(out), "another winnow run has the state folder") {
+		t.Errorf("a second daemon: %v: %s", err, out)
+	}
+
+	no(t, os.RemoveAll(state))
+	second := w.daemon(t)
+	second.says(`observing: 1 candidate to go`)
+	first.signal(syscall.SIGUSR1)
+	first.says(`was removed while winnow run had it: another winnow run has the state folder`)
+	select {
+	case err := <-first.done:
+		if err == nil {
+			t.Error("it ended well")
+		}
+	case <-time.After(wait.Patience):
+		t.Error("two daemons run")
+	}
+	if out := w.mustRun(t, "winnow", "status", "--config", w.config); !strings.Contains(out, fmt.Sprintf("process %d", second.cmd.Process.Pid)) {
+		t.Errorf("the second one does not answer: %s", out)
+	}
+	second.signal(syscall.SIGTERM)
+	second.ends()
+}
+
 // TestOnceWaits for another sweep: a timer's unit does not fail because a person sweeps.
 func TestOnceWaits(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ import (
 const maxPath = 107
 
 // Unix listens on a socket at path, an absolute path, with mode 0600 from its first moment on. Its folder must be one that no other user can change. A socket of this user's
-// at which nobody listens any more is replaced; everything else that is there stays, and is an error. Close removes the socket.
+// at which nobody listens any more is replaced; everything else that is there stays, and is an error. Close removes the socket, if no other one has taken its place.
 func Unix(ctx context.Context, path string) (net.Listener, error) {
 	dir, name := filepath.Split(path)
 	dir, err := foreign.Folder(filepath.Clean(dir))
@@ -43,7 +43,11 @@ func Unix(ctx context.Context, path string) (net.Listener, error) {
 		}
 		return nil, err
 	}
-	return &socket{Listener: l, folder: fd}, nil
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false) // it goes by the path alone
+	}
+	made, _ := os.Lstat(at) // nil where it has gone already
+	return &socket{Listener: l, folder: fd, at: at, made: made}, nil
 }
 
 func bind(ctx context.Context, path, at string) (net.Listener, error) {
@@ -95,14 +99,20 @@ func free(ctx context.Context, path, at string) error {
 	return nil
 }
 
-// socket is a listener that keeps its folder open.
+// socket is a listener that keeps its folder open, and knows its file.
 type socket struct {
 	net.Listener
 	folder int
+	at     string
+	made   os.FileInfo
 }
 
 // Close implements net.Listener.
 func (s *socket) Close() error {
+	if now, err := os.Lstat(s.at); err == nil && s.made != nil && os.SameFile(now, s.made) { // while it listens, its inode's number is no other file's
+		_ = os.Remove(s.at)
+	}
+	s.made = nil
 	err := s.Listener.Close()
 	if s.folder >= 0 {
 		_ = unix.Close(s.folder)

@@ -96,3 +96,23 @@ func TestAttackAFolderThatOthersCanWrite(t *testing.T) {
 		t.Error("it listens where others can put their own socket")
 	}
 }
+
+// TestUnixInAFolderThatWasMadeAgain: the end of the first removes nothing that another one made since.
+func TestUnixInAFolderThatWasMadeAgain(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "d")
+	path := filepath.Join(dir, "s")
+	listens := func() net.Listener {
+		must.Do(t, os.Mkdir(dir, 0o700))
+		return must.Get(Unix(t.Context(), path))(t)
+	}
+	first := listens()
+	must.Do(t, os.RemoveAll(dir))
+	second := listens()
+	must.Do(t, first.Close())
+	must.Do(t, reach(path))
+	must.Do(t, second.Close())
+	if _, err := os.Lstat(path); err == nil {
+		t.Error("it is still there")
+	}
+}
