@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -193,7 +194,7 @@ func TestAttackAnotherUsersFileOrLink(t *testing.T) {
 	for _, p := range []string{at("file"), at("link"), at("fifo"), at("way/new")} {
 		err := outfile.Write(t.Context(), p, words("x"))
 		switch {
-		case !errors.Is(err, outfile.ErrRefused):
+		case !errors.Is(err, outfile.ErrRefused) && !errors.Is(err, fs.ErrPermission): // with fs.protected_symlinks=1, as most machines have it, the kernel itself follows no such link
 			a.Lost("%s: %v", p, err)
 		case is(t, precious, "precious", 0o600) != "":
 			a.Lost("%s: %s", p, is(t, precious, "precious", 0o600))

@@ -55,7 +55,13 @@ func bus(t *testing.T) (socket string) {
 	cmd.Dir = dir
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	wait.Eventually(t, "the bus listens", func() bool { _, err := os.Lstat(socket); return err == nil })
+	wait.Eventually(t, "the bus listens", func() bool {
+		c, err := net.Dial("unix", socket) // its name is there a moment before it listens
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
 	return socket
 }
 
