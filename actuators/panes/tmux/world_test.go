@@ -23,7 +23,11 @@ type server struct{ *testkit.Server }
 
 func fresh(t testing.TB, session string, args ...string) *server {
 	t.Helper()
-	return &server{testkit.Fresh(t, session, args...)}
+	s := &server{testkit.Fresh(t, session, args...)}
+	if len(args) == 0 { // a shell that is still on its way to its first prompt changes while it is judged
+		wait.Eventually(t, "the shell's prompt", func() bool { return strings.TrimSpace(s.Run("capture-pane", "-p", "-t", "="+session+":")) != "" })
+	}
+	return s
 }
 
 // actuator saves to a folder of its own.
