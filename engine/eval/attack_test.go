@@ -173,6 +173,7 @@ func TestAttackMemoryAndTime(t *testing.T) {
 
 // TestAttackExplaining: an explanation comes to an end as a decision does, and says that it stays.
 func TestAttackExplaining(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	a := attack.New(t, "a policy takes memory or time while it is explained")
 	j := subject.Join(three(), config())
@@ -195,6 +196,7 @@ func TestAttackExplaining(t *testing.T) {
 
 // TestAttackSearching: the search for what would turn a verdict comes to an end as a decision does, and finds nothing.
 func TestAttackSearching(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	a := attack.New(t, "a policy takes memory or time while it is searched what would turn its verdict")
 	j := subject.Join(three(), config())

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
@@ -266,6 +267,7 @@ func TestOtherwiseSaysThatItWasCutShort(t *testing.T) {
 
 // TestExplainAgreesWithDecide holds every explanation to the decision that it explains.
 func TestExplainAgreesWithDecide(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	e := ready(t, shipped(t), eval.Limits{})
 	s := newMaker(3, 0.05).world(90)

@@ -16,11 +16,13 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // FuzzLoad: whatever stands in a policy, loading it ends, does not panic, and what it accepts is clean.
 func FuzzLoad(f *testing.F) {
+	attack.WithoutRaces(f)
 	for _, text := range rules.Texts(f, policies.Files) {
 		f.Add(text)
 	}
@@ -70,6 +72,7 @@ func FuzzLoad(f *testing.F) {
 // FuzzPlan: the plan of the rules that the engine asks, and the rules as they are written, which main gathers, come to the same decision,
 // whatever is missing, with the shipped policies and with some of one's own beside them.
 func FuzzPlan(f *testing.F) {
+	attack.WithoutRaces(f)
 	own := map[string]string{}
 	for _, files := range []map[string]string{
 		lib(asks(20)),

@@ -13,11 +13,13 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // TestDecidesWithoutAPlan: where a plan has something that is not known, OPA's evaluator is asked of everything, with the same decisions.
 func TestDecidesWithoutAPlan(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	s := newMaker(5, 0.1).world(90)
 	planned, stock := ready(t, shipped(t), eval.Limits{Timeout: time.Minute}), ready(t, shipped(t), eval.Limits{Timeout: time.Minute})
@@ -40,6 +42,7 @@ func TestDecidesWithoutAPlan(t *testing.T) {
 
 // TestNobodyIsReapedByThePlanAlone: what the plan would let go and OPA's evaluator keeps stays, and it is said.
 func TestNobodyIsReapedByThePlanAlone(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	s := newMaker(5, 0).world(300)
 	e := ready(t, shipped(t), eval.Limits{Timeout: time.Minute})
