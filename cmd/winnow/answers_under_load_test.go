@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -95,6 +96,31 @@ func TestSweepsUnderRequests(t *testing.T) {
 	c := client.New(socket)
 	defer c.Close()
 	wait.Eventually(t, "all leases are over", func() bool {
+		holds, err := c.Holds(t.Context())
+		return err == nil && len(holds) == 0
+	})
+}
+
+// TestALeaseThatIsGivenUpLeavesNoHold: who asks for a lease and goes at any moment, also while the hold is being placed, leaves nothing behind.
+func TestALeaseThatIsGivenUpLeavesNoHold(t *testing.T) {
+	t.Parallel()
+	w, _, socket := answeringWorld(t, 204)
+	c := client.New(socket)
+	defer c.Close()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 60 {
+				ctx, cancel := context.WithTimeout(t.Context(), rand.N(12*time.Millisecond))
+				if l, err := c.Lease(ctx, w.worktree, "a build"); err == nil {
+					_ = l.Close()
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	wait.Eventually(t, "no hold is left", func() bool {
 		holds, err := c.Holds(t.Context())
 		return err == nil && len(holds) == 0
 	})

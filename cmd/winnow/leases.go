@@ -123,7 +123,9 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	lease := client.Lease{ID: ulid.Make().String(), Candidate: candidate}
 	h.Owner = leaseOwner + lease.ID
 	lease.Owner = h.Owner
-	if err := l.put(r.Context(), &h); err != nil {
+	// Who goes while the hold is being placed has it placed and lifted: a statement that is interrupted may have been carried out.
+	if err := l.put(context.WithoutCancel(r.Context()), &h); err != nil {
+		l.end(&h)
 		refuse(out, http.StatusInternalServerError, report.ExitFailed, err.Error()+"; nothing was held", nil)
 		return
 	}
@@ -303,7 +305,7 @@ func (l *leases) end(h *snapshot.Hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, h)
-	if err != nil {
+	if err != nil && h.Until != nil { // else nothing was placed
 		l.d.log.Warn("the hold of a lease that ended could not be lifted; it ends by itself", "candidate", h.ID, "until", *h.Until, "error", err)
 	}
 }
