@@ -215,6 +215,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.End(s.PID())
 	if !s.Has("only") || !strings.Contains(got, "2 panes") || !strings.Contains(got, dir) {
 		t.Errorf("the session is there: %v: %s", s.Has("only"), got)
 	}
