@@ -545,6 +545,70 @@ func TestLandingOfRandomHistories(t *testing.T) {
 	}
 }
 
+// TestLandingInRepetitiveFiles compares what is said of a file whose sections are the same but for their first line with what is so: a
+// branch turns one section on, and main turns on the same one, others, or one before it in which lines were added above.
+func TestLandingInRepetitiveFiles(t *testing.T) {
+	t.Parallel()
+	const repositories, branches = 8, 15
+	counts := map[string]int{}
+	for seed := range uint64(repositories) {
+		h := &history{Rand: rand.New(rand.NewPCG(seed, 27))}
+		sections := make([]bool, 40)
+		above := ""
+		files := func() map[string]madeFile {
+			text := above
+			for i, on := range sections {
+				text += fmt.Sprintf("section %d\n%sswitch %v\n%s", i, strings.Repeat("same\n", 5), on, strings.Repeat("same\n", 5))
+			}
+			return map[string]madeFile{"sections": {mode: "100644", lines: text}}
+		}
+		type flip struct {
+			section int
+			on      bool
+		}
+		change := func(section int) (flip, map[string]madeFile) {
+			sections[section] = !sections[section]
+			return flip{section, sections[section]}, files()
+		}
+		h.main = h.commit(files())
+		var mine, main []flip
+		var forks []int
+		for range branches {
+			own, text := change(h.IntN(len(sections)))
+			h.branches, mine, forks = append(h.branches, h.commit(text, h.main)), append(mine, own), append(forks, len(main))
+			change(own.section)
+			for range 1 + h.IntN(2) {
+				if h.IntN(3) == 0 {
+					above += h.line()
+					h.onMain(files(), true)
+				}
+				section := h.IntN(len(sections))
+				if h.IntN(4) == 0 {
+					section = own.section
+				}
+				done, text := change(section)
+				main = append(main, done)
+				h.onMain(text, true)
+			}
+		}
+		for i, w := range h.land(t, h.write(t)) {
+			want := ""
+			if slices.Contains(main[forks[i]:], mine[i]) {
+				want = ByPatches
+			}
+			if w.Landing == nil || w.Landing.By != want {
+				t.Errorf("repository %d, branch %d (%s): want %q, got %+v", seed, i, w.Head, want, w.Landing)
+				continue
+			}
+			counts[w.Landing.By]++
+		}
+	}
+	figures.Logf(t, "%d branches: %v", repositories*branches, counts)
+	if counts[ByPatches] < 20 || counts[""] < 20 {
+		t.Errorf("too few branches have landed, or too few have not: %v", counts)
+	}
+}
+
 // madeBy holds that the commits that a proof names are main's, and make the change.
 func (h *history) madeBy(t *testing.T, head *madeCommit, l *Landing) {
 	t.Helper()

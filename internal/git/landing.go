@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +19,10 @@ import (
 const (
 	// ByAncestry: the upstream reaches the branch's head.
 	ByAncestry = "ancestry"
-	// ByPatches: each commit of the branch has one on the upstream that makes the same change, as after a rebase or a cherry-pick.
+	// ByPatches: each commit of the branch has one on the upstream that makes the same change in the same place, as after a rebase
+	// or a cherry-pick.
 	ByPatches = "patches"
-	// BySquash: one commit of the upstream makes the same change as all of the branch together.
+	// BySquash: one commit of the upstream makes the same change in the same place as all of the branch together.
 	BySquash = "squash"
 	// ByTree: a merge of the branch would change nothing in the upstream.
 	ByTree = "tree"
@@ -41,6 +43,8 @@ const (
 	maxOwn = 500
 	// maxMerges is how many merges are tried.
 	maxMerges = 1000
+	// maxMakers is how many commits of the upstream are asked whether they make one change in the same place.
+	maxMakers = 32
 	// mergeTime is the time that one of them may take.
 	mergeTime = 3 * time.Second
 )
@@ -50,8 +54,9 @@ const (
 // stays nil. It needs no network, and in a repository that lacks objects it does without them.
 //
 // That the work is in the upstream's history is what counts: when a later commit took it out again, it has landed all the same. What
-// is compared are differences, to the last blank. A branch whose commits together change nothing is not looked for, and a branch that
-// merged something in is compared as a whole. Without exactly one merge base there is no proof.
+// is compared are differences, to the last blank. The same lines may stand in several places of a file: so the files must also be the
+// same before and after, or a merge of the one change into the other commit must change nothing in it. A branch whose commits together
+// change nothing is not looked for, and a branch that merged something in is compared as a whole. Without exactly one merge base there is no proof.
 func (r *Repository) Land(ctx context.Context, git Program, worktrees []*Worktree) error {
 	heads, fresh := map[string]bool{}, map[string]bool{}
 	for _, w := range worktrees {
@@ -168,6 +173,7 @@ type prover struct {
 	upstream string
 	branches []*branch
 	since    since
+	merged   int // how many merges were tried
 }
 
 // prove fills in what holds. What was found before an error stands.
@@ -303,45 +309,49 @@ func (p *prover) byPatches() error {
 	for i, sum := range sums[n:] {
 		own[full[n+i]] = sum
 	}
+	m := matcher{prover: p, makers: map[pair][]string{}, files: map[string]digest{}}
+	for i, sum := range sums[n:] {
+		m.makers[full[n+i]] = makers[sum]
+	}
+	for i, o := range all[len(pairs):] {
+		m.files[theirs[i].commit] = o.files
+	}
 	for _, b := range asked {
 		mine := ours[:1+len(b.commits)]
 		ours = ours[1+len(b.commits):]
 		b.whole = mine[0]
-		p.match(b, mine[1:], makers, own)
+		if err := m.match(b, mine[1:]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+// matcher knows which commits of the upstream make the change of a pair, wherever it stands, and what they did to whole files.
+type matcher struct {
+	*prover
+	makers map[pair][]string
+	files  map[string]digest
+}
+
 // match looks for the commits of the upstream that make the changes of a branch.
-func (p *prover) match(b *branch, outlines []outline, makers map[digest][]string, own map[pair]digest) {
-	if !p.since.reaches(b.base) {
-		return
+func (m *matcher) match(b *branch, outlines []outline) error {
+	if !m.since.reaches(b.base) {
+		return nil
 	}
 	b.tried = true
 	if b.whole.empty() {
-		return
-	}
-	older := p.since.behind(b.base)
-	take := func(change pair, used map[string]bool) string {
-		sum, ok := own[change]
-		if !ok {
-			return ""
-		}
-		for _, oid := range makers[sum] {
-			if !used[oid] && !older[oid] {
-				used[oid] = true
-				return oid
-			}
-		}
-		return ""
+		return nil
 	}
 	var commits []string
-	used := map[string]bool{}
 	for i, c := range b.commits {
 		if outlines[i].empty() { // it holds a message, and nothing else
 			continue
 		}
-		oid := take(c, used)
+		oid, err := m.maker(b, c, outlines[i], commits)
+		if err != nil {
+			return err
+		}
 		if oid == "" {
 			commits = nil
 			break
@@ -350,11 +360,38 @@ func (p *prover) match(b *branch, outlines []outline, makers map[digest][]string
 	}
 	if len(commits) > 0 {
 		b.landing = &Landing{By: ByPatches, Commits: commits}
-		return
+		return nil
 	}
-	if oid := take(pair{b.head, b.base}, map[string]bool{}); oid != "" {
+	oid, err := m.maker(b, pair{b.head, b.base}, b.whole, nil)
+	if oid != "" {
 		b.landing = &Landing{By: BySquash, Commits: []string{oid}}
 	}
+	return err
+}
+
+// maker gives the commit of the upstream that makes a change of a branch in the same place, but none of the used ones; "" where no
+// commit is known to.
+func (m *matcher) maker(b *branch, change pair, o outline, used []string) (string, error) {
+	older := m.since.behind(b.base)
+	makers := slices.DeleteFunc(slices.Clone(m.makers[change]), func(oid string) bool { return older[oid] || slices.Contains(used, oid) })
+	if i := slices.IndexFunc(makers, func(oid string) bool { return m.files[oid] == o.files }); i >= 0 {
+		return makers[i], nil
+	}
+	for i, oid := range makers {
+		if i == maxMakers {
+			b.tried = false
+			break
+		}
+		same, known, err := m.inPlace(change, oid)
+		switch {
+		case err != nil:
+			return "", err
+		case same:
+			return oid, nil
+		}
+		b.tried = b.tried && known
+	}
+	return "", nil
 }
 
 // byTrees tries for the remaining branches what a merge would give.
@@ -385,7 +422,6 @@ func (p *prover) byTrees() error {
 	if err != nil {
 		return err
 	}
-	merged := 0
 	for i, b := range asked {
 		mine, before := trees[1+2*i], trees[2+2*i]
 		if !IsOID(trees[0]) || !IsOID(mine) || !IsOID(before) {
@@ -400,9 +436,6 @@ func (p *prover) byTrees() error {
 				b.landing = &Landing{}
 			}
 			continue
-		}
-		if merged++; merged > maxMerges {
-			return fmt.Errorf("more than %d merges would have to be tried; the rest is not known", maxMerges)
 		}
 		same, known, err := p.merges(b.head, trees[0])
 		switch {
@@ -451,21 +484,40 @@ func (p *prover) untouched(asked []*branch) (map[*branch]bool, error) {
 // merges says whether a merge of head into the upstream gives the tree that the upstream has. It is not known where git is older than
 // 2.38, lacks objects, or takes too long.
 func (p *prover) merges(head, tree string) (same, known bool, err error) {
+	out, known, err := p.merge("--write-tree", "--no-messages", p.upstream, head)
+	return out == tree+"\n", known, err
+}
+
+// inPlace says whether a commit of the upstream has a change in the place where the branch made it: merged into that commit, the
+// change would change nothing. The merge is one of files alone, which every git can do.
+func (p *prover) inPlace(change pair, commit string) (same, known bool, err error) {
+	out, known, err := p.merge(change.against, commit, change.commit)
+	return known && sameFiles.MatchString(out), known, err
+}
+
+// sameFiles is what git merge-tree prints of files that both sides changed. The lines that a merge would change follow each of them.
+var sameFiles = regexp.MustCompile(`\A(changed in both\n(  (base|our|their)  +[0-7]+ [0-9a-f]+ .*\n){3})*\z`)
+
+// merge runs git merge-tree, which writes into no repository, and gives what it prints.
+func (p *prover) merge(args ...string) (out string, known bool, err error) {
+	if p.merged++; p.merged > maxMerges {
+		return "", false, fmt.Errorf("more than %d merges would have to be tried; the rest is not known", maxMerges)
+	}
 	ctx, cancel := context.WithTimeout(p.ctx, mergeTime)
 	defer cancel()
-	out, err := p.sealed.Output(ctx, "", "-c", "core.fsync=none", "merge-tree", "--write-tree", "--no-messages", p.upstream, head)
+	out, err = p.sealed.Output(ctx, "", append([]string{"-c", "core.fsync=none", "merge-tree"}, args...)...)
 	var exit *exec.ExitError
 	switch {
 	case p.ctx.Err() != nil:
-		return false, false, context.Cause(p.ctx)
-	case errors.As(err, &exit) && exit.ExitCode() == 1 && ctx.Err() == nil: // there are conflicts
-		return false, true, nil
+		return "", false, context.Cause(p.ctx)
+	case errors.As(err, &exit) && exit.ExitCode() == 1 && ctx.Err() == nil:
+		return "conflicts", true, nil
 	case errors.Is(err, gitcmd.ErrNoGit):
-		return false, false, err
+		return "", false, err
 	case err != nil:
-		return false, false, nil
+		return "", false, nil
 	}
-	return out == tree+"\n", true, nil
+	return out, true, nil
 }
 
 // since is what the upstream has since the oldest merge base that is not too old: its commits, the latest first.

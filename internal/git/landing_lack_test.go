@@ -75,7 +75,8 @@ func TestLandingInAClone(t *testing.T) {
 	}
 }
 
-// TestLandingWithoutMergeTree holds that a git that knows no merge-tree --write-tree costs that proof alone.
+// TestLandingWithoutMergeTree holds that a git that knows no merge-tree --write-tree costs that proof alone, and that one without any
+// merge-tree finds only changes of files that nothing else has changed.
 func TestLandingWithoutMergeTree(t *testing.T) {
 	t.Parallel()
 	f := newFork(t)
@@ -83,13 +84,27 @@ func TestLandingWithoutMergeTree(t *testing.T) {
 	f.put(f.main, "new.txt", "new\n")
 	f.put(f.main, "new.txt", "new\nand more\n")
 	old := filepath.Join(f.dir, "git-2.30")
-	executable.Write(t, old, "#!/bin/sh\ncase \" $* \" in *' merge-tree '*) echo 'usage: git merge-tree <base> <one> <two>' >&2; exit 129;; esac\nexec git \"$@\"\n")
+	fails := func(program, when string) {
+		executable.Write(t, program, "#!/bin/sh\ncase \" $* \" in *' "+when+" '*) echo 'usage: git merge-tree <base> <one> <two>' >&2; exit 129;; esac\nexec git \"$@\"\n")
+	}
+	fails(old, "--write-tree")
+	none := filepath.Join(f.dir, "git-none")
+	fails(none, "merge-tree")
 	if w, err := f.landWith(old); err != nil || w.Landing != nil {
 		t.Errorf("with an old git: %+v, %v", w.Landing, err)
 	}
 	f.git(f.tree, "reset", "-q", "--hard", "HEAD^")
 	f.put(f.tree, "third.txt", "third\n")
 	f.put(f.main, "third.txt", "third\n")
+	if w, err := f.landWith(none); err != nil || w.Landing == nil || w.Landing.By != git.ByPatches {
+		t.Errorf("without merge-tree, the same files: %+v, %v", w.Landing, err)
+	}
+	f.change(f.tree, 10, "ten")
+	f.change(f.main, 50, "fifty")
+	f.pick("work")
+	if w, err := f.landWith(none); err != nil || w.Landing != nil {
+		t.Errorf("without merge-tree, other files: %+v, %v", w.Landing, err)
+	}
 	if w, err := f.landWith(old); err != nil || w.Landing == nil || w.Landing.By != git.ByPatches {
 		t.Errorf("with an old git: %+v, %v", w.Landing, err)
 	}

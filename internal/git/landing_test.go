@@ -3,6 +3,7 @@ package git_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,17 @@ func (f fork) squash() {
 func (f fork) pick(commits ...string) {
 	f.Helper()
 	f.git(f.main, append([]string{"cherry-pick", "--allow-empty"}, commits...)...)
+}
+
+// sections makes long.txt one of ten sections of ten lines, which are the same but for the first, on both branches.
+func (f fork) sections() {
+	f.Helper()
+	var text strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&text, "section %d\n%s", i, strings.Repeat("line\n", 9))
+	}
+	f.put(f.main, "long.txt", text.String())
+	f.git(f.tree, "reset", "-q", "--hard", "main")
 }
 
 const unknown = "unknown"
@@ -348,6 +360,44 @@ func TestLanding(t *testing.T) {
 			f.put(f.tree, "top.txt", "top\n")
 			f.put(f.main, "top.txt", "top\n")
 		}, want: git.ByTree},
+		{name: "the same lines in another place of the file", make: func(f fork) {
+			f.sections()
+			f.change(f.tree, 23, "ten")
+			f.change(f.main, 33, "ten")
+		}},
+		{name: "the same lines in another place of the file, squashed with a new file", make: func(f fork) {
+			f.sections()
+			f.change(f.tree, 23, "ten")
+			f.put(f.tree, "new.txt", "new\n")
+			f.write(filepath.Join(f.main, "new.txt"), "new\n")
+			f.change(f.main, 33, "ten")
+		}},
+		{name: "the same lines in another place, and later in the same one", make: func(f fork) {
+			f.sections()
+			f.change(f.tree, 23, "ten")
+			f.change(f.main, 33, "ten")
+			f.change(f.main, 23, "ten")
+			f.change(f.main, 23, "ten, and more")
+		}, want: git.ByPatches, commits: 1},
+		{name: "two of the same lines, which main has once in the same place", make: func(f fork) {
+			f.sections()
+			f.change(f.tree, 23, "ten")
+			f.change(f.tree, 43, "ten")
+			f.change(f.main, 33, "ten")
+			f.change(f.main, 43, "ten")
+		}},
+		{name: "the same place, which other lines have moved down", make: func(f fork) {
+			f.sections()
+			f.change(f.tree, 23, "ten")
+			f.change(f.main, 0, "first\nmore\nand more")
+			f.change(f.main, 25, "ten")
+		}, want: git.ByPatches, commits: 1},
+		{name: "the line of the same number, which other lines have moved down", make: func(f fork) {
+			f.sections()
+			f.change(f.tree, 23, "ten")
+			f.change(f.main, 0, "first"+strings.Repeat("\nmore", 10))
+			f.change(f.main, 23, "ten")
+		}},
 		{name: "a merge driver of the repository's own is not run", make: func(f fork) {
 			f.git(f.main, "config", "merge.evil.driver", f.evil+" %A")
 			f.git(f.main, "config", "diff.evil.command", f.evil)

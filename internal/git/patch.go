@@ -19,7 +19,7 @@ type pair struct{ commit, against string }
 
 func (p pair) line() string { return p.commit + " " + p.against + "\n" }
 
-// digest stands for a difference. Two differences with the same digest are the same but for the place in the file: the same paths,
+// digest stands for a difference. Two differences with the same digest are the same but for the place in the file, which is compared apart: the same paths,
 // modes, and changed lines with three lines around them, to the last blank. (git patch-id leaves blanks out, and a change of blanks
 // alone is work.) The zero value stands for no difference.
 type digest [sha256.Size]byte
@@ -45,11 +45,12 @@ func outlines(ctx context.Context, sealed *gitcmd.Sealed, pairs []pair, named in
 	return o.found, nil
 }
 
-// outline is the answer for one pair.
+// outline is the answer for one pair. Files is the digest of what the files were and are as well.
 type outline struct {
 	digest
-	many bool
-	some []change
+	files digest
+	many  bool
+	some  []change
 }
 
 // change is what one path was and is: names of objects, of zeros where there is nothing. The file's content differs, not its mode alone.
@@ -82,6 +83,7 @@ type outliner struct {
 	found []outline
 	named int
 	hash  hash.Hash
+	files hash.Hash
 	paths int
 	some  []change
 	entry string // the first field of an entry whose path comes next
@@ -95,6 +97,7 @@ func (o *outliner) field(field []byte) error {
 			return errAnswer
 		}
 		fmt.Fprintf(o.hash, "%s %s %s %s\x00", modes[0], modes[1], modes[4], text)
+		fmt.Fprintf(o.files, "%s %s\x00", o.entry, text)
 		if len(o.found) < o.named && len(o.some) < maxSome && modes[2] != modes[3] && !strings.Contains(text, "\n") {
 			o.some = append(o.some, change{text, modes[2], modes[3]})
 		}
@@ -108,7 +111,7 @@ func (o *outliner) field(field []byte) error {
 		if len(o.found) >= len(o.pairs) || text != o.pairs[len(o.found)].commit {
 			return errAnswer
 		}
-		o.hash, o.paths = sha256.New(), 0
+		o.hash, o.files, o.paths = sha256.New(), sha256.New(), 0
 	}
 	return nil
 }
@@ -120,6 +123,7 @@ func (o *outliner) close() {
 	var d outline
 	if d.many = o.paths > maxPaths; !d.many && o.paths > 0 {
 		o.hash.Sum(d.digest[:0])
+		o.files.Sum(d.files[:0])
 	}
 	d.some = o.some
 	o.found, o.hash, o.some = append(o.found, d), nil, nil

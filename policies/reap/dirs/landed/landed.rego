@@ -9,12 +9,15 @@
 #   counts like one on which they were made here. One of these must hold, which the message names:
 #
 #   - **ancestry**: the default branch reaches HEAD (a merge, a fast-forward, a push);
-#   - **patches**: for each commit of the branch the default branch has one that makes the same change (a rebase, a cherry-pick);
-#   - **squash**: one commit of the default branch makes the same change as all commits of the branch together;
+#   - **patches**: for each commit of the branch the default branch has one that makes the same change in the same place (a rebase, a
+#     cherry-pick);
+#   - **squash**: one commit of the default branch makes the same change in the same place as all commits of the branch together;
 #   - **tree**: a merge of the branch would change nothing on the default branch.
 #
 #   The first three are about history: they hold when a later commit changed the same lines, or took the work out again, since the
-#   work can be found there. Changes are compared to the last blank, modes and binary files too. No proof is looked for where the
+#   work can be found there. Changes are compared to the last blank, modes and binary files too. The same lines elsewhere in a
+#   repetitive file are another change: the files must have been the same before and after, or a merge of the one change into the other
+#   must change nothing. No proof is looked for where the
 #   branch changes nothing, in a history that was cut off (a shallow clone), or with several merge bases. The branch stays in any case.
 #
 #   The default branch is the remote's, as far as it was fetched. In a repository without any remote it is the branch of
