@@ -21,6 +21,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/machine"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // configWorld is a user's home with a configuration of their own, a repository that was cloned, and what an attacker is after.
@@ -39,7 +41,7 @@ type configWorld struct {
 
 func newConfigWorld(t *testing.T, winnow string) *configWorld {
 	t.Helper()
-	base, err := os.MkdirTemp("/tmp", "winnow-clone-") // a short path: sockets have one of at most 107 bytes
+	base, err := os.MkdirTemp(machine.Temp(), "winnow-clone-") // a short path: sockets have one of at most 107 bytes
 	configCheck(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
 	w := &configWorld{winnow: winnow, home: filepath.Join(base, "home"), clone: filepath.Join(base, "clone"), calls: new(atomic.Int64), secret: fmt.Sprintf("SECRET_OF_%d", os.Getpid())}
@@ -110,7 +112,7 @@ func (w *configWorld) git(t *testing.T, args ...string) {
 
 // run runs winnow in a folder, and gives all that it said and its exit code; it may take half a minute at the most.
 func (w *configWorld) run(dir string, args ...string) (string, int) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.winnow, args...)
 	cmd.Dir, cmd.Env = dir, w.env
@@ -299,7 +301,7 @@ func TestAttackAConfigurationThatIsNoFile(t *testing.T) {
 			case wrong != "":
 			case code != 2:
 				wrong = fmt.Sprintf("exit %d: %s", code, said)
-			case time.Since(began) > 10*time.Second:
+			case time.Since(began) > wait.Patience:
 				wrong = "it took " + time.Since(began).String()
 			case !strings.Contains(said, "config.yaml"):
 				wrong = "the message does not name the file: " + said

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
@@ -50,7 +51,7 @@ func consoleConfig(dir string) string {
 // ownConsole is a console of this user's, with a session of theirs.
 func ownConsole(t *testing.T) *consoleWorld {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "winnow-console-")
+	dir, err := os.MkdirTemp(machine.Temp(), "winnow-console-")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	must(t, os.Mkdir(filepath.Join(dir, "wt"), 0o700))

@@ -5,6 +5,11 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 )
 
-func TestMain(m *testing.M) { attack.Main(m) }
+func TestMain(m *testing.M) {
+	attack.Play()
+	machine.Alone()
+	attack.Main(m)
+}

@@ -19,6 +19,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/machine"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // forged is what an attacker wants to be read as the program's own words, on a line of its own.
@@ -44,7 +46,7 @@ func (w *hostileWorld) text() string { return strings.ToValidUTF8(w.name, "\u009
 
 func newHostileWorld(t *testing.T, program, name string) *hostileWorld {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "winnow-names-") // a short path: sockets have one of at most 107 bytes
+	dir, err := os.MkdirTemp(machine.Temp(), "winnow-names-") // a short path: sockets have one of at most 107 bytes
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	w := &hostileWorld{dir: dir, name: name, program: program}
@@ -387,7 +389,7 @@ func onTerminal(t *testing.T, w *hostileWorld, args ...string) []byte {
 	}()
 	select {
 	case <-read:
-	case <-time.After(30 * time.Second):
+	case <-time.After(wait.Patience):
 		_ = cmd.Process.Kill()
 		t.Errorf("winnow %q did not end", args)
 		<-read

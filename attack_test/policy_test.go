@@ -270,7 +270,7 @@ func TestInterruptedWhileLoading(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if !wait.Until(15*time.Second, func() bool { return len(judges(t, w.program)) == 1 }) {
+		if !wait.Until(wait.Patience, func() bool { return len(judges(t, w.program)) == 1 }) {
 			_ = cmd.Process.Kill()
 		}
 		time.Sleep(300 * time.Millisecond)
@@ -284,9 +284,9 @@ func TestInterruptedWhileLoading(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		took, code := time.Since(begin), cmd.ProcessState.ExitCode()
-		gone := wait.Until(15*time.Second, func() bool { return len(judges(t, w.program)) == 0 })
+		gone := wait.Until(wait.Patience, func() bool { return len(judges(t, w.program)) == 0 })
 		said := code == 1 && strings.Contains(errOut.String(), "interrupted") && !strings.Contains(errOut.String(), "refused")
-		if !gone || took > 10*time.Second || !said && c.signal != syscall.SIGKILL {
+		if !gone || took > wait.Patience || !said && c.signal != syscall.SIGKILL {
 			a.Lost("%s: exit code %d after %s, gone %v: %s", c.name, code, took, gone, errOut.String())
 			continue
 		}
@@ -305,7 +305,7 @@ func TestJudgesHaveNothing(t *testing.T) {
 	}
 	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
 	a := attack.New(t, "a policy reaches for the environment, the folder or the open files of the program that evaluates it")
-	if !wait.Until(15*time.Second, func() bool { return len(judges(t, w.program)) == 1 }) {
+	if !wait.Until(wait.Patience, func() bool { return len(judges(t, w.program)) == 1 }) {
 		t.Fatal("it does not load")
 	}
 	proc := fmt.Sprintf("/proc/%d/", judges(t, w.program)[0])
@@ -340,6 +340,6 @@ func TestJudgesHaveNothing(t *testing.T) {
 		}
 		return strings.Join(wrong, "; ")
 	}
-	wait.Until(15*time.Second, func() bool { return look() == "" }) // it is ours until it has read the first policy
+	wait.Until(wait.Patience, func() bool { return look() == "" }) // it is ours until it has read the first policy
 	a.Check(look())
 }

@@ -18,6 +18,7 @@ import (
 	_ "modernc.org/sqlite" // the driver of the stores and ledgers that are made
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func must(t testing.TB, err error) {
@@ -127,7 +128,7 @@ func (w *recordsWorld) run(stdin io.Reader, args ...string) ran {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	began := time.Now()
 	must(w.t, cmd.Start())
-	stuck := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
+	stuck := time.AfterFunc(2*wait.Patience, func() { _ = cmd.Process.Kill() })
 	defer stuck.Stop()
 	err := cmd.Wait()
 	var exit *exec.ExitError
@@ -150,7 +151,7 @@ func (w *recordsWorld) kept(r ran, codes ...int) string {
 		return "the worktree was taken: " + r.out
 	case strings.Contains(r.out, "panic") || strings.Contains(r.out, "goroutine "):
 		return "it panicked: " + r.out
-	case r.took > 20*time.Second:
+	case r.took > wait.Patience:
 		return fmt.Sprintf("it took %s: %s", r.took, r.out)
 	}
 	for _, code := range codes {
@@ -336,7 +337,7 @@ func TestAttackASavedSnapshot(t *testing.T) {
 			switch {
 			case err == nil || limited.ProcessState.ExitCode() != 1 || strings.Contains(out.String(), "goroutine "):
 				a.Lost("%s %s ended with %d: %.300s", args[0], name, limited.ProcessState.ExitCode(), out.String())
-			case time.Since(began) > 20*time.Second:
+			case time.Since(began) > wait.Patience:
 				a.Lost("%s %s took %s", args[0], name, time.Since(began))
 			case most > 450<<20:
 				a.Lost("%s %s took %d MiB", args[0], name, most>>20)
@@ -373,7 +374,7 @@ func interrupted(t *testing.T, w *recordsWorld) string {
 	select {
 	case <-done:
 		return ""
-	case <-time.After(5 * time.Second):
+	case <-time.After(wait.Patience):
 		_ = cmd.Process.Kill()
 		<-done
 		return "an interrupt does not end the waiting for a snapshot"

@@ -15,11 +15,12 @@ import (
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // stopsWithin is how long a program may take to end after the signal that should end it, on a machine with much to do.
-const stopsWithin = 5 * time.Second
+const stopsWithin = wait.Patience
 
 // running is a run of the program that is to be interrupted.
 type running struct {
@@ -57,7 +58,7 @@ type hangingWorld struct {
 
 func newHangingWorld(t *testing.T, program, hangs string) *hangingWorld {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "winnow-hang-")
+	dir, err := os.MkdirTemp(machine.Temp(), "winnow-hang-")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	w := &hangingWorld{dir: dir, program: program}

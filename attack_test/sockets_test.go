@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 )
 
 // source is what a snapshot says of one.
@@ -38,7 +39,7 @@ func newSocketWorld(t *testing.T) *socketWorld {
 	}
 	victim, attacker := attack.Users(t)
 	w := &socketWorld{t: t, victim: victim, attacker: attacker, winnow: attack.Winnow(t)}
-	if w.shared, err = os.MkdirTemp("/tmp", "winnow-shared-"); err != nil {
+	if w.shared, err = os.MkdirTemp(machine.Temp(), "winnow-shared-"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(w.shared) })

@@ -43,10 +43,14 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.benchtime"); f.Value.String() == f.DefValue {
 		_ = f.Value.Set("1x")
 	}
-	if flag.Lookup("test.bench").Value.String() == "" {
-		machine.Main(m)
+	if flag.Lookup("test.bench").Value.String() != "" {
+		machine.Alone()
+		// No process of the machine works in a repository that is not the machine's.
+		if err := os.Chdir("/"); err != nil {
+			panic(err)
+		}
 	}
-	machine.MainInside(m)
+	machine.Main(m)
 }
 
 // source is the folder of this package.

@@ -22,6 +22,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 	"github.com/winnow-reaper/winnow/testkit/sarif"
 )
 
@@ -54,6 +55,7 @@ var bin = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	machine.Alone()
 	code := m.Run()
 	if built != "" {
 		_ = os.RemoveAll(built)

@@ -55,7 +55,7 @@ func used(path string) (err error, ended bool) {
 	select {
 	case err := <-done:
 		return err, true
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		return nil, false
 	}
 }

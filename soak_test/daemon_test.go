@@ -57,7 +57,7 @@ type sample struct {
 func (w *world) start() *daemon {
 	w.t.Helper()
 	d := &daemon{w: w, done: make(chan error, 1), counts: map[string]int{}}
-	d.client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	d.client = &http.Client{Timeout: wait.Patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var one net.Dialer
 		return one.DialContext(ctx, "unix", w.metrics)
 	}}}

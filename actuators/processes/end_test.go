@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func TestEndsAProcess(t *testing.T) {
@@ -27,8 +28,8 @@ func TestEndsAProcess(t *testing.T) {
 		grace      time.Duration
 		detail     string
 	}{
-		{"one that listens ends when asked", "wait", true, 10 * time.Second, "ended when asked to"},
-		{"one whose parent does not reap it counts as ended", "wait", false, 10 * time.Second, "ended when asked to"},
+		{"one that listens ends when asked", "wait", true, wait.Patience, "ended when asked to"},
+		{"one whose parent does not reap it counts as ended", "wait", false, wait.Patience, "ended when asked to"},
 		{"one that does not listen is killed", "deaf", true, 50 * time.Millisecond, "and was killed"},
 		{"no grace is no grace", "deaf", false, 0, "and was killed"},
 	} {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
@@ -19,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // judged is a program with the shipped rules that can do nothing but decide.
@@ -59,7 +59,7 @@ func FuzzSnapshot(f *testing.F) {
 		if s.Schema != snapshot.Schema || s.TakenAt.IsZero() {
 			t.Fatalf("a snapshot of the schema %q, taken at %s, was read", s.Schema, s.TakenAt)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), wait.Patience)
 		defer cancel()
 		res, err := e.Decide(ctx, s, &a.cfg.Rules.Config)
 		if err != nil {

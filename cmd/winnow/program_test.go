@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/ledger"
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 )
 
 // stopAt is the variable by which a test has the program kill itself at the nth step of its acts.
@@ -37,11 +38,15 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == eval.ServeArgument {
 		program()
 	}
+	commands := map[string]func(){"winnow": program, "holds": holds}
+	if commands[filepath.Base(os.Args[0])] == nil {
+		machine.Alone()
+	}
 	// Scripts mostly wait: for second looks, for servers that do not answer. The flag still stands over this.
 	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
-	testscript.Main(tests{m}, map[string]func(){"winnow": program, "holds": holds})
+	testscript.Main(tests{m}, commands)
 }
 
 // listensAt names the unix socket at which a child of a script listens, in the place of what it is for.

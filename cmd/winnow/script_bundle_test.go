@@ -22,6 +22,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/testkit/nginx"
 	"github.com/winnow-reaper/winnow/testkit/stockopa"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // nginxKey finds the script's own nginx.
@@ -94,7 +95,7 @@ func opaServes(ts *testscript.TestScript, neg bool, args []string) {
 		_ = cmd.Wait()
 	}()
 	want, got := regexp.MustCompile(args[3]), ""
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(wait.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		resp, err := http.Post("http://"+addr+"/v1/data/"+args[1], "application/json", strings.NewReader(`{"input": `+args[2]+`}`))
 		if err != nil {
 			continue

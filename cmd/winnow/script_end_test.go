@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // endStarted ends what a script started and left, above all one that failed half-way: every process that carries its mark in its environment, or
@@ -97,7 +99,7 @@ func TestAScriptsProcessesEndWithIt(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.cmd.Process.Kill(); _ = c.cmd.Wait() })
 		defer func() {
-			end := time.Now().Add(10 * time.Second)
+			end := time.Now().Add(wait.Patience)
 			for alive(c.cmd.Process) && !c.stays && time.Now().Before(end) {
 				time.Sleep(5 * time.Millisecond)
 			}

@@ -15,7 +15,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 	"github.com/winnow-reaper/winnow/testkit/nginx"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // TestScripts runs the program as a person does, each script in a home and with a tmux server of its own.
@@ -126,7 +128,7 @@ var marks atomic.Int32
 // newMark is a word of at most ten letters: with three in front of it, it is still whole as the name of a process (15). All of a run are
 // of one length and hold one x, so that none begins with another one.
 func newMark() string {
-	return fmt.Sprintf("m%sx%03d", strconv.FormatInt(int64(os.Getpid()), 32), marks.Add(1))
+	return fmt.Sprintf("m%sx%03d", strconv.FormatInt(int64(machine.Unique()), 32), marks.Add(1))
 }
 
 // writeOut puts the script's folder and names into its configurations, in the place of variables that Winnow would not take.
@@ -167,7 +169,7 @@ func orphan(ts *testscript.TestScript, neg bool, args []string) {
 
 // begun waits until a process that orphan started is neither the shell nor setsid any more.
 func begun(pid int) error {
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(wait.Patience); ; time.Sleep(5 * time.Millisecond) {
 		argv, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if text := string(argv); text != "" && !strings.HasPrefix(text, "setsid\x00") && !strings.HasPrefix(text, "sh\x00-c\x00setsid ") {
 			return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/executable"
 	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // traps hold up a reader, or fill its memory. Each is put in the place of a file of the worktree tree, whose admin folder is
@@ -58,14 +59,14 @@ func TestAttackAFileThatHoldsUp(t *testing.T) {
 			at := trap.path(path, w.admin(path), filepath.Join(w.main, ".git"))
 			set(t, kind, at)
 			begin := time.Now()
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
 			part, err := dirs.Roots(options(), []string{w.wts})[0].Reader.Read(ctx)
 			cancel()
 			d, ok := part.Dirs[dirs.ID(path)]
 			switch {
 			case err != nil:
 				a.Lost("%s, %s: the whole source failed: %v", trap.name, kind, err)
-			case time.Since(begin) > 5*time.Second:
+			case time.Since(begin) > wait.Patience:
 				a.Lost("%s, %s: it took %s", trap.name, kind, time.Since(begin))
 			case of(part.Dirs[dirs.ID(moved)]).Dirty == nil:
 				a.Lost("%s, %s: the worktree beside it is not known: %s", trap.name, kind, part.Dirs[dirs.ID(moved)].Error)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // part names what this test binary plays when it is started as a child.
@@ -132,7 +133,7 @@ func playHeadless([]string) error {
 	}
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(wait.Patience):
 		return fmt.Errorf("the first thread took no part")
 	}
 	for {

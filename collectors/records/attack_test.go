@@ -16,12 +16,13 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/records"
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // refused loads a file that must not be read: "" where it was refused in time, with a word about what to do next.
 func refused(t testing.TB, path, want string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
 	defer cancel()
 	began := time.Now()
 	data, err := records.Load(ctx, path)
@@ -32,7 +33,7 @@ func refused(t testing.TB, path, want string) string {
 		return path + " is called absent: " + err.Error()
 	case !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path):
 		return path + ": " + err.Error()
-	case time.Since(began) > 3*time.Second:
+	case time.Since(began) > wait.Patience:
 		return path + " took " + time.Since(began).String()
 	}
 	return ""

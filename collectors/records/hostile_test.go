@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // patience is how long one registry may take here: collect.timeout, and as much again for a busy machine.
@@ -177,7 +178,7 @@ func TestAttackASpawnLedgerThatNeverAnswers(t *testing.T) {
 	for _, format := range []string{records.JSON, records.JSONL, records.Shepherd} {
 		for _, p := range []string{path, "/dev/zero", "/dev/ptmx", beside} {
 			_, state, took := look(t, records.Spawns, format, p, time.Second)
-			if state.Status != snapshot.Failed || took > 3*time.Second {
+			if state.Status != snapshot.Failed || took > wait.Patience {
 				a.Lost("%s as %s: %+v after %s", p, format, state, took)
 				continue
 			}

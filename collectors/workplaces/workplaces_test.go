@@ -15,6 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/workplaces"
 	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func write(t *testing.T, path, text string) {
@@ -99,7 +100,7 @@ func TestAttackARecordOfProjects(t *testing.T) {
 	r := workplaces.Record{Path: filepath.Join(dir, "r"), Format: workplaces.JSON, At: "projects"}
 	must.Do(t, syscall.Mkfifo(r.Path, 0o600))
 	began := time.Now()
-	if got := recorded(t, r); len(got) != 0 || time.Since(began) > 5*time.Second {
+	if got := recorded(t, r); len(got) != 0 || time.Since(began) > wait.Patience {
 		t.Errorf("a pipe: %v after %s", got, time.Since(began))
 	}
 	must.Do(t, os.Remove(r.Path))

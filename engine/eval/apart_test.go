@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // apart loads policies into a process of their own, which ends with the test.
@@ -148,7 +149,7 @@ func TestApartEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	begin := time.Now()
 	_, _, err := eval.Apart(ctx, policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, eval.Program{Path: "/bin/sleep", Args: []string{"sleep", "60"}})
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 5*time.Second {
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > wait.Patience {
 		t.Errorf("%v after %s", err, time.Since(begin))
 	}
 	var refused policy.Refusals

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // lib is a file of helpers beside a rule that asks one of them, called top.
@@ -117,7 +118,7 @@ func TestAttackLoading(t *testing.T) {
 			t.Logf("%s: %s, %.200s", name, took.Round(time.Millisecond), text)
 			var refused policy.Refusals
 			switch {
-			case took > 60*time.Second:
+			case took > wait.Patience:
 				a.Lost("%s: %s", name, took)
 			case err != nil && !errors.As(err, &refused):
 				a.Lost("%s: no refusal: %v", name, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // shared is a list of two that are the same list of two, and so on: some hundred bytes of memory, and 2^n members when it is walked.
@@ -158,7 +159,7 @@ func TestAttackMemoryAndTime(t *testing.T) {
 				a.Lost("%s: %v", name, err)
 			case peak > base+2*limit:
 				a.Lost("%s: %d MiB, %d when idle", name, peak>>20, base>>20)
-			case took > 30*time.Second:
+			case took > wait.Patience:
 				a.Lost("%s: %s", name, took)
 			case len(r.Errors) > 1 || len(r.Errors) == 1 && verdicts["/w/bad-review-0000000b"] != decision.Spare:
 				a.Lost("%s: %v %v", name, r.Errors, verdicts)

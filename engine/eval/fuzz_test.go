@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // FuzzLoad: whatever stands in a policy, loading it ends, does not panic, and what it accepts is clean.
@@ -38,7 +39,7 @@ func FuzzLoad(f *testing.F) {
 		if len(text) > 8<<10 { // the process apart bounds the time; here it is the size
 			return
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
 		defer cancel()
 		begin := time.Now()
 		o := policy.LoadOptions{Trees: []policy.Tree{{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: rules.Tree(map[string]string{"protect/mine/mine.rego": text + "\n"}), Prefix: "my"}}}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/bundlehttp"
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // serve is a server for one test.
@@ -22,7 +23,7 @@ func serve(t *testing.T, handle http.HandlerFunc) *httptest.Server {
 }
 
 func ask(url string) bundlehttp.Request {
-	return bundlehttp.Request{URL: url, Within: 20 * time.Second, Max: 1000}
+	return bundlehttp.Request{URL: url, Within: wait.Patience, Max: 1000}
 }
 
 func TestLongPolling(t *testing.T) {

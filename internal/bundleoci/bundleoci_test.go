@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/bundleoci"
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // shelf is a registry with one repository, by the distribution specification as far as a pull needs it.
@@ -57,7 +58,7 @@ func ask(t *testing.T, h http.Handler) bundleoci.Request {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	return bundleoci.Request{Address: "oci://" + strings.TrimPrefix(s.URL, "http://") + "/team/rules:stable", Within: 20 * time.Second, Max: 1000}
+	return bundleoci.Request{Address: "oci://" + strings.TrimPrefix(s.URL, "http://") + "/team/rules:stable", Within: wait.Patience, Max: 1000}
 }
 
 func TestPull(t *testing.T) {

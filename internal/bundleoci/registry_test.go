@@ -18,6 +18,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/bundleoci"
 	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // startRegistry runs the distribution project's own registry (Debian's docker-registry) as this user, and gives its host.
@@ -46,7 +47,7 @@ func startRegistry(t *testing.T) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(wait.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if resp, err := http.Get("http://" + host + "/v2/"); err == nil {
 			_ = resp.Body.Close()
 			return host
@@ -72,7 +73,7 @@ func TestARealRegistry(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := bundleoci.Request{Address: "oci://" + host + "/team/rules:stable", Within: 20 * time.Second, Max: 1000}
+	r := bundleoci.Request{Address: "oci://" + host + "/team/rules:stable", Within: wait.Patience, Max: 1000}
 	if _, err := bundleoci.Get(t.Context(), r); err == nil || !strings.Contains(err.Error(), "correct the address") {
 		t.Errorf("before it was pushed: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/foreign"
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func write(t *testing.T, path, text string, mode os.FileMode) string {
@@ -57,7 +58,7 @@ func TestAttackAFileThatIsNone(t *testing.T) {
 			a.Lost("%s: want %v, got %v", name, want, err)
 		case len(f.Data) > 0:
 			a.Lost("%s: %d bytes were read", name, len(f.Data))
-		case time.Since(begin) > 5*time.Second:
+		case time.Since(begin) > wait.Patience:
 			a.Lost("%s took %s", name, time.Since(begin))
 		default:
 			a.Held()

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/winnow-reaper/winnow/internal/git"
 	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // fork is a repository without a remote: main is its default branch, and work is checked out in a linked worktree.
@@ -95,7 +95,7 @@ func (f fork) tryLand() (*git.Worktree, error) { return f.landWith("") }
 // landWith asks with another git.
 func (f fork) landWith(program string) (*git.Worktree, error) {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(f.Context(), wait.Patience)
 	defer cancel()
 	finder := git.NewFinder()
 	place := must.Get(finder.Locate(f.tree))(f)

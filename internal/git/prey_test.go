@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/git"
 	"github.com/winnow-reaper/winnow/testkit/executable"
 	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // prey is a repository with a linked worktree that an attacker can write to, and a program that leaves a mark when it is run.
@@ -54,7 +55,7 @@ func (p *prey) add(path, text string) {
 }
 
 func (p *prey) try(dir string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(p.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.Context(), wait.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
@@ -110,7 +111,7 @@ func (p *prey) look() (git.Content, *git.Worktree, error) {
 }
 
 func (p *prey) lookAt(tree string) (content git.Content, w *git.Worktree, err error) {
-	ctx, cancel := context.WithTimeout(p.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.Context(), wait.Patience)
 	defer cancel()
 	finder := git.NewFinder()
 	place, err := finder.Locate(tree)

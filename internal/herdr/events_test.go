@@ -31,7 +31,7 @@ func watch(t *testing.T, socket string) *watching {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c := &herdr.Client{Socket: socket, UID: os.Geteuid(), Patience: 5 * time.Second}
+		c := &herdr.Client{Socket: socket, UID: os.Geteuid(), Patience: wait.Patience}
 		w.err <- c.Watch(ctx, func() { w.begun.Add(1) }, func() { w.n.Add(1) })
 	}()
 	t.Cleanup(func() { cancel(); <-done })

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/outfile"
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func words(text string) func(io.Writer) error {
@@ -142,7 +143,7 @@ func TestAFIFOThatNobodyReadsEndsWithItsContext(t *testing.T) {
 		began := time.Now()
 		err := outfile.Write(ctx, fifo, words(strings.Repeat("x", 1<<20)))
 		cancel()
-		if err == nil || time.Since(began) > 5*time.Second {
+		if err == nil || time.Since(began) > wait.Patience {
 			t.Errorf("held %v: %v after %s", held, err, time.Since(began))
 		}
 	}

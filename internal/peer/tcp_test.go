@@ -15,6 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/peer"
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func within(t *testing.T, d time.Duration) context.Context {
@@ -68,7 +69,7 @@ func TestTransportReachesOwnServers(t *testing.T) {
 		for _, host := range hosts {
 			c := &http.Client{Transport: peer.Transport()}
 			for range 3 { // the second one over the connection of the first
-				if got, err := send(within(t, 20*time.Second), c, "http://"+host+":"+port); err != nil || got != key {
+				if got, err := send(within(t, wait.Patience), c, "http://"+host+":"+port); err != nil || got != key {
 					t.Errorf("%s on %s: %q, %v", host, at, got, err)
 				}
 			}
@@ -93,7 +94,7 @@ func TestDialTCPWaitsForWhoAccepts(t *testing.T) {
 			_, _ = l.Accept()
 		}
 	})
-	c, err := peer.DialTCP(within(t, 20*time.Second), "tcp", l.Addr().String())
+	c, err := peer.DialTCP(within(t, wait.Patience), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestAttackAnotherUserListensOnTheTowersPort(t *testing.T) {
 		for _, host := range []string{"127.0.0.1", "[::1]", "localhost"} {
 			for range 10 {
 				c := &http.Client{Transport: peer.Transport()}
-				body, err := send(within(t, 20*time.Second), c, "http://"+host+":"+port)
+				body, err := send(within(t, wait.Patience), c, "http://"+host+":"+port)
 				switch {
 				case err == nil:
 					a.Lost("%s answered %q", heard.Address, body)

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/foreign"
 	"github.com/winnow-reaper/winnow/internal/sqlite"
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // made makes a database in a folder of its own, and gives its path.
@@ -61,7 +62,7 @@ func within(t testing.TB, path string, patience time.Duration) (rows []sqlite.Ro
 	select {
 	case a := <-done:
 		return a.rows, a.err, true
-	case <-time.After(patience + 8*time.Second):
+	case <-time.After(patience + wait.Patience):
 		return nil, nil, false
 	}
 }
@@ -138,7 +139,7 @@ func TestAttackValuesWithoutABound(t *testing.T) {
 		var rows []sqlite.Row
 		var err error
 		var ended bool
-		grown := attack.Grown(t, func() { rows, err, ended = within(t, path, 20*time.Second) })
+		grown := attack.Grown(t, func() { rows, err, ended = within(t, path, wait.Patience) })
 		switch {
 		case !ended:
 			a.Lost("%s: the reading did not end", name)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // What stands in the key's place is not sent anywhere, and reading it ends.
@@ -51,7 +52,7 @@ func TestAttackTheKeysFile(t *testing.T) {
 			a.Lost("%s: a key was read", home)
 		case strings.Contains(err.Error(), key):
 			a.Lost("%s: the key is in the error", home)
-		case time.Since(began) > 3*time.Second:
+		case time.Since(began) > wait.Patience:
 			a.Lost("%s: it took %s", home, time.Since(began))
 		default:
 			a.Held()
@@ -113,7 +114,7 @@ func TestAttackATowerThatNeverEnds(t *testing.T) {
 		switch took := time.Since(begin); {
 		case err == nil:
 			a.Lost("%s: %d terminals", name, len(all))
-		case took > 10*time.Second:
+		case took > wait.Patience:
 			a.Lost("%s took %s", name, took)
 		default:
 			a.Held()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // roleVar names the variable that makes a test binary play a role instead of running its tests.
@@ -155,7 +156,7 @@ func (u User) play(t *testing.T, role string) *Heard {
 	case h.Address = <-ready:
 	case <-over:
 		t.Fatalf("play %q: %v", role, h.Text())
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Patience):
 		t.Fatalf("play %q: it does not begin", role)
 	}
 	return h

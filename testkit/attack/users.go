@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/winnow-reaper/winnow/testkit/machine"
 )
 
 // User is a user of the machine whom a test plays. It needs no entry in /etc/passwd.
@@ -31,7 +33,7 @@ func Users(t *testing.T) (victim, attacker User) {
 		t.Skip("only root can play two other users")
 	}
 	// t.TempDir lies in a folder that only root may enter.
-	base, err := os.MkdirTemp("/tmp", "winnow-users-")
+	base, err := os.MkdirTemp(machine.Temp(), "winnow-users-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +41,7 @@ func Users(t *testing.T) (victim, attacker User) {
 	if err := os.Chmod(base, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	uid := uint32(firstUID + os.Getpid()%users) // tests that run at the same time play other users
+	uid := uint32(firstUID + machine.Unique()%users) // tests that run at the same time play other users
 	victim = user(t, base, "victim", uid)
 	attacker = user(t, base, "attacker", uid+users)
 	return victim, attacker

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/winnow-reaper/winnow/testkit/machine"
 )
 
 // builtDir is the folder of the program that built made, "" where it made none.
@@ -14,7 +16,7 @@ var builtDir string
 
 // built builds the program once for all tests of a package: each link of it takes seconds.
 var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("/tmp", "winnow-program-")
+	dir, err := os.MkdirTemp(machine.Temp(), "winnow-program-")
 	if err != nil {
 		return "", err
 	}
@@ -37,7 +39,7 @@ func Winnow(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("/tmp", "winnow-program-")
+	dir, err := os.MkdirTemp(machine.Temp(), "winnow-program-")
 	if err != nil {
 		t.Fatal(err)
 	}

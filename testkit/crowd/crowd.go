@@ -144,7 +144,7 @@ func (w *World) startPanes(sleeper []string) {
 			w.Server = pid
 			w.tb.Cleanup(func() {
 				tmux("kill-server")
-				wait.Until(10*time.Second, func() bool { _, err := os.Stat("/proc/" + strconv.Itoa(pid)); return err != nil })
+				wait.Until(wait.Patience, func() bool { _, err := os.Stat("/proc/" + strconv.Itoa(pid)); return err != nil })
 			})
 		}
 	}

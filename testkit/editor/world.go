@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // Tab is a terminal tab. Nil is what is not known, or not there.
@@ -228,7 +230,7 @@ func (w *Window) Await(n int) error {
 	}
 	select {
 	case <-t.child.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Patience):
 		return fmt.Errorf("the process of tab %d does not end", n)
 	}
 	w.Change(n, func(t *Tab) { t.ExitCode = new(0) })

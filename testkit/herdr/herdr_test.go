@@ -37,7 +37,7 @@ func dial(t testing.TB, s *Server) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(wait.Patience))
 	return c
 }
 

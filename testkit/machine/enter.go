@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -22,24 +23,49 @@ import (
 // The names under which the test's own program plays other programs: process 1 of the machine, an agent that starts what it is told to,
 // a program that only waits, and one that listens on a port. It goes by its name, since that is what /proc shows.
 const (
-	inside   = "WINNOW_TEST_MACHINE" // set for the test in the namespace
-	source   = "WINNOW_TEST_SOURCE"  // the folder of the test's package
-	roleVar  = "WINNOW_TEST_ROLE"    // what a started program plays
-	initName = "init"
+	inside    = "TEST_IN_NAMESPACE" // set for the test in the namespace: the pid of the run outside
+	source    = "TEST_SOURCE"       // the folder of the test's package
+	temporary = "TEST_TEMPORARY"    // where process 1 mounts a file system for temporary files
+	roleVar   = "WINNOW_TEST_ROLE"  // what a started program plays
+	initName  = "init"
 )
 
 // Source is the folder of the test's package.
 func Source() string { return os.Getenv(source) }
 
+// Inside reports whether this is a run in namespaces of its own.
+func Inside() bool { return os.Getenv(inside) != "" }
+
+// Temp is a folder for temporary files that has a short path and that all users may enter: /tmp, or the one of the namespace.
+func Temp() string {
+	if Inside() {
+		return os.TempDir()
+	}
+	return "/tmp"
+}
+
+// Unique is a number that no other run of tests has at the same time: the pid, of the run outside where this one is in a namespace of its own.
+func Unique() int {
+	if pid, err := strconv.Atoi(os.Getenv(inside)); err == nil {
+		return pid
+	}
+	return os.Getpid()
+}
+
 // Main runs the tests, or plays the program that it was started as.
 func Main(m *testing.M) {
-	switch {
-	case filepath.Base(os.Args[0]) == initName && os.Getpid() == 1:
-		os.Exit(beInit())
-	case os.Getenv(roleVar) != "":
-		play(os.Getenv(roleVar))
+	playInit()
+	if role := os.Getenv(roleVar); role != "" {
+		play(role)
 	}
 	os.Exit(m.Run())
+}
+
+// playInit is process 1, where this program was started as that.
+func playInit() {
+	if filepath.Base(os.Args[0]) == initName && os.Getpid() == 1 {
+		os.Exit(beInit())
+	}
 }
 
 // Enter runs the calling test once more, in a process namespace of its own in which process 1 is an init, and reports whether this is that run. The
@@ -52,7 +78,7 @@ func Enter(t *testing.T) bool {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("needs tmux")
 	}
-	cmd := must.Get(again(t.Context(), t.TempDir(), "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1"))(t)
+	cmd := must.Get(again(t.Context(), t.TempDir(), true, "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1"))(t)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
@@ -65,8 +91,9 @@ func Enter(t *testing.T) bool {
 	return false
 }
 
-// again is this program once more with other arguments, in namespaces of its own; dir is for the program that is process 1 there.
-func again(ctx context.Context, dir string, args ...string) (*exec.Cmd, error) {
+// again is this program once more with other arguments, in namespaces of its own; dir is for the program that is process 1 there, and for temporary files. A user plays root in it,
+// or remains who he is, and only process 1 may mount.
+func again(ctx context.Context, dir string, asRoot bool, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -75,56 +102,71 @@ func again(ctx context.Context, dir string, args ...string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := filepath.Join(dir, initName)
-	if err := copyFile(self, first); err != nil {
+	first, temp := filepath.Join(dir, initName), filepath.Join(dir, "t")
+	if err := errors.Join(copyFile(self, first), os.Mkdir(temp, 0o755), os.Chmod(dir, 0o755)); err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, first, append([]string{self}, args...)...)
 	// No process of the machine works in a repository that is not the machine's.
-	cmd.Dir, cmd.Env = "/", append(os.Environ(), inside+"=1", source+"="+wd)
+	cmd.Dir, cmd.Env = "/", append(os.Environ(), inside+"="+strconv.Itoa(os.Getpid()), source+"="+wd, temporary+"="+temp)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
 	if os.Geteuid() != 0 {
+		uid, gid := os.Geteuid(), os.Getegid()
+		if asRoot {
+			uid, gid = 0, 0
+		} else {
+			cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+		}
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: os.Geteuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: os.Getegid(), Size: 1}}
 	}
 	return cmd, nil
 }
 
-// Inside reports whether this is a run in namespaces of its own.
-func Inside() bool { return os.Getenv(inside) != "" }
-
-// MainInside is Main of a package whose tests all run in one process namespace of their own. Where the machine allows none they run all the same, and
-// Inside is false.
-func MainInside(m *testing.M) {
-	if filepath.Base(os.Args[0]) == initName && os.Getpid() == 1 || Inside() {
-		Main(m)
-	}
-	code := func() int {
-		dir, err := os.MkdirTemp("", "machine-init-")
-		if err != nil {
-			return noNamespace
-		}
-		defer os.RemoveAll(dir)
-		runtime.LockOSThread() // Pdeathsig is about the thread that started the child
-		defer runtime.UnlockOSThread()
-		cmd, err := again(context.Background(), dir, os.Args[1:]...)
-		if err != nil {
-			return noNamespace
-		}
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		err = cmd.Run()
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
+// Alone is for the TestMain of a package whose tests run the program, which looks at all processes: it runs the tests once more in namespaces of their own, where
+// no other process of the machine is and where temporary files lie on a file system that no other process sees, and ends as they do. In that run it
+// returns. It returns too where the machine allows no such namespaces: then Inside is false, and the tests run beside all that the machine runs.
+// Before it come the roles that the test's program plays.
+func Alone() {
+	playInit()
+	if Inside() {
+		if err := os.Chdir(Source()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			return noNamespace
+			os.Exit(1)
 		}
-		return cmd.ProcessState.ExitCode()
-	}()
-	if code != noNamespace {
+		return
+	}
+	if code := runAlone(); code != noNamespace {
 		os.Exit(code)
 	}
-	Main(m)
+	fmt.Fprintln(os.Stderr, "this machine allows no process namespace of its own: the tests see its other processes")
+}
+
+// runAlone gives the exit code of the tests in namespaces of their own, noNamespace where there are none.
+func runAlone() int {
+	dir, err := os.MkdirTemp("", "w")
+	if err != nil {
+		return noNamespace
+	}
+	defer os.RemoveAll(dir)
+	runtime.LockOSThread() // Pdeathsig is about the thread that started the child
+	defer runtime.UnlockOSThread()
+	cmd, err := again(context.Background(), dir, false, os.Args[1:]...)
+	if err != nil {
+		return noNamespace
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		fmt.Fprintln(os.Stderr, err)
+		return noNamespace
+	}
+	if !cmd.ProcessState.Exited() {
+		return 1
+	}
+	return cmd.ProcessState.ExitCode()
 }
 
 // noNamespace is how the first process ends where it may not mount the namespace's /proc.
@@ -141,6 +183,12 @@ func beInit() int {
 		fmt.Fprintln(os.Stderr, err)
 		return noNamespace
 	}
+	if err := mountTemp(os.Getenv(temporary)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return noNamespace
+	}
+	runtime.LockOSThread() // capabilities are those of the thread that starts the tests
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	p, err := os.StartProcess(os.Args[1], os.Args[1:], &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Env: os.Environ()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -162,6 +210,18 @@ func beInit() int {
 			return 1
 		}
 	}
+}
+
+// mountTemp has temporary files lie on a file system that only this namespace has mounted. It stays out where the kernel keeps no birth times on such a one.
+func mountTemp(at string) error {
+	if err := unix.Mount("tests", at, "tmpfs", 0, "mode=1777"); err != nil {
+		return err
+	}
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, at, 0, unix.STATX_BTIME, &st); err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return unix.Unmount(at, 0)
+	}
+	return os.Setenv("TMPDIR", at)
 }
 
 // play is what the programs of the machine do. Each ends at SIGTERM.

@@ -47,7 +47,7 @@ type Machine struct {
 // New makes an empty machine below a folder of the test.
 func New(t testing.TB) *Machine {
 	t.Helper()
-	root, err := os.MkdirTemp("/tmp", "machine-")
+	root, err := os.MkdirTemp(Temp(), "machine-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // Server is one that runs, as the test's own user, in one process.
@@ -65,7 +67,7 @@ func (s *Server) begin() error {
 	}
 	s.cmd, s.ended = cmd, make(chan struct{})
 	go func() { _ = cmd.Wait(); close(s.ended) }()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(wait.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		select {
 		case <-s.ended:
 			log, _ := os.ReadFile(filepath.Join(s.work, "error.log"))

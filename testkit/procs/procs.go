@@ -117,7 +117,7 @@ func SignalMarked(pid int, mark string, signal unix.Signal) bool {
 
 // EndMarked kills every process whose environment has mark, until all have ended.
 func EndMarked(mark string) error {
-	if wait.Until(10*time.Second, func() bool {
+	if wait.Until(wait.Patience, func() bool {
 		left := false
 		for _, p := range All() {
 			left = SignalMarked(p.PID, mark, unix.SIGKILL) || left

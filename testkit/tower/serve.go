@@ -76,7 +76,7 @@ func (s *Server) reserve() (release func(), err error) {
 	}
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	// A process that is just being started holds the old socket for another moment.
-	if !wait.Until(10*time.Second, func() bool {
+	if !wait.Until(wait.Patience, func() bool {
 		err = unix.Bind(fd, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()})
 		return !errors.Is(err, unix.EADDRINUSE)
 	}) || err != nil {

@@ -113,7 +113,7 @@ func (s *Server) spawn(j job, told listener) (*shellper, error) {
 	go sh.reap()
 	go sh.out.Drain(master)
 	go sh.listen(news)
-	if !wait.Until(10*time.Second, sh.settled) {
+	if !wait.Until(wait.Patience, sh.settled) {
 		return nil, errors.New("start a shellper: it did not start its command within ten seconds")
 	}
 	return sh, nil
@@ -251,7 +251,7 @@ func (sh *shellper) again() {
 	sh.agent = 0
 	sh.mu.Unlock()
 	_, _ = sh.orders.WriteString("again\n")
-	wait.Until(10*time.Second, func() bool { return !sh.alive() || sh.settled() })
+	wait.Until(wait.Patience, func() bool { return !sh.alive() || sh.settled() })
 }
 
 // end ends the shellper as Codev does: it asks, and kills when that was not heard within the wait. Its agent is hung up on.
@@ -264,7 +264,7 @@ func (sh *shellper) end(within time.Duration) {
 		sh.mu.Unlock()
 		select {
 		case <-sh.gone:
-			wait.Until(10*time.Second, func() bool { return !procs.Lives(sh.pid) })
+			wait.Until(wait.Patience, func() bool { return !procs.Lives(sh.pid) })
 			return
 		case <-time.After(within):
 		}

@@ -9,13 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/winnow-reaper/winnow/testkit/procs"
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
-var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+var client = &http.Client{Timeout: wait.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // reply is what came back, and whether anything did.
 type reply struct {

@@ -274,7 +274,7 @@ func (s *Server) Exit(id string, code int) {
 	if !t.sh.signalAgent(unix.SIGKILL) {
 		panic(fmt.Sprintf("end the agent of %s: it has none", id))
 	}
-	if !wait.Until(10*time.Second, func() bool { s.turn.Lock(); defer s.turn.Unlock(); return t.exited }) {
+	if !wait.Until(wait.Patience, func() bool { s.turn.Lock(); defer s.turn.Unlock(); return t.exited }) {
 		panic(fmt.Sprintf("end the agent of %s: it outlives SIGKILL", id))
 	}
 }

@@ -90,7 +90,7 @@ func TestTowerThatFails(t *testing.T) {
 		{"its answer is lost", kit.LostReply, decision.Done, true, []string{"is closed", "no answer of it came through"}, false},
 		{"it hangs once it is done", kit.HangBeforeReply, decision.Done, true, []string{"is closed"}, true},
 		{"it takes its time", kit.SlowDelete(100 * time.Millisecond), decision.Done, true, []string{"is closed"}, false},
-		{"it takes longer than we wait", kit.SlowDelete(3300 * time.Millisecond), decision.Done, true, []string{"is closed"}, true},
+		{"it takes longer than we wait", kit.SlowDelete(11 * time.Second), decision.Done, true, []string{"is closed"}, true},
 		{"what it answers is no answer", kit.Garbage, decision.Done, true, []string{"is closed", "answers 200"}, false},
 		{"it closes the connection", kit.CloseWithoutReply, decision.Failed, false, []string{"still lists it", "still runs", "hung up", "next sweep"}, true},
 		{"it hangs", kit.Hang, decision.Failed, false, []string{"still lists it", "still runs", "in time"}, true},
@@ -419,7 +419,7 @@ func TestHangingTowerIsBounded(t *testing.T) {
 		select {
 		case out := <-over:
 			want(t, out, decision.Failed)
-		case <-time.After(20 * w.o.Timeout):
+		case <-time.After(wait.Patience):
 			t.Fatalf("it hangs at call %d", from+1)
 		}
 		if from == 1 { // the one call that was announced has come

@@ -40,7 +40,7 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 	})
 	t.Run("one that does not", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t).short()
+		w := newWorld(t).deaf()
 		st := w.builder(kit.Terminal{NoRow: true, NoSession: true, Deaf: true, Exited: new(0)})
 		want(t, w.act(w.identity(st)), decision.Done, "was killed")
 		wait.Eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
@@ -244,7 +244,7 @@ func TestOutlivesItsTerminal(t *testing.T) {
 	})
 	t.Run("is killed where it does not listen", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t).short()
+		w := newWorld(t).short().deaf()
 		st := w.builder(kit.Terminal{Dev: true, Deaf: true})
 		id := w.identity(st)
 		outlive(w, st)
@@ -329,6 +329,9 @@ func TestKilledInTheMiddle(t *testing.T) {
 		t.Run(strings.Join([]string{c.step, c.kind}, " of a "), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t).short()
+			if c.kind == "shellper" {
+				w.deaf()
+			}
 			var st kit.TerminalState
 			var id decision.Terminal
 			switch c.kind {

@@ -55,8 +55,7 @@ func TestEndsAServerThatTheTowerLost(t *testing.T) {
 	})
 	t.Run("with what does not end when asked to", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
-		w.o.TermGrace = 200 * time.Millisecond
+		w := newWorld(t).deaf()
 		st, id := w.lost("sh", "-c", "trap '' TERM HUP; echo deaf; sleep 1000")
 		wait.Eventually(t, "it is deaf", func() bool { return strings.Contains(w.Output(st.ID), "deaf") && len(w.belowOf(st.PID)) == 2 })
 		family := w.belowOf(st.PID)

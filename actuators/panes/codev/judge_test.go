@@ -24,7 +24,7 @@ func (w *world) judging() {
 	w.t.Helper()
 	w.judge = judging.New(w.t, "terminal", judging.Shipped,
 		func(only []string) ([]collectors.Source, error) {
-			return see.Sources(see.Options{Homes: []string{w.Home()}, Tower: w.URL(), Env: w.o.Env, Home: w.env["HOME"], Only: only, Known: w.known})
+			return see.Sources(see.Options{Homes: []string{w.Home()}, Tower: w.URL(), Env: w.o.Env, Home: w.env["HOME"], Only: only, Known: w.known, Timeout: wait.Patience})
 		},
 		func(d decision.Decision) string { return d.Identity.Terminal.ID })
 	w.judge.Rules.TerminalIdle = 0

@@ -45,7 +45,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	s := kit.Start(t, kit.Options{})
 	w := &world{t: t, Server: s, decided: map[string]decision.Decision{}, ws: s.Workspace(t.TempDir()), env: map[string]string{"SHELLPER_SOCKET_DIR": s.SocketDir(), "HOME": "/nowhere"}}
-	w.o = Options{Env: func(name string) string { return w.env[name] }, Timeout: 10 * time.Second, TermGrace: 10 * time.Second, Never: actuators.NeverProcess{UID: os.Getuid()},
+	w.o = Options{Env: func(name string) string { return w.env[name] }, Timeout: wait.Patience, TermGrace: wait.Patience, Never: actuators.NeverProcess{UID: os.Getuid()},
 		Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: &w.log})}
 	w.judging()
 	key := s.Key()
@@ -59,9 +59,15 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// short has acts wait no longer than a test can, where a time has to run out.
+// short has acts wait no longer than a test can, where a time has to run out. What does come in such a test has to come within it.
 func (w *world) short() *world {
-	w.o.Timeout, w.o.TermGrace = 1500*time.Millisecond, 200*time.Millisecond
+	w.o.Timeout, w.o.TermGrace = 5*time.Second, 5*time.Second
+	return w
+}
+
+// deaf has acts wait only a moment for a process that does not listen to TERM.
+func (w *world) deaf() *world {
+	w.o.TermGrace = 200 * time.Millisecond
 	return w
 }
 
@@ -198,7 +204,7 @@ func end(t testing.TB, pid int) {
 	if err := h.Signal(unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if left := procact.Await(context.Background(), []*procact.Held{h}, 10*time.Second); len(left) > 0 {
+	if left := procact.Await(context.Background(), []*procact.Held{h}, wait.Patience); len(left) > 0 {
 		t.Fatalf("pid %d outlives SIGKILL", pid)
 	}
 }

@@ -112,6 +112,9 @@ type happening struct {
 	word string
 }
 
+// pingsOnly is the change after which the server hangs.
+const pingsOnly = "the server answers pings only"
+
 var changes = []happening{
 	{"a key is pressed", func(t *testing.T, w *world, d *decision.Tab) {
 		awake(t, d.Panes[0].PID, func(text string) { w.s.Type(d.Panes[0].ID, text) })
@@ -161,7 +164,7 @@ var changes = []happening{
 	{"the server starts again", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart() }, decision.Changed, ""},
 	{"the server is handed over", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Handoff() }, decision.Changed, "another terminal"},
 	{"the server ends", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Stop(true) }, decision.Gone, "server"},
-	{"the server answers pings only", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Wedge(true) }, decision.Refused, "no answer in time"},
+	{pingsOnly, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Wedge(true) }, decision.Refused, "no answer in time"},
 	{"the server does not know the processes", func(_ *testing.T, w *world, d *decision.Tab) { w.s.ProcessInfo(d.Panes[0].ID, herdr.Omitted) },
 		decision.Refused, "does not say"},
 	{"the server knows of no process", func(_ *testing.T, w *world, d *decision.Tab) { w.s.ProcessInfo(d.Panes[0].ID, herdr.EmptyList) },
@@ -227,16 +230,17 @@ func TestNothingIsClosedThatChanged(t *testing.T) {
 					word = c.word
 					a.Step = func(step string) {
 						if step == StepCheck {
-							a.patience = 300 * time.Millisecond
 							c.do(t, w, d.Identity.Tab)
 						}
 					}
 				} else {
 					c.do(t, w, d.Identity.Tab)
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				out := w.judge().Carry(ctx, a, d)
-				cancel()
+				within := wait.Patience
+				if c.name == pingsOnly { // nothing else is answered, however long it is waited for
+					a.patience, within = 3*time.Second, 20*time.Second
+				}
+				out := w.judge().Carry(wait.Within(t, within), a, d)
 				if late && out.Outcome != c.want || !slices.Contains([]string{decision.Changed, decision.Refused, decision.Gone}, out.Outcome) {
 					t.Errorf("late %v: want %s, got %s: %s", late, c.want, out.Outcome, out.Detail)
 				}
@@ -328,7 +332,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 				return herdr.Fault{}
 			})
 			a := actuator(t, Options{})
-			a.patience = 300 * time.Millisecond
+			a.patience = 3 * time.Second
 			w.s.Expect("tab.close", w.husk)
 			d := w.judged(w.husk)
 			g := grasped(t, a, d)

@@ -379,7 +379,7 @@ func TestTwoProgramsNeverCloseAWorkspacesLastTwoTabs(t *testing.T) {
 		}
 		for i := range tabs {
 			both.Go(func() {
-				a := actuator(t, Options{Lock: lock, LockWait: 10 * time.Second})
+				a := actuator(t, Options{Lock: lock, LockWait: wait.Patience})
 				outs[i] = w.judge().Carry(t.Context(), a, ds[i])
 			})
 		}

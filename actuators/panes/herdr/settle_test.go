@@ -259,7 +259,6 @@ func TestSettle(t *testing.T) {
 			t.Parallel()
 			w := fresh(t, herdr.Options{})
 			a := actuator(t, Options{})
-			a.patience = 300 * time.Millisecond
 			d := w.judged(w.husk)
 			if c.before == StepReadBack {
 				w.s.Expect("tab.close", w.husk)
@@ -267,6 +266,9 @@ func TestSettle(t *testing.T) {
 			in := w.cut(a, d, c.before)
 			if c.then != nil {
 				c.then(t, w, d.Identity.Tab)
+			}
+			if c.open { // nothing that it asks for now is answered
+				a.patience = 300 * time.Millisecond
 			}
 			out := a.Settle(t.Context(), in)
 			judging.WantOutcome(t, c.want, out, c.word)

@@ -58,7 +58,7 @@ func actuator(t testing.TB, o Options) *Actuator {
 		o.TermGrace = 50 * time.Millisecond
 	}
 	a := New(o)
-	a.patience, a.settles = 5*time.Second, 200*time.Millisecond
+	a.patience, a.settles = wait.Patience, 200*time.Millisecond
 	return a
 }
 

@@ -252,7 +252,7 @@ func TestWhatTheWindowAnswers(t *testing.T) {
 			w.w.Fault(at("terminal.dispose", c.fault))
 			w.w.Expect("terminal.dispose", "2")
 			a := actuator(t, Options{})
-			a.patience = time.Second
+			a.patience = 3 * time.Second
 			out, _ := attempt(t.Context(), a, w.decision(), w.decision)
 			must.Equal(t, c.want, out.Outcome, "outcome: %s", out.Detail)
 			must.Equal(t, c.open, out.Open, "open")

@@ -51,7 +51,7 @@ func actuator(t testing.TB, o Options) *Actuator {
 	t.Helper()
 	o.Trash, o.UID = cmp.Or(o.Trash, filepath.Join(t.TempDir(), "trash")), os.Geteuid()
 	a := New(o)
-	a.patience, a.settles = 5*time.Second, 200*time.Millisecond
+	a.patience, a.settles = wait.Patience, 200*time.Millisecond
 	return a
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // made is a bundle with a rule of that name.
@@ -30,7 +31,7 @@ func made(t *testing.T, name string, serial int64) []byte {
 	return data
 }
 
-var polling = Polling{Max: time.Hour, Timeout: 20 * time.Second}
+var polling = Polling{Max: time.Hour, Timeout: wait.Patience}
 
 func find(t *testing.T, state string, s Source, p Polling, l Look) *Found {
 	t.Helper()
@@ -134,7 +135,7 @@ func TestAServerThatFailsIsLeftAloneForLonger(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	state, src := t.TempDir(), Source{Name: "n", From: s.URL}
-	p := Polling{Min: time.Minute, Max: 10 * time.Minute, Timeout: 20 * time.Second}
+	p := Polling{Min: time.Minute, Max: 10 * time.Minute, Timeout: wait.Patience}
 	f := find(t, state, src, p, Look{})
 	if asked != 0 || f.Nothing() == nil {
 		t.Errorf("it was asked %d times without being told to", asked)

@@ -84,7 +84,7 @@ func (s *receiver) waits(t *testing.T, n int) []notify.Document {
 }
 
 func (s *receiver) sink() notify.Webhook {
-	return notify.Webhook{URL: s.URL, Within: 10 * time.Second}
+	return notify.Webhook{URL: s.URL, Within: wait.Patience}
 }
 
 // lines are what was logged.
@@ -107,7 +107,7 @@ func (l *lines) text() string {
 
 func options(l *lines, sinks ...notify.Sink) notify.Options {
 	return notify.Options{
-		Sinks: sinks, On: notify.Groups, Names: 2, Forget: time.Hour, Tries: 3, Wait: time.Millisecond, Timeout: 10 * time.Second, Last: 10 * time.Second, Host: "box", Log: l.add,
+		Sinks: sinks, On: notify.Groups, Names: 2, Forget: time.Hour, Tries: 3, Wait: time.Millisecond, Timeout: wait.Patience, Last: wait.Patience, Host: "box", Log: l.add,
 	}
 }
 
@@ -436,7 +436,7 @@ func TestAttackATokenOfOthers(t *testing.T) {
 			a.Held()
 		}
 	}
-	if err := (notify.Webhook{URLFile: write("mine again", 0o600), Within: 10 * time.Second}).Send(t.Context(), &notify.Document{}); err != nil || len(s.got()) != 1 {
+	if err := (notify.Webhook{URLFile: write("mine again", 0o600), Within: wait.Patience}).Send(t.Context(), &notify.Document{}); err != nil || len(s.got()) != 1 {
 		t.Errorf("a file of this user's: %v", err)
 	}
 }
@@ -507,7 +507,7 @@ func TestOverAUnixSocket(t *testing.T) {
 	t.Parallel()
 	s := receive(t, nil)
 	socket := listen(t, s.Config.Handler)
-	results := notify.Test(t.Context(), options(&lines{}, notify.Webhook{URL: "unix:" + socket, Within: 10 * time.Second}))
+	results := notify.Test(t.Context(), options(&lines{}, notify.Webhook{URL: "unix:" + socket, Within: wait.Patience}))
 	if got := s.documents(t); results[0].Error != "" || len(got) != 1 || !got[0].Test || got[0].Title != "Winnow on box: a test" {
 		t.Errorf("%+v, %+v", results, got)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/strict"
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 type section struct {
@@ -76,7 +77,7 @@ func TestAttackReadingTakesLong(t *testing.T) {
 			began := time.Now()
 			err := check(text)
 			switch took := time.Since(began); {
-			case took > 10*time.Second:
+			case took > wait.Patience:
 				a.Lost("%q again and again after %q took %s", part, head, took)
 			case err == nil:
 				a.Lost("%q again and again after %q is good", part, head)

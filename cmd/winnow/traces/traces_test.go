@@ -99,7 +99,7 @@ func (l *lines) text() string {
 }
 
 func options(endpoint string, l *lines) traces.Options {
-	return traces.Options{Endpoint: endpoint, Timeout: 10 * time.Second, Last: 10 * time.Second, Queue: 1000, Tries: 3, Wait: time.Millisecond, Version: "v1", Host: "box", Log: l.add}
+	return traces.Options{Endpoint: endpoint, Timeout: wait.Patience, Last: wait.Patience, Queue: 1000, Tries: 3, Wait: time.Millisecond, Version: "v1", Host: "box", Log: l.add}
 }
 
 // sweep makes a trace of so many spans in all.

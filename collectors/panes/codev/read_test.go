@@ -24,6 +24,7 @@ import (
 	client "github.com/winnow-reaper/winnow/internal/tower"
 	"github.com/winnow-reaper/winnow/testkit/must"
 	"github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // The states in which the answers of a real Tower were captured: terminals, after-agent-exit, after-tower-restart and husks.
@@ -167,7 +168,7 @@ func TestTowerThatCannotBeAsked(t *testing.T) {
 		"husks of null":          {"/api/shellpers/husks", status(200, `{"candidates":null}`), "winnow does not know this answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f.o.Timeout = 10 * time.Second
+			f.o.Timeout = wait.Patience
 			if strings.HasPrefix(name, "hangs") {
 				f.o.Timeout = 100 * time.Millisecond
 			}

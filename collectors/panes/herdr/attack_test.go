@@ -67,7 +67,7 @@ func TestAttackAHerdrServerThatNeverEnds(t *testing.T) {
 		switch took := time.Since(begin); {
 		case errors.Is(err, collectors.ErrAbsent):
 			a.Lost("%s: it counts as absent: %v", name, err)
-		case took > 20*time.Second:
+		case took > wait.Patience:
 			a.Lost("%s took %s", name, took)
 		default:
 			a.Held()
@@ -83,7 +83,7 @@ func TestAttackAHerdrSocketOfAnotherUser(t *testing.T) {
 	heard := attacker.Listen(t, "unix", filepath.Join(shared, "herdr.sock"))
 	a := attack.New(t, "another user's herdr socket is read")
 	for range 50 {
-		if err := fails(t, Options{UID: os.Getuid()}, heard.Address, wait.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
+		if err := fails(t, Options{UID: os.Getuid()}, heard.Address, wait.Within(t, wait.Patience)); !errors.Is(err, collectors.ErrPermission) {
 			a.Lost("%v", err)
 			continue
 		}

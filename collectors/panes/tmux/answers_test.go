@@ -3,11 +3,11 @@ package tmux
 import (
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/testkit/must"
 	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // TestAnswers reads what real servers of several versions said, testdata/answers/README.md tells of what.
@@ -29,7 +29,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			answer := must.Get(filepath.Abs(filepath.Join("testdata", "answers", version+".txt")))(t)
-			part, err := newReader(Options{Tmux: program(t, "exec cat "+answer)}, "tmux/s", s.Socket).Read(testkit.Within(t, 20*time.Second))
+			part, err := newReader(Options{Tmux: program(t, "exec cat "+answer)}, "tmux/s", s.Socket).Read(testkit.Within(t, wait.Patience))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // A server decides what its client prints: what stands here for tmux prints what such a server would have it print.
@@ -32,7 +33,7 @@ func TestAttackATmuxServerThatNeverEnds(t *testing.T) {
 		switch took := time.Since(begin); {
 		case errors.Is(err, collectors.ErrAbsent) || len(err.Error()) > 1000:
 			a.Lost("%s: %.1000v", name, err)
-		case took > 15*time.Second:
+		case took > wait.Patience:
 			a.Lost("%s took %s", name, took)
 		default:
 			a.Held()

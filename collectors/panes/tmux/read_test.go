@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/testkit/executable"
 	"github.com/winnow-reaper/winnow/testkit/must"
 	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // read gives what the reader of one socket finds, by session names.
@@ -33,7 +34,7 @@ func read(t testing.TB, socket, only string) map[string]snapshot.Session {
 	if only != "" {
 		asked = []string{only}
 	}
-	part, err := newReader(Options{Only: asked}, "tmux/s", socket).Read(testkit.Within(t, 20*time.Second))
+	part, err := newReader(Options{Only: asked}, "tmux/s", socket).Read(testkit.Within(t, wait.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestReadCountsGroupsAndLinks(t *testing.T) {
 			t.Errorf("%s alone (-in all, +alone):\n%s", name, diff)
 		}
 	}
-	some, err := newReader(Options{Only: []string{got["first"].ID, "$99", got["alone"].ID}}, "tmux/s", s.Socket).Read(testkit.Within(t, 20*time.Second))
+	some, err := newReader(Options{Only: []string{got["first"].ID, "$99", got["alone"].ID}}, "tmux/s", s.Socket).Read(testkit.Within(t, wait.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func TestReadAnOldServerWithoutSessions(t *testing.T) {
 		"echo server; echo no current target >&2; exit 1": false,
 		"echo no other target >&2; exit 1":                false,
 	} {
-		part, err := newReader(Options{Tmux: program(t, script)}, "tmux/s", s.Socket).Read(testkit.Within(t, 20*time.Second))
+		part, err := newReader(Options{Tmux: program(t, script)}, "tmux/s", s.Socket).Read(testkit.Within(t, wait.Patience))
 		if (err == nil) != want || len(part.Sessions) > 0 || part.Server != nil {
 			t.Errorf("%q gave %v and %v", script, part, err)
 		}
@@ -302,7 +303,7 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for _, socket := range []string{filepath.Join(dir, "none"), stale, file} {
-		if err := fails(t, Options{}, socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrAbsent) {
+		if err := fails(t, Options{}, socket, testkit.Within(t, wait.Patience)); !errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%s: want absent, got %v", filepath.Base(socket), err)
 		}
 	}
@@ -310,7 +311,7 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 		_ = c.Close()
 		t.Error("reading a stale socket started a server")
 	}
-	if err := fails(t, Options{}, filepath.Join(dir, strings.Repeat("x", 120)), testkit.Within(t, 20*time.Second)); errors.Is(err, collectors.ErrAbsent) {
+	if err := fails(t, Options{}, filepath.Join(dir, strings.Repeat("x", 120)), testkit.Within(t, wait.Patience)); errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("a path that the kernel does not take counts as absent: %v", err)
 	}
 }
@@ -318,7 +319,7 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 func TestReadFailsWithoutTmux(t *testing.T) {
 	t.Parallel()
 	s := testkit.Fresh(t, "up")
-	err := fails(t, Options{Tmux: "no-such-tmux-here"}, s.Socket, testkit.Within(t, 20*time.Second))
+	err := fails(t, Options{Tmux: "no-such-tmux-here"}, s.Socket, testkit.Within(t, wait.Patience))
 	if errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "install tmux") {
 		t.Errorf("want a failure that says to install tmux, got %v", err)
 	}
@@ -339,7 +340,7 @@ func TestReadFailsOnAnAnswerThatIsCutShort(t *testing.T) {
 	t.Parallel()
 	s := testkit.Fresh(t, "up")
 	// It speaks to the real server and loses what comes after the sessions.
-	err := fails(t, Options{Tmux: program(t, `tmux "$@" | sed '/^pane/,$d'`)}, s.Socket, testkit.Within(t, 20*time.Second))
+	err := fails(t, Options{Tmux: program(t, `tmux "$@" | sed '/^pane/,$d'`)}, s.Socket, testkit.Within(t, wait.Patience))
 	if !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("want an answer that is cut short, got %v", err)
 	}
@@ -354,7 +355,7 @@ func TestReadWithoutPermission(t *testing.T) {
 	s := testkit.Fresh(t, "closed")
 	must.Do(t, os.Chmod(s.Socket, 0))
 	t.Cleanup(func() { _ = os.Chmod(s.Socket, 0o700) })
-	if err := fails(t, Options{}, s.Socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
+	if err := fails(t, Options{}, s.Socket, testkit.Within(t, wait.Patience)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
 	}
 }
@@ -369,7 +370,7 @@ func TestReadAServerThatDoesNotAllowIt(t *testing.T) {
 	must.Do(t, errors.Join(os.Chmod(filepath.Dir(s.Socket), 0o755), os.Chmod(s.Socket, 0o777)))
 	as := program(t, `exec setpriv --reuid=65534 --clear-groups tmux "$@"`)
 	must.Do(t, os.Chmod(filepath.Dir(filepath.Dir(as)), 0o755))
-	if err := fails(t, Options{Tmux: as}, s.Socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
+	if err := fails(t, Options{Tmux: as}, s.Socket, testkit.Within(t, wait.Patience)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
 	}
 }

@@ -17,7 +17,7 @@ func watched(t *testing.T, s *tmux.Server, owner string) (happened chan struct{}
 	ctx, cancel := context.WithCancel(t.Context())
 	happened, listens, ended := make(chan struct{}, 100), make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- Watch(ctx, s.Socket, owner, 10*time.Second, func() { close(listens) }, func() { happened <- struct{}{} })
+		ended <- Watch(ctx, s.Socket, owner, wait.Patience, func() { close(listens) }, func() { happened <- struct{}{} })
 	}()
 	t.Cleanup(cancel)
 	select {
@@ -91,7 +91,7 @@ func TestWatchLeavesWhatIsNotOurs(t *testing.T) {
 	s := tmux.Fresh(t, "keeper")
 	s.Run("set-hook", "-g", fmt.Sprintf("pane-died[%d]", entryOf("a").place), "display-message mine")
 	before := s.Run("show-hooks", "-g", ";", "show-hooks", "-gw")
-	err := Watch(t.Context(), s.Socket, "a", 10*time.Second, func() { t.Error("it listens") }, func() {})
+	err := Watch(t.Context(), s.Socket, "a", wait.Patience, func() { t.Error("it listens") }, func() {})
 	if err == nil || !strings.Contains(err.Error(), "somebody else's") {
 		t.Errorf("%v", err)
 	}
@@ -112,7 +112,7 @@ func TestWatchTakesOver(t *testing.T) {
 	two := tmux.Fresh(t, "keeper")
 	listens := make(chan struct{})
 	go func() {
-		ended <- Watch(t.Context(), two.Socket, "a", 10*time.Second, func() { close(listens) }, func() {})
+		ended <- Watch(t.Context(), two.Socket, "a", wait.Patience, func() { close(listens) }, func() {})
 	}()
 	<-listens
 	two.Run("kill-server")

@@ -10,6 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/executable"
 	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func TestAttackAServerThatHasItsClientPrintWithoutEnd(t *testing.T) {
@@ -24,7 +25,7 @@ func TestAttackAServerThatHasItsClientPrintWithoutEnd(t *testing.T) {
 		switch took := time.Since(begin); {
 		case err == nil || len(out) > MaxAnswer || len(err.Error()) > 1000:
 			a.Lost("%s: %d bytes, %.100v", name, len(out), err)
-		case took > 15*time.Second:
+		case took > wait.Patience:
 			a.Lost("%s took %s", name, took)
 		case name == "zeros" && !strings.Contains(err.Error(), "longer than"):
 			a.Lost("%s: %v", name, err)
@@ -40,7 +41,7 @@ func TestAServerThatIsSlowToLetGo(t *testing.T) {
 	s := testkit.Fresh(t, "worker")
 	program := filepath.Join(t.TempDir(), "tmux")
 	executable.Write(t, program, "#!/bin/sh\nPATH="+os.Getenv("PATH")+"\necho said\nsleep 1 &\n")
-	out, err := Server{Program: program, Socket: s.Socket, Within: 20 * time.Second}.Run(t.Context(), Quiet, "display-message", "-p", "x")
+	out, err := Server{Program: program, Socket: s.Socket, Within: wait.Patience}.Run(t.Context(), Quiet, "display-message", "-p", "x")
 	if err != nil || out != "said\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
