@@ -25,7 +25,7 @@ import (
 const (
 	inside    = "TEST_IN_NAMESPACE" // set for the test in the namespace: the pid of the run outside
 	source    = "TEST_SOURCE"       // the folder of the test's package
-	temporary = "TEST_TEMPORARY"    // where process 1 mounts a file system for temporary files
+	temporary = "TEST_TEMPORARY"    // where process 1 may mount a file system for temporary files
 	roleVar   = "WINNOW_TEST_ROLE"  // what a started program plays
 	initName  = "init"
 )
@@ -125,7 +125,7 @@ func again(ctx context.Context, dir string, asRoot bool, args ...string) (*exec.
 }
 
 // Alone is for the TestMain of a package whose tests run the program, which looks at all processes: it runs the tests once more in namespaces of their own, where
-// no other process of the machine is and where temporary files lie on a file system that no other process sees, and ends as they do. In that run it
+// no other process of the machine is and none uses their temporary files, and ends as they do. In that run it
 // returns. It returns too where the machine allows no such namespaces: then Inside is false, and the tests run beside all that the machine runs.
 // Before it come the roles that the test's program plays.
 func Alone() {
@@ -212,8 +212,12 @@ func beInit() int {
 	}
 }
 
-// mountTemp has temporary files lie on a file system that only this namespace has mounted. It stays out where the kernel keeps no birth times on such a one.
+// mountTemp has temporary files lie where winnow knows that no process outside of the namespace uses them: on the root's mount, or on a temporary file system. Where
+// they do not, one that only the namespace has is mounted at a folder, if the kernel keeps birth times on such a one.
 func mountTemp(at string) error {
+	if alone, err := unshared(os.TempDir()); err != nil || alone {
+		return err
+	}
 	if err := unix.Mount("tests", at, "tmpfs", 0, "mode=1777"); err != nil {
 		return err
 	}
@@ -222,6 +226,17 @@ func mountTemp(at string) error {
 		return unix.Unmount(at, 0)
 	}
 	return os.Setenv("TMPDIR", at)
+}
+
+// unshared reports whether a folder lies on the root's mount or on a temporary file system.
+func unshared(dir string) (bool, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil || fs.Type == unix.TMPFS_MAGIC {
+		return err == nil, err
+	}
+	var here, root unix.Statx_t
+	err := errors.Join(unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_MNT_ID, &here), unix.Statx(unix.AT_FDCWD, "/", 0, unix.STATX_MNT_ID, &root))
+	return here.Mnt_id == root.Mnt_id, err
 }
 
 // play is what the programs of the machine do. Each ends at SIGTERM.
