@@ -26,6 +26,7 @@ const (
 	inside    = "TEST_IN_NAMESPACE" // set for the test in the namespace: the pid of the run outside
 	source    = "TEST_SOURCE"       // the folder of the test's package
 	temporary = "TEST_TEMPORARY"    // where process 1 may mount a file system for temporary files
+	startsIn  = "TEST_STARTS_IN"    // the folder in which the test is started
 	roleVar   = "WINNOW_TEST_ROLE"  // what a started program plays
 	initName  = "init"
 )
@@ -91,8 +92,8 @@ func Enter(t *testing.T) bool {
 	return false
 }
 
-// again is this program once more with other arguments, in namespaces of its own; dir is for the program that is process 1 there, and for temporary files. A user plays root in it,
-// or remains who he is, and only process 1 may mount.
+// again is this program once more with other arguments, in namespaces of its own; dir is for the program that is process 1 there, and for temporary files. As root it is a made-up machine, in which a user
+// plays root; else he remains who he is, and only process 1 may mount.
 func again(ctx context.Context, dir string, asRoot bool, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -107,8 +108,11 @@ func again(ctx context.Context, dir string, asRoot bool, args ...string) (*exec.
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, first, append([]string{self}, args...)...)
-	// No process of the machine works in a repository that is not the machine's.
-	cmd.Dir, cmd.Env = "/", append(os.Environ(), inside+"="+strconv.Itoa(os.Getpid()), source+"="+wd, temporary+"="+temp)
+	place := wd
+	if asRoot { // no process of a made-up machine works in a repository that is not the machine's
+		place = "/"
+	}
+	cmd.Dir, cmd.Env = "/", append(os.Environ(), inside+"="+strconv.Itoa(os.Getpid()), source+"="+wd, temporary+"="+temp, startsIn+"="+place)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
 	if os.Geteuid() != 0 {
 		uid, gid := os.Geteuid(), os.Getegid()
@@ -131,10 +135,6 @@ func again(ctx context.Context, dir string, asRoot bool, args ...string) (*exec.
 func Alone() {
 	playInit()
 	if Inside() {
-		if err := os.Chdir(Source()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
 		return
 	}
 	if code := runAlone(); code != noNamespace {
@@ -189,7 +189,7 @@ func beInit() int {
 	}
 	runtime.LockOSThread() // capabilities are those of the thread that starts the tests
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-	p, err := os.StartProcess(os.Args[1], os.Args[1:], &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Env: os.Environ()})
+	p, err := os.StartProcess(os.Args[1], os.Args[1:], &os.ProcAttr{Dir: os.Getenv(startsIn), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Env: os.Environ()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
