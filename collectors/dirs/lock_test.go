@@ -20,7 +20,7 @@ import (
 // reasons are the forms that these tests know: that of the shipped configuration.
 func reasons() []dirs.LockReason {
 	return []dirs.LockReason{{Tool: "claude", Names: []string{"claude"},
-		Pattern: regexp.MustCompile(`^claude agent (?P<owner>agent-[A-Za-z0-9_-]{1,64}) \(pid (?P<pid>[0-9]{1,10})(?: start (?P<start>[0-9]{1,20}))?\)$`)}}
+		Pattern: regexp.MustCompile(`^claude (?:agent|session) (?P<owner>.{1,255}) \(pid (?P<pid>[0-9]{1,10})(?: start (?P<start>[0-9]{1,20}))?\)$`)}}
 }
 
 // child is a process that lives as long as the test, with when it began. Its number is one that no process in a namespace below has there.
@@ -63,6 +63,9 @@ func TestLocks(t *testing.T) {
 	live, start := child(t)
 	gone := never
 	agent := func(pid int, rest string) string { return fmt.Sprintf("claude agent agent-7f3a (pid %d%s)", pid, rest) }
+	session := func(pid int, rest string) string {
+		return fmt.Sprintf("claude session fix/the login (pid %d%s)", pid, rest)
+	}
 	yes, no := new(true), new(false)
 	for name, tt := range map[string]struct {
 		reason string
@@ -81,6 +84,15 @@ func TestLocks(t *testing.T) {
 		"no process":                                {reason: agent(0, "")},
 		"a number that is none":                     {reason: "claude agent agent-7f3a (pid 99999999999999999999)"},
 		"a start that is none":                      {reason: agent(gone, " start 99999999999999999999"), tool: "claude"},
+		"a session that lives":                      {reason: session(live, fmt.Sprintf(" start %d", start)), tool: "claude", alive: yes},
+		"a session that has ended":                  {reason: session(gone, " start 12"), tool: "claude", alive: no},
+		"a session whose number another has now":    {reason: session(live, fmt.Sprintf(" start %d", start-1)), tool: "claude", alive: no},
+		"a session without a start, with its own":   {reason: session(live, ""), tool: "claude", alive: yes},
+		"a session without a start that has ended":  {reason: session(gone, ""), tool: "claude", alive: no},
+		"a session whose start is a date":           {reason: session(gone, " start Thu Nov 26 18:30:41 2026")},
+		"a session whose start is too great":        {reason: session(gone, " start 99999999999999999999"), tool: "claude"},
+		"a session without a process":               {reason: "claude session fix/the login"},
+		"a session that quotes one that has ended":  {reason: fmt.Sprintf("claude session a (pid %d start 12) (pid %d start %d)", gone, live, start), tool: "claude", alive: yes},
 		"a person's reason":                         {reason: "on my laptop until Friday"},
 		"a person's reason that quotes one":         {reason: "see " + agent(gone, "")},
 		"one with more behind it":                   {reason: agent(gone, "") + " and mine"},
