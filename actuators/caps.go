@@ -260,28 +260,44 @@ func (c Caps) alive(kind string, wanted, all []decision.Decision) string {
 	return ""
 }
 
-// jump counts what is wanted and was in use at an earlier look, of all that was in use then and is still there. Processes are counted by
+// jump counts what is wanted and was in use at an earlier look, of all that was in use then and is still there: of all of a kind, and of
+// each of its groups, since a record of one project that is wrong may be a small part of all. Processes are counted by
 // their owners: an agent that ends leaves all that it started behind, which is one event.
 func (c Caps) jump(kind string, wanted, all []decision.Decision, past Past) string {
-	count := func(ds []decision.Decision) int {
-		units := map[string]bool{}
-		for _, d := range ds {
-			if d.Kind == kind && past.Used[d.ID] {
-				units[unit(d)] = true
-			}
+	going, had := past.units(kind, wanted), past.units(kind, all)
+	for _, group := range slices.Sorted(maps.Keys(going)) {
+		n, total := len(going[group]), len(had[group])
+		if !c.overShare(n, total) {
+			continue
 		}
-		return len(units)
+		what := "candidates of kind " + kind
+		if kind == kindProcess {
+			what = "owners of processes"
+		}
+		if group != "" {
+			what += " of " + group
+		}
+		return fmt.Sprintf("%d of the %d %s that were in use at the look of %s are suddenly wanted, and act.caps.share allows %g of them (from act.caps.share_from = %d on)",
+			n, total, what, past.At.Local().Format(time.TimeOnly), c.Share, c.ShareFrom)
 	}
-	n, total := count(wanted), count(all)
-	if !c.overShare(n, total) {
-		return ""
+	return ""
+}
+
+// units are what was in use at the earlier look: all of a kind under "", and those of each group.
+func (p Past) units(kind string, ds []decision.Decision) map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for _, d := range ds {
+		if d.Kind != kind || !p.Used[d.ID] {
+			continue
+		}
+		for _, group := range append([]string{""}, d.Groups...) {
+			if out[group] == nil {
+				out[group] = map[string]bool{}
+			}
+			out[group][unit(d)] = true
+		}
 	}
-	what := "candidates of kind " + kind
-	if kind == kindProcess {
-		what = "owners of processes"
-	}
-	return fmt.Sprintf("%d of the %d %s that were in use at the look of %s are suddenly wanted, and act.caps.share allows %g of them (from act.caps.share_from = %d on)",
-		n, total, what, past.At.Local().Format(time.TimeOnly), c.Share, c.ShareFrom)
+	return out
 }
 
 func unit(d decision.Decision) string {

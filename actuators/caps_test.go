@@ -33,6 +33,14 @@ func alive(ds []decision.Decision) []decision.Decision {
 	return ds
 }
 
+// grouped has ds all in one group.
+func grouped(group string, ds []decision.Decision) []decision.Decision {
+	for i := range ds {
+		ds[i].Groups = append(ds[i].Groups, group)
+	}
+	return ds
+}
+
 func used(ds []decision.Decision) Past {
 	p := Past{At: noon, Used: map[string]bool{}}
 	for _, d := range ds {
@@ -145,6 +153,13 @@ func TestAnAccidentStopsAKind(t *testing.T) {
 	t.Parallel()
 	many := some("session", "b", 0, 40)
 	fourteen := some("session", "a", 14, 14)
+	among := func(k, n int) []decision.Decision {
+		return slices.Concat(grouped("/w/acme", some("session", "a", k, n)), grouped("/w/other", some("session", "b", 0, 30-n)))
+	}
+	agents := slices.Concat(grouped("/w/acme", manyOwners("process", 4, 2)), some("process", "z", 0, 20))
+	for i := range agents[8:] {
+		agents[8+i].Owner = agents[8+i].ID
+	}
 	registry := func(before, now int) Past {
 		return Past{Most: map[string]Count{"registry/w": {Seen: before, At: noon}}, Now: map[string]int{"registry/w": now}}
 	}
@@ -163,6 +178,12 @@ func TestAnAccidentStopsAKind(t *testing.T) {
 		{"all that was in use just now", some("session", "c", 6, 6), used(some("session", "c", 6, 6)), "jump", "6 of the 6 candidates of kind session that were in use at the look of "},
 		{"half of what was in use just now", some("session", "c", 4, 8), used(some("session", "c", 8, 8)), "", ""},
 		{"what was in use and is gone does not count", some("session", "c", 4, 7), used(slices.Concat(some("session", "c", 7, 7), some("session", "z", 9, 9))), "jump", "4 of the 7"},
+		{"14 of 14 of one project, 14 of 30 in all", among(14, 14), used(among(14, 14)), "jump", "14 of the 14 candidates of kind session of /w/acme that were in use"},
+		{"four of four of one project", among(4, 4), used(among(4, 4)), "jump", "4 of the 4 candidates of kind session of /w/acme that were in use"},
+		{"three of three of one project", among(3, 3), used(among(3, 3)), "", ""},
+		{"half of one project", among(7, 14), used(among(7, 14)), "", ""},
+		{"four agents of one project ended at once", agents, used(agents), "jump", "4 of the 4 owners of processes of /w/acme"},
+		{"one agent of a project ended and left nine processes", grouped("/w/acme", some("process", "a", 9, 9)), used(some("process", "a", 9, 9)), "", ""},
 		{"one agent ended and left nine processes", some("process", "a", 9, 9), used(some("process", "a", 9, 9)), "", ""},
 		{"five agents ended at once", manyOwners("process", 5, 2), used(manyOwners("process", 5, 2)), "jump", "5 of the 5 owners of processes"},
 		{"five processes of owners that are not known", some("process", "", 5, 5), used(some("process", "", 5, 5)), "jump", "5 of the 5 owners of processes"},
@@ -233,6 +254,9 @@ func TestNoSliceExceedsItsCaps(t *testing.T) {
 			for o := range r.IntN(5) {
 				n := r.IntN(15)
 				some := some(kind, fmt.Sprintf("%d-", o), r.IntN(n+1), n)
+				if r.IntN(2) == 0 {
+					grouped(fmt.Sprintf("/w/%d", r.IntN(3)), some)
+				}
 				if r.IntN(4) == 0 {
 					alive(some)
 				}

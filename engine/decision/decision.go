@@ -104,6 +104,9 @@ type Decision struct {
 	// whatever the rules make of it; "" where no record says so.
 	Age   *float64 `json:"-"`
 	Alive string   `json:"-"`
+	// Groups are the owner, the repositories and the records that the candidate has in common with others, sorted: what looks like an
+	// accident is counted in each of them too.
+	Groups []string `json:"-"`
 	// Work is what a process and all below it have done so far, nil where that is not known. Idle is true when they are known to have
 	// done nothing to speak of since the measure that the earlier sighting has, Busy when they are known to have done something.
 	Work *Work `json:"-"`

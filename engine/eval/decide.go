@@ -266,7 +266,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 		leveled(sub, said).into(d)
 	}
 	d.Identity, d.About = j.Identity(sub.ID), sub.About()
-	d.Age, d.Alive = sub.Age, sub.OwnerAlive()
+	d.Age, d.Alive, d.Groups = sub.Age, sub.OwnerAlive(), j.Groups(sub)
 	d.Work = (*decision.Work)(j.Work(sub.ID))
 	if sub.Sighting != nil && sub.Sighting.Idle != nil {
 		d.Idle = *sub.Sighting.Idle > 0

@@ -21,6 +21,8 @@ type Joined struct {
 	sources sources
 	// projects are those whose file was trusted.
 	projects []project
+	// mains are the repositories of the checkouts that were found, by their paths.
+	mains map[string]string
 	// exceptions are those of the policies.
 	exceptions []exception
 }
@@ -41,7 +43,7 @@ func Join(s *snapshot.Snapshot, c *Config) *Joined {
 	j.sources = indexSources(s)
 	j.procs = indexProcesses(s, j.config, j.records)
 	j.procs.holds = j.holds
-	j.projects = indexProjects(s)
+	j.projects, j.mains = indexProjects(s), mainsOf(s)
 	j.exceptions = indexExceptions(s, c)
 	return j
 }
