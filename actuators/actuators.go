@@ -49,6 +49,18 @@ type Journal interface {
 	Settled(ctx context.Context, id string, out decision.Outcome) error
 }
 
+// Grants is the one order between acts and what is held meanwhile.
+type Grants interface {
+	// Begin says that an act on what was decided on begins. An error says why it must not: something that it takes is held by now, or whether it is is not known. From then on until
+	// End nobody is granted what the act takes.
+	Begin(ctx context.Context, act string, d decision.Decision) error
+	// End says that the act has ended, and whether the thing went.
+	End(ctx context.Context, act string, taken bool)
+}
+
+// ErrStale says that a thing was judged too long ago to be acted on.
+var ErrStale = errors.New("judged too long ago")
+
 // Actuator acts on candidates of one kind. It judges nothing: what may go is for the policies to say, through Judge.
 type Actuator interface {
 	// Hold takes hold of the one thing that d names, so that it cannot become another unnoticed, and plans the act. It
@@ -69,10 +81,10 @@ type Batcher interface {
 // Together is a Batcher that asks once for all acts of a batch what would take as long for each of them, such as a pass over all processes.
 type Together interface {
 	Batcher
-	// ActTogether does what Held.Act does of each of held, by the intent with the same index, and gives an outcome for each. fresh is asked before
-	// each act but the first; once it says no, what has not begun is left untouched and has no outcome (nil): it is judged once more first. What has begun is
-	// brought to an end, and none fails because another does.
-	ActTogether(ctx context.Context, held []Held, ins []decision.Intent, fresh func() bool) []*decision.Outcome
+	// ActTogether does what Held.Act does of each of held, by the intent with the same index, and gives an outcome for each. begin is called right before
+	// each act, with its index. With ErrStale what has not begun is left untouched and has no outcome (nil): it is judged once more first. With any other error that one
+	// thing is left untouched. What has begun is brought to an end, and none fails because another does.
+	ActTogether(ctx context.Context, held []Held, ins []decision.Intent, begin func(i int) error) []*decision.Outcome
 }
 
 // Defaults fills in what the options of an actuator may leave out: /proc, no steps, no log.

@@ -25,8 +25,8 @@ type one struct {
 	decided, judged decision.Decision
 	held            Held
 	intent          decision.Intent
-	// begun is true once the intent is written down, over once the outcome is known.
-	begun, over bool
+	// begun is true once the intent is written down, ordered once Grants know that the act begins, over once the outcome is known.
+	begun, ordered, over bool
 }
 
 // batch says how many of the decisions, which are of one kind and in the order of their acts, are carried out together.
@@ -142,21 +142,50 @@ func (c *Carrier) acts(ctx context.Context, all []*one) {
 		if rest = left(rest); len(rest) == 0 {
 			return
 		}
-		fresh := func() bool {
+		begin := func(i int) error {
 			c.heed()
-			return ctx.Err() == nil && c.Now().Sub(looked) < max(leastFresh, looked.Sub(began))
+			switch {
+			case i > 0 && (ctx.Err() != nil || c.Now().Sub(looked) >= max(leastFresh, looked.Sub(began))):
+				return ErrStale
+			case ctx.Err() != nil:
+				return errors.New(notTried(ctx).Detail)
+			}
+			return c.order(ctx, rest[i], looked)
 		}
 		if t, ok := c.ByKind[rest[0].Kind].(Together); ok {
-			c.together(ctx, t, rest, fresh)
+			c.together(ctx, t, rest, begin)
 			continue
 		}
 		for i, a := range rest {
-			if i > 0 && !fresh() {
+			err := begin(i)
+			if errors.Is(err, ErrStale) {
 				break
+			}
+			if err != nil {
+				c.end(ctx, a, OutcomeOf(err))
+				continue
 			}
 			c.end(ctx, a, a.held.Act(ctx, a.intent))
 		}
 	}
+}
+
+// maxDrift is by how much the clock and the count of the time awake may differ since a judgement: a suspension, or a clock that was set, ends what was granted for a time, and who
+// asked for it has had no chance to ask for more.
+const maxDrift = 5 * time.Second
+
+// order has an act begin before all that is granted from now on, and after all that was granted until now.
+func (c *Carrier) order(ctx context.Context, a *one, looked time.Time) error {
+	now := c.Now()
+	if drift := now.Round(0).Sub(looked.Round(0)) - now.Sub(looked); drift.Abs() > maxDrift {
+		return Changed("the machine slept, or its clock was set, after %s was judged; it was left untouched, and the next sweep looks again", a.Candidate)
+	}
+	if c.Grants == nil {
+		return nil
+	}
+	err := c.Grants.Begin(ctx, a.ID, a.judged)
+	a.ordered = err == nil
+	return err
 }
 
 // last is the last judgement before the acts.
@@ -187,12 +216,12 @@ func (c *Carrier) last(ctx context.Context, rest []*one) {
 }
 
 // together acts on several things as one. One of them at least gets an outcome.
-func (c *Carrier) together(ctx context.Context, t Together, rest []*one, fresh func() bool) {
+func (c *Carrier) together(ctx context.Context, t Together, rest []*one, begin func(i int) error) {
 	held, ins := make([]Held, len(rest)), make([]decision.Intent, len(rest))
 	for i, a := range rest {
 		held[i], ins[i] = a.held, a.intent
 	}
-	outs := t.ActTogether(ctx, held, ins, fresh)
+	outs := t.ActTogether(ctx, held, ins, begin)
 	for i, a := range rest {
 		if i < len(outs) && outs[i] != nil {
 			c.end(ctx, a, *outs[i])
@@ -258,6 +287,9 @@ func (c *Carrier) end(ctx context.Context, a *one, out decision.Outcome) {
 			c.log().Warn("let go of a thing", "candidate", a.Candidate, "error", err)
 			out.Detail = strings.TrimPrefix(fmt.Sprintf("%s; let go of it: %v", out.Detail, err), "; ")
 		}
+	}
+	if a.ordered {
+		c.Grants.End(context.WithoutCancel(ctx), a.ID, out.Outcome == decision.Done || out.Open)
 	}
 	if a.begun && !out.Open { // an open intent is settled by the next sweep
 		out = c.settled(ctx, a.ID, out)

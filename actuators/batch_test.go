@@ -28,11 +28,19 @@ type jointly struct {
 	begins int
 }
 
-func (j jointly) ActTogether(ctx context.Context, held []Held, ins []decision.Intent, fresh func() bool) []*decision.Outcome {
+func (j jointly) ActTogether(ctx context.Context, held []Held, ins []decision.Intent, begin func(int) error) []*decision.Outcome {
 	outs := make([]*decision.Outcome, len(held))
 	for i := range held {
-		if i > 0 && (i == j.begins || !fresh()) {
+		if i > 0 && i == j.begins {
 			break
+		}
+		err := begin(i)
+		if errors.Is(err, ErrStale) {
+			break
+		}
+		if err != nil {
+			outs[i] = new(OutcomeOf(err))
+			continue
 		}
 		outs[i] = new(held[i].Act(ctx, ins[i]))
 	}
@@ -238,7 +246,7 @@ func TestJointlyActsOnOneAtLeast(t *testing.T) {
 
 type lazy struct{ batcher }
 
-func (lazy) ActTogether(context.Context, []Held, []decision.Intent, func() bool) []*decision.Outcome {
+func (lazy) ActTogether(context.Context, []Held, []decision.Intent, func(int) error) []*decision.Outcome {
 	return nil
 }
 

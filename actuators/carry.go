@@ -31,6 +31,8 @@ type Carrier struct {
 	// Halted, when set, is asked before every act, and right before what cannot be undone: an error says why nothing more may be done. What has begun is brought to
 	// its end.
 	Halted func() error
+	// Grants, when set, is asked right before each act whether what it takes is held by now.
+	Grants Grants
 	// Progress, when set, is called with each act when it has ended.
 	Progress func(decision.Act)
 

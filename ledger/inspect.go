@@ -49,10 +49,10 @@ const patience = busyTimeout + 5*time.Second
 
 // inspect refuses, before anything of it is changed, a file that is not a ledger, one of a newer version, and one that holds anything
 // but what its version of winnow made: a trigger would do more than what is written says, and a view would give other rows.
-func inspect(path string) error {
+func inspect(path string, versions []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	l := connect(path, "ro", "query_only(1)")
+	l := connect(path, versions, "ro", "query_only(1)")
 	v, have, err := l.schema(ctx)
 	if err = errors.Join(l.explain("open", err), l.Close()); err != nil {
 		return err
@@ -60,11 +60,11 @@ func inspect(path string) error {
 	switch {
 	case v < 0:
 		return unfit(path, fmt.Errorf("its version is %d", v))
-	case v > len(migrations):
+	case v > len(versions):
 		return fmt.Errorf("open ledger %s: %w of winnow (%d, this one knows %d); nothing was touched: use that version, or another --state",
-			path, ErrNewer, v, len(migrations))
+			path, ErrNewer, v, len(versions))
 	}
-	want, err := made(ctx, v)
+	want, err := made(ctx, versions[:v])
 	if err != nil {
 		return err
 	}
@@ -95,12 +95,12 @@ func begin(statement string) string {
 	return fmt.Sprintf("%.80q", strings.Join(words[:min(len(words), 3)], " "))
 }
 
-// made are the statements that SQLite keeps of a ledger of version v, as the migrations make it in memory: what a later one adds to a
+// made are the statements that SQLite keeps of a ledger that some migrations made, as they make it in memory: what a later one adds to a
 // table stands in that table's statement then.
-func made(ctx context.Context, v int) ([]string, error) {
-	l := connect("/ledger", "memory") // no file has this name: the mode keeps it in memory
+func made(ctx context.Context, versions []string) ([]string, error) {
+	l := connect("/ledger", versions, "memory") // no file has this name: the mode keeps it in memory
 	err := l.write(ctx, func(tx *sql.Tx) error {
-		for _, m := range migrations[:v] {
+		for _, m := range versions {
 			if _, err := tx.ExecContext(ctx, m); err != nil {
 				return err
 			}
@@ -112,7 +112,7 @@ func made(ctx context.Context, v int) ([]string, error) {
 		_, all, err = l.schema(ctx)
 	}
 	if err = errors.Join(err, l.Close()); err != nil {
-		return nil, fmt.Errorf("make a ledger of version %d to compare with: %w", v, err)
+		return nil, fmt.Errorf("make a ledger of version %d to compare with: %w", len(versions), err)
 	}
 	return all, nil
 }

@@ -36,11 +36,16 @@ const busyTimeout = 5 * time.Second
 type Ledger struct {
 	db   *sql.DB
 	path string
+	// versions are the migrations that made the file, and will bring it up to date.
+	versions []string
 }
 
 // Open opens the ledger at path for writing. A missing one it makes, in a folder that only this user may enter; one of
 // an older version is brought up to date.
-func Open(path string) (*Ledger, error) {
+func Open(path string) (*Ledger, error) { return open(path, migrations, "FULL") }
+
+// open is Open for a file of some versions, with a value of SQLite's for synchronous.
+func open(path string, versions []string, synchronous string) (*Ledger, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
@@ -55,10 +60,10 @@ func Open(path string) (*Ledger, error) {
 	if err := tighten(path); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	if err := inspect(path); err != nil {
+	if err := inspect(path, versions); err != nil {
 		return nil, err
 	}
-	l := connect(path, "rw", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)")
+	l := connect(path, versions, "rw", "journal_mode(WAL)", "synchronous("+synchronous+")", "foreign_keys(1)")
 	if err := l.ready(context.Background()); err != nil {
 		return nil, errors.Join(l.explain("open", err), l.Close())
 	}
@@ -95,7 +100,9 @@ func (l *Ledger) sound() error {
 }
 
 // OpenReadOnly opens the ledger at path for reading, also while another process writes. ErrNone says that no ledger exists.
-func OpenReadOnly(path string) (*Ledger, error) {
+func OpenReadOnly(path string) (*Ledger, error) { return openReadOnly(path, migrations) }
+
+func openReadOnly(path string, versions []string) (*Ledger, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
@@ -109,17 +116,17 @@ func OpenReadOnly(path string) (*Ledger, error) {
 	if path, err = trusted(path); err != nil {
 		return nil, err
 	}
-	if err := inspect(path); err != nil {
+	if err := inspect(path, versions); err != nil {
 		return nil, err
 	}
-	l := connect(path, "ro", "query_only(1)")
+	l := connect(path, versions, "ro", "query_only(1)")
 	v, err := l.version(context.Background())
 	switch {
 	case err == nil && v == 0:
 		err = fmt.Errorf("%w: it is empty", ErrNone)
-	case err == nil && v < len(migrations):
+	case err == nil && v < len(versions):
 		// Reading must change nothing, so an older file is not brought up to date here.
-		err = fmt.Errorf("it has version %d and this winnow reads %d; run winnow sweep once to bring it up to date", v, len(migrations))
+		err = fmt.Errorf("it has version %d and this winnow reads %d; run winnow sweep once to bring it up to date", v, len(versions))
 	}
 	if err != nil {
 		return nil, errors.Join(l.explain("open", err), l.Close())
@@ -181,7 +188,7 @@ func tighten(path string) error {
 
 // connect prepares a connection; nothing is opened until it is used. One connection serves all, so that every statement sees
 // what the one before it wrote, and so that no two writers of one process wait for each other.
-func connect(path, mode string, pragmas ...string) *Ledger {
+func connect(path string, versions []string, mode string, pragmas ...string) *Ledger {
 	q := url.Values{"mode": {mode}, "_txlock": {"immediate"}, "_defensive": {"1"}}
 	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()))
 	for _, p := range append(pragmas, "trusted_schema(0)", "cell_size_check(1)") {
@@ -190,7 +197,7 @@ func connect(path, mode string, pragmas ...string) *Ledger {
 	dsn := (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 	db := sql.OpenDB(connector{dsn})
 	db.SetMaxOpenConns(1)
-	return &Ledger{db: db, path: path}
+	return &Ledger{db: db, path: path, versions: versions}
 }
 
 func (l *Ledger) version(ctx context.Context) (v int, err error) {

@@ -55,10 +55,17 @@ func (l *Ledger) Holds(ctx context.Context) ([]snapshot.Hold, error) {
 // Hold places a hold. A second one of the same owner on the same candidate takes the first one's place; those of different
 // owners stand side by side.
 func (l *Ledger) Hold(ctx context.Context, h snapshot.Hold) error {
-	_, err := l.db.ExecContext(ctx, `INSERT INTO holds (id, owner, reason, since, until) VALUES (?, ?, ?, ?, ?)
+	return l.explain("place a hold in", hold(ctx, l.db, h))
+}
+
+// hold places a hold by a database or a transaction in it.
+func hold(ctx context.Context, in interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}, h snapshot.Hold) error {
+	_, err := in.ExecContext(ctx, `INSERT INTO holds (id, owner, reason, since, until) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (id, owner) DO UPDATE SET reason = excluded.reason, since = excluded.since, until = excluded.until`,
 		h.ID, h.Owner, h.Reason, h.Since.UnixNano(), nanos(h.Until))
-	return l.explain("place a hold in", err)
+	return err
 }
 
 // HoldLonger places a hold, unless one of the same owner on the same candidate lasts as long or longer: that one stays as it is. It gives the one that stands.

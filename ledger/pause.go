@@ -62,16 +62,8 @@ const (
 )
 
 // PausePath is the file of a user's pause: beside the file of the lock of acts, so that it counts for every state folder, environment and login. Where the user has no
-// home of their own it is state's, and counts for that state folder alone.
-func (a Acting) PausePath(state string) string {
-	dir := a.Folder()
-	if dir == "" || Trusted(dir) != nil {
-		dir = state
-	} else if _, err := os.Stat(filepath.Dir(filepath.Dir(filepath.Dir(dir)))); err != nil { // a home that is not there is not made
-		dir = state
-	}
-	return filepath.Join(dir, pauseName)
-}
+// home of their own, or cannot write it, it is state's, and counts for that state folder alone.
+func (a Acting) PausePath(state string) string { return filepath.Join(a.shared(state), pauseName) }
 
 // Paused gives the pause that holds now, nil where there is none. A file that cannot be read, or that is no pause, counts as one without an end: the user may have meant
 // to stop everything. So does a file of the user's whose folder others may write by now, or that was written for the state folder alone before there was a home.

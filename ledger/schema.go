@@ -197,7 +197,7 @@ INSERT INTO roots SELECT DISTINCT root FROM (
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the
 // version is read again under the write lock.
 func (l *Ledger) migrate(ctx context.Context) error {
-	if v, err := l.version(ctx); err != nil || v == len(migrations) {
+	if v, err := l.version(ctx); err != nil || v == len(l.versions) {
 		return err
 	}
 	return l.write(ctx, func(tx *sql.Tx) error {
@@ -205,14 +205,14 @@ func (l *Ledger) migrate(ctx context.Context) error {
 		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil {
 			return err
 		}
-		if v < 0 || v > len(migrations) {
+		if v < 0 || v > len(l.versions) {
 			return fmt.Errorf("%w: it has become version %d", ErrCorrupt, v)
 		}
-		for ; v < len(migrations); v++ {
-			if _, err := tx.ExecContext(ctx, migrations[v]); err != nil {
+		for ; v < len(l.versions); v++ {
+			if _, err := tx.ExecContext(ctx, l.versions[v]); err != nil {
 				return fmt.Errorf("bring it to version %d: %w", v+1, err)
 			}
-			if migrations[v] == logged {
+			if l.versions[v] == logged {
 				if err := chainAll(ctx, tx); err != nil {
 					return fmt.Errorf("bring it to version %d: chain the acts: %w", v+1, err)
 				}

@@ -62,7 +62,7 @@ func (w *world) together(paths ...string) ([]decision.Outcome, []decision.Intent
 		held, ins = append(held, g), append(ins, in)
 	}
 	var outs []decision.Outcome
-	for _, out := range a.ActTogether(w.t.Context(), held, ins, func() bool { return true }) {
+	for _, out := range a.ActTogether(w.t.Context(), held, ins, func(int) error { return nil }) {
 		outs = append(outs, *out)
 	}
 	return outs, ins
@@ -164,7 +164,12 @@ func TestBatchThatGrowsOld(t *testing.T) {
 		held, ins = append(held, g), append(ins, in)
 	}
 	asked := 0
-	outs := New(w.o).ActTogether(t.Context(), held, ins, func() bool { asked++; return asked < 2 })
+	outs := New(w.o).ActTogether(t.Context(), held, ins, func(i int) error {
+		if asked++; i == 2 {
+			return actuators.ErrStale
+		}
+		return nil
+	})
 	if len(outs) != 3 || outs[0].Outcome != decision.Done || outs[1].Outcome != decision.Done || outs[2] != nil {
 		t.Errorf("outcomes: %+v", outs)
 	}
@@ -303,7 +308,7 @@ func TestContentInABatch(t *testing.T) {
 			ins = append(ins, decision.Intent{ID: nth(i + 1), Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, At: time.Now(),
 				RestoreUntil: time.Now().Add(time.Hour), Plan: json.RawMessage(g.Plan())})
 		}
-		for _, out := range a.ActTogether(t.Context(), held, ins, func() bool { return true }) {
+		for _, out := range a.ActTogether(t.Context(), held, ins, func(int) error { return nil }) {
 			if out.Outcome != decision.Done {
 				t.Errorf("%s: %+v", name, out)
 			}

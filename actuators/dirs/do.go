@@ -41,18 +41,23 @@ func (a *Actuator) Batch(ds []decision.Decision) int {
 
 // Act is ActTogether of the one folder.
 func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
-	return *g.ActTogether(ctx, []actuators.Held{g}, []decision.Intent{in}, func() bool { return true })[0]
+	return *g.ActTogether(ctx, []actuators.Held{g}, []decision.Intent{in}, func(int) error { return nil })[0]
 }
 
 // ActTogether implements actuators.Together. It moves the folders into the trash, then looks under their new names for processes that use
 // them, in one look for all, and in each for anything that changed since it was judged, and puts back those in which there is. It removes nothing.
-func (a *Actuator) ActTogether(ctx context.Context, held []actuators.Held, ins []decision.Intent, fresh func() bool) []*decision.Outcome {
+func (a *Actuator) ActTogether(ctx context.Context, held []actuators.Held, ins []decision.Intent, begin func(i int) error) []*decision.Outcome {
 	outs := make([]*decision.Outcome, len(held))
 	var left []*leaving
 	var paths []string
 	for i, h := range held {
-		if i > 0 && !fresh() {
+		err := begin(i)
+		if errors.Is(err, actuators.ErrStale) {
 			break
+		}
+		if err != nil {
+			outs[i] = new(actuators.OutcomeOf(err))
+			continue
 		}
 		l, out := h.(*grasp).leave(ctx, ins[i])
 		if outs[i] = &out; l == nil {
@@ -163,6 +168,17 @@ func (s *site) stopped(ctx context.Context, why error) decision.Outcome {
 		return s.putBack(ctx, why)
 	}
 	return s.abandon(ctx, why)
+}
+
+// Undo puts back what an act that was cut short had moved, and says why it was not finished.
+func (a *Actuator) Undo(ctx context.Context, in decision.Intent, why error) decision.Outcome {
+	s, err := a.site(in)
+	if err == nil {
+		if at, err := s.tree.look(); err == nil && at.away {
+			return s.putBack(ctx, why)
+		}
+	}
+	return a.Settle(ctx, in)
 }
 
 // Settle looks where an act that was cut short left the folder, and finishes or undoes it.

@@ -370,7 +370,7 @@ func crash() {
 			held, err = append(held, g), errors.Join(err, fail)
 		}
 		if err == nil {
-			for _, out := range a.ActTogether(context.Background(), held, ins, func() bool { return true }) {
+			for _, out := range a.ActTogether(context.Background(), held, ins, func(int) error { return nil }) {
 				if out.Outcome != decision.Done {
 					err = errors.Join(err, errors.New(out.Detail))
 				}

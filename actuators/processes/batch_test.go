@@ -15,7 +15,7 @@ import (
 )
 
 // together holds processes and acts on all of them as one. Each may have some below it.
-func together(t *testing.T, ctx context.Context, o Options, fresh func() bool, ps []decision.Process, below ...[]decision.Member) []*decision.Outcome {
+func together(t *testing.T, ctx context.Context, o Options, begin func(int) error, ps []decision.Process, below ...[]decision.Member) []*decision.Outcome {
 	t.Helper()
 	a := New(o)
 	var held []actuators.Held
@@ -32,10 +32,10 @@ func together(t *testing.T, ctx context.Context, o Options, fresh func() bool, p
 		defer g.Close()
 		held, ins = append(held, g), append(ins, in)
 	}
-	return a.ActTogether(ctx, held, ins, fresh)
+	return a.ActTogether(ctx, held, ins, begin)
 }
 
-func always() bool { return true }
+func always(int) error { return nil }
 
 // TestBatch asks all to end before it kills any, so that they have the grace at the same time. What has become another program is spared, and
 // the others end.
@@ -102,7 +102,12 @@ func TestBatchSparesWhatChangedBefore(t *testing.T) {
 func TestBatchThatGrowsOld(t *testing.T) {
 	t.Parallel()
 	one, two := start(t, "wait", true), start(t, "wait", true)
-	outs := together(t, t.Context(), options(), func() bool { return false }, []decision.Process{identify(t, one.Process.Pid), identify(t, two.Process.Pid)})
+	outs := together(t, t.Context(), options(), func(i int) error {
+		if i > 0 {
+			return actuators.ErrStale
+		}
+		return nil
+	}, []decision.Process{identify(t, one.Process.Pid), identify(t, two.Process.Pid)})
 	if outs[0] == nil || outs[0].Outcome != decision.Done || outs[1] != nil || one.alive() || !two.alive() {
 		t.Errorf("%+v %v, %+v %v", outs[0], one.alive(), outs[1], two.alive())
 	}

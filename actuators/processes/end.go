@@ -60,27 +60,31 @@ func (a *Actuator) Batch(ds []decision.Decision) int {
 
 // Act is ActTogether of the one process.
 func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
-	return *h.ActTogether(ctx, []actuators.Held{h}, []decision.Intent{in}, func() bool { return true })[0]
+	return *h.ActTogether(ctx, []actuators.Held{h}, []decision.Intent{in}, func(int) error { return nil })[0]
 }
 
 // ActTogether implements actuators.Together. It asks the processes to end, and kills those that have not ended within the grace, which all of them
 // have at the same time. Before each signal the process is read again through the folder that the signal goes through. What was judged with a
 // process ends after it: the other way round a supervisor starts it again.
-func (a *Actuator) ActTogether(ctx context.Context, hs []actuators.Held, ins []decision.Intent, fresh func() bool) []*decision.Outcome {
+func (a *Actuator) ActTogether(ctx context.Context, hs []actuators.Held, ins []decision.Intent, begin func(i int) error) []*decision.Outcome {
 	outs := make([]*decision.Outcome, len(hs))
 	all := make([]*ending, len(hs))
 	for i := range hs {
 		all[i] = &ending{held: hs[i].(*held), intent: ins[i]}
 		all[i].memory = all[i].weigh()
 	}
-	below, err := childrenOf(a.o.ProcRoot)
+	below, unread := childrenOf(a.o.ProcRoot)
 	var asked []*ending
 	for i, e := range all {
-		if i > 0 && !fresh() {
+		err := begin(i)
+		if errors.Is(err, actuators.ErrStale) {
 			break
 		}
-		outs[i] = &e.out
-		if e.ask(below, err); !e.over {
+		if outs[i] = &e.out; err != nil {
+			e.ends(actuators.OutcomeOf(err))
+			continue
+		}
+		if e.ask(below, unread); !e.over {
 			asked = append(asked, e)
 		}
 	}

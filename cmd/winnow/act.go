@@ -62,6 +62,7 @@ func (s *sweeper) carrier(snap *snapshot.Snapshot, j actuators.Judge, kinds []st
 		Now:      time.Now,
 		Log:      s.log.Named("actuators"),
 		Halted:   s.halted,
+		Grants:   s,
 	}
 }
 
@@ -172,7 +173,7 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 		if !ok {
 			continue
 		}
-		o := actuator.Settle(ctx, in)
+		o := s.settleOne(ctx, actuator, in)
 		if !o.Open {
 			if err := s.ledger.Settled(ctx, in.ID, o); err != nil {
 				return nil, fmt.Errorf("record how act %s went: %w", in.ID, err)
@@ -181,6 +182,25 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 		out = append(out, decision.Act{ID: in.ID, Candidate: in.Candidate, Decision: in.Decision, Kind: in.Kind, Label: in.Label, Outcome: o})
 	}
 	return out, nil
+}
+
+// undoer is an actuator that can put back what an act that was cut short had moved.
+type undoer interface {
+	Undo(ctx context.Context, in decision.Intent, why error) decision.Outcome
+}
+
+// settleOne finds out how one act went. What is held by now is not taken: the act had been cut short when that was granted.
+func (s *sweeper) settleOne(ctx context.Context, by actuators.Actuator, in decision.Intent) decision.Outcome {
+	u, ok := by.(undoer)
+	if !ok {
+		return by.Settle(ctx, in)
+	}
+	if err := s.Begin(ctx, in.ID, decision.Decision{ID: in.Candidate, Identity: in.Identity}); err != nil {
+		return u.Undo(ctx, in, err)
+	}
+	o := by.Settle(ctx, in)
+	s.End(ctx, in.ID, o.Outcome == decision.Done || o.Open)
+	return o
 }
 
 // sayUnsettled tells a person of acts that were cut short, which a dry run leaves as they are.

@@ -45,6 +45,7 @@ const (
 	isKept       = "kept"
 	notAllowed   = "kind_not_allowed"
 	keptThere    = "kept_by_registry"
+	beingTaken   = "act_begun"
 	nothingHeld  = "nothing was held"
 	nothingShut  = "nothing was closed"
 	nothingFreed = "nothing was released"

@@ -39,7 +39,7 @@ func (a *app) complete(root *cobra.Command) {
 		case "explain", "retain", "cleanup":
 			c.ValidArgsFunction = a.idsFor(lastDecided)
 		case "release":
-			c.ValidArgsFunction = a.idsFor(held)
+			c.ValidArgsFunction = a.idsFor(a.held)
 		case "restore":
 			c.ValidArgsFunction = a.idsFor(restorable)
 		}
@@ -108,8 +108,8 @@ func lastDecided(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, err
 	return nil, nil
 }
 
-func held(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
-	holds, err := l.Holds(ctx)
+func (a *app) held(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
+	holds, err := a.holds(ctx, l)
 	var out []cobra.Completion
 	for _, h := range holds {
 		out = append(out, described(h.ID, h.Reason))

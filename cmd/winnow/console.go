@@ -481,11 +481,7 @@ func usersOf(d *snapshot.Dir) (out []string) {
 
 // Holds implements console.World.
 func (w *consoleWorld) Holds(ctx context.Context) (holds []snapshot.Hold, err error) {
-	err = w.now().readLedger(func(l *ledger.Ledger) (err error) {
-		holds, err = l.Holds(ctx)
-		return err
-	})
-	return holds, err
+	return w.now().readHolds(ctx)
 }
 
 // Acts implements console.World.
@@ -566,7 +562,7 @@ func (w *consoleWorld) Release(ctx context.Context, id string) (string, error) {
 			return fmt.Errorf("%w; nothing was released", err)
 		}
 		defer l.Close()
-		n, err := l.Release(ctx, id, "")
+		n, err := a.lift(ctx, l, id)
 		switch {
 		case err != nil:
 			return fmt.Errorf("release %s: %w", id, err)

@@ -25,12 +25,22 @@ func newHolds(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) listHolds(ctx context.Context) error {
-	var holds []snapshot.Hold
-	err := a.readLedger(func(l *ledger.Ledger) (err error) {
-		holds, err = l.Holds(ctx)
+// readHolds reads the holds and the leases.
+func (a *app) readHolds(ctx context.Context) (holds []snapshot.Hold, err error) {
+	none := true
+	err = a.readLedger(func(l *ledger.Ledger) (err error) {
+		none = false
+		holds, err = a.holds(ctx, l)
 		return err
 	})
+	if err == nil && none {
+		holds, err = a.holds(ctx, nil)
+	}
+	return holds, err
+}
+
+func (a *app) listHolds(ctx context.Context) error {
+	holds, err := a.readHolds(ctx)
 	if err != nil {
 		return err
 	}

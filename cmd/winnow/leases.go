@@ -23,32 +23,35 @@ import (
 	"github.com/winnow-reaper/winnow/ledger"
 )
 
-// leases are holds that last as long as a connection. Each is a hold in the ledger, so that every winnow of this user honours it, with an end that is put off while the connection
+// leases are holds that last as long as a connection. Each lies where every winnow of this user reads it, whatever its state folder, with an end that is put off while the connection
 // lasts: a daemon that is killed leaves none behind for longer than that.
 type leases struct {
 	d *daemon
 	n atomic.Int32
 	// over is closed when the daemon ends.
 	over chan struct{}
-	// renewed is how often a lease is put off, and looked how often the clock is asked for that: leaseRenewed and leaseLooked.
-	renewed, looked time.Duration
+	// renewed is how often a lease is put off, looked how often the clock is asked for that, and lasts for how long a lapsed one of another daemon stays: leaseRenewed, leaseLooked and
+	// leaseLasts.
+	renewed, looked, lasts time.Duration
+	// lapsed are the leases of other daemons that have lapsed, by their owners, and since when that is known. Only work touches it.
+	lapsed map[string]time.Time
 
 	mu sync.Mutex
 	// open are the leases that there are: whether the hold of each was found gone. What it has for an end is read and changed under mu.
 	open map[*snapshot.Hold]bool
-	// queue waits for the ledger, and busy is true while somebody has it: see inLedger.
-	queue []ledgerWork
+	// queue waits for the file of the leases, and busy is true while somebody has it: see inFile.
+	queue []leaseWork
 	busy  bool
 }
 
-// ledgerWork is something that is done in the ledger.
-type ledgerWork struct {
-	do   func(*ledger.Ledger) error
+// leaseWork is something that is done in the file of the leases.
+type leaseWork struct {
+	do   func(*ledger.Grants) error
 	done chan error
 }
 
 func newLeases(d *daemon) leases {
-	return leases{d: d, over: make(chan struct{}), renewed: leaseRenewed, looked: leaseLooked, open: map[*snapshot.Hold]bool{}}
+	return leases{d: d, over: make(chan struct{}), renewed: leaseRenewed, looked: leaseLooked, lasts: leaseLasts, lapsed: map[string]time.Time{}, open: map[*snapshot.Hold]bool{}}
 }
 
 const (
@@ -126,7 +129,11 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	// Who goes while the hold is being placed has it placed and lifted: a statement that is interrupted may have been carried out.
 	if err := l.put(context.WithoutCancel(r.Context()), &h); err != nil {
 		l.end(&h)
-		refuse(out, http.StatusInternalServerError, report.ExitFailed, err.Error()+"; nothing was held", nil)
+		status, code := http.StatusInternalServerError, report.ExitFailed
+		if errors.As(err, new(*ledger.Begun)) {
+			status, code = http.StatusConflict, report.ExitPart
+		}
+		refuse(out, status, code, err.Error()+"; nothing was held", nil)
 		return
 	}
 	defer func() {
@@ -189,7 +196,7 @@ func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.
 		case <-looked:
 		}
 		until, gone := l.stands(h)
-		left := until.Sub(time.Now().Round(0)) // by the clock of the ledger
+		left := until.Sub(time.Now().Round(0)) // by the clock of the file
 		var err error
 		if !gone && until.Equal(told) && l.due(left) {
 			err = l.putOff()
@@ -225,8 +232,8 @@ func (l *leases) stands(h *snapshot.Hold) (until time.Time, gone bool) {
 
 // put places the hold of a lease, and lifts those of leases that were left by a daemon that has ended.
 func (l *leases) put(ctx context.Context, h *snapshot.Hold) error {
-	return l.inLedger(func(g *ledger.Ledger) error {
-		all, err := g.Holds(ctx)
+	return l.inFile(func(g *ledger.Grants) error {
+		all, err := g.Leases(ctx)
 		if err != nil {
 			return err
 		}
@@ -237,7 +244,7 @@ func (l *leases) put(ctx context.Context, h *snapshot.Hold) error {
 		}
 		l.mu.Unlock()
 		for _, old := range all {
-			if strings.HasPrefix(old.Owner, leaseOwner) && !mine[old.Owner] && old.Until != nil && old.Until.Before(time.Now().Add(-leaseLasts)) {
+			if !mine[old.Owner] && l.abandoned(old) {
 				if _, err := g.Release(ctx, old.ID, old.Owner); err != nil {
 					return err
 				}
@@ -245,7 +252,7 @@ func (l *leases) put(ctx context.Context, h *snapshot.Hold) error {
 		}
 		until := leaseUntil()
 		h.Until = &until
-		if err := g.Hold(ctx, *h); err != nil {
+		if err := g.Lease(ctx, *h); err != nil {
 			return err
 		}
 		l.mu.Lock()
@@ -255,9 +262,22 @@ func (l *leases) put(ctx context.Context, h *snapshot.Hold) error {
 	})
 }
 
-// putOff puts off the ends of all leases, also of those that are not due: so the ledger is opened and written once for all of them.
+// abandoned reports whether a lease of another daemon has lapsed, and had some minutes ago, by a clock that stands still in a suspension: after one its daemon puts it off again.
+func (l *leases) abandoned(h snapshot.Hold) bool {
+	if h.Until == nil || h.Until.After(time.Now()) {
+		delete(l.lapsed, h.Owner)
+		return false
+	}
+	since, seen := l.lapsed[h.Owner]
+	if !seen {
+		l.lapsed[h.Owner] = time.Now()
+	}
+	return seen && time.Since(since) >= l.lasts
+}
+
+// putOff puts off the ends of all leases, also of those that are not due: so the file is opened and written once for all of them.
 func (l *leases) putOff() error {
-	return l.inLedger(func(g *ledger.Ledger) error {
+	return l.inFile(func(g *ledger.Grants) error {
 		var all []*snapshot.Hold
 		var holds []snapshot.Hold
 		due := false
@@ -298,7 +318,7 @@ func leaseUntil() time.Time { return time.Now().UTC().Round(0).Add(leaseLasts) }
 
 // end lifts the hold of a lease.
 func (l *leases) end(h *snapshot.Hold) {
-	err := l.inLedger(func(g *ledger.Ledger) error {
+	err := l.inFile(func(g *ledger.Grants) error {
 		_, err := g.Release(context.Background(), h.ID, h.Owner)
 		return err
 	})
@@ -310,9 +330,9 @@ func (l *leases) end(h *snapshot.Hold) {
 	}
 }
 
-// inLedger does something in the ledger, together with all else that waits for it: to open it costs more than what is done there, and hundreds of leases may begin and end at once.
-func (l *leases) inLedger(do func(*ledger.Ledger) error) error {
-	this := ledgerWork{do, make(chan error, 1)}
+// inFile does something in the file of the leases, together with all else that waits for it: to open it costs more than what is done there, and hundreds of leases may begin and end at once.
+func (l *leases) inFile(do func(*ledger.Grants) error) error {
+	this := leaseWork{do, make(chan error, 1)}
 	l.mu.Lock()
 	l.queue = append(l.queue, this)
 	begins := !l.busy
@@ -324,7 +344,7 @@ func (l *leases) inLedger(do func(*ledger.Ledger) error) error {
 	return <-this.done
 }
 
-// work does what waits for the ledger until nothing does.
+// work does what waits for the file until nothing does.
 func (l *leases) work() {
 	for {
 		l.mu.Lock()
@@ -341,8 +361,8 @@ func (l *leases) work() {
 	}
 }
 
-// together opens the ledger once for several.
-func (l *leases) together(batch []ledgerWork) []error {
+// together opens the file once for several.
+func (l *leases) together(batch []leaseWork) []error {
 	errs := make([]error, len(batch))
 	each := func(do func(i int) error) {
 		for i := range batch {
@@ -350,11 +370,7 @@ func (l *leases) together(batch []ledgerWork) []error {
 		}
 	}
 	a := l.d.now()
-	var g *ledger.Ledger
-	err := a.trustState()
-	if err == nil {
-		g, err = ledger.Open(a.ledgerPath())
-	}
+	g, err := a.openGrants()
 	if err != nil {
 		each(func(int) error { return err })
 		return errs

@@ -142,11 +142,11 @@ type window struct {
 	why string
 }
 
-// remember reads the memory from an open ledger.
-func remember(ctx context.Context, path string, l *ledger.Ledger) memory {
-	m := memory{path: path}
+// remember reads the memory from an open ledger, and the leases.
+func (a *app) remember(ctx context.Context, l *ledger.Ledger) memory {
+	m := memory{path: a.ledgerPath()}
 	var errs [7]error
-	m.holds, errs[0] = l.Holds(ctx)
+	m.holds, errs[0] = a.holds(ctx, l)
 	m.sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
 	m.owners, errs[3] = l.Owners(ctx)
@@ -165,13 +165,15 @@ func (a *app) recall(ctx context.Context) memory {
 	}
 	l, err := ledger.OpenReadOnly(path)
 	if errors.Is(err, ledger.ErrNone) {
-		return memory{path: path}
+		m := memory{path: path}
+		m.holds, m.err = a.holds(ctx, nil)
+		return m
 	}
 	if err != nil {
 		return memory{path: path, err: err}
 	}
 	defer l.Close()
-	return remember(ctx, path, l)
+	return a.remember(ctx, l)
 }
 
 // fill writes the memory into a snapshot.

@@ -49,11 +49,11 @@ func (a *app) release(ctx context.Context, arg string) error {
 		return fmt.Errorf("%w; nothing was released", err)
 	}
 	defer l.Close()
-	holds, err := l.Holds(ctx)
+	holds, err := a.holds(ctx, l)
 	if err != nil {
 		return fmt.Errorf("read holds: %w; nothing was released", err)
 	}
-	s, err := a.look(ctx, sources.Scope{}, remember(ctx, a.ledgerPath(), l))
+	s, err := a.look(ctx, sources.Scope{}, a.remember(ctx, l))
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (a *app) release(ctx context.Context, arg string) error {
 		return err
 	}
 	for _, id := range held {
-		if _, err := l.Release(ctx, id, ""); err != nil {
+		if _, err := a.lift(ctx, l, id); err != nil {
 			return fmt.Errorf("release %s: %w", id, err)
 		}
 	}

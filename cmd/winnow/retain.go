@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -80,10 +81,15 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 		t := h.Since.Add(span)
 		h.Until = &t
 	}
-	if a.asker.Conn != nil && !a.line { // all programs of this user's hold in the user's name, and none of them ends what a person or another program holds for longer
-		h, err = l.HoldLonger(ctx, h)
-	} else {
-		err = l.Hold(ctx, h)
+	err = a.place(ctx, h.ID, func() (err error) {
+		if a.asker.Conn != nil && !a.line { // all programs of this user's hold in the user's name, and none of them ends what a person or another program holds for longer
+			h, err = l.HoldLonger(ctx, h)
+			return err
+		}
+		return l.Hold(ctx, h)
+	})
+	if begun := (*ledger.Begun)(nil); errors.As(err, &begun) {
+		return a.refuse(*t.refused(t.worker, beingTaken, nothingHeld, "winnow history", "%v", begun))
 	}
 	if err != nil {
 		return fmt.Errorf("hold %s: %w; nothing was held", t.id, err)

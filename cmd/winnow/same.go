@@ -56,7 +56,7 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	if err != nil {
 		return nil, "", err
 	}
-	holds, err := s.ledger.Holds(ctx)
+	holds, err := s.holds(ctx, s.ledger)
 	if err != nil {
 		return nil, "", err
 	}

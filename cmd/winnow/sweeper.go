@@ -46,6 +46,8 @@ type sweeper struct {
 	base *baseline
 	// memory, where it is set, decides the sweep's looks by what the policies said of earlier ones as far as that stands.
 	memory *eval.Memory
+	// order has the acts of the sweep begin in one order with what is granted; nil until the first one begins.
+	order *ledger.Grants
 	// logger logs the decisions of the sweep under way; nil where none are logged.
 	logger *decisionLogger
 }
@@ -79,6 +81,11 @@ func (s *sweeper) close() {
 	}
 	s.later = nil
 	s.logger.close()
+	if s.order != nil {
+		if err := s.order.Close(); err != nil {
+			s.log.Warn("close the order of grants and acts", "error", err)
+		}
+	}
 	if s.ledger != nil {
 		if err := s.ledger.Close(); err != nil {
 			s.log.Warn("close ledger", "error", err)
@@ -207,8 +214,8 @@ func (s *sweeper) judge(ctx context.Context, snap *snapshot.Snapshot) (eval.Resu
 
 // remembered is the memory for looks that acts rest on.
 func (s *sweeper) remembered(ctx context.Context) memory {
-	mem := remember(ctx, s.ledgerPath(), s.ledger)
-	mem.reread = s.ledger.Holds
+	mem := s.remember(ctx, s.ledger)
+	mem.reread = func(ctx context.Context) ([]snapshot.Hold, error) { return s.holds(ctx, s.ledger) }
 	return mem
 }
 

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -80,6 +81,57 @@ func (h heldPaths) on(folder string) *Hold {
 		}
 	}
 	return nil
+}
+
+// indexHeldBelow leads from a process to the longest hold on it or on a process below it, which ends with it.
+func indexHeldBelow(s *snapshot.Snapshot, holds map[string]*Hold) map[int]*Hold {
+	out := map[int]*Hold{}
+	var byPID map[int]*snapshot.Process
+	for id, hold := range holds {
+		rest, ok := strings.CutPrefix(id, snapshot.KindProcess+":")
+		number, _, _ := strings.Cut(rest, "@")
+		pid, err := strconv.Atoi(number)
+		if !ok || err != nil {
+			continue
+		}
+		if byPID == nil {
+			byPID = make(map[int]*snapshot.Process, len(s.Processes))
+			for _, p := range s.Processes {
+				byPID[p.PID] = p
+			}
+		}
+		if p := byPID[pid]; p != nil && p != s.Processes[id] { // the number is another process's now
+			continue
+		}
+		for seen := map[int]bool{}; pid > 0 && !seen[pid]; pid = parent(byPID[pid]) {
+			seen[pid] = true
+			if before := out[pid]; before == nil || longer(hold, before) {
+				out[pid] = hold
+			}
+		}
+	}
+	return out
+}
+
+// parent is the one of a process, 0 where it is not known.
+func parent(p *snapshot.Process) int {
+	if p == nil || p.PPID == nil {
+		return 0
+	}
+	return *p.PPID
+}
+
+// heldBelow is the longest hold on a process that ends with a candidate.
+func (j *Joined) heldBelow(id string) (longest *Hold) {
+	if len(j.heldPIDs) == 0 {
+		return nil
+	}
+	for _, pid := range j.snap.PIDs(id) {
+		if hold := j.heldPIDs[pid]; hold != nil && (longest == nil || longer(hold, longest)) {
+			longest = hold
+		}
+	}
+	return longest
 }
 
 func longer(a, b *Hold) bool {

@@ -17,8 +17,10 @@ type Joined struct {
 	records records
 	holds   map[string]*Hold
 	held    heldPaths
-	procs   processes
-	sources sources
+	// heldPIDs leads from a process to the hold on it or on what runs below it.
+	heldPIDs map[int]*Hold
+	procs    processes
+	sources  sources
 	// projects are those whose file was trusted.
 	projects []project
 	// mains are the repositories of the checkouts that were found, by their paths.
@@ -40,6 +42,7 @@ func Join(s *snapshot.Snapshot, c *Config) *Joined {
 	j.records = indexRecords(s)
 	j.holds = indexHolds(s)
 	j.held = indexHeld(j.holds)
+	j.heldPIDs = indexHeldBelow(s, j.holds)
 	j.sources = indexSources(s)
 	j.procs = indexProcesses(s, j.config, j.records)
 	j.procs.holds = j.holds
@@ -85,6 +88,9 @@ func (j *Joined) Fill(sub *Subject, id string) bool {
 	}
 	facts := kinds[kind]
 	source := facts.fill(j, sub)
+	if sub.Hold == nil {
+		sub.Hold = j.heldBelow(id)
+	}
 	sub.Source = SourceRef{Name: source, Status: j.sources.status(source)}
 	if facts.served {
 		sub.Source.Server = j.snap.Sources[source].Server

@@ -210,6 +210,33 @@ func TestHoldsOnFoldersAroundAndBelow(t *testing.T) {
 	}
 }
 
+// A hold on a process keeps whatever it would end with: the processes above it, and the session or the terminal that they run in.
+func TestHoldsOnProcessesThatGoAlong(t *testing.T) {
+	t.Parallel()
+	s := look(func(s *snapshot.Snapshot) {
+		for pid, parent := range map[int]int{50: 1, 51: 50, 52: 51, 60: 1, 70: 1, 71: 70} {
+			s.Processes[snapshot.ProcessID(pid, 9)] = &snapshot.Process{PID: pid, PPID: &parent, StartTicks: 9}
+		}
+		s.Sessions["session:tmux/x/$1"] = snapshot.Session{Source: "tmux/x", Panes: []snapshot.Pane{{ShellPID: new(50), SessionPIDs: []int{50, 51}}}}
+		s.Sessions["session:tmux/x/$2"] = snapshot.Session{Source: "tmux/x", Panes: []snapshot.Pane{{ShellPID: new(60)}}}
+		s.Terminals["terminal:codev/x/a"] = snapshot.Terminal{Source: "codev/x", PID: new(70)}
+		s.Holds = []snapshot.Hold{
+			{ID: "process:52@9", Owner: "deep", Since: *ago(60)}, {ID: "process:60@8", Owner: "another life", Since: *ago(60)},
+			{ID: "process:71@9", Owner: "lapsed", Since: *ago(60), Until: ago(1)}, {ID: "process:71@9", Owner: "child", Since: *ago(60)},
+		}
+	})
+	for id, want := range map[string]string{"process:50@9": "deep", "process:51@9": "deep", "process:52@9": "deep", "session:tmux/x/$1": "deep", "session:tmux/x/$2": "",
+		"process:60@9": "", "terminal:codev/x/a": "child", "process:70@9": "child", "process:71@9": "child"} {
+		got := ""
+		if h := of(t, s, id).Hold; h != nil {
+			got = h.Owner
+		}
+		if got != want {
+			t.Errorf("%s is held by %q, want %q", id, got, want)
+		}
+	}
+}
+
 func TestEvidenceSources(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {

@@ -68,7 +68,8 @@ type Subject struct {
 	Shown *Shown `json:"shown,omitempty"`
 	// Shells say of each pane of a tmux session that has a process who began it.
 	Shells []Shell `json:"shells,omitempty"`
-	// Spawns and Entries are the records that concern the candidate; Hold the hold on it that has not lapsed.
+	// Spawns and Entries are the records that concern the candidate; Hold the hold that has not lapsed: on it,
+	// on a folder that it lies in or that lies in it, or on a process that ends with it.
 	Spawns   []Spawn   `json:"spawns,omitempty"`
 	Entries  []Entry   `json:"entries,omitempty"`
 	Hold     *Hold     `json:"hold,omitempty"`
