@@ -311,6 +311,8 @@ const leaseGrace = 5 * time.Second
 // Lease holds a candidate for as long as the connection lasts: until Close, until ctx ends, or until this process ends. When the daemon ends, the hold lasts on for two minutes at
 // most, and Done is closed. It is closed too where the daemon hangs and the hold has ended by that.
 //
+// An Error with status 409 says that it came too late: an act that takes the candidate has begun.
+//
 // candidate is an id (dir:/home/me/wt/a, session:tmux/default/$4, process:812@93211) or a folder's whole path, which may not be there yet.
 func (c *Client) Lease(ctx context.Context, candidate, reason string) (*Lease, error) {
 	inner, cancel := context.WithCancel(ctx)

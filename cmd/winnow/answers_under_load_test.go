@@ -232,9 +232,10 @@ func TestALeaseThatCannotBePutOff(t *testing.T) {
 	w, s, _ := answeringWorld(t, 204)
 	h := snapshot.Hold{ID: "dir:" + w.worktree, Owner: leaseOwner + "1", Reason: "a build", Since: time.Now().UTC()}
 	musts.Do(t, s.leases.put(t.Context(), &h))
-	state := w.d.now().cfg.State
-	musts.Do(t, os.Rename(state, state+".away"))
-	files.Write(t, state, "no folder")
+	file := filepath.Join(w.d.acting.Folder(), "grants.db")
+	musts.Do(t, os.Rename(file, file+".away"))
+	musts.Do(t, os.RemoveAll(file+"-wal"))
+	files.Write(t, file, "no leases")
 	soon := time.Now().UTC().Add(20 * time.Millisecond).Round(0)
 	h.Until = &soon
 	looked := make(chan time.Time)

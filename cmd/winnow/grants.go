@@ -84,6 +84,9 @@ func lineOf(root, id string) ([]int, error) {
 
 // Begin implements actuators.Grants.
 func (s *sweeper) Begin(ctx context.Context, act string, d decision.Decision) error {
+	if step != nil {
+		step("act.begin")
+	}
 	err := s.openOrder()
 	var held *snapshot.Hold
 	if err == nil {
