@@ -273,7 +273,9 @@ func TestStrays(t *testing.T) {
 	husk := f.Husk(f.ws)
 	alive := f.Terminal(f.ws, tower.Terminal{Type: "shell", NoRow: true, NoSession: true})
 	trusted := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-1", NoStart: true, NoSession: true})
+	listed := f.builder(f.ws, "builder-pir-9")
 	want := map[string]string{
+		listed.ID:          "builder builder-pir-9 running listed recorded scoped pid | row builder-pir-9 recorded !gone",
 		strayID(husk.PID):  "shellper !listed !recorded scoped pid",
 		strayID(alive.PID): "shellper !listed !recorded scoped pid",
 		trusted.ID:         "builder builder-pir-1 !listed recorded scoped pid | row builder-pir-1 !recorded",
@@ -283,11 +285,11 @@ func TestStrays(t *testing.T) {
 	f.env["SHELLPER_SOCKET_DIR"] = f.SocketDir() + "2"
 	f.want(f.read(), want) // a row says where this folder's sockets are
 	f.Exec("UPDATE terminal_sessions SET shellper_socket = NULL")
-	if p := f.read(); len(p.Terminals) != 1 || *f.only(p, trusted.ID).Scoped {
+	if p := f.read(); len(p.Terminals) != 2 || *f.only(p, trusted.ID).Scoped {
 		t.Errorf("with sockets elsewhere gave %+v", p.Terminals)
 	}
 	f.env["SHELLPER_SOCKET_DIR"] = strings.TrimSuffix(f.SocketDir(), "n")
-	if p := f.read(); len(p.Terminals) != 1 {
+	if p := f.read(); len(p.Terminals) != 2 {
 		t.Errorf("with a folder whose name begins alike gave %+v", p.Terminals)
 	}
 	f.env["SHELLPER_SOCKET_DIR"] = f.SocketDir()
@@ -299,7 +301,7 @@ func TestStrays(t *testing.T) {
 		t.Errorf("of a row of another life: %s", says(f.only(p, strayID(trusted.PID))))
 	}
 	f.Exec("UPDATE terminal_sessions SET shellper_start_time = NULL, shellper_socket = ?, shellper_pid = 1, pid = 1", trusted.Socket)
-	if p = f.read(); len(p.Terminals) != 3 {
+	if p = f.read(); len(p.Terminals) != 4 {
 		t.Errorf("a row that names its socket gave %+v", p.Terminals)
 	}
 	fresh := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-2", Dev: true})

@@ -173,9 +173,33 @@ func (r *reader) ask(ctx context.Context, w *world) error {
 		return fmt.Errorf("ask the Tower at %s: it lists none of the terminals that %s records, and the key in CODEV_TOWER_KEY does not say which Tower it belongs to;"+
 			" name the Tower of that folder in collect.codev.tower", r.base, r.home)
 	}
+	if lost := r.living(w); len(entries) == 0 && len(lost) > 0 {
+		return fmt.Errorf("ask the Tower at %s: it lists no terminal, although %s records %s whose processes live, such as pid %d; it may be starting, or have lost them: see what afx status says,"+
+			" and restart the Tower if this stays", r.base, filepath.Join(r.home, tower.StoreFile), counted(len(lost)), lost[0])
+	}
 	w.entries, w.answered = entries, true
 	w.husks, err = t.Husks(ctx)
 	return err
+}
+
+// living are the pids of shellpers that rows of the store mean, and that live now. A Tower that has none of them in its list has not read its own store.
+func (r *reader) living(w *world) (pids []int) {
+	for _, p := range w.running {
+		if !slices.ContainsFunc(w.Sessions, func(s tower.Session) bool { return s.Means(p) }) {
+			continue
+		}
+		if now, err := tower.Look(r.ProcRoot, p.PID); err == nil && now.Ticks == p.Ticks { // the Tower may just have closed it
+			pids = append(pids, p.PID)
+		}
+	}
+	return pids
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "a terminal"
+	}
+	return fmt.Sprintf("%d terminals", n)
 }
 
 // stranger reports whether the Tower has terminals and the store has others only.

@@ -163,6 +163,7 @@ func TestTowerThatCannotBeAsked(t *testing.T) {
 		"a list of null":         {"/api/terminals", status(200, `{"terminals":null}`), "winnow does not know this answer"},
 		"a list of other things": {"/api/terminals", status(200, `{"terminals":["x"]}`), "winnow does not know this answer"},
 		"a terminal without id":  {"/api/terminals", status(200, `{"terminals":[{}]}`), "winnow does not know this answer"},
+		"an empty list":          {"/api/terminals", status(200, `{"terminals":[]}`), "records a terminal whose processes live"},
 		"another shape":          {"/api/terminals", status(200, `[]`), "winnow does not know this answer"},
 		"no version":             {"/api/version", status(200, `{}`), "winnow does not know this answer"},
 		"husks of null":          {"/api/shellpers/husks", status(200, `{"candidates":null}`), "winnow does not know this answer"},
