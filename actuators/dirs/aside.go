@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/folder"
 	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 const (
@@ -106,7 +108,7 @@ func (a *Actuator) aside(ctx context.Context, trash folder.Folder, name string) 
 		return Aside{}, false, err
 	}
 	defer own.Close()
-	file, err := foreign.ReadAt(ctx, own.FD, manifestName, filepath.Join(own.Path, manifestName), foreign.Want{Max: manifestMax, Within: time.Second, Ruling: true})
+	text, err := manifestIn(ctx, own)
 	if errors.Is(err, os.ErrNotExist) {
 		for _, content := range []string{treeName, purgeName} {
 			if there, err := own.Has(content); err != nil || there {
@@ -118,11 +120,40 @@ func (a *Actuator) aside(ctx context.Context, trash folder.Folder, name string) 
 	if err != nil {
 		return Aside{}, false, err
 	}
-	in, ok, err := readManifest(file.Data, own.Path)
+	in, ok, err := readManifest(text, own.Path)
 	if err != nil || !ok {
 		return Aside{}, false, err
 	}
 	return a.whole(own, in)
+}
+
+// manifestIn reads the manifest in an act's folder.
+func manifestIn(ctx context.Context, own folder.Folder) ([]byte, error) {
+	file, err := foreign.ReadAt(ctx, own.FD, manifestName, filepath.Join(own.Path, manifestName), foreign.Want{Max: manifestMax, Within: time.Second, Ruling: true})
+	return file.Data, err
+}
+
+// kept are the objects for which the act made refs, as the manifest says; nothing where the manifest is gone.
+func (s *site) kept(ctx context.Context) ([]string, error) {
+	own, err := s.place()
+	if err != nil || own.FD < 0 {
+		return nil, err
+	}
+	defer own.Close()
+	text, err := manifestIn(ctx, own)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var m manifest
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	for _, id := range m.Refs {
+		if !git.IsOID(id) {
+			return nil, fmt.Errorf("the manifest names %q, which is no object", id)
+		}
+	}
+	return slices.Sorted(maps.Values(m.Refs)), err
 }
 
 // readManifest reads the manifest of an act whose folder in the trash is at path. It reports false for one of another kind of act.

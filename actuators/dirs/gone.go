@@ -230,7 +230,12 @@ func (s *site) entryRestored(ctx context.Context) (note string, err error) {
 	s.o.Step("restore.head")
 	note, err = s.mend(ctx)
 	if err != nil {
-		return note, fmt.Errorf("%w: %s is in its place again; bring its HEAD to the commit that it was: %w. Its commits stay under %s",
+		err = fmt.Errorf("bring its HEAD to the commit that it was: %w", err)
+	} else {
+		err = s.whole(ctx, s.plan.Admin.Head, "")
+	}
+	if err != nil {
+		return note, fmt.Errorf("%w: %s is in its place again; look at it before you go on: %w. Its commits stay under %s",
 			actuators.ErrPart, s.what(), err, s.plan.Admin.Refs)
 	}
 	s.o.Step("restore.refs")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,37 @@ var losses = []struct {
 		w.git(w.tree, "update-ref", "refs/worktree/mine", "HEAD")
 		w.git(w.tree, "checkout", "-q", "work")
 	}},
+	{"refs of its own that name no commit", func(w *world) {
+		tag := func(name, of string) {
+			w.git(w.tree, "tag", "-a", "-m", name, name, of)
+			w.git(w.tree, "update-ref", "refs/worktree/"+name, "refs/tags/"+name)
+			w.git(w.tree, "tag", "-d", name)
+		}
+		blob := func(name string) string {
+			w.write(w.base+"/"+name, "only "+name+" leads here\n")
+			return strings.TrimSpace(w.git(w.tree, "hash-object", "-w", w.base+"/"+name))
+		}
+		w.git(w.tree, "update-ref", "refs/worktree/blob", blob("blob"))
+		w.write(w.base+"/entry", "100644 blob "+blob("inner")+"\tinner\n")
+		tree := strings.TrimSpace(w.git(w.base, "-C", w.tree, "-c", "alias.from=!git mktree <"+w.base+"/entry", "from"))
+		w.git(w.tree, "update-ref", "refs/worktree/tree", tree)
+		w.git(w.tree, "update-ref", "refs/bisect/skip-tree", tree)
+		tag("of-a-blob", blob("tagged"))
+		tag("of-a-tree", tree+"^{tree}")
+		tag("of-a-commit", "HEAD")
+	}},
+	{"a conflict that was resolved", func(w *world) {
+		conflict(w, "cherry-pick", "theirs")
+		w.write(w.tree+"/a", "resolved\n")
+		w.git(w.tree, "add", "a")
+		w.git(w.tree, "cherry-pick", "--quit")
+	}},
+	{"staged, with a tree of it in the index", func(w *world) {
+		w.write(w.tree+"/deep/er/new", "only in the index\n")
+		w.git(w.tree, "add", "deep")
+		w.git(w.tree, "write-tree")
+		w.git(w.tree, "update-index", "--force-write-index")
+	}},
 	{"configuration of its own", func(w *world) {
 		w.git(w.main, "config", "extensions.worktreeConfig", "true")
 		w.git(w.tree, "sparse-checkout", "set", "sub")
@@ -124,7 +156,13 @@ func TestLossMatrix(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			c.make(w)
+			w.git(w.main, "reflog", "expire", "--expire=now", "--single-worktree", "--all")
 			before := w.state()
+			reached := []string{"HEAD", "--glob=refs/worktree", "--glob=refs/bisect", "--glob=refs/rewritten", "--indexed-objects"}
+			if len(w.gone) == 0 {
+				reached = append(reached, "--all", "--reflog")
+			}
+			objects := w.objects(reached...)
 			in := w.aside("A1", w.tree)
 			for _, branch := range w.gone {
 				w.git(w.main, "branch", "-q", "-D", branch)
@@ -139,6 +177,9 @@ func TestLossMatrix(t *testing.T) {
 				t.Fatalf("restore: %q %v", where, err)
 			}
 			w.same(before)
+			if diff := cmp.Diff(objects, w.objects(reached...)); diff != "" {
+				t.Errorf("the objects that it leads to (-want +got):\n%s", diff)
+			}
 			if out, err := w.tryGit(w.tree, "fsck", "--no-dangling"); err != nil {
 				t.Errorf("fsck: %v\n%s", err, out)
 			}
@@ -315,6 +356,14 @@ func conflict(w *world, verb, branch string) {
 	}
 	// A version that is in no commit and under no other name.
 	w.git(w.main, "branch", "-D", branch)
+}
+
+// objects lists all that these revisions of the worktree lead to.
+func (w *world) objects(revisions ...string) []string {
+	w.t.Helper()
+	list := strings.Fields(w.git(w.tree, append([]string{"rev-list", "--objects", "--no-object-names"}, revisions...)...))
+	slices.Sort(list)
+	return list
 }
 
 func indexBlobs(w *world) []string {

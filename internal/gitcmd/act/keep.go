@@ -21,17 +21,28 @@ const scanLimit = 64 << 20
 // object matches the name of an object wherever it stands in a text.
 var object = regexp.MustCompile(`\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b`)
 
-// Keep makes a ref below prefix for HEAD and one for each commit that only this worktree's own bookkeeping reaches: its reflog, a rebase or
-// merge under way, its own refs. The reflog goes with the admin folder, and git gc would then take the commits. Content that is
-// staged and in no commit gets a ref to a tree of it for the same reason. It gives the refs by name.
+// Keep makes a ref below prefix for HEAD and one for each object that only this worktree's own bookkeeping reaches: its reflog, a rebase or
+// merge under way, its own refs, which may name tags, trees and blobs too. They go with the admin folder, and git gc would then take
+// the objects. Content that only the index holds gets a ref to a tree of it for the same reason. It gives the refs by name.
 func (r Repo) Keep(ctx context.Context, prefix, head string) (map[string]string, error) {
 	refs := map[string]string{prefix + "head": head}
-	tips, err := r.ownTips(ctx, head)
+	named, fetched, err := namedObjects(r.Admin)
+	if err != nil {
+		return nil, err
+	}
+	tips, err := r.ownTips(ctx, head, named, fetched)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range tips {
 		refs[prefix+"commit/"+c] = c
+	}
+	others, err := r.ownObjects(ctx, named, fetched)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range others {
+		refs[prefix+"object/"+o] = o
 	}
 	tree, err := r.staged(ctx)
 	if err != nil {
@@ -53,11 +64,7 @@ func (r Repo) Keep(ctx context.Context, prefix, head string) (map[string]string,
 // ownTips are the commits that the admin folder names and HEAD does not reach, without those that another of them reaches. That a
 // branch reaches one today does not count: branches are removed, and the reflog here would have kept it. What was only fetched is
 // the repository's: of that, what no branch, tag, remote branch or stash reaches.
-func (r Repo) ownTips(ctx context.Context, head string) ([]string, error) {
-	named, fetched, err := namedObjects(r.Admin)
-	if err != nil {
-		return nil, err
-	}
+func (r Repo) ownTips(ctx context.Context, head string, named, fetched []string) ([]string, error) {
 	own, err := r.tips(ctx, append(named, "^"+head))
 	if err != nil || len(fetched) == 0 {
 		return own, err
@@ -69,6 +76,51 @@ func (r Repo) ownTips(ctx context.Context, head string) ([]string, error) {
 	own = append(own, more...)
 	slices.Sort(own)
 	return slices.Compact(own), nil
+}
+
+// ownObjects are the tags, trees and blobs that the admin folder names. Of what was only fetched it is those that no ref names.
+func (r Repo) ownObjects(ctx context.Context, named, fetched []string) ([]string, error) {
+	there, err := r.types(ctx, slices.Concat(named, fetched))
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(there, func(_, what string) bool { return what == "commit" || what == missing })
+	fetched = slices.DeleteFunc(fetched, func(id string) bool { return there[id] == "" || slices.Contains(named, id) })
+	if len(fetched) > 0 {
+		refs, err := r.run(ctx, "", "for-each-ref", "--format=%(objectname)")
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range strings.Fields(refs) {
+			if slices.Contains(fetched, id) {
+				delete(there, id)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(there)), nil
+}
+
+// missing is the type of an object that is no longer in the repository.
+const missing = "missing"
+
+// types gives the type of each object, as git calls it.
+func (r Repo) types(ctx context.Context, ids []string) (map[string]string, error) {
+	types := map[string]string{}
+	if len(ids) == 0 {
+		return types, nil
+	}
+	out, err := r.run(ctx, strings.Join(ids, "\n")+"\n", "cat-file", "--batch-check=%(objectname) %(objecttype)")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(out) {
+		id, what, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if !ok || !git.IsOID(id) {
+			return nil, fmt.Errorf("git cat-file does not say what %q is", line)
+		}
+		types[id] = what
+	}
+	return types, nil
 }
 
 // tips lists the commits among revisions that no other commit among them reaches. What is gone from the repository already cannot be
@@ -133,13 +185,19 @@ func namedObjects(admin string) (own, fetched []string, err error) {
 	return slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(fetch)), nil
 }
 
-// staged makes a tree of everything that the index holds and HEAD does not, conflicting versions too, and gives its name, or
-// "" when nothing is staged. The index itself is not changed.
+// staged makes a tree of everything that the index holds and HEAD does not, conflicting versions too, also those that were resolved. It
+// gives the tree's name, or "" when nothing is staged. The index itself is not changed.
 func (r Repo) staged(ctx context.Context) (string, error) {
 	blobs, err := r.stagedContent(ctx)
-	if err != nil || len(blobs) == 0 {
+	if err != nil {
 		return "", err
 	}
+	resolved, err := r.resolved(ctx)
+	if blobs = append(blobs, resolved...); err != nil || len(blobs) == 0 {
+		return "", err
+	}
+	slices.Sort(blobs)
+	blobs = slices.Compact(blobs)
 	var in strings.Builder
 	for _, id := range blobs {
 		fmt.Fprintf(&in, "100644 blob %s\t%s\x00", id, id)
@@ -163,12 +221,23 @@ func (r Repo) stagedContent(ctx context.Context) ([]string, error) {
 	return slices.Compact(blobs), nil
 }
 
+// resolved lists the versions that were in conflict before somebody resolved it, as far as the repository has them: git checkout -m needs them.
+func (r Repo) resolved(ctx context.Context) ([]string, error) {
+	undo, err := r.run(ctx, "", "ls-files", "--resolve-undo", "-z")
+	if err != nil {
+		return nil, err
+	}
+	types, err := r.types(ctx, stagedBlobs(undo))
+	maps.DeleteFunc(types, func(_, what string) bool { return what == missing })
+	return slices.Collect(maps.Keys(types)), err
+}
+
 const gitlink = "160000"
 
 // namesObject says whether a word is the name of an object, and not the zeros that stand for none.
 func namesObject(id string) bool { return git.IsOID(id) && !git.IsZero(id) }
 
-// stagedBlobs reads ls-files --unmerged -z: mode, object, stage, tab, path.
+// stagedBlobs reads ls-files -z, with --unmerged or --resolve-undo: mode, object, stage, tab, path.
 func stagedBlobs(text string) []string {
 	var ids []string
 	for entry := range strings.SplitSeq(text, "\x00") {
@@ -208,31 +277,27 @@ func (r Repo) Drop(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// Whole makes sure that nothing is missing of what a worktree's commit and index lead to. Of the commit it looks at what no
-// branch, tag or remote branch but the worktree's own one leads to: the rest is not this worktree's alone.
-func (r Repo) Whole(ctx context.Context, head, branch string) error {
-	args := []string{"rev-list", "--objects", "--quiet", head, "--not"}
-	if name := strings.TrimPrefix(branch, "refs/heads/"); name != "" {
-		args = append(args, "--exclude="+name) // git allows no *, ?, [ or backslash in it
-	}
-	if _, err := r.run(ctx, "", append(args, "--branches", "--tags", "--remotes")...); err != nil {
-		return fmt.Errorf("look for all that its commit leads to: %w", err)
-	}
+// Whole makes sure that nothing is missing of what a worktree's commit and index and the objects that were kept for it lead to. It
+// looks at what no branch, tag or remote branch but the worktree's own one leads to: the rest is not this worktree's alone.
+func (r Repo) Whole(ctx context.Context, head, branch string, kept []string) error {
 	blobs, err := r.stagedContent(ctx)
 	if err != nil {
 		return fmt.Errorf("read its index: %w", err)
 	}
-	if len(blobs) == 0 {
-		return nil
-	}
-	out, err := r.run(ctx, strings.Join(blobs, "\n")+"\n", "cat-file", "--batch-check=%(objectname) %(objecttype)")
+	types, err := r.types(ctx, append(blobs, kept...))
 	if err != nil {
-		return fmt.Errorf("look for what its index holds: %w", err)
+		return fmt.Errorf("look for what its index and its refs hold: %w", err)
 	}
-	for line := range strings.Lines(out) {
-		if id, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); what == "missing" {
-			return fmt.Errorf("look for what its index holds: %s is no longer in the repository", id)
-		}
+	maps.DeleteFunc(types, func(_, what string) bool { return what != missing })
+	if lost := slices.Sorted(maps.Keys(types)); len(lost) > 0 {
+		return fmt.Errorf("look for what its index and its refs hold: no longer in the repository: %s", strings.Join(lost, ", "))
+	}
+	args := []string{"rev-list", "--objects", "--quiet", "--stdin", "--not"}
+	if name := strings.TrimPrefix(branch, "refs/heads/"); name != "" {
+		args = append(args, "--exclude="+name) // git allows no *, ?, [ or backslash in it
+	}
+	if _, err := r.run(ctx, strings.Join(append(kept, head), "\n")+"\n", append(args, "--branches", "--tags", "--remotes")...); err != nil {
+		return fmt.Errorf("look for all that its commit and its refs lead to: %w", err)
 	}
 	return nil
 }
