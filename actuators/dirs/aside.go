@@ -133,16 +133,19 @@ func manifestIn(ctx context.Context, own folder.Folder) ([]byte, error) {
 	return file.Data, err
 }
 
-// kept are the objects for which the act made refs, as the manifest says; nothing where the manifest is gone.
+// kept are the objects for which the act made refs, as the manifest says; where the manifest is gone, as the refs say.
 func (s *site) kept(ctx context.Context) ([]string, error) {
 	own, err := s.place()
-	if err != nil || own.FD < 0 {
+	if err != nil {
 		return nil, err
+	}
+	if own.FD < 0 {
+		return s.common().Kept(ctx, refPrefix(s.in.ID))
 	}
 	defer own.Close()
 	text, err := manifestIn(ctx, own)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return s.common().Kept(ctx, refPrefix(s.in.ID))
 	}
 	var m manifest
 	if err == nil {

@@ -91,8 +91,7 @@ var losses = []struct {
 			return strings.TrimSpace(w.git(w.tree, "hash-object", "-w", w.base+"/"+name))
 		}
 		w.git(w.tree, "update-ref", "refs/worktree/blob", blob("blob"))
-		w.write(w.base+"/entry", "100644 blob "+blob("inner")+"\tinner\n")
-		tree := strings.TrimSpace(w.git(w.base, "-C", w.tree, "-c", "alias.from=!git mktree <"+w.base+"/entry", "from"))
+		tree := w.ownTree(blob("inner"))
 		w.git(w.tree, "update-ref", "refs/worktree/tree", tree)
 		w.git(w.tree, "update-ref", "refs/bisect/skip-tree", tree)
 		tag("of-a-blob", blob("tagged"))
@@ -278,7 +277,24 @@ func TestCommitGone(t *testing.T) {
 // there, and it is not reported as whole.
 func TestAnObjectGone(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, object string }{{"of its commit", ":own"}, {"of its index", ":staged"}} {
+	manifest := func(w *world) { remove(w, filepath.Join(w.o.StateTrash, "A1", manifestName)) }
+	for _, c := range []struct {
+		name, object string
+		more         func(w *world)
+	}{
+		{"of its commit", ":own", func(*world) {}},
+		{"of its index", ":staged", func(*world) {}},
+		{"of its index, and the manifest is gone", ":staged", manifest},
+		{"of its own refs", "refs/worktree/blob", func(*world) {}},
+		{"of its own refs, and the manifest is gone", "refs/worktree/blob", manifest},
+		{"of its own refs, and the refs that kept it are gone", "refs/worktree/blob", func(w *world) {
+			for _, ref := range strings.Fields(w.git(w.main, "for-each-ref", "--format=%(refname)", "refs/winnow/A1/object", "refs/winnow/A1/staged")) {
+				w.git(w.main, "update-ref", "-d", ref)
+			}
+			w.git(w.main, "gc", "-q", "--prune=now")
+		}},
+		{"in a tree of its own refs", "refs/worktree/tree:inner", func(*world) {}},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -286,11 +302,18 @@ func TestAnObjectGone(t *testing.T) {
 			w.commit(w.tree, "own")
 			w.write(w.tree+"/staged", "in the index only\n")
 			w.git(w.tree, "add", "staged")
+			inner := strings.TrimSpace(w.git(w.tree, "hash-object", "-w", "staged"))
+			w.write(w.tree+"/staged", "in its own refs only\n")
+			w.git(w.tree, "update-ref", "refs/worktree/blob", strings.TrimSpace(w.git(w.tree, "hash-object", "-w", "staged")))
+			w.git(w.tree, "update-ref", "refs/worktree/tree", w.ownTree(inner))
 			id := strings.TrimSpace(w.git(w.tree, "rev-parse", c.object))
 			files := w.list(w.tree)
 			in := w.aside("A1", w.tree)
 			w.git(w.main, "branch", "-D", "work")
-			remove(w, filepath.Join(w.main, ".git", "objects", id[:2], id[2:]))
+			c.more(w)
+			if err := os.Remove(filepath.Join(w.main, ".git", "objects", id[:2], id[2:])); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
 			where, err := New(w.o).Restore(t.Context(), in)
 			if !errors.Is(err, actuators.ErrPart) || !strings.Contains(err.Error(), id) || !strings.HasPrefix(where, w.tree) {
 				t.Errorf("restore: %q %v", where, err)
@@ -298,7 +321,7 @@ func TestAnObjectGone(t *testing.T) {
 			if diff := cmp.Diff(files, w.list(w.tree)); diff != "" {
 				t.Errorf("the files (-want +got):\n%s", diff)
 			}
-			if refs := w.git(w.main, "for-each-ref", "refs/winnow/A1"); !strings.Contains(refs, "refs/winnow/A1/head") {
+			if refs := w.git(w.main, "for-each-ref", "--format=%(refname)", "refs/winnow/A1"); !strings.Contains(refs, "refs/winnow/A1/head") {
 				t.Errorf("what keeps its commits went: %q", refs)
 			}
 		})
@@ -356,6 +379,13 @@ func conflict(w *world, verb, branch string) {
 	}
 	// A version that is in no commit and under no other name.
 	w.git(w.main, "branch", "-D", branch)
+}
+
+// ownTree makes a tree that no commit has, with the blob as inner.
+func (w *world) ownTree(blob string) string {
+	w.t.Helper()
+	w.write(w.base+"/entry", "100644 blob "+blob+"\tinner\n")
+	return strings.TrimSpace(w.git(w.tree, "-c", "alias.from=!git mktree <"+w.base+"/entry", "from"))
 }
 
 // objects lists all that these revisions of the worktree lead to.

@@ -43,7 +43,7 @@ const (
 func (r Repo) run(ctx context.Context, stdin string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	sealed, err := r.seal(ctx, args[0])
+	sealed, err := r.seal(ctx, slices.Contains(args, indexed))
 	if err != nil {
 		return "", fmt.Errorf("git %s in %s: %w; git was not run", args[0], r.Admin, err)
 	}
@@ -54,7 +54,7 @@ func (r Repo) run(ctx context.Context, stdin string, args ...string) (string, er
 	return out, nil
 }
 
-func (r Repo) seal(ctx context.Context, question string) (*gitcmd.Sealed, error) {
+func (r Repo) seal(ctx context.Context, withIndex bool) (*gitcmd.Sealed, error) {
 	if _, err := foreign.Folder(r.Admin); err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (r Repo) seal(ctx context.Context, question string) (*gitcmd.Sealed, error)
 		return nil, err
 	}
 	var index foreign.File
-	if slices.Contains(aboutIndex, question) {
+	if withIndex {
 		index, err = foreign.Read(ctx, filepath.Join(r.Admin, "index"), foreign.Want{Max: maxIndex})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -77,8 +77,8 @@ func (r Repo) seal(ctx context.Context, question string) (*gitcmd.Sealed, error)
 		Index: index.Data, Mod: index.Mod, Refs: true})
 }
 
-// aboutIndex are the questions that git reads the index for.
-var aboutIndex = []string{"diff-index", "ls-files"}
+// indexed has git rev-list begin at what the index holds. No other question is about the index.
+const indexed = "--indexed-objects"
 
 // Has fails unless the repository has that commit.
 func (r Repo) Has(ctx context.Context, commit string) error {

@@ -44,7 +44,7 @@ func (r Repo) Keep(ctx context.Context, prefix, head string) (map[string]string,
 	for _, o := range others {
 		refs[prefix+"object/"+o] = o
 	}
-	tree, err := r.staged(ctx)
+	tree, err := r.staged(ctx, head)
 	if err != nil {
 		return nil, err
 	}
@@ -185,81 +185,38 @@ func namedObjects(admin string) (own, fetched []string, err error) {
 	return slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(fetch)), nil
 }
 
-// staged makes a tree of everything that the index holds and HEAD does not, conflicting versions too, also those that were resolved. It
-// gives the tree's name, or "" when nothing is staged. The index itself is not changed.
-func (r Repo) staged(ctx context.Context) (string, error) {
-	blobs, err := r.stagedContent(ctx)
+// staged makes a tree of everything that the index holds and HEAD does not: staged files, conflicting versions, also those that were
+// resolved, and trees that git made of it. It gives the tree's name, or "" when nothing is staged. The index itself is not changed.
+func (r Repo) staged(ctx context.Context, head string) (string, error) {
+	out, err := r.run(ctx, "", "rev-list", "--objects", "--no-object-names", "--missing=print", "--single-worktree", indexed, "^"+head+"^{tree}")
 	if err != nil {
 		return "", err
 	}
-	resolved, err := r.resolved(ctx)
-	if blobs = append(blobs, resolved...); err != nil || len(blobs) == 0 {
+	// What is marked as gone from the repository already cannot be kept.
+	ids := slices.DeleteFunc(strings.Fields(out), func(id string) bool { return !git.IsOID(id) })
+	types, err := r.types(ctx, ids)
+	if err != nil || len(ids) == 0 {
 		return "", err
 	}
-	slices.Sort(blobs)
-	blobs = slices.Compact(blobs)
 	var in strings.Builder
-	for _, id := range blobs {
-		fmt.Fprintf(&in, "100644 blob %s\t%s\x00", id, id)
+	for _, id := range ids {
+		mode := "100644"
+		if types[id] == "tree" {
+			mode = "040000"
+		}
+		fmt.Fprintf(&in, "%s %s %s\t%s\x00", mode, types[id], id, id)
 	}
-	out, err := r.run(ctx, in.String(), "mktree", "-z", "--missing")
+	out, err = r.run(ctx, in.String(), "mktree", "-z")
 	return strings.TrimSpace(out), err
 }
 
-// stagedContent lists what the index holds and HEAD does not, conflicting versions too.
-func (r Repo) stagedContent(ctx context.Context) ([]string, error) {
-	diff, err := r.run(ctx, "", "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--ignore-submodules=all", "HEAD")
+// Kept lists what the refs below prefix name.
+func (r Repo) Kept(ctx context.Context, prefix string) ([]string, error) {
+	out, err := r.run(ctx, "", "for-each-ref", "--format=%(objectname)", prefix)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list the refs below %s: %w", prefix, err)
 	}
-	unmerged, err := r.run(ctx, "", "ls-files", "--unmerged", "-z")
-	if err != nil {
-		return nil, err
-	}
-	blobs := append(diffBlobs(diff), stagedBlobs(unmerged)...)
-	slices.Sort(blobs)
-	return slices.Compact(blobs), nil
-}
-
-// resolved lists the versions that were in conflict before somebody resolved it, as far as the repository has them: git checkout -m needs them.
-func (r Repo) resolved(ctx context.Context) ([]string, error) {
-	undo, err := r.run(ctx, "", "ls-files", "--resolve-undo", "-z")
-	if err != nil {
-		return nil, err
-	}
-	types, err := r.types(ctx, stagedBlobs(undo))
-	maps.DeleteFunc(types, func(_, what string) bool { return what == missing })
-	return slices.Collect(maps.Keys(types)), err
-}
-
-const gitlink = "160000"
-
-// namesObject says whether a word is the name of an object, and not the zeros that stand for none.
-func namesObject(id string) bool { return git.IsOID(id) && !git.IsZero(id) }
-
-// stagedBlobs reads ls-files -z, with --unmerged or --resolve-undo: mode, object, stage, tab, path.
-func stagedBlobs(text string) []string {
-	var ids []string
-	for entry := range strings.SplitSeq(text, "\x00") {
-		f := strings.Fields(entry)
-		if len(f) >= 3 && f[0] != gitlink && namesObject(f[1]) {
-			ids = append(ids, f[1])
-		}
-	}
-	return ids
-}
-
-// diffBlobs reads diff-index --raw -z: each ":old-mode new-mode old new status" is followed by a path.
-func diffBlobs(text string) []string {
-	var ids []string
-	parts := strings.Split(text, "\x00")
-	for i := 0; i+1 < len(parts); i += 2 {
-		f := strings.Fields(strings.TrimPrefix(parts[i], ":"))
-		if len(f) == 5 && f[1] != gitlink && namesObject(f[3]) {
-			ids = append(ids, f[3])
-		}
-	}
-	return ids
+	return strings.Fields(out), nil
 }
 
 // Drop removes the refs below prefix, as far as there are any.
@@ -277,27 +234,23 @@ func (r Repo) Drop(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// Whole makes sure that nothing is missing of what a worktree's commit and index and the objects that were kept for it lead to. It
-// looks at what no branch, tag or remote branch but the worktree's own one leads to: the rest is not this worktree's alone.
+// Whole makes sure that nothing is missing of what a worktree's commit and the objects that were kept for it lead to. It looks at what no
+// branch, tag or remote branch but the worktree's own one leads to: the rest is not this worktree's alone.
 func (r Repo) Whole(ctx context.Context, head, branch string, kept []string) error {
-	blobs, err := r.stagedContent(ctx)
+	types, err := r.types(ctx, kept)
 	if err != nil {
-		return fmt.Errorf("read its index: %w", err)
-	}
-	types, err := r.types(ctx, append(blobs, kept...))
-	if err != nil {
-		return fmt.Errorf("look for what its index and its refs hold: %w", err)
+		return fmt.Errorf("look for what was kept: %w", err)
 	}
 	maps.DeleteFunc(types, func(_, what string) bool { return what != missing })
 	if lost := slices.Sorted(maps.Keys(types)); len(lost) > 0 {
-		return fmt.Errorf("look for what its index and its refs hold: no longer in the repository: %s", strings.Join(lost, ", "))
+		return fmt.Errorf("no longer in the repository, and needed by its index or its own refs: %s", strings.Join(lost, ", "))
 	}
 	args := []string{"rev-list", "--objects", "--quiet", "--stdin", "--not"}
 	if name := strings.TrimPrefix(branch, "refs/heads/"); name != "" {
 		args = append(args, "--exclude="+name) // git allows no *, ?, [ or backslash in it
 	}
 	if _, err := r.run(ctx, strings.Join(append(kept, head), "\n")+"\n", append(args, "--branches", "--tags", "--remotes")...); err != nil {
-		return fmt.Errorf("look for all that its commit and its refs lead to: %w", err)
+		return fmt.Errorf("look for all that its commit, its index and its own refs lead to: %w", err)
 	}
 	return nil
 }
