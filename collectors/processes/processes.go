@@ -27,6 +27,8 @@ type Options struct {
 	// Interpreters are the names of programs that run other programs, a * at the end for any rest. Of this user's own processes of
 	// such a file the program that they run is read, where Markers are.
 	Interpreters []string
+	// Opaque are the names (comm) of this user's processes that hide what they have open on purpose.
+	Opaque []string
 	// Shells are the names of shells: for those it is read whether they are interactive. An empty list leaves that unread.
 	Shells []string
 	// Daemons are what agents' vendors run for all of their agents together.
@@ -85,6 +87,9 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 		return collectors.Part{}, err
 	}
 	if err := s.descend(ctx); err != nil {
+		return collectors.Part{}, err
+	}
+	if err := s.peers(ctx); err != nil {
 		return collectors.Part{}, err
 	}
 	s.settle(ctx)

@@ -33,6 +33,8 @@ type scan struct {
 	doubts []doubt
 	// listeners are asked for once, when they are first wanted.
 	listeners func() listeners
+	// mounts are those of this process's own namespace, read once when they are first wanted; nil where they could not be read.
+	mounts func() []proc.Mount
 	shared
 	// text, link and environ are buffers: for stat, for a link, and for what may be long or has many entries.
 	text, link, environ []byte
@@ -76,6 +78,10 @@ func newScan(r *root, o Options) *scan {
 	}
 	s.salt, _ = proc.BootID(r.path)
 	s.listeners = sync.OnceValue(func() listeners { return listen(r, o.Log) })
+	s.mounts = sync.OnceValue(func() []proc.Mount {
+		all, _ := proc.ReadMounts("/proc/self/mountinfo")
+		return all
+	})
 	return s
 }
 

@@ -29,6 +29,7 @@ const (
 	unixInodeAt                       = 4
 	unixName, showName                = 0, 1
 	unixVFS, showVFS                  = 1, 2
+	unixPeer, showPeer                = 2, 4
 	unixQueue, showQueue              = 4, 16 // the first number is what waits to be read
 	unixShutdown                      = 6     // always told: 1 when no more can be received, 2 when no more can be sent
 )

@@ -136,21 +136,26 @@ type unixState struct {
 	listens, datagrams bool
 	// ended is true where nothing can be read any more: the other end was closed, and all was read. Asked is whether that was asked.
 	ended, asked bool
+	// unheard is true where nobody can read any more what is written, and peer is the inode of the other end, 0 where that was closed.
+	unheard bool
+	peer    uint64
 }
 
 // diagnoseAllUnix asks the kernel for the unix sockets of this network namespace, by inode.
 func diagnoseAllUnix() (map[uint64]unixState, error) {
-	about := aboutUnix(1<<32-1, showName|showQueue, true)
+	about := aboutUnix(1<<32-1, showName|showPeer|showQueue, true)
 	return again(func(all map[uint64]unixState) error {
 		return about.ask(func(body []byte) error {
 			var name string
-			var queued uint32
+			var queued, peer uint32
 			var shut uint8
 			var toldQueue, toldShut bool
 			err := about.attributes(func(_ []byte, attribute uint16, value []byte) {
 				switch {
 				case attribute == unixName && len(value) > 0:
 					name = socketName(value)
+				case attribute == unixPeer && len(value) >= 4:
+					peer = binary.NativeEndian.Uint32(value)
 				case attribute == unixQueue && len(value) >= 8:
 					queued, toldQueue = binary.NativeEndian.Uint32(value), true
 				case attribute == unixShutdown && len(value) > 0:
@@ -159,6 +164,7 @@ func diagnoseAllUnix() (map[uint64]unixState, error) {
 			})(body)
 			s := newUnix(uint64(body[unixKindAt]), name, body[unixStateAt] == stateListen)
 			s.asked, s.ended = toldQueue && toldShut, toldQueue && shut&1 != 0 && queued == 0
+			s.unheard, s.peer = shut&2 != 0, uint64(peer)
 			addUnixState(all, uint64(binary.NativeEndian.Uint32(body[unixInodeAt:])), s)
 			return err
 		})

@@ -719,9 +719,17 @@ type Process struct {
 	Script  *string `json:"script,omitempty"`
 	Package *string `json:"package,omitempty"`
 	// InputEnded is true where nothing can come to its standard input any more and all that came was read: a pipe that no process can
-	// write to, or one of a pair of sockets whose other end was closed. False where that is open. It is asked of what an interpreter runs and
-	// what may have been handed over; absent for all else, for every other input, and where it is not known.
+	// write to, or one of a pair of sockets whose other end was closed. False where that is open, and for a FIFO that some process can write to.
+	// It is asked of what may have been handed over and of all below that; absent for all else, for every other input, and where it is not known.
 	InputEnded *bool `json:"input_ended,omitempty"`
+	// OutputRead is true where a living process, other than itself and what lives below it, can read what it writes to its standard output or
+	// error: a pipe or a FIFO with a reader, or one of a pair of sockets whose other end is open. False where no process can: no reader is left, or
+	// it is a file, /dev/null or a terminal. Asked like InputEnded; absent where it is not known.
+	OutputRead *bool `json:"output_read,omitempty"`
+	// Peers are the pids of the living processes that can speak with it: that can write to its standard input, read its standard output or error, or have
+	// the other end of a pair of sockets without a name that it has, ascending; itself and what lives below it are left out. Known and empty is [].
+	// Asked like InputEnded; absent where none was found and one may be unseen.
+	Peers *[]int `json:"peers,omitempty"`
 	// Daemon is the name of the configured daemon of an agent's vendor that its command line is; "" for a process of a daemon's program
 	// that is not a daemon. Absent for every other program, and where the command line could not be read.
 	Daemon *string `json:"daemon,omitempty"`

@@ -49,7 +49,7 @@ func (x *processes) fillLineage(l *Lineage, i int) {
 	l.MultiplexerAncestor = x.above[i].multiplexer.under(x.whole)
 	b := x.below(i)
 	x.fillBelow(l, b)
-	l.Below, l.Ancestors = x.belowOf(i), x.ancestors(i)
+	l.Below, l.Ancestors, l.Peers = x.belowOf(i), x.ancestors(i), x.peers(i)
 	if b.vague && l.AgentBelow != nil && !*l.AgentBelow {
 		l.AgentBelow = nil
 	}

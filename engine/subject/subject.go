@@ -193,6 +193,9 @@ type Lineage struct {
 	ListenerBelow *bool `json:"listener_below,omitempty"`
 	// Below are the processes below it, all of them. Absent where they are not known, and where there are more than 64.
 	Below *[]Below `json:"below,omitempty"`
+	// Peers are the processes outside of its tree that can speak with it or with what lives below it (Process.Peers), by pid. Known and empty is [];
+	// absent where that is not known of all of the tree.
+	Peers *[]Peer `json:"peers,omitempty"`
 	// Ports are the TCP ports that it and all below it listen on, TreeSockets such unix sockets, and Clients counts the connections that are open
 	// to what they listen on, unix sockets of a program's own among them. Each is absent where it is not known of all.
 	Ports       *[]int    `json:"ports,omitempty"`
@@ -235,6 +238,12 @@ type Below struct {
 	Personal *string `json:"personal,omitempty"`
 	// Own is false where it carries an identifying marker that the process above does not carry with that value: another owner's.
 	Own *bool `json:"own,omitempty"`
+}
+
+// Peer is a process that can write to another one's input, or reads its output. Name is "" for one that has ended since.
+type Peer struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
 }
 
 // Member is a process that belongs to a pane.

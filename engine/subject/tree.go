@@ -197,6 +197,34 @@ func (x *processes) belowOf(i int) *[]Below {
 	return &out
 }
 
+// peers are the processes outside of a process's tree that can speak with anything in it; nil where that is not known.
+func (x *processes) peers(i int) *[]Peer {
+	under := x.under(i)
+	if under == nil {
+		return nil
+	}
+	tree := append(under, &x.nodes[i])
+	out := []Peer{}
+	for _, n := range tree {
+		if n.p.Peers == nil || n.p.OutputRead != nil && *n.p.OutputRead && len(*n.p.Peers) == 0 {
+			return nil
+		}
+		for _, pid := range *n.p.Peers {
+			inside := func(m *node) bool { return m.p.PID == pid }
+			if slices.ContainsFunc(tree, inside) || slices.ContainsFunc(out, func(p Peer) bool { return p.PID == pid }) {
+				continue
+			}
+			peer := Peer{PID: pid}
+			if k, ok := x.byPID(pid); ok {
+				peer.Name = x.nodes[k].p.Name
+			}
+			out = append(out, peer)
+		}
+	}
+	slices.SortFunc(out, func(a, b Peer) int { return cmp.Compare(a.PID, b.PID) })
+	return &out
+}
+
 // program is whether a process is an agent's program, a vendor's daemon for its agents among them.
 func (n *node) program() tri {
 	switch {

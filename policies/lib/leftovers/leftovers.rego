@@ -10,16 +10,17 @@ package policies.lib.leftovers
 # title: Leftovers among the members
 # description: >-
 #   The pids of the processes in the panes' own sessions that are positively left over from an agent which is gone - its servers, and the
-#   shells and package runners that such a one was started through. They are in the background, sleep and listen nowhere.
+#   shells and package runners that such a one was started through. They are in the background, sleep and listen nowhere, and nothing but one
+#   another can speak with them.
 pids contains member.pid if {
 	some member in input.members
-	member.pid in _known
+	member.pid in _unspoken
 	member.process.ppid in input.host.orphan_parents
 }
 
 pids contains member.pid if {
 	some member in input.members
-	member.pid in _known
+	member.pid in _unspoken
 	member.process.ppid in _handed_over
 }
 
@@ -53,6 +54,14 @@ _of_agent if input.lineage.seen_gone == true
 families := {"mcp-server", "language-server"}
 
 _known := (_servers | _inner) | _outer
+
+# What speaks with one, if anything does, is left over too.
+_unspoken contains member.pid if {
+	some member in input.members
+	member.pid in _known
+	also := [peer.pid | some peer in member.lineage.peers; peer.pid in _known]
+	count(also) == count(member.lineage.peers)
+}
 
 # One that was handed over counts by its parent too: a runner that is itself left over.
 _handed_over contains member.pid if {

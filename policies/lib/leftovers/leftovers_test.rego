@@ -88,6 +88,13 @@ test_what_a_server_was_started_through_is_left_over_with_it if {
 	])
 }
 
+test_what_is_spoken_with_is_in_use if {
+	leftovers.pids == set() with input as subjects.changed(subjects.littered, "/members/0/lineage/peers", [{"pid": 77, "name": "claude"}])
+	leftovers.pids == set() with input as subjects.without(subjects.littered, ["/members/0/lineage/peers"])
+	leftovers.pids == {988, 989, 990} with input as subjects.changed(_run, "/members/0/lineage/peers", [{"pid": 988, "name": "npm exec @model"}])
+	leftovers.pids == {988, 989} with input as subjects.changed(_run, "/members/0/lineage/peers", [{"pid": 988, "name": "npm exec @model"}, {"pid": 77, "name": "claude"}])
+}
+
 test_a_runner_of_anything_else_is_not if {
 	leftovers.pids == set() with input as subjects.without(_run, ["/members/0/lineage/family"])
 	leftovers.pids == set() with input as subjects.changed(_run, "/members/2/process/ppid", 812)

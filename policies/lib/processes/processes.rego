@@ -48,6 +48,13 @@ silent if {
 }
 
 # METADATA
+# title: Nobody speaks with it
+# description: >-
+#   True when positively no process outside of its tree can write to the standard input, or reads the output, of it or of what lives below it. It is known
+#   of what was handed over.
+unspoken if count(input.lineage.peers) == 0
+
+# METADATA
 # title: Only a program
 # description: >-
 #   True for what runs in an interpreter, by its name and file is no agent, and of which it is not known what it runs. It says what a

@@ -157,6 +157,7 @@ leftover := {
 		"agent_ancestor": false,
 		"agent_below": false,
 		"listener_below": false,
+		"peers": [],
 	},
 }
 
@@ -416,6 +417,7 @@ process := object.union(_common, {
 		"agent_below": false,
 		"tty_below": false,
 		"listener_below": false,
+		"peers": [],
 	},
 	"age": 7200,
 	"sighting": {

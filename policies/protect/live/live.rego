@@ -44,6 +44,12 @@
 #
 #   A server of which nothing is left ([reap.processes.leaked_server](leaked_server.md)) does not count as one that listens.
 #
+#   A process that was handed over stays while another one, outside of what would end with it, can write to its standard input or reads its
+#   standard output or error: over a pipe, over a pair of sockets whose other end is open, or over a FIFO that somebody has open. So an MCP server whose launcher
+#   has ended lives as long as the agent that speaks with it, and a job as long as its output is read. Where that is not known it stays. A file, `/dev/null`, a
+#   terminal and the machine's log (journald) are no readers. A FIFO that no process has open for writing gives the end of the input, as a closed pipe
+#   does; one that the process itself keeps open for writing may be opened by its path at any time, and keeps it.
+#
 #   A process that runs in an interpreter, and carries an agent's marker or stands below one that does, may be an agent unless it is
 #   of a listed family, and is kept. One exception: whoever it worked for is positively over, and it has been busy all its life
 #   ([reap.processes.runaway](runaway.md)); no agent that waits for its model is.
@@ -148,7 +154,7 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_reasons, "whether it is an agent, has a terminal or listens, or one below it, is not known"),
+	"message": words.said(_reasons, words.said(_unseen, "whether it is an agent, has a terminal or listens, or one below it, is not known")),
 	"evidence": words.known(_facts),
 } if {
 	input.kind == "process"
@@ -290,6 +296,7 @@ _unheard contains $"who uses it was not asked, because {input.dir.skipped}" if {
 _left if {
 	leftovers.alone
 	_silent
+	_unspoken
 }
 
 # A process whose session is known and that no pane claims has no pane at all: the panes' sources were read, or protect.unknown
@@ -303,8 +310,19 @@ _left if {
 	input.lineage.tty_below == false
 	input.lineage.pane == ""
 	_silent
+	_unspoken
 	_alone_or_ordinary
 }
+
+_unspoken if processes.unspoken
+
+# It is asked of what was handed over. Only rules of one's own, and the one about runaways, are about anything else.
+_unspoken if {
+	handed := input.process.ppid in input.host.orphan_parents
+	handed == false
+}
+
+_unspoken if _runaway
 
 _no_agent if processes.agent == false
 
@@ -312,6 +330,10 @@ _no_agent if processes.agent == false
 # its life.
 _no_agent if {
 	processes.program
+	_runaway
+}
+
+_runaway if {
 	processes.busy
 	processes.own_markers
 	registry.marked_over
@@ -364,6 +386,11 @@ _reasons contains "an interpreter below it runs an unknown program, which may be
 	input.lineage.unidentified_below == true
 }
 
+_reasons contains $"{peer.name} ({peer.pid}) speaks with it: it can write to its input, or reads its output" if {
+	some peer in input.lineage.peers
+	not _unspoken
+}
+
 _reasons contains "it listens on a port" if {
 	count(input.process.listening) > 0
 	not _silent
@@ -387,6 +414,12 @@ _reasons contains "a process below it, which would end with it, must stay: it is
 _reasons contains $"{input.lineage.descendants} processes are below it, more than end with one" if {
 	input.lineage.descendants > 0
 	not input.lineage.below
+}
+
+_unseen contains "whether a program still speaks with it, over its standard input or output, is not known" if {
+	count(input.lineage.below) >= 0
+	not input.lineage.peers
+	not _unspoken
 }
 
 _facts contains {"tty": input.process.tty}

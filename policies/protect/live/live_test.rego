@@ -365,7 +365,7 @@ test_a_leftover_of_which_a_fact_is_not_known_stays if {
 	every path in [
 		"/process/foreground_pgid", "/process/pgid", "/process/listening", "/lineage/sockets", "/process/ppid", "/process/uid",
 		"/process/state", "/lineage/family", "/lineage/descendants", "/lineage/added", "/lineage/is_agent", "/lineage/agents",
-		"/lineage/agent_ancestor", "/host/orphan_parents",
+		"/lineage/agent_ancestor", "/host/orphan_parents", "/lineage/peers",
 	] {
 		subjects.reasons(live.objections) == ["protect.live: it belongs to the pane %5; it has a terminal"] with input as subjects.without(subjects.left_in_pane, [path])
 	}
@@ -407,6 +407,26 @@ test_a_process_with_what_is_not_known_below_it_stays if {
 	subjects.reasons(live.objections) == ["protect.live: whether it is an agent, has a terminal or listens, or one below it, is not known"] with input as subjects.without(subjects.process, ["/lineage/below"])
 	some many in live.objections with input as subjects.changed(subjects.without(subjects.process, ["/lineage/below"]), "/lineage/descendants", 65)
 	many.message == "65 processes are below it, more than end with one"
+}
+
+_in_use := "protect.live: claude (77) speaks with it: it can write to its input, or reads its output"
+
+test_a_process_that_another_one_speaks_with_is_in_use if {
+	every subject in [subjects.process, subjects.leaked, subjects.duplicate, subjects.deleted] {
+		count(live.objections) == 0 with input as subject
+		subjects.reasons(live.objections) == [_in_use] with input as subjects.changed(subject, "/lineage/peers", [{"pid": 77, "name": "claude"}])
+		subjects.reasons(live.objections) == ["protect.live: whether a program still speaks with it, over its standard input or output, is not known"] with input as subjects.without(subject, ["/lineage/peers"])
+	}
+	some objection in live.objections with input as subjects.changed(subjects.left_in_pane, "/lineage/peers", [{"pid": 77, "name": "claude"}])
+	startswith(objection.message, substring(_in_use, count("protect.live: "), -1))
+}
+
+test_who_speaks_with_it_is_asked_of_what_was_handed_over if {
+	younger := subjects.changed(subjects.process, "/process/ppid", 777)
+	count(live.objections) == 0 with input as subjects.without(younger, ["/lineage/peers"])
+	count(live.objections) == 1 with input as subjects.without(younger, ["/lineage/peers", "/host/orphan_parents"])
+	handed := subjects.changed(subjects.runaway, "/process/ppid", 1)
+	count(live.objections) == 0 with input as subjects.changed(handed, "/lineage/peers", [{"pid": 77, "name": "claude"}])
 }
 
 test_an_editors_tab_is_in_use_while_its_process_lives if {

@@ -1,0 +1,274 @@
+package processes
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/proc"
+)
+
+// maxTree is how many processes are asked about with one: no process goes that has more than 64 below it.
+const maxTree = 65
+
+// speaker is a process that may have been handed over, or lives below one, and what others may speak with it through.
+type speaker struct {
+	*record
+	// tree are the pids of itself and of all below it.
+	tree []int
+	// ends are those of what it has open, out those of what it prints to.
+	ends, out []end
+	// known is whether all ends are known, outKnown whether all of out are.
+	known, outKnown bool
+}
+
+// peers finds out who can speak with the processes that may have been handed over, and with all that lives below them. The descriptors of all others are
+// read only where the kernel says that somebody has another end open.
+func (s *scan) peers(ctx context.Context) error {
+	asked := s.speakers()
+	if len(asked) == 0 || !s.root.procfs {
+		return nil
+	}
+	ask := func(by *scan, pid, dir int) { by.channels(dir, asked[pid]) }
+	if err := s.each(ctx, slices.Collect(maps.Keys(asked)), ask); err != nil {
+		return err
+	}
+	held, err := s.holdersOf(ctx, asked)
+	if err != nil {
+		return err
+	}
+	for _, p := range asked {
+		p.listen(held)
+	}
+	return nil
+}
+
+// speakers are the processes of this user that were not read in brief and whose parent takes in orphans, with all below them.
+func (s *scan) speakers() map[int]*speaker {
+	takes, found := map[int]bool{}, map[int]*speaker{}
+	var children map[int][]*record
+	for _, r := range s.found {
+		if r.depth == brief || r.UID == nil || *r.UID != s.uid {
+			continue
+		}
+		if _, asked := takes[*r.PPID]; !asked {
+			takes[*r.PPID] = s.takesIn(*r.PPID)
+		}
+		if !takes[*r.PPID] {
+			continue
+		}
+		if children == nil {
+			children = childrenOf(s.found)
+		}
+		if tree := treeOf(children, r); len(tree) <= maxTree && !shownBelow(tree) {
+			for _, below := range tree {
+				found[below.PID] = &speaker{record: below}
+				for _, own := range treeOf(children, below) {
+					found[below.PID].tree = append(found[below.PID].tree, own.PID)
+				}
+			}
+		}
+	}
+	return found
+}
+
+func childrenOf(found []*record) map[int][]*record {
+	children := make(map[int][]*record, len(found))
+	for _, r := range found {
+		children[*r.PPID] = append(children[*r.PPID], r)
+	}
+	return children
+}
+
+// treeOf is a process and what lives below it, as far as one more than maxTree: a table that is read while it changes can show a circle.
+func treeOf(children map[int][]*record, top *record) []*record {
+	tree := []*record{top}
+	for i := 0; i < len(tree) && len(tree) <= maxTree; i++ {
+		tree = append(tree, children[tree[i].PID]...)
+	}
+	return tree
+}
+
+// shownBelow reports whether a process without a terminal has one with a terminal below it, as the servers of multiplexers have: it stays whoever speaks
+// with it.
+func shownBelow(tree []*record) bool {
+	return *tree[0].TTY == "" && slices.ContainsFunc(tree, func(r *record) bool { return *r.TTY != "" })
+}
+
+// channels asks by what others may speak with a pinned process.
+func (s *scan) channels(dir int, p *speaker) {
+	st, err := s.stat(dir)
+	if err != nil || st.Start != p.StartTicks {
+		return
+	}
+	if p.known, p.outKnown = true, true; st.Gone() {
+		return
+	}
+	in := s.channel(dir, "0", toRead)
+	p.InputEnded = in.ended()
+	p.add(in, nil)
+	for _, fd := range []string{"1", "2"} {
+		p.add(s.channel(dir, fd, toWrite), &p.out)
+	}
+	s.pairs(dir, p)
+}
+
+func (p *speaker) add(c channel, also *[]end) {
+	switch {
+	case c.open == nil:
+		p.known, p.outKnown = false, p.outKnown && also == nil
+	case *c.open:
+		p.ends = append(p.ends, c.end)
+		if also != nil {
+			*also = append(*also, c.end)
+		}
+	}
+}
+
+// pairs adds the pairs of sockets that a process has besides its input and output, as Node.js has with what it forks.
+func (s *scan) pairs(dir int, p *speaker) {
+	fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
+	if err != nil {
+		p.known = false
+		return
+	}
+	defer func() { _ = unix.Close(fds) }()
+	for _, n := range numbers {
+		text, err := proc.Readlink(fds, strconv.Itoa(n), s.link)
+		if err != nil {
+			p.known = p.known && proc.Ended(err)
+		} else if inode, ok := socket(text); ok && n > 2 {
+			if at, ok := s.listeners().pair(inode); ok {
+				p.ends = append(p.ends, at)
+			}
+		}
+	}
+}
+
+// holders are the pids of who has ends open. Hidden is true where a process of this user's, or more, did not show what it has open.
+type holders struct {
+	of     map[end][]int
+	hidden bool
+}
+
+// endScan looks for the holders of ends, which stand by their links.
+type endScan struct {
+	*scan
+	wanted map[string][]end
+	holders
+}
+
+// holdersOf reads who has the ends open that others may speak through. Processes of other users hide that from a plain user, so where
+// no holder is found nothing is known.
+func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, error) {
+	wanted := map[string][]end{}
+	for _, p := range asked {
+		for _, e := range p.ends {
+			if !slices.Contains(wanted[e.link], e) {
+				wanted[e.link] = append(wanted[e.link], e)
+			}
+		}
+	}
+	all := holders{of: map[end][]int{}}
+	if len(wanted) == 0 {
+		return all, nil
+	}
+	pids, err := s.root.pids()
+	if err != nil {
+		return all, err
+	}
+	fork := func() *endScan { return &endScan{s.fork(), wanted, holders{of: map[end][]int{}}} }
+	forks, err := each(ctx, s.root, pids, fork, (*endScan).process)
+	for _, f := range forks {
+		all.hidden = all.hidden || f.hidden
+		for e, pids := range f.of {
+			all.of[e] = append(all.of[e], pids...)
+		}
+	}
+	all.hidden = all.hidden || blind(s.root) != nil
+	return all, err
+}
+
+func (h *endScan) process(pid, dir int) {
+	fds, numbers, err := proc.OpenList(dir, "fd", h.environ)
+	if err != nil {
+		h.hidden = h.hidden || h.hides(pid, dir, err)
+		return
+	}
+	defer func() { _ = unix.Close(fds) }()
+	for _, n := range numbers {
+		text, err := proc.Readlink(fds, strconv.Itoa(n), h.link)
+		if err != nil {
+			h.hidden = h.hidden || h.hides(pid, dir, err)
+			continue
+		}
+		if len(text) > 0 && text[0] == '/' {
+			text = bytes.TrimSuffix(text[bytes.LastIndexByte(text, '/')+1:], []byte(deleted))
+		}
+		for _, e := range h.wanted[string(text)] {
+			if e.at(fds, strconv.Itoa(n)) && !slices.Contains(h.of[e], pid) {
+				h.of[e] = append(h.of[e], pid)
+			}
+		}
+	}
+}
+
+// hides reports whether a process that did not show what it has open is this user's, lives, and does not hide on purpose. Process 1 of a container may be
+// stronger than this one.
+func (h *endScan) hides(pid, dir int, err error) bool {
+	var owner unix.Stat_t
+	if proc.Ended(err) || unix.Fstat(dir, &owner) != nil || int(owner.Uid) != h.uid || pid == 1 && proc.Denied(err) && h.root.stronger() {
+		return false
+	}
+	st, err := h.stat(dir)
+	return err == nil && !st.Gone() && !st.Kernel && !slices.Contains(h.o.Opaque, st.Comm)
+}
+
+// at reports whether a descriptor with the end's link is that end.
+func (e end) at(fds int, name string) bool {
+	if e.fifo != (fileID{}) {
+		var st unix.Statx_t
+		err := unix.Statx(fds, name, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &st)
+		if err != nil || (fileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}) != e.fifo {
+			return false
+		}
+	}
+	var link unix.Stat_t
+	return e.way == 0 || unix.Fstatat(fds, name, &link, unix.AT_SYMLINK_NOFOLLOW) == nil && link.Mode&e.way != 0
+}
+
+// listen says who can speak with a process, by who holds the ends.
+func (p *speaker) listen(held holders) {
+	peers := []int{}
+	known := p.known
+	for _, e := range p.ends {
+		outside, sure := p.outside(e, held)
+		peers, known = append(peers, outside...), known && sure
+	}
+	if slices.Sort(peers); known || len(peers) > 0 {
+		p.Peers = new(slices.Compact(peers))
+	}
+	read, known := false, p.outKnown
+	for _, e := range p.out {
+		outside, sure := p.outside(e, held)
+		read, known = read || len(outside) > 0 || len(held.of[e]) == 0, known && sure
+	}
+	if read || known {
+		p.OutputRead = &read
+	}
+}
+
+// outside are the holders of an end besides the process and what lives below it. The kernel says that it has one, so where none is found, and
+// where another one may be unseen or come by the path, that is not sure.
+func (p *speaker) outside(e end, held holders) (pids []int, sure bool) {
+	for _, pid := range held.of[e] {
+		if !slices.Contains(p.tree, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, len(pids) > 0 || len(held.of[e]) > 0 && !e.named && !held.hidden
+}
