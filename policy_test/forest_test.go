@@ -407,7 +407,7 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 			PID: b.pid, StartTicks: b.ticks, StartedAt: f.at(b.ticks), PPID: new(b.ppid), PGID: new(b.pgid), Session: new(b.session), ForegroundPGID: new(b.foreground),
 			TTY: new(b.tty), State: "S", Threads: new(1), Kernel: new(false), Name: b.name, Exe: new(b.exe), UID: new(1000), Cwd: new(b.cwd), CwdDeleted: new(b.cwdDeleted),
 			CPU: new(1.5), RSS: new(int64(1 << 20)), Written: new(int64(100)), Listening: new(append([]int{}, b.listening...)), UnixSockets: &[]string{},
-			Clients: new(b.clients), Markers: &b.env, PIDNamespace: new(uint64(thisSpace)), ArgvDigest: "d-" + b.name + b.script,
+			Clients: new(b.clients), Markers: &b.env, PIDNamespace: new(uint64(thisSpace)), ArgvDigest: "d-" + b.name + b.script, Peers: &[]int{},
 		}
 		if b == f.init || b == f.manager {
 			p.UID = new(0)
@@ -416,7 +416,9 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 			p.Script, p.Package = &b.script, &b.pkg
 		}
 		if b.script == "mcp-server-files" && b.handed {
-			p.InputEnded = new(b.mine().gone && b.ticks%8 != 0) // of one in eight another process has the other end too
+			if p.InputEnded = new(b.mine().gone && b.ticks%8 != 0); !*p.InputEnded { // of one in eight another process has the other end too
+				p.Peers = &[]int{f.manager.pid}
+			}
 		}
 		f.forget(&p, missing)
 		s.Processes[snapshot.ProcessID(p.PID, p.StartTicks)] = &p
@@ -435,7 +437,7 @@ func (f *forest) forget(p *snapshot.Process, missing float64) {
 	for _, drop := range []func(){
 		func() { p.PPID = nil }, func() { p.Session = nil }, func() { p.TTY = nil }, func() { p.Exe = nil }, func() { p.Markers = nil },
 		func() { p.Script = nil }, func() { p.Package = nil }, func() { p.Listening, p.Clients = nil, nil }, func() { p.UnixSockets = nil },
-		func() { p.PIDNamespace = nil }, func() { p.InputEnded = nil }, func() { p.Cwd = nil }, func() { p.ArgvDigest = "" }, func() { p.State = "" }, func() { p.UID = nil },
+		func() { p.PIDNamespace = nil }, func() { p.InputEnded = nil }, func() { p.Peers = nil }, func() { p.Cwd = nil }, func() { p.ArgvDigest = "" }, func() { p.State = "" }, func() { p.UID = nil },
 	} {
 		if f.chance(missing) {
 			drop()

@@ -226,6 +226,7 @@ func (m *maker) lineage() *subject.Lineage {
 		AgentBelow: maybe(m, m.chance(0.1)), TTYBelow: maybe(m, m.chance(0.1)), ListenerBelow: maybe(m, m.chance(0.1)), Ports: maybe(m, pick(m, []int{}, []int{5173}, []int{5173})),
 		TreeSockets: maybe(m, pick(m, []string{}, []string{}, []string{}, []string{"/s"})), Clients: maybe(m, pick(m, 0, 0, 0, 1)), AgentDir: pick(m, "", "/w/x"),
 		Pane: maybe(m, pick(m, "", "", "", "%1")), Below: maybe(m, pick(m, []subject.Below{}, []subject.Below{}, m.below())),
+		Peers: maybe(m, pick(m, []subject.Peer{}, []subject.Peer{}, []subject.Peer{}, []subject.Peer{{PID: 9, Name: "claude"}})),
 	}
 	if m.chance(0.3) {
 		l.Seen = []subject.Seen{{PID: 8, StartTicks: 1, Name: "claude"}}

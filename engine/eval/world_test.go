@@ -239,6 +239,7 @@ func (m *maker) process(i int) snapshot.Process {
 		Cwd: maybe(m, pick(m, "/w/acme-review-00000003", "/home/u")), CwdDeleted: maybe(m, m.chance(0.2)), CPU: maybe(m, 1.25), RSS: maybe(m, int64(1<<20)), Written: maybe(m, int64(100)),
 		Listening: maybe(m, pick(m, []int{}, []int{}, []int{5173})), UnixSockets: maybe(m, pick(m, []string{}, []string{}, []string{}, []string{"/run/s"})),
 		Script: maybe(m, pick(m, "vite", "vite", "vite", "main.js")), Package: maybe(m, ""), Markers: maybe(m, markers), ArgvDigest: text(m, "d"),
+		InputEnded: maybe(m, m.chance(0.5)), OutputRead: maybe(m, m.chance(0.1)), Peers: maybe(m, pick(m, []int{}, []int{}, []int{}, []int{i + 9999})),
 	}
 }
 

@@ -44,6 +44,31 @@ func lineage(t *testing.T, s *snapshot.Snapshot, pid int) *subject.Lineage {
 	return of(t, s, fmt.Sprint("process:", pid)).Lineage
 }
 
+// TestPeersOfATree: who speaks with what lives below a process speaks with all that would end with it.
+func TestPeersOfATree(t *testing.T) {
+	t.Parallel()
+	with := func(p snapshot.Process, peers ...int) snapshot.Process {
+		p.Peers = new(append([]int{}, peers...))
+		return p
+	}
+	codex := subject.Peer{PID: 3, Name: "codex"}
+	for name, c := range map[string]struct {
+		top, child snapshot.Process
+		want       *[]subject.Peer
+	}{
+		"nobody":                          {with(quiet(7, 1, "npm")), with(quiet(8, 7, "node")), &[]subject.Peer{}},
+		"one another":                     {with(quiet(7, 1, "npm")), with(quiet(8, 7, "node"), 7), &[]subject.Peer{}},
+		"one that speaks with both":       {with(quiet(7, 1, "npm"), 3), with(quiet(8, 7, "node"), 3, 7), &[]subject.Peer{codex}},
+		"one that speaks with the child":  {with(quiet(7, 1, "npm")), with(quiet(8, 7, "node"), 3), &[]subject.Peer{codex}},
+		"one that was not seen":           {with(quiet(7, 1, "npm"), 99), with(quiet(8, 7, "node")), &[]subject.Peer{{PID: 99}}},
+		"it is not known of the child":    {with(quiet(7, 1, "npm"), 3), quiet(8, 7, "node"), nil},
+		"it is not known of itself":       {quiet(7, 1, "npm"), with(quiet(8, 7, "node")), nil},
+		"one reads it that was not found": {func() snapshot.Process { p := with(quiet(7, 1, "npm")); p.OutputRead = new(true); return p }(), with(quiet(8, 7, "node")), nil},
+	} {
+		same(t, name, c.want, lineage(t, table(quiet(1, 0, "systemd"), quiet(3, 1, "codex"), c.top, c.child), 7).Peers)
+	}
+}
+
 func TestLineageOfATree(t *testing.T) {
 	t.Parallel()
 	tty, port := quiet(5, 4, "vim"), quiet(6, 4, "vite")
