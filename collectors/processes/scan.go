@@ -46,7 +46,7 @@ type failure struct {
 }
 
 // record is a process with what it alone points to, so that one allocation holds both. There is one for each process of the machine: its size is that of the
-// allocator's classes (352 bytes).
+// allocator's classes (384 bytes).
 type record struct {
 	snapshot.Process
 	facts
