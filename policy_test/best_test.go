@@ -193,6 +193,9 @@ func answer(by *rand.Rand, d *snapshot.Dir) {
 	}
 	u := mostly(by, users{[]snapshot.Holder{}, new(true)}, users{[]snapshot.Holder{{PID: 77, Name: "vi", How: "fd"}}, new(true)}, users{nil, new(false)}, users{})
 	d.Holders, d.HoldersKnown = u.list, u.known
+	if d.SharedOutside = mostly(by, nil, new(false), new(true)); d.SharedOutside != nil && *d.SharedOutside {
+		d.HoldersKnown = new(false)
+	}
 	d.Skipped = mostly(by, "", "there are too many files in it")
 	if d.Checkout != nil && !*d.Checkout {
 		d.Nested = listed(by, "inner")
@@ -213,7 +216,7 @@ func answer(by *rand.Rand, d *snapshot.Dir) {
 		&snapshot.Landing{By: []string{"patches", "squash", "tree", "ancestry"}[by.IntN(4)], Into: g.Upstream, Commits: commits[:by.IntN(3)]},
 		&snapshot.Landing{By: "", Into: g.Upstream, Commits: []string{}}, &snapshot.Landing{By: "tree", Into: "refs/remotes/origin/old", Commits: commits}, nil)
 	// One of a hundred worlds has all that it takes.
-	if by.IntN(3) == 0 {
+	if by.IntN(3) == 0 && (d.SharedOutside == nil || !*d.SharedOutside) {
 		zero := func() *int { return new(0) }
 		none := func() *[]string { return new([]string{}) }
 		g.Dirty, g.Untracked, g.Ignored, g.Staged, g.Nested = zero(), zero(), zero(), zero(), none()

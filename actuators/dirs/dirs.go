@@ -65,11 +65,22 @@ type users struct {
 	who   map[string][]string
 	known bool
 	err   error
+	// outside says whether processes that this pid namespace does not show may use a path.
+	outside func(path string) bool
+}
+
+func (a *Actuator) outside() func(path string) bool {
+	return proc.Outside(a.o.ProcRoot, "/proc/self/mountinfo")
+}
+
+// sharedOutside refuses what processes outside of this pid namespace may use.
+func sharedOutside(path string) error {
+	return actuators.Refused("%s lies on a mount that processes outside of this container may use, and those are not seen from here: run winnow on the host", path)
 }
 
 // users asks who uses these folders, once for all of them.
 func (a *Actuator) users(ctx context.Context, paths ...string) users {
-	u := users{asked: paths}
+	u := users{asked: paths, outside: a.outside()}
 	if a.o.Holders == nil {
 		u.err = errors.New("there is no way to ask")
 	} else if len(paths) > 0 {
@@ -85,6 +96,8 @@ func (u users) nobody(path string) error {
 		return actuators.Refused("find out who uses %s: %w", path, u.err)
 	case len(who) > 0:
 		return actuators.Refused("it is in use: %s", list(who))
+	case u.outside(path):
+		return sharedOutside(path)
 	case !u.known || !slices.Contains(u.asked, path):
 		return actuators.Refused("who uses %s is not known for every process", path)
 	}

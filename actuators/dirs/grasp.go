@@ -68,6 +68,9 @@ func (g *grasp) allowed() error {
 	if err := (actuators.NeverFolder{Home: g.o.Home, Roots: g.o.Roots}).Check(path, g.want.Root); err != nil {
 		return err
 	}
+	if shared := g.outside(); shared(path) || g.want.Gone && shared(g.want.AdminDir) {
+		return sharedOutside(path)
+	}
 	if slices.Contains(strings.Split(path, "/"), rootTrash) {
 		return actuators.Refused("%s lies in the trash", path)
 	}

@@ -60,6 +60,9 @@ func TestScripts(t *testing.T) {
 			if cond == "root" {
 				return os.Getuid() == 0, nil
 			}
+			if cond == "namespaces" { // that this user may make
+				return exec.Command("unshare", "-rmpf", "--mount-proc", "mount", "-t", "tmpfs", "none", "/mnt").Run() == nil, nil
+			}
 			if cond == "nginx" {
 				return nginx.Here(), nil
 			}

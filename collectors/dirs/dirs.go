@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -19,6 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // Kind is the kind of the sources here, and the part of their names before the slash.
@@ -68,6 +70,8 @@ type Options struct {
 	Shared *Shared
 	// Log may be nil.
 	Log hclog.Logger
+	// outside says whether processes that this pid namespace does not show may use what lies at a path; it is set by filled.
+	outside func(path string) bool
 }
 
 // filled gives o with its defaults in place.
@@ -81,6 +85,8 @@ func (o Options) filled() Options {
 	if o.Shared == nil {
 		o.Shared = NewShared()
 	}
+	shared := sync.OnceValue(func() func(string) bool { return proc.Outside(o.ProcRoot, o.Mountinfo) })
+	o.outside = func(path string) bool { return shared()(path) }
 	o.Log = cmp.Or(o.Log, hclog.NewNullLogger())
 	return o
 }

@@ -36,6 +36,9 @@ func (s *scout) vanished(common string, entries, others []string) (list []found)
 	var all []goneEntry
 	for _, admin := range entries {
 		g, err := ask(s, func(*git.Finder) (goneEntry, error) { return lookGone(common, admin) })
+		if err == nil && (s.o.outside(g.path) || s.o.outside(admin)) {
+			err = errOutside
+		}
 		switch {
 		case err == nil:
 			all = append(all, g)
@@ -62,6 +65,8 @@ func (s *scout) vanished(common string, entries, others []string) (list []found)
 	}
 	return list
 }
+
+var errOutside = errors.New("processes outside of this container may use it or have it mounted, and are not seen from here; run winnow on the host, where they are seen")
 
 // notGone notes why an entry without a folder is not a candidate, and how a person removes it alone.
 func (s *scout) notGone(g goneEntry, why error) {

@@ -71,16 +71,11 @@ func (l *look) lock(c *candidate) *snapshot.Lock {
 			out.StartTicks = &ticks
 		}
 		if int(w.Lock.UID) == os.Geteuid() || os.Geteuid() == 0 {
-			out.Alive = l.o.Shared.table(l.o.ProcRoot).lives(out, w.Lock.Mod, r.Names, l.sharedWithOthers(c))
+			out.Alive = l.o.Shared.table(l.o.ProcRoot).lives(out, w.Lock.Mod, r.Names, l.o.outside(c.place.AdminDir))
 		}
 		return out
 	}
 	return out
-}
-
-// sharedWithOthers says whether the worktree's entry may be used from another pid namespace than this one: then an agent outside may have written the lock.
-func (l *look) sharedWithOthers(c *candidate) bool {
-	return proc.SharedOutside(l.o.ProcRoot, l.o.Mountinfo, c.place.AdminDir)
 }
 
 // processTable is what one look asks of processes for the locks that name one.

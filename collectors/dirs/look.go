@@ -105,6 +105,7 @@ func (l *look) locate(c *candidate, g glance) {
 	if l.mounts != nil {
 		c.dir.Mounts = new(l.mounts.count[c.dir.Path])
 	}
+	c.dir.SharedOutside = new(l.o.outside(c.dir.Path))
 	c.dir.Empty = g.empty
 	c.fail(g.emptyErr)
 	c.dir.ActiveAt = c.dir.ModifiedAt

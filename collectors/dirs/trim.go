@@ -140,7 +140,7 @@ func (l *look) inner(c *candidate, rel string) *candidate {
 	if l.mounts != nil {
 		d.Mounts = new(l.mounts.count[path])
 	}
-	d.Holders, d.HoldersKnown = c.dir.Holders, c.dir.HoldersKnown
+	d.Holders, d.HoldersKnown, d.SharedOutside = c.dir.Holders, c.dir.HoldersKnown, c.dir.SharedOutside
 	pattern, _ := patternOf(l.o.Rebuildable, rel)
 	d.Content = &snapshot.Content{Worktree: c.dir.Path, ID: ID(c.dir.Path), Name: c.dir.Name, Pattern: pattern}
 	if c.worktree != nil {

@@ -155,6 +155,9 @@ func (m *maker) dir(i int) snapshot.Dir {
 		Symlink: maybe(m, false), Device: maybe(m, uint64(2049)), Inode: maybe(m, uint64(i+1000)), UID: maybe(m, pick(m, 1000, 1000, 1000, 0)),
 		Mounts: maybe(m, pick(m, 0, 0, 0, 0, 1)), Empty: maybe(m, false), Checkout: maybe(m, true), HoldersKnown: maybe(m, true), Holders: []snapshot.Holder{},
 	}
+	if d.SharedOutside = maybe(m, m.chance(0.05)); d.SharedOutside != nil && *d.SharedOutside {
+		d.HoldersKnown = new(false)
+	}
 	if m.chance(0.2) {
 		d.Holders = []snapshot.Holder{{PID: 77, Name: "claude", How: "cwd"}}
 	}

@@ -506,6 +506,9 @@ type Dir struct {
 	// known to work in it anyway.
 	Holders      []Holder `json:"holders,omitzero"`
 	HoldersKnown *bool    `json:"holders_known,omitempty"`
+	// SharedOutside is true where processes that this pid namespace does not show may use the folder, as in a container into which it is mounted, and
+	// where whether they may could not be found out. HoldersKnown is false then. Absent for a link.
+	SharedOutside *bool `json:"shared_outside,omitempty"`
 	// Nested are the repositories and worktrees inside a folder that is not a checkout and not empty, by relative path; of a checkout
 	// Git.Nested says it. Known and empty is [], unknown is absent.
 	Nested *[]string `json:"nested,omitempty"`
@@ -680,8 +683,9 @@ type Holder struct {
 	How string `json:"how"`
 }
 
-// SetHolders fills in who uses the folder, as far as found, and whether these are all.
+// SetHolders fills in who uses the folder, as far as found, and whether these are all: never where others outside may use it.
 func (d *Dir) SetHolders(found []Holder, all bool) {
+	all = all && (d.SharedOutside == nil || !*d.SharedOutside)
 	if found == nil && all {
 		found = []Holder{}
 	}

@@ -79,7 +79,7 @@ func bestPart(s *snapshot.Snapshot, d snapshot.Dir, c *Config) (string, snapshot
 	}
 	part := snapshot.Dir{
 		Source: d.Source, Name: Part, Path: path, Root: d.Root, ModifiedAt: d.BornAt, ActiveAt: active, BornAt: d.BornAt, Symlink: new(false),
-		Device: d.Device, Inode: d.Inode, MountID: d.MountID, UID: d.UID, Mounts: new(0), Empty: new(false), Checkout: new(false), Nested: new([]string{}),
+		SharedOutside: d.SharedOutside, Device: d.Device, Inode: d.Inode, MountID: d.MountID, UID: d.UID, Mounts: new(0), Empty: new(false), Checkout: new(false), Nested: new([]string{}),
 		Content: &snapshot.Content{
 			Worktree: d.Path, ID: snapshot.KindDir + ":" + d.Path, Name: d.Name, Main: g.Main, Linked: g.Worktree, Registered: g.Registered, Pattern: c.Rebuildable[0],
 			Ignored: new(true), Tracked: new(0), Bytes: new(int64(1) << 60), Others: new(0),

@@ -104,18 +104,17 @@ const firstNamespace = 0xEFFFFFFC
 // SharedOutside says whether path may be used by processes that this pid namespace does not show: where it is not the machine's first one, and the path
 // lies neither on the container's own root nor on a temporary file system in it. It says so too where that cannot be found out. mountinfo is the
 // file that lists this process's mounts.
-func SharedOutside(procRoot, mountinfo, path string) bool {
+func SharedOutside(procRoot, mountinfo, path string) bool { return Outside(procRoot, mountinfo)(path) }
+
+// Outside is SharedOutside for many paths: the namespace and the mounts are read once.
+func Outside(procRoot, mountinfo string) func(path string) bool {
 	text, err := os.Readlink(filepath.Join(procRoot, "self", "ns", "pid"))
-	if err != nil {
-		return true
+	if ns := Namespace(text); err == nil && ns != nil && *ns == firstNamespace {
+		return func(string) bool { return false }
 	}
-	if ns := Namespace(text); ns != nil && *ns == firstNamespace {
-		return false
+	all, listed := ReadMounts(mountinfo)
+	return func(path string) bool {
+		m, ok := MountOf(all, path)
+		return err != nil || listed != nil || !ok || m.Point != "/" && m.Kind != "tmpfs"
 	}
-	all, err := ReadMounts(mountinfo)
-	if err != nil {
-		return true
-	}
-	m, ok := MountOf(all, path)
-	return !ok || m.Point != "/" && m.Kind != "tmpfs"
 }

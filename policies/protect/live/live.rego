@@ -19,6 +19,10 @@
 #   | mount, overlay | sees it, a part of it or a folder around it mounted, or something that is made of it; `/home`, a home and the machine's other general folders count for nothing |
 #   | loop, swap | is the kernel itself: a loop device, a swap file. It has the pid 0 |
 #
+#   In a container (a pid namespace of its own), what lies on a mount may be used by processes of the host, which are not seen: it stays, and a worktree that is missing there
+#   does not count as gone. Only the container's own root and its temporary file systems are known. Run Winnow on the host: there a worktree that a container has mounted is in
+#   use by what runs in the container (`mount`).
+#
 #   Who uses a folder is asked of those that would go if nobody did. Any other is said to be in use by the processes that are known to
 #   work in it (`cwd`), and is kept by what keeps it anyway; `winnow explain` asks all the same.
 #
@@ -286,6 +290,10 @@ _unasked if {
 }
 
 _answered if is_boolean(input.dir.holders_known)
+
+_unheard contains "it lies on a mount that processes outside of this container may use, and those are not seen from here; run winnow on the host, where they are seen" if {
+	input.dir.shared_outside == true
+}
 
 _unheard contains $"who uses it was not asked, because {input.dir.skipped}" if {
 	input.dir.skipped != ""

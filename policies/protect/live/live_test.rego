@@ -57,6 +57,11 @@ test_a_folder_whose_users_were_not_all_read_stays if {
 	subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as subjects.changed(subjects.dir, "/dir/holders_known", false)
 }
 
+test_a_folder_that_others_outside_of_the_container_may_use_stays if {
+	shared := subjects.changed(json.patch(subjects.dir, [{"op": "add", "path": "/dir/shared_outside", "value": true}]), "/dir/holders_known", false)
+	subjects.reasons(live.objections) == ["protect.live: it lies on a mount that processes outside of this container may use, and those are not seen from here; run winnow on the host, where they are seen"] with input as shared
+}
+
 test_a_session_that_runs_something_stays if {
 	subjects.reasons(live.objections) == ["protect.live: something runs in one of its panes: vim"] with input as subjects.changed(subjects.session, "/session/panes/0/foreground", [{"pid": 900, "name": "vim"}])
 	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes is not known"] with input as subjects.changed(subjects.session, "/session/panes/0/foreground_pgid", 900)
