@@ -32,6 +32,8 @@ type being struct {
 	// what says in a failure what it is, personal that people use it.
 	what     string
 	personal bool
+	// in and out are what it reads and prints to, see peers_forest_test.go.
+	in, out *wire
 }
 
 // forest is a machine of chance with a clock: processes are born with what their parents hand down, and are handed over when those end.
@@ -49,6 +51,9 @@ type forest struct {
 	before   []snapshot.Descent
 	config   *subject.Config
 	sessions int
+	// wired has processes speak with one another, over wires.
+	wired bool
+	wires []*wire
 }
 
 var noon = time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)
@@ -86,6 +91,8 @@ func (f *forest) fork(parent *being, name, what string, set map[string]string) *
 	maps.Copy(b.env, set)
 	parent.children = append(parent.children, b)
 	f.all = append(f.all, b)
+	f.reads(b, parent.in)
+	f.prints(b, parent.out)
 	return b
 }
 
@@ -100,6 +107,7 @@ func (f *forest) end(b *being) {
 		return
 	}
 	b.gone = true
+	f.hangUp(b)
 	f.free = append(f.free, b.pid)
 	to := f.manager
 	if f.chance(0.3) {
@@ -133,6 +141,8 @@ func (f *forest) shell(server *being) *being {
 	}
 	s := f.fork(parent, choose(f, "bash", "zsh"), what, set).setsid()
 	s.tty, s.foreground, s.cwd = fmt.Sprintf("pts/%d", s.pid), s.pid, choose(f, "/home/u", "/home/u/acme")
+	f.reads(s, nil)
+	f.prints(s, nil)
 	s.above = nil // a person opened it, whatever started the server
 	if server != nil {
 		f.shells[s.pid] = set["TMUX_PANE"]
@@ -280,6 +290,7 @@ func (f *forest) job(parent *being, set map[string]string, what string) *being {
 	} else if f.chance(0.1) {
 		b.cwd, b.cwdDeleted = "/w/gone (deleted)", true
 	}
+	f.connect(b)
 	if f.chance(0.3) {
 		f.fork(b, "sleep", what+"'s child", nil).pgid = b.pgid
 	}
@@ -289,6 +300,7 @@ func (f *forest) job(parent *being, set map[string]string, what string) *being {
 // tool is what an agent starts with its shell: in a session of its own, and often left by the shell at once.
 func (f *forest) tool(a *being) {
 	sh := f.fork(a, "bash", "tool of "+a.what, f.handed(a, "tool")).setsid()
+	f.captured(sh, a)
 	switch {
 	case f.chance(0.15):
 		f.grow(f.agent(sh), 1)
@@ -308,8 +320,12 @@ func (f *forest) helper(a *being) {
 	if f.chance(0.3) {
 		parent = f.fork(a, "npm exec @model", "runner of "+a.what, f.handed(a, "mcp"))
 		parent.exe = "/usr/bin/node"
+		f.served(parent, a)
 	}
 	b := f.fork(parent, "node", "helper of "+a.what, f.handed(a, "mcp"))
+	if parent == a {
+		f.served(b, a)
+	}
 	b.script, b.pkg = "mcp-server-files", "@modelcontextprotocol/server-filesystem"
 	if a.tty != "" {
 		b.pgid = a.pgid
@@ -420,6 +436,9 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 				p.Peers = &[]int{f.manager.pid}
 			}
 		}
+		if f.wired {
+			f.facts(b, &p)
+		}
 		f.forget(&p, missing)
 		s.Processes[snapshot.ProcessID(p.PID, p.StartTicks)] = &p
 		if pane := f.shells[b.pid]; pane != "" {
@@ -464,6 +483,37 @@ func (b *being) mine() *being {
 	return nil
 }
 
+// history lets agents and people start processes, and agents end. It gives 1 where an earlier look remembers who was below whom.
+func (f *forest) history() int {
+	var servers []*being
+	if f.chance(0.5) {
+		servers = append(servers, f.tmux(f.shell(nil)))
+	}
+	for range 1 + f.IntN(4) {
+		var server *being
+		if len(servers) > 0 && f.chance(0.5) {
+			server = servers[0]
+		}
+		s := f.shell(server)
+		f.person(s)
+		if f.chance(0.8) {
+			f.grow(f.agent(s), 0)
+		}
+	}
+	remembers := 0
+	if f.chance(0.5) {
+		remembers = 1
+		f.before = subject.Descents(f.look(0), f.config, nil)
+	}
+	f.live()
+	if f.chance(0.5) { // what came after: another agent, who is younger
+		s := f.shell(nil)
+		f.grow(f.agent(s), 0)
+		f.live()
+	}
+	return remembers
+}
+
 // TestNoProcessOfAnotherIsAnOrphan grows machines of chance, of which it is known who started what, and wants no process that a person or a
 // living agent started to be selected, also where facts are missing. It prints what share of the true orphans is found.
 func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
@@ -476,32 +526,7 @@ func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 	wanted, found, processes, kept := [2]int{}, [2]int{}, 0, map[string]int{}
 	for seed := range uint64(forests) {
 		f := newForest(seed, config)
-		var servers []*being
-		if f.chance(0.5) {
-			servers = append(servers, f.tmux(f.shell(nil)))
-		}
-		for range 1 + f.IntN(4) {
-			var server *being
-			if len(servers) > 0 && f.chance(0.5) {
-				server = servers[0]
-			}
-			s := f.shell(server)
-			f.person(s)
-			if f.chance(0.8) {
-				f.grow(f.agent(s), 0)
-			}
-		}
-		remembers := 0
-		if f.chance(0.5) {
-			remembers = 1
-			f.before = subject.Descents(f.look(0), config, nil)
-		}
-		f.live()
-		if f.chance(0.5) { // what came after: another agent, who is younger
-			s := f.shell(nil)
-			f.grow(f.agent(s), 0)
-			f.live()
-		}
+		remembers := f.history()
 		missing := choose(f, 0, 0, 0, 0.02, 0.2)
 		s := f.look(missing)
 		sighted(s, config)
