@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
-// Build fills the machine: 38 folders, 25 processes, 8 sessions; one older Claude and one older Codex are alive, another Claude, a Codex
+// Build fills the machine: 38 folders, 27 processes, 8 sessions; one older Claude and one older Codex are alive, another Claude, a Codex
 // and an OpenCode were killed.
 func (m *Machine) Build() {
 	m.t.Helper()
@@ -206,6 +207,32 @@ func (m *Machine) codex(thread, dir string) *Starter {
 	return s
 }
 
+// launched is an MCP server that an agent speaks with and that a runner started, which has ended since.
+func (m *Machine) launched(by *Starter, pkg, dir string, env ...string) int {
+	m.t.Helper()
+	script, said := m.Path("lib", "node_modules", pkg, "dist", "index.js"), m.Path("runner.pid")
+	by.tell(order{Argv: []string{"sh", "-c", `exec 3<&0; "$0" "$1" <&3 & echo $! > "$2.new"; mv "$2.new" "$2"`, m.program("node"), script, said},
+		Dir: dir, Pipe: true, Env: env}, "wait")
+	wait.Eventually(m.t, "the server of a runner", func() bool { return exists(said) })
+	text, err := os.ReadFile(said)
+	m.must(err)
+	m.must(os.Remove(said))
+	served, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	m.must(err)
+	return served
+}
+
+// fifo makes one that a program of a person's reads.
+func (m *Machine) fifo() string {
+	m.t.Helper()
+	path := m.Path("fifo")
+	m.must(unix.Mkfifo(path, 0o600))
+	cmd := exec.Command("cat", path)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	m.must(cmd.Start())
+	return path
+}
+
 func (m *Machine) processes(acme *repo, living claude, codex, deadCodex *Starter) {
 	m.t.Helper()
 	const fs, memory = "@modelcontextprotocol/server-filesystem", "@modelcontextprotocol/server-memory"
@@ -224,16 +251,10 @@ func (m *Machine) processes(acme *repo, living claude, codex, deadCodex *Starter
 	closed := codex.tell(order{Argv: []string{m.program("npm")}, Dir: acme.path, Away: true, Pipe: true,
 		Env: []string{"CODEX_THREAD_ID=01990000-0000-7000-8000-000000000002", "CODEX_CI=1"}}, "wait")
 	m.process(closed, "background task of a living Codex, of a thread that it has closed", false, "its agent lives")
-	files := m.Path("lib", "node_modules", fs, "dist", "index.js")
-	said := m.Path("runner.pid")
-	codex.tell(order{Argv: []string{"sh", "-c", `exec 3<&0; "$0" "$1" <&3 & echo $! > "$2.new"; mv "$2.new" "$2"`, m.program("node"), files, said},
-		Dir: acme.path, Pipe: true}, "wait")
-	wait.Eventually(m.t, "the server of a runner", func() bool { return exists(said) })
-	text, err := os.ReadFile(said)
-	m.must(err)
-	served, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	m.must(err)
-	m.process(served, "MCP server of a living Codex, whose runner has ended", false, "its agent has the other end of its input")
+	m.process(m.launched(codex, fs, acme.path), "MCP server of a living Codex, whose runner has ended", false, "its agent has the other end of its input")
+	// The same of one that is the copy of another server of its agent.
+	m.process(m.launched(living.Starter, fs, acme.path, living.env(false)...), "copy of an MCP server of a living Claude, whose runner has ended", false,
+		"its agent has the other end of its input")
 
 	inWorktree := acme.worktree(filepath.Join(acme.path, ".claude", "worktrees", "held"), "worktree-held", 1)
 	acme.land("worktree-held", squash)
@@ -257,6 +278,9 @@ func (m *Machine) processes(acme *repo, living claude, codex, deadCodex *Starter
 	m.write(m.Path("lib", "node_modules", "typescript", "package.json"), `{"name":"typescript"}`)
 	left(dead.tool(order{Argv: []string{m.program("node"), ts}, Dir: acme.path, Pipe: true}, "wait"), "language server of a dead Claude", "its agent was killed")
 	left(dead.tool(order{Argv: []string{m.program("chrome-headless-shell"), "--headless"}, Dir: acme.path}, "wait"), "browser of a dead Claude", "its agent was killed")
+
+	m.process(dead.tool(order{Argv: []string{"sh", "-c", `exec tail -f /dev/null >"$0"`, m.fifo()}, Dir: acme.path, Away: true}, ""),
+		"tail of a dead Claude whose output is read", false, "a program that no list knows reads what it prints")
 
 	left(deadCodex.tell(order{Argv: []string{"sleep", "86400"}, Dir: acme.path, Away: true,
 		Env: []string{"CODEX_THREAD_ID=" + deadThread, "CODEX_CI=1"}}, ""), "sleep of a dead Codex", "its agent was killed")
