@@ -5,8 +5,10 @@
 #
 #   In scope is an MCP server (`families`) that carries an agent's marker or that an earlier look saw below an agent. It may go when
 #   its parent is one of those that inherit orphans, no agent and no multiplexer is above it, it listens nowhere, and each living
-#   agent that may have started it has a living process of the same package, program and command line below itself. An MCP server speaks
-#   over pipes with the program that started it, so an agent that has a copy below itself does not use another one.
+#   agent that may have started it has a living process of the same package, program and command line below itself.
+#
+#   An agent may use two copies, and what it started one of them with may have ended. So a copy stays while anything can write to its input or reads its
+#   output ([protect.live](live.md)).
 #
 #   Where no living agent may have started it, [reap.processes.orphan](orphan.md) says so.
 # custom:

@@ -41,6 +41,9 @@
 #   family, and has a child with an agent's marker that it does not carry itself: it set that. An unidentified process that was left
 #   behind itself does not, or one that stays would keep all others for ever.
 #
+#   While another program can write to its standard input, or reads its standard output or error, it stays, whatever that program is
+#   ([protect.live](live.md)).
+#
 #   What is below it ends with it: the process itself first, for the other way round a supervisor starts it again, and then whatever
 #   was judged with it and outlived that. What it started since it was judged is left for the next sweep. A process that called
 #   setsid and whose parent ended has no such parent, and is judged by itself.
