@@ -32,9 +32,6 @@ type RunOptions struct {
 	Searches []Search
 	// Now is the clock that dates the snapshot; nil is time.Now.
 	Now func() time.Time
-	// Begins, where it is set, is called when the reading of a source begins: it gives the context for it, and what is called with the error that it ended with, also where its
-	// reader was left behind.
-	Begins func(context.Context, Source) (context.Context, func(error))
 	// Then is called once, when all sources have been read and before what they left for later (Part.Rest) is: what it is given is the snapshot so
 	// far, which it may add to. Of that only Dirs and the state of their sources are written anew afterwards. Nil does nothing.
 	Then func(ctx context.Context, soFar *snapshot.Snapshot)
@@ -94,13 +91,11 @@ func (r *run) rest(ctx context.Context, s *snapshot.Snapshot) {
 		return
 	}
 	for _, first := range r.again {
-		within, what := r.begins(ctx, first.Source)
-		r.watch(within, what, func(ctx context.Context, into *reading) { into.part, into.err = first.part.Rest(ctx) })
+		r.watch(ctx, reading{Source: first.Source}, func(ctx context.Context, into *reading) { into.part, into.err = first.part.Rest(ctx) })
 	}
 	for len(r.running) > 0 {
 		end := <-r.ended
 		delete(r.running, end.Name)
-		end.ends()
 		r.tell()
 		r.keep(&end)
 		first := r.again[end.Name]
@@ -138,23 +133,6 @@ type reading struct {
 	// places are what a search found, and from is where.
 	places []string
 	from   string
-	// over, where it is set, hears of the end.
-	over func(error)
-}
-
-// begins begins the reading of a source.
-func (r *run) begins(ctx context.Context, s Source) (context.Context, reading) {
-	what := reading{Source: s}
-	if r.Begins != nil {
-		ctx, what.over = r.Begins(ctx, s)
-	}
-	return ctx, what
-}
-
-func (end *reading) ends() {
-	if end.over != nil {
-		end.over(end.err)
-	}
 }
 
 func newRun(o RunOptions) *run {
@@ -194,8 +172,7 @@ func (r *run) known(name string) bool {
 }
 
 func (r *run) start(ctx context.Context, s Source) {
-	within, what := r.begins(ctx, s)
-	r.watch(within, what, func(ctx context.Context, into *reading) {
+	r.watch(ctx, reading{Source: s}, func(ctx context.Context, into *reading) {
 		into.part, into.err = s.Reader.Read(ctx)
 	})
 }
@@ -339,7 +316,6 @@ func (r *run) watch(ctx context.Context, what reading, read func(context.Context
 
 func (r *run) take(ctx context.Context, end reading) {
 	delete(r.running, end.Name)
-	end.ends()
 	r.tell()
 	r.keep(&end)
 	if !end.discovery || end.err != nil {

@@ -313,54 +313,6 @@ func TestProgressNamesWhatIsBeingRead(t *testing.T) {
 
 // TestManyItemsGetMoreTime has a source that says how much it has to read: its deadline moves, it is counted, and a source beside it is held to
 // the plain timeout.
-// TestEachReadingBeginsAndEndsOnce: of every source, also of those that are discovered, that fail, that hang, and of what is read later.
-func TestEachReadingBeginsAndEndsOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		type key struct{}
-		hang, begun, ended := make(chan struct{}), map[string]int{}, map[string][]error{}
-		within := func(ctx context.Context, name string) {
-			if ctx.Value(key{}) != name {
-				t.Errorf("%s is read in the context of %v", name, ctx.Value(key{}))
-			}
-		}
-		collectors.Run(t.Context(), collectors.RunOptions{
-			Timeout: time.Second,
-			Begins: func(ctx context.Context, s collectors.Source) (context.Context, func(error)) {
-				begun[s.Name]++
-				return context.WithValue(ctx, key{}, s.Name), func(err error) { ended[s.Name] = append(ended[s.Name], err) }
-			},
-			Discover: func(string) []collectors.Source {
-				return []collectors.Source{source("dirs/found", fails(fmt.Errorf("not there: %w", collectors.ErrAbsent)))}
-			},
-			Sources: []collectors.Source{
-				source("tmux/a", func(ctx context.Context) (collectors.Part, error) {
-					within(ctx, "tmux/a")
-					return collectors.Part{Named: []string{"/x"}, Rest: func(ctx context.Context) (collectors.Part, error) {
-						within(ctx, "tmux/a")
-						return collectors.Part{}, nil
-					}}, nil
-				}),
-				source("tmux/panics", func(context.Context) (collectors.Part, error) { panic("x") }),
-				source("tmux/hangs", func(context.Context) (collectors.Part, error) { <-hang; return collectors.Part{}, nil }),
-			},
-		})
-		close(hang)
-		if diff := cmp.Diff(map[string]int{"tmux/a": 2, "tmux/panics": 1, "tmux/hangs": 1, "dirs/found": 1}, begun); diff != "" {
-			t.Errorf("begun (-want +got):\n%s", diff)
-		}
-		for name, n := range begun {
-			errs := ended[name]
-			if len(errs) != n || (errs[0] == nil) != (name == "tmux/a") {
-				t.Errorf("%s ended with %v", name, errs)
-			}
-		}
-		if !errors.Is(ended["dirs/found"][0], collectors.ErrAbsent) || !errors.Is(ended["tmux/hangs"][0], context.DeadlineExceeded) {
-			t.Errorf("ended with %v", ended)
-		}
-	})
-}
-
 func TestManyItemsGetMoreTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

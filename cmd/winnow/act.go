@@ -20,7 +20,6 @@ import (
 	actprocs "github.com/winnow-reaper/winnow/actuators/processes"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
-	"github.com/winnow-reaper/winnow/cmd/winnow/traces"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
@@ -33,11 +32,8 @@ var step func(string)
 // act carries the report's decisions out and adds what came of each.
 func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, past actuators.Past, f sweepFlags) {
 	defer s.hands.take()()
-	ctx, span := traces.Start(ctx, "winnow.acts")
-	defer span.End()
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.cfg))
 	carrier.Past = past
-	traceActs(ctx, carrier)
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
 	if s.halted() != nil {
 		return

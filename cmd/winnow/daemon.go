@@ -17,7 +17,6 @@ import (
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
-	"github.com/winnow-reaper/winnow/cmd/winnow/traces"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
@@ -61,8 +60,6 @@ type daemon struct {
 	metrics *metrics.Metrics
 	// manager is the service manager that wants to hear of it; nil where none does.
 	manager *manager
-	// tracer makes a trace of each sweep; nil where none is wanted.
-	tracer *traces.Tracer
 	// running are the parts that were begun, in the order of parts.
 	running []running
 

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/saved"
 	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
-	"github.com/winnow-reaper/winnow/cmd/winnow/traces"
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/collectors/panes"
@@ -31,8 +28,6 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 
 // lookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. A nil one is none.
 func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e decider) (s *snapshot.Snapshot, err error) {
-	ctx, span := traces.Start(ctx, "winnow.look", attribute.Bool("winnow.look.whole", sc.ID == "" && sc.Kind == "" && !sc.Alone && !sc.Life))
-	defer func() { traces.Finish(span, err) }()
 	set := a.sources()
 	set.Descents = mem.descents
 	from, err := set.Of(sc, mem.owners)
@@ -49,7 +44,6 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e decid
 		Timeout: a.cfg.Collect.Timeout,
 		Now:     func() time.Time { return began.At },
 		Log:     a.log.Named("collectors"),
-		Begins:  tracedSource,
 	}
 	if a.cfg.Collect.Dirs.Discover && !sc.Alone && !sc.Life && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
 		opts.Discover, opts.Around = set.Discover(sc), set.Around(sc)

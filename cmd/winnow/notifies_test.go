@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
@@ -33,12 +31,11 @@ import (
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
-// outside is what listens to a daemon: a webhook's server at /hook, and a collector of traces at /v1/traces.
+// outside is what listens to a daemon: a webhook's server at /hook.
 type outside struct {
 	*httptest.Server
 	mu       sync.Mutex
 	messages []notify.Document
-	spans    []*otlp.Span
 }
 
 func newOutside(t *testing.T) *outside {
@@ -55,16 +52,6 @@ func newOutside(t *testing.T) *outside {
 				err = json.Unmarshal(body, &d)
 			}
 			o.messages = append(o.messages, d)
-		case "/v1/traces":
-			data := &otlp.TracesData{}
-			if err == nil {
-				err = proto.Unmarshal(body, data)
-			}
-			for _, rs := range data.GetResourceSpans() {
-				for _, ss := range rs.GetScopeSpans() {
-					o.spans = append(o.spans, ss.GetSpans()...)
-				}
-			}
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -106,13 +93,13 @@ func (o *outside) count(so func(notify.Document) bool) (n int) {
 
 func asks(d notify.Document) bool { return d.Asks != nil }
 
-// TestTheDaemonTellsOutside follows one worktree: it waits to be asked, which is told once, also over a start; then it goes, which is told, and the trace of that sweep has the act.
+// TestTheDaemonTellsOutside follows one worktree: it waits to be asked, which is told once, also over a start; then it goes, which is told.
 func TestTheDaemonTellsOutside(t *testing.T) {
 	t.Parallel()
 	startsOften(t)
 	w, o := newCrashFolder(t), newOutside(t)
 	quick := strings.Replace(w.configuration(t), "steady_for: 0s", "steady_for: 0s, confirm_after: 200ms", 1) +
-		fmt.Sprintf("notify: {rest: 100ms, webhooks: [{url: %s/hook}]}\nrun: {rest: 100ms, traces: {endpoint: %s}}\n", o.URL, o.URL)
+		fmt.Sprintf("notify: {rest: 100ms, webhooks: [{url: %s/hook}]}\nrun: {rest: 100ms}\n", o.URL)
 	asking := strings.Replace(quick, "confirm_after: 200ms", "confirm_after: 200ms, levels: {reap.dirs.landed: ask, reap.dirs.disposable: ask, reap.dirs.untouched: ask, reap.dirs.over: ask}", 1)
 
 	files.Write(t, w.config, asking)
@@ -141,31 +128,6 @@ func TestTheDaemonTellsOutside(t *testing.T) {
 	}
 	d.signal(syscall.SIGTERM)
 	d.ends()
-
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	by := map[string][]*otlp.Span{}
-	for _, s := range o.spans {
-		by[s.GetName()] = append(by[s.GetName()], s)
-		if text := s.String(); strings.Contains(text, w.dir) || strings.Contains(text, "1a2b3c4d") {
-			t.Errorf("a span names something: %s", text)
-		}
-	}
-	for _, name := range []string{"winnow.sweep", "winnow.look", "winnow.source", "winnow.judge", "winnow.save", "winnow.acts", "winnow.act", "winnow.purge", "winnow.finish"} {
-		if len(by[name]) == 0 {
-			t.Errorf("no span %s", name)
-		}
-	}
-	for _, s := range by["winnow.act"] {
-		var kv []string
-		for _, a := range s.GetAttributes() {
-			kv = append(kv, a.GetKey()+"="+a.GetValue().GetStringValue())
-		}
-		slices.Sort(kv)
-		if got := strings.Join(kv, " "); got != "winnow.kind=dir winnow.outcome=done" {
-			t.Errorf("an act: %s", got)
-		}
-	}
 }
 
 // TestNotifyTestSaysWhatFails.
@@ -189,7 +151,6 @@ func TestNotifyTestSaysWhatFails(t *testing.T) {
 		"an unknown word":    {"notify: {on: [alarm]}\n", `unknown word "alarm"; the nearest is "alarms"`},
 		"twice":              {"notify: {webhooks: [{url: https://hooks.example.com/x}, {url: https://hooks.example.com/x}]}\n", "the same address"},
 		"a header of others": {"notify: {webhooks: [{url: https://hooks.example.com/x, header: Host, token_file: token}]}\n", "no name of a header for a token"},
-		"traces":             {"run: {traces: {endpoint: http://collector.example.com}}\n", "run.traces.endpoint"},
 	} {
 		files.Write(t, w.config, plain+c.conf)
 		out, err := w.run([]string{"DBUS_SESSION_BUS_ADDRESS="}, "winnow", "notify", "test", "--config", w.config)
@@ -276,7 +237,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 		}
 		return cfg
 	}
-	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\nrun: {traces: {endpoint: %s}}\n", o.URL, o.URL))
+	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\n", o.URL))
 	a := &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}
 	d, err := a.newDaemon(t.Context(), runFlags{})
 	if err != nil {
@@ -289,7 +250,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 	}
 	sweep := func(failed error) {
 		began := time.Now()
-		r, err := d.traced(t.Context(), pace.Request)
+		r, err := d.sweep(t.Context(), pace.Request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,22 +264,17 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 	if m.Problems.Rules["sweep_failed"] != 1 || len(m.Problems.First) != 0 || strings.Contains(m.Title+m.Text, w.dir) {
 		t.Errorf("problems: %+v\n%s", m.Problems, m.Text)
 	}
-	wait.Eventually(t, "the trace came", func() bool {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		return slices.ContainsFunc(o.spans, func(s *otlp.Span) bool { return s.GetName() == "winnow.sweep" })
-	})
 	d.cfg = load("")
 	d.beginsAgain(t.Context())
 	o.mu.Lock()
-	messages, spans := len(o.messages), len(o.spans)
+	messages := len(o.messages)
 	o.mu.Unlock()
 	sweep(fmt.Errorf("another reason"))
 	end()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if d.tracer != nil || len(o.messages) != messages || len(o.spans) != spans {
-		t.Errorf("it tells although it is not to: %d messages, %d spans", len(o.messages)-messages, len(o.spans)-spans)
+	if len(o.messages) != messages {
+		t.Errorf("it tells although it is not to: %d messages", len(o.messages)-messages)
 	}
 }
 
@@ -360,7 +316,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 		refuses <- err
 	}()
 	began := time.Now()
-	r, err := d.traced(t.Context(), pace.Request)
+	r, err := d.sweep(t.Context(), pace.Request)
 	d.swept(t.Context(), pace.Request, began, r, err)
 	if refused := <-refuses; refused != nil || err == nil || !strings.Contains(err.Error(), "no room") || w.here() {
 		t.Fatalf("want an act, and a sweep that fails at its end: %v, %v, the folder is here: %v", refused, err, w.here())

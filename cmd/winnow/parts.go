@@ -24,7 +24,7 @@ type part struct {
 }
 
 // parts are all of them, in the order in which they begin. They end in the opposite order, after the loop.
-func parts() []part { return []part{supervised, measuring, tracing, answering, notifying} }
+func parts() []part { return []part{supervised, measuring, answering, notifying} }
 
 // running is a part that was begun.
 type running struct {

@@ -6,14 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-
 	"github.com/winnow-reaper/winnow/actuators"
 	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
-	"github.com/winnow-reaper/winnow/cmd/winnow/traces"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/ledger"
@@ -22,11 +19,6 @@ import (
 // purge removes for good what was set aside and has been kept for its time: by the wall clock, and by what looks counted since, for
 // the one can be set to anything and the other cannot. Then it makes room where the trash is too large, or its file system too full.
 func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) {
-	ctx, span := traces.Start(ctx, "winnow.purge")
-	defer func() {
-		span.SetAttributes(attribute.Int("winnow.purged", len(r.Purged)))
-		span.End()
-	}()
 	failed := func(err error) {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("the trash could not be read: %v; it was left untouched", err)})
 	}

@@ -130,7 +130,7 @@ func (d *daemon) once(ctx context.Context) error {
 	defer end()
 	d.patience = askedWait // nothing tries again
 	began := time.Now()
-	r, err := d.traced(ctx, pace.Start)
+	r, err := d.sweep(ctx, pace.Start)
 	d.tellAll(ended{Why: pace.Start, Began: began, At: time.Now(), Report: r, Err: err})
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (d *daemon) loop(ctx context.Context) error {
 				return err
 			}
 			began := time.Now()
-			r, err := d.traced(ctx, why)
+			r, err := d.sweep(ctx, why)
 			d.swept(ctx, why, began, r, err)
 		}
 		timer.Stop()

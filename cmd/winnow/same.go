@@ -13,7 +13,6 @@ import (
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/traces"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -66,10 +65,7 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	if fresh := ledger.Fresh(last, host, began.At, jump, d.gap()); fresh != "" {
 		return nil, fresh, nil
 	}
-	comparing, span := traces.Start(ctx, "winnow.compare")
-	changed := b.changed(comparing, d.app, holds)
-	span.End()
-	if changed != "" {
+	if changed := b.changed(ctx, d.app, holds); changed != "" {
 		return nil, changed, nil
 	}
 	host.SteadySince, host.LastResumeAt = ledger.Steady(last, host, began.At, jump)

@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
-	"github.com/winnow-reaper/winnow/cmd/winnow/traces"
 	"github.com/winnow-reaper/winnow/collectors/panes/codev"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
@@ -138,7 +136,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		}
 		mem.fresh = nil // the looks before acts count what this one did
 	}
-	res, err := s.judge(ctx, snap)
+	res, err := s.decides().Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
 	}
@@ -169,9 +167,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		return nil, err
 	}
 	r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
-	saving, span := traces.Start(ctx, "winnow.save")
-	err = s.record(saving, id, started, r, snap, next, mem, res.Decisions)
-	if traces.Finish(span, err); err != nil {
+	if err := s.record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
 		return nil, err
 	}
 	s.logger = s.newLogger(ctx, r, snap)
@@ -197,19 +193,6 @@ func (s *sweeper) decides() decider {
 		return s.memory
 	}
 	return s.engine
-}
-
-// judge decides on a look.
-func (s *sweeper) judge(ctx context.Context, snap *snapshot.Snapshot) (eval.Result, error) {
-	ctx, span := traces.Start(ctx, "winnow.judge")
-	res, err := s.decides().Decide(ctx, snap, &s.cfg.Rules.Config)
-	span.SetAttributes(attribute.Int("winnow.decisions", len(res.Decisions)), attribute.Int("winnow.policy_errors", len(res.Errors)))
-	if s.memory != nil {
-		recall := s.memory.Recall()
-		span.SetAttributes(attribute.Int("winnow.asked", recall.Asked), attribute.Int("winnow.kept", recall.Kept))
-	}
-	traces.Finish(span, err)
-	return res, err
 }
 
 // remembered is the memory for looks that acts rest on.
@@ -285,8 +268,6 @@ func (a *app) ruled(s *snapshot.Snapshot) report.ConfigRef {
 
 // finish closes the sweep's record.
 func (s *sweeper) finish(ctx context.Context, r *report.Report, f sweepFlags) error {
-	ctx, span := traces.Start(ctx, "winnow.finish")
-	defer span.End()
 	ctx = context.WithoutCancel(ctx)
 	if err := s.ledger.FinishSweep(ctx, r.Sweep, time.Now(), r.Census, r.Code(f.show.exitCode)); err != nil {
 		return fmt.Errorf("record the end of the sweep: %w", err)

@@ -232,7 +232,6 @@ type Run struct {
 	Share Ratio         `json:"share"`
 	// FullEvery says that one sweep in so many is whole, whatever the stamps say; up to 1 all are.
 	FullEvery int      `json:"full_every"`
-	Traces    Traces   `json:"traces"`
 	Brakes    Brakes   `json:"brakes"`
 	Pressure  Pressure `json:"pressure"`
 	// TmuxHooks has tmux servers tell of what happens on them, by entries in their hooks.
@@ -490,7 +489,6 @@ func (c *Config) check(at sites) (wrong error) {
 	must(c.Collect.Timeout > 0, "collect.timeout must be more than 0")
 	c.Run.check(must)
 	c.Notify.check(must)
-	c.Run.Traces.check(must)
 	c.Console.check(must)
 	c.Policy.checkBundles(must)
 	must(c.Policy.Timeout > 0 && c.Policy.Memory > 0, "policy.timeout and policy.memory must be more than 0")

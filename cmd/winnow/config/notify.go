@@ -39,22 +39,12 @@ type Webhook struct {
 	Header    string `json:"header"`
 }
 
-// Traces says where the spans of sweeps go, by OTLP over HTTP.
-type Traces struct {
-	Endpoint  string        `json:"endpoint"`
-	TokenFile string        `json:"token_file"`
-	Timeout   time.Duration `json:"timeout"`
-}
-
 // Told reports whether anything is told anywhere.
 func (n Notify) Told() bool { return n.Desktop || len(n.Webhooks) > 0 }
 
-// secretFiles are the files with secrets of notify and run.traces, by their keys.
+// secretFiles are the files with secrets of notify, by their keys.
 func (c *Config) secretFiles() iter.Seq2[string, *string] {
 	return func(yield func(string, *string) bool) {
-		if !yield("run.traces.token_file", &c.Run.Traces.TokenFile) {
-			return
-		}
 		for i := range c.Notify.Webhooks {
 			w := &c.Notify.Webhooks[i]
 			if !yield("notify.webhooks", &w.URLFile) || !yield("notify.webhooks", &w.TokenFile) {
@@ -86,14 +76,4 @@ func (n Notify) check(must need) {
 		must(w.Header == "" || notify.GoodHeader(w.Header), "notify.webhooks: header %q is no name of a header for a token, such as X-Api-Key", w.Header)
 		must(w.Header == "" || w.TokenFile != "", "notify.webhooks: header %q wants a token_file, which has its value", w.Header)
 	}
-}
-
-func (t Traces) check(must need) {
-	must(t.Timeout > 0 && t.Timeout <= time.Minute, "run.traces.timeout is %s; it is more than 0s and at most 1m", t.Timeout)
-	if t.Endpoint == "" {
-		must(t.TokenFile == "", "run.traces.token_file: there is no endpoint to send it to")
-		return
-	}
-	err := httppost.Check(t.Endpoint, true)
-	must(err == nil, "run.traces.endpoint: %v", err)
 }
