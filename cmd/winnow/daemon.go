@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -457,7 +458,9 @@ func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *repo
 	}
 	d.pace.Swept(began, now, confirmable(r))
 	d.news(r)
-	slim(!r.NothingNew)
+	if !r.NothingNew {
+		debug.FreeOSMemory() // the garbage of a whole sweep is not needed until the next one
+	}
 }
 
 // keptOffFor is for how long at most another sweep may have the lock before that counts as a failure: a sweep that hangs holds up the daemon for as long as it lives.
