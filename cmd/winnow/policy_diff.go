@@ -63,7 +63,11 @@ What is labelled as live and would go by HEAD alone always fails.
   winnow policy diff main ./policies --recorded
   winnow policy diff HEAD~1 HEAD --snapshots snapshots --format markdown > comment.md
 
-It exits with 1 when it fails: by --fail-on, by a label, or because something could not be compared.`,
+It exits with 1 when it fails: by --fail-on, by a label, or because something could not be compared; with 2 for wrong use, and with 125 when the
+policies of HEAD do not load, which git bisect run takes for a commit to pass over:
+
+  git bisect start HEAD v1 -- policies
+  git bisect run winnow policy diff v1 ./policies --snapshots snapshots --fail-on new-reap`,
 		Args: args(func(_ *cobra.Command, given []string) error {
 			if len(given) != 0 && len(given) != 2 {
 				return fmt.Errorf("it wants both BASE and HEAD, or none for a comparison of configurations")
@@ -108,6 +112,9 @@ type side struct {
 	policy *policy.Policy
 }
 
+// bisectSkip is the exit code that has git bisect run pass over a commit.
+const bisectSkip = 125
+
 func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
@@ -128,7 +135,11 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) (e
 	for i, of := range []struct{ name, configFlag, config string }{{base, "--config-base", f.configBase}, {head, "--config-head", f.configHead}} {
 		s := sides[i]
 		if err := s.load(ctx, v, of.name, of.configFlag, of.config); err != nil {
-			return fmt.Errorf("%s:\n%w", []string{"base", "head"}[i], err)
+			err = fmt.Errorf("%s:\n%w", []string{"base", "head"}[i], err)
+			if i == 1 && errors.As(err, new(policy.Refusals)) {
+				return codeError{code: bisectSkip, err: err}
+			}
+			return err
 		}
 		defer func() { err = errors.Join(err, s.engine.Close()) }()
 	}

@@ -10,7 +10,6 @@ import (
 func TestSchemasOfPolicyDocumentsAreCurrent(t *testing.T) {
 	t.Parallel()
 	packages := []string{"../../engine/flips", "../../engine/decision", "../../engine/explain", "../../engine/policy", "comparison", "report"}
-	schema.Current(t, Bisection{}, BisectionSchema, []string{"../../docs/schemas/policy-bisect.json"}, packages)
 	schema.Current(t, Promotion{}, PromotionSchema, []string{"../../docs/schemas/policy-promote.json"}, packages)
 	schema.Current(t, Trial{}, TrialSchema, []string{"../../docs/schemas/policy-try.json"}, packages)
 }

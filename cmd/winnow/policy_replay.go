@@ -56,12 +56,6 @@ type replayFlags struct {
 	sweep      string
 	last       int
 	configured bool
-
-	bisect     string
-	repo, path string
-	id         string
-	snapshots  []string
-	all        bool
 }
 
 func newPolicyReplay(a *app) *cobra.Command {
@@ -72,27 +66,12 @@ func newPolicyReplay(a *app) *cobra.Command {
 		Long: `Replay decides the sweeps that the ledger has recorded (record in config.yaml) again, by the policies that are configured now or that --policy
 names, with the parameters that were in force then. It says which candidates are decided otherwise, and touches nothing.
 
-A recording is redacted, so the ids that it shows are stand-ins. It exits with 1 when a decision differs.
-
-With --bisect GOOD..BAD it decides by the policies of two revisions of a git repository instead, and looks for the commit that flipped each
-decision with another verdict: by halving, among the commits that changed the folder of policies (--path), along first parents, so that a merge
-is one commit. A commit whose policies cannot be loaded is left out, and said. Nothing is checked out. --snapshots also decides saved
-snapshots. It exits with 1 when a commit flipped a decision, or when something could not be decided.`,
-		Example: `  winnow policy replay --last 5
-  winnow policy replay --bisect v1.0..HEAD --path policies
-  winnow policy replay --bisect v1.0..HEAD --snapshots snapshots --id dir:/home/u/project-review-1a2b3c4d`,
-		Args: args(cobra.NoArgs),
+A recording is redacted, so the ids that it shows are stand-ins. It exits with 1 when a decision differs.`,
+		Example: "  winnow policy replay --last 5",
+		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
-			}
-			if f.bisect != "" {
-				return a.policyBisect(cmd.Context(), f)
-			}
-			for _, name := range bisectFlags {
-				if cmd.Flags().Changed(name) {
-					return config.Mistakef("--%s needs --bisect GOOD..BAD. Nothing was decided", name)
-				}
 			}
 			return a.policyReplay(cmd.Context(), f)
 		},
@@ -100,18 +79,9 @@ snapshots. It exits with 1 when a commit flipped a decision, or when something c
 	cmd.Flags().StringVar(&f.sweep, "sweep", "", "only the sweep with this `id` (winnow history lists them)")
 	cmd.Flags().IntVar(&f.last, "last", 0, "only the last `N` recorded sweeps")
 	cmd.Flags().BoolVar(&f.configured, "configured", false, "with the parameters and levels of the configuration now, in place of the recorded ones")
-	cmd.Flags().StringVar(&f.bisect, "bisect", "", "look for the commits between two revisions, `GOOD..BAD`, that flipped a decision")
-	cmd.Flags().StringVar(&f.repo, "repo", ".", "with --bisect: a `folder` in the repository")
-	cmd.Flags().StringVar(&f.path, "path", "policies", "with --bisect: `folder` of the policies, from the repository's top")
-	cmd.Flags().StringVar(&f.id, "id", "", "with --bisect: only the candidate with this `id`")
-	cmd.Flags().StringArrayVar(&f.snapshots, "snapshots", nil, "with --bisect: also `path` of a snapshot, or of a folder of snapshots; may be repeated")
-	cmd.Flags().BoolVar(&f.all, "all", false, "with --bisect: list all in text, not the first of each rule alone")
 	a.forms(cmd, "text", "json")
 	return cmd
 }
-
-// bisectFlags are those that say nothing without --bisect.
-var bisectFlags = []string{"repo", "path", "id", "snapshots", "all"}
 
 func (f replayFlags) check() error {
 	switch {
