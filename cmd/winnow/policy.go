@@ -25,8 +25,8 @@ func newPolicy(a *app) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		newPolicyNew(a), newPolicyCheck(a), newPolicyTest(a), newPolicyFmt(a), newPolicyTry(a), newPolicyDiff(a), newPolicyReplay(a),
-		newPolicyPromote(a), newPolicyBundle(a), newPolicyVerify(a), newPolicyPull(a), newPolicySchema(a),
+		newPolicyNew(a), newPolicyCheck(a), newPolicyTest(a), newPolicyFmt(a), newPolicyDiff(a), newPolicyReplay(a),
+		newPolicyBundle(a), newPolicyVerify(a), newPolicyPull(a), newPolicySchema(a),
 	)
 	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/saved"
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/flips"
@@ -32,14 +34,16 @@ type diffFlags struct {
 	recorded               bool
 	configBase, configHead string
 	repo, path             string
+	levels                 []string
+	require                int
 	failOn                 string
-	all                    bool
+	all, watch             bool
 }
 
 func newPolicyDiff(a *app) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use:   "diff [BASE HEAD] --snapshots FOLDER",
+		Use:   "diff [BASE HEAD]",
 		Short: "What another version of the policies, or of their configuration, would decide otherwise",
 		Long: `Diff decides every snapshot twice, by BASE and by HEAD, and prints the decisions that differ: what stays today and would go first, then
 what goes today and would stay, then the same verdict for other reasons, by the rule that decided. It touches nothing else.
@@ -49,7 +53,14 @@ policies that Winnow brings, or "configured" for those that the configuration na
 judged on top of the embedded policies, unless --no-embedded-policy is given or it is a copy of them as winnow init makes one. Revisions are
 read without a checkout: nothing of the repository is run.
 
-Snapshots are files of winnow snapshot, also compressed with gzip; in a folder those that end in .json or .json.gz. A file
+With --level RULE=LEVEL the rule has that level in HEAD. With --require N it fails where fewer than N snapshots had something for the rule to
+judge, or where the rule found nothing in them; else it prints the lines to write into the configuration.
+
+With --watch it compares again whenever a file of BASE or HEAD is saved, until it is interrupted. Of a rule of one's own that says nothing it is
+said at which condition it ended.
+
+Without --snapshots and --recorded it looks at this machine once. Snapshots are files of winnow snapshot, also compressed with gzip; in a folder
+those that end in .json or .json.gz. A file
 NAME.labels.yaml beside NAME.json, or "labels" in the snapshot itself, says what a person knows of candidates:
 
   labels:
@@ -60,7 +71,8 @@ What is labelled as live and would go by HEAD alone always fails.
 
   winnow policy diff main ./policies --snapshots snapshots --fail-on new-reap
   winnow policy diff --config-head ./new.yaml --snapshots snapshots
-  winnow policy diff main ./policies --recorded
+  winnow policy diff configured ./mine --watch
+  winnow policy diff --level reap.dirs.scratch=on --recorded --require 20
   winnow policy diff HEAD~1 HEAD --snapshots snapshots --format markdown > comment.md
 
 It exits with 1 when it fails: by --fail-on, by a label, or because something could not be compared; with 2 for wrong use, and with 125 when the
@@ -87,6 +99,9 @@ policies of HEAD do not load, which git bisect run takes for a commit to pass ov
 	cmd.Flags().StringVar(&f.configHead, "config-head", "", "configuration `file` of HEAD, or REVISION:FILE; without it the one that is in force")
 	cmd.Flags().StringVar(&f.repo, "repo", ".", "a `folder` in the repository that revisions are of")
 	cmd.Flags().StringVar(&f.path, "path", "policies", "`folder` of the policies in a revision that names none")
+	cmd.Flags().StringArrayVar(&f.levels, "level", nil, "`RULE=LEVEL` in HEAD, over its configuration; may be repeated")
+	cmd.Flags().IntVar(&f.require, "require", 0, "with --level: fail unless `N` snapshots had something for the rule to judge, and it found something")
+	cmd.Flags().BoolVar(&f.watch, "watch", false, "compare again on every save, until ctrl-C")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "", "`what` fails: "+strings.Join(comparison.FailOn, ", "))
 	cmd.Flags().BoolVar(&f.all, "all", false, "list all in text, not the first of each rule alone")
 	a.formsAndFiles(cmd, "text", "json", "markdown", formSARIF, formJUnit, formQuality)
@@ -98,8 +113,8 @@ func (f diffFlags) check() error {
 	if f.failOn != "" && !slices.Contains(comparison.FailOn, f.failOn) {
 		return config.Mistakef("--fail-on: unknown word %q%s", f.failOn, text.Hint(f.failOn, comparison.FailOn))
 	}
-	if len(f.snapshots) == 0 && !f.recorded {
-		return config.Mistakef("--snapshots is missing: name a folder of snapshots, or a file; winnow snapshot --redact -o FILE makes one, and --recorded takes the sweeps that the ledger has recorded. Nothing was decided")
+	if f.require < 0 || f.require > 0 && len(f.levels) == 0 {
+		return config.Mistakef("--require wants a number of snapshots from 1 on, and --level RULE=LEVEL. Nothing was decided")
 	}
 	return nil
 }
@@ -115,50 +130,21 @@ type side struct {
 // bisectSkip is the exit code that has git bisect run pass over a commit.
 const bisectSkip = 125
 
-func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) (err error) {
+func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	found, err := snapshotFiles(f.snapshots)
+	d := &difference{app: a, names: [2]string{base, head}, flags: f}
+	if err := d.findSamples(ctx); err != nil {
+		return err
+	}
+	if f.watch {
+		return d.watch(ctx)
+	}
+	doc, err := d.compare(ctx)
 	if err != nil {
 		return err
 	}
-	if f.recorded {
-		recorded, err := a.recordedSnapshots(ctx)
-		if err != nil {
-			return err
-		}
-		found = append(found, recorded...)
-	}
-	v := versions{app: a, repo: f.repo, path: f.path}
-	sides := [2]*side{{}, {}}
-	for i, of := range []struct{ name, configFlag, config string }{{base, "--config-base", f.configBase}, {head, "--config-head", f.configHead}} {
-		s := sides[i]
-		if err := s.load(ctx, v, of.name, of.configFlag, of.config); err != nil {
-			err = fmt.Errorf("%s:\n%w", []string{"base", "head"}[i], err)
-			if i == 1 && errors.As(err, new(policy.Refusals)) {
-				return codeError{code: bisectSkip, err: err}
-			}
-			return err
-		}
-		defer func() { err = errors.Join(err, s.engine.Close()) }()
-	}
-	for i, s := range sides {
-		// One configuration for both may name rules that only one of both has.
-		var beside []*policy.Policy
-		if f.configBase == f.configHead {
-			beside = append(beside, sides[1-i].policy)
-		}
-		if err := s.check(ctx, a, beside...); err != nil {
-			return fmt.Errorf("%s:\n%w", []string{"base", "head"}[i], err)
-		}
-	}
-	pair := eval.NewPair(ctx, [2]*eval.Engine{sides[0].engine, sides[1].engine}, [2]*subject.Config{&sides[0].rules.cfg.Rules.Config, &sides[1].rules.cfg.Rules.Config})
-	b := comparison.New(sides[0].named(), sides[1].named(), sides[0].decides(), sides[1].decides())
-	if err := a.compareAll(ctx, b, sides, pair.Decide, found); err != nil {
-		return err
-	}
-	doc := b.Document(f.failOn)
 	if err := a.written(ctx, func(a *app) error { return a.writeDiff(doc, f) }); err != nil {
 		return err
 	}
@@ -166,6 +152,107 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) (e
 		return codeError{code: report.ExitFailed, err: fmt.Errorf("policy diff fails: %s", strings.Join(doc.Failed, "; "))}
 	}
 	return nil
+}
+
+// difference compares two versions of the policies.
+type difference struct {
+	*app
+	names [2]string
+	flags diffFlags
+	// samples are what both versions decide; empty until this machine was looked at, where nothing else was named.
+	samples []foundSnapshot
+}
+
+func (d *difference) findSamples(ctx context.Context) (err error) {
+	if d.samples, err = snapshotFiles(d.flags.snapshots); err != nil || !d.flags.recorded {
+		return err
+	}
+	recorded, err := d.recordedSnapshots(ctx)
+	d.samples = append(d.samples, recorded...)
+	return err
+}
+
+// compare loads both versions and decides all samples by both.
+func (d *difference) compare(ctx context.Context) (doc *comparison.Document, err error) {
+	sides := [2]*side{{}, {}}
+	defer func() {
+		for _, s := range sides {
+			if s.engine != nil {
+				err = errors.Join(err, s.engine.Close())
+			}
+		}
+	}()
+	if err := d.load(ctx, sides); err != nil {
+		return nil, err
+	}
+	if len(d.samples) == 0 {
+		d.policy = sides[1].policy // it says which candidates are read in full
+		s, err := d.lookOrRead(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		d.samples = []foundSnapshot{{"this machine", func(context.Context) (*snapshot.Snapshot, []string, error) { return s, nil, nil }}}
+	}
+	b := comparison.New(sides[0].named(), sides[1].named(), sides[0].decides(), sides[1].decides())
+	first, err := d.compareAll(ctx, b, sides, d.samples)
+	if err != nil {
+		return nil, err
+	}
+	explainSilent(ctx, b, sides[1], first)
+	b.Require(sides[1].rules.cfg.GivenLevels(), d.flags.require)
+	return b.Document(d.flags.failOn), nil
+}
+
+// load finds and loads both versions.
+func (d *difference) load(ctx context.Context, sides [2]*side) error {
+	f, words := d.flags, []string{comparison.Base, comparison.Head}
+	v := versions{app: d.app, repo: f.repo, path: f.path}
+	for i, of := range []struct {
+		configFlag, config string
+		levels             []string
+	}{{"--config-base", f.configBase, nil}, {"--config-head", f.configHead, f.levels}} {
+		if err := sides[i].load(ctx, v, d.names[i], of.configFlag, of.config, of.levels); err != nil {
+			err = fmt.Errorf("%s:\n%w", words[i], err)
+			if i == 1 && errors.As(err, new(policy.Refusals)) {
+				return codeError{code: bisectSkip, err: err}
+			}
+			return err
+		}
+	}
+	for i, s := range sides {
+		// One configuration for both may name rules that only one of both has.
+		var beside []*policy.Policy
+		if f.configBase == f.configHead {
+			beside = append(beside, sides[1-i].policy)
+		}
+		if err := s.check(ctx, d.app, beside...); err != nil {
+			return fmt.Errorf("%s:\n%w", words[i], err)
+		}
+	}
+	return nil
+}
+
+// endedIn is for how many candidates it is shown at which condition a silent rule ended.
+const endedIn = 3
+
+// explainSilent shows where rules of one's own that said nothing ended, for the first candidates of a snapshot that they could be about.
+func explainSilent(ctx context.Context, b *comparison.Builder, head *side, s *snapshot.Snapshot) {
+	silent := b.Silent()
+	if s == nil || len(silent) == 0 {
+		return
+	}
+	joined := subject.Join(s, &head.rules.cfg.Rules.Config)
+	explained := map[string]int{}
+	for _, id := range ids(s) {
+		sub, ok := joined.Subject(id)
+		if !ok || explained[sub.Kind] == endedIn {
+			continue
+		}
+		if x, err := head.engine.Explain(ctx, sub); err == nil { // else it is decided all the same
+			explained[sub.Kind]++
+			b.Ended(id, sub.Kind, &x)
+		}
+	}
 }
 
 func (a *app) writeDiff(doc *comparison.Document, f diffFlags) error {
@@ -185,17 +272,15 @@ func (a *app) writeDiff(doc *comparison.Document, f diffFlags) error {
 
 // load finds and loads one version. Its limits are those of the configuration in force, not its own: who brings policies that never end may
 // bring a configuration that lets them.
-func (s *side) load(ctx context.Context, v versions, name, flag, file string) (err error) {
+func (s *side) load(ctx context.Context, v versions, name, flag, file string, levels []string) (err error) {
 	if s.version, err = v.trees(ctx, name); err != nil {
 		return err
 	}
-	return s.prepare(ctx, v, flag, file)
-}
-
-// prepare loads the policies of a version that was found.
-func (s *side) prepare(ctx context.Context, v versions, flag, file string) error {
 	cfg, err := v.config(ctx, flag, file)
 	if err != nil {
+		return err
+	}
+	if err := cfg.SetLevels(levels); err != nil {
 		return err
 	}
 	cfg.Policy.Timeout, cfg.Policy.Memory = v.app.cfg.Policy.Timeout, v.app.cfg.Policy.Memory
@@ -331,6 +416,7 @@ func snapshotsIn(folder string) (out []foundSnapshot, err error) {
 type compared struct {
 	s          *snapshot.Snapshot
 	unknown    []string
+	head       []decision.Decision
 	result     flips.Result
 	unanswered []comparison.Unanswered
 	err        error
@@ -340,8 +426,8 @@ type compared struct {
 // it.
 const maxUnanswered = 3
 
-// compareAll compares the snapshots, several at a time, and adds them in their order. A few are held in memory.
-func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, decide bySides, found []foundSnapshot) error {
+// compareAll compares the snapshots, several at a time, and adds them in their order. A few are held in memory. It gives the first one that was compared.
+func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, found []foundSnapshot) (first *snapshot.Snapshot, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(found), 4))
@@ -359,7 +445,7 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 			slots <- struct{}{}
 			go func() {
 				defer func() { <-slots }()
-				done <- compareOne(ctx, decide, f)
+				done <- compareOne(ctx, sides, f)
 			}()
 		}
 	}()
@@ -368,7 +454,7 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 	for done := range pending {
 		c := <-done
 		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted after %s of %d; nothing was changed", text.Plural(i, "snapshot"), len(found))
+			return nil, fmt.Errorf("interrupted after %s of %d; nothing was changed", text.Plural(i, "snapshot"), len(found))
 		}
 		name := found[i].name
 		i++
@@ -386,16 +472,18 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 			a.note(redactedNames, text.Clean(name))
 			excepted = false
 		}
+		first = cmp.Or(first, c.s)
+		b.Count(c.head)
 		b.Add(name, c.s.TakenAt, c.s.Host.Name, c.result, c.unanswered, func(id string) comparison.Explained { return explainBoth(ctx, sides, c.s, id) })
 		if len(c.unanswered) > 0 {
 			failing++
 		}
 		if failing == maxUnanswered && i < len(found) {
 			b.Stop(fmt.Sprintf("stopped after %d of %d snapshots, since policies came to no answer in %d of them", i, len(found), failing))
-			return nil
+			return first, nil
 		}
 	}
-	return nil
+	return first, nil
 }
 
 // excepting is what the exceptions of one version match, wherever they stand.
@@ -410,18 +498,18 @@ func excepting(s *side) (out []subject.What) {
 const redactedNames = "%s is redacted: an exception matches a name there only where the snapshot was written with that exception loaded, " +
 	"since only then what it needs of names was kept; a snapshot with names shows what a new exception keeps"
 
-// bySides decides a snapshot by both sides, in their order.
-type bySides func(ctx context.Context, s *snapshot.Snapshot) ([2]eval.Result, error)
-
 // compareOne compares one snapshot.
-func compareOne(ctx context.Context, decide bySides, f foundSnapshot) (out compared) {
+func compareOne(ctx context.Context, sides [2]*side, f foundSnapshot) (out compared) {
 	if out.s, out.unknown, out.err = f.read(ctx); out.err != nil {
 		return out
 	}
-	results, err := decide(ctx, out.s)
-	if out.err = err; err != nil {
-		return out
+	var results [2]eval.Result
+	for i, s := range sides {
+		if results[i], out.err = s.engine.Decide(ctx, out.s, &s.rules.cfg.Rules.Config); out.err != nil {
+			return out
+		}
 	}
+	out.head = results[1].Decisions
 	for i, r := range results {
 		for _, e := range r.Errors {
 			out.unanswered = append(out.unanswered, comparison.Unanswered{In: []string{comparison.Base, comparison.Head}[i], ID: e.ID, Error: e.Err.Error()})

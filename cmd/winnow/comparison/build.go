@@ -60,6 +60,8 @@ type Builder struct {
 	listed     map[string]int
 	explained  map[string]int
 	named      map[string]int // how many flips name a cause
+	judged     map[string]int // snapshots with something in scope, by kind
+	spoken     map[string]int // reasons of the head, by rule
 }
 
 // entry is a flip that is listed.
@@ -73,7 +75,7 @@ func New(base, head Side, baseRules, headRules Rules) *Builder {
 	return &Builder{
 		doc:  Document{Schema: Schema, Base: base, Head: head, Lost: []Labelled{}, Doomed: []Labelled{}, Groups: []Group{}, Snapshots: []Snapshot{}, Failed: []string{}},
 		base: baseRules, head: headRules, seed: maphash.MakeSeed(), things: map[uint64]bool{}, flips: map[string]*entry{},
-		listed: map[string]int{}, explained: map[string]int{},
+		listed: map[string]int{}, explained: map[string]int{}, judged: map[string]int{}, spoken: map[string]int{},
 	}
 }
 
@@ -203,13 +205,7 @@ func facts(c flips.Cause, why Explained) []Fact {
 			if i == maxFacts {
 				break
 			}
-			f := Fact{In: in, Held: held, Rule: x.Rule, File: x.File, Line: x.Line, Text: x.Text}
-			for _, v := range x.Values {
-				if v.Name != "" {
-					f.Values = append(f.Values, Value{Name: v.Name, Value: short(v.Value), Unknown: v.Unknown})
-				}
-			}
-			out = append(out, f)
+			out = append(out, newFact(in, held, x))
 		}
 	}
 	silent := func(of []explain.Silent) (all []explain.Silent) {
@@ -246,6 +242,16 @@ func facts(c flips.Cause, why Explained) []Fact {
 	return out[:min(len(out), 2*maxFacts)]
 }
 
+func newFact(in string, held bool, x explain.Condition) Fact {
+	f := Fact{In: in, Held: held, Rule: x.Rule, File: x.File, Line: x.Line, Text: x.Text}
+	for _, v := range x.Values {
+		if v.Name != "" {
+			f.Values = append(f.Values, Value{Name: v.Name, Value: short(v.Value), Unknown: v.Unknown})
+		}
+	}
+	return f
+}
+
 // innermost are the places at which conditions came to their end, each once.
 func innermost(cs []explain.Condition) (out []explain.Condition) {
 	for _, c := range cs {
@@ -256,6 +262,58 @@ func innermost(cs []explain.Condition) (out []explain.Condition) {
 		}
 	}
 	return out
+}
+
+// Count counts what the head says in one snapshot.
+func (b *Builder) Count(head []decision.Decision) {
+	kinds := map[string]bool{}
+	for _, d := range head {
+		kinds[d.Kind] = true
+		for _, r := range slices.Concat(d.Findings, d.Objections) {
+			b.spoken[r.Rule]++
+		}
+	}
+	for kind := range kinds {
+		b.judged[kind]++
+	}
+}
+
+// Require notes the levels that the head was given, and in how many snapshots there must be something for their rules to judge; 0 requires nothing.
+func (b *Builder) Require(levels []subject.RuleLevel, snapshots int) {
+	b.doc.Required = snapshots
+	for _, l := range levels {
+		b.doc.Levels = append(b.doc.Levels, TriedLevel{Rule: l.Rule, Kind: l.Kind, Level: l.Level, Judged: b.judged[l.Kind], Findings: b.spoken[l.Rule]})
+	}
+}
+
+// Silent are the rules of the head that said nothing so far, those that Winnow brings left out.
+func (b *Builder) Silent() []SilentRule {
+	if len(b.doc.Silent) > 0 {
+		return b.doc.Silent
+	}
+	for _, id := range slices.Sorted(maps.Keys(b.head.Loaded)) {
+		if r := b.head.Loaded[id]; b.spoken[id] == 0 && !b.head.Shipped[r.File] {
+			b.doc.Silent = append(b.doc.Silent, SilentRule{Rule: id, File: r.File, Line: r.Line, Ended: []Ended{}})
+		}
+	}
+	return b.doc.Silent
+}
+
+// Ended notes where the silent rules ended for a candidate, by its explanation.
+func (b *Builder) Ended(id, kind string, x *explain.Explanation) {
+	for i := range b.doc.Silent {
+		s := &b.doc.Silent[i]
+		for _, ended := range slices.Concat(x.NoFinding, x.NoObjection) {
+			if ended.Rule != s.Rule {
+				continue
+			}
+			for _, c := range innermost(slices.Concat(ended.Failed, ended.Shown)) {
+				s.Ended = append(s.Ended, Ended{id, newFact(Head, len(ended.Failed) == 0, c)})
+				break
+			}
+			break
+		}
+	}
 }
 
 // Document is all that was gathered; failOn is what was asked to fail.
@@ -282,6 +340,7 @@ func (b *Builder) Document(failOn string) *Document {
 		return cmp.Or(cmp.Compare(slices.Index(flips.Changes, x.Change), slices.Index(flips.Changes, y.Change)), cmp.Compare(y.Count.Decisions, x.Count.Decisions),
 			strings.Compare(x.Rule, y.Rule), strings.Compare(x.What, y.What))
 	})
+	doc.Silent = b.Silent()
 	doc.FailOn = failOn
 	doc.judge()
 	return doc
@@ -374,6 +433,15 @@ func (d *Document) judge() {
 	}
 	if n := len(d.Lost); n > 0 {
 		fail("%s labelled as live would go, and would stay by the base", text.Plural(n, "candidate"))
+	}
+	for _, l := range d.Levels {
+		if d.Required > 0 && l.Judged < d.Required {
+			fail("%s had something for %s to judge, and --require wants %d: record more sweeps (record in config.yaml), or name more snapshots",
+				text.Plural(l.Judged, "snapshot"), l.Rule, d.Required)
+		}
+		if d.Required > 0 && l.Findings == 0 {
+			fail("%s found nothing in them, so nothing is known of what it does", l.Rule)
+		}
 	}
 	c := d.Changes
 	switch all := c.NewReap.Things + c.NewKeep.Things + c.Reasons.Things + c.Scope.Things; {

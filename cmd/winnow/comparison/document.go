@@ -35,9 +35,40 @@ type Document struct {
 	// Snapshots are all that were given, in the order of their names. Stopped is why some of them were not decided, "" where all were.
 	Snapshots []Snapshot `json:"snapshots"`
 	Stopped   string     `json:"stopped,omitempty"`
+	// Silent are the rules of the head, those that Winnow brings left out, that said nothing about any candidate.
+	Silent []SilentRule `json:"silent,omitempty"`
+	// Levels are those that were given to the head for this comparison, and Required is how many snapshots had to have something to judge for
+	// each of their rules.
+	Levels   []TriedLevel `json:"levels,omitempty"`
+	Required int          `json:"required,omitempty"`
 	// FailOn is what was asked to fail. Failed says why the exit code is not 0, a sentence each; empty where it is.
 	FailOn string   `json:"fail_on,omitempty" jsonschema:"enum=new-reap,enum=any"`
 	Failed []string `json:"failed"`
+}
+
+// SilentRule is a rule that said nothing.
+type SilentRule struct {
+	Rule string `json:"rule"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	// Ended are conditions at which it ended, each for one candidate.
+	Ended []Ended `json:"ended"`
+}
+
+// Ended is a condition at which a rule ended for a candidate.
+type Ended struct {
+	ID string `json:"id"`
+	Fact
+}
+
+// TriedLevel is a level that was given to a rule for this comparison. Judged counts the snapshots that had something in scope of the kind that the
+// rule is about, and Findings the reasons that it gave in all of them.
+type TriedLevel struct {
+	Rule     string `json:"rule"`
+	Kind     string `json:"kind"`
+	Level    string `json:"level" jsonschema:"enum=on,enum=ask,enum=observe,enum=off"`
+	Judged   int    `json:"judged"`
+	Findings int    `json:"findings"`
 }
 
 // Side is one of both versions.

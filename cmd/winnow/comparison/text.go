@@ -46,6 +46,18 @@ func (d *Document) WriteText(out io.Writer, p text.Paint, all bool) error {
 			fmt.Fprintf(w, "\n%s\n", p.Yellow(fmt.Sprintf("%s: %s counted above and not listed; compare fewer snapshots to see them", title(change), counted(*c))))
 		}
 	}
+	for _, s := range d.Silent {
+		fmt.Fprintf(w, "\n  %s  %s\n", p.Bold(text.Clean(s.Rule+" says nothing")), p.Dim(text.Clean(fmt.Sprintf("%s:%d", s.File, s.Line))))
+		for _, e := range s.Ended {
+			p.Indented(w, 4, p.Dim("for "+text.Clean(e.ID)+"  ")+text.Clean(e.shown()))
+		}
+	}
+	if len(d.Levels) > 0 && len(d.Failed) == 0 {
+		fmt.Fprintf(w, "\n%s\nrules:\n  levels:\n", p.Bold("write into the configuration:"))
+		for _, l := range d.Levels {
+			fmt.Fprintf(w, "    %s: %s\n", text.Clean(l.Rule), l.Level)
+		}
+	}
 	if len(d.Failed) > 0 {
 		fmt.Fprintln(w)
 		for _, f := range d.Failed {

@@ -65,6 +65,8 @@ type Config struct {
 	levels     []subject.RuleLevel
 	levelLines map[string]int
 	own        []ownValue
+	// setLevels are those that SetLevels was given.
+	setLevels []subject.RuleLevel
 	// What the rest is read from again when layers of policies stand below it, and what they say of parameters of one's own rules.
 	read      given
 	layersOwn []ownValue

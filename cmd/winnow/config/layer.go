@@ -280,7 +280,7 @@ func (c *Config) Stand(layers []*Layer) error {
 			levels[[2]string{v.Rule, v.Kind}] = v.Level
 		}
 	}
-	for _, v := range again.levels {
+	for _, v := range slices.Concat(again.levels, c.setLevels) {
 		levels[[2]string{v.Rule, v.Kind}] = v.Level
 	}
 	var all []subject.RuleLevel

@@ -65,6 +65,38 @@ func sortLevels(levels []subject.RuleLevel) {
 	})
 }
 
+// SetLevels puts levels, each written RULE=LEVEL, over those of the configuration and of layers.
+func (c *Config) SetLevels(written []string) error {
+	r := levelReader{file: "--level", levelsAt: "--level", lines: map[string]int{}}
+	for _, w := range written {
+		rule, level, ok := strings.Cut(w, "=")
+		if !ok {
+			return Mistakef("--level: %q is no rule with its level, such as reap.dirs.landed=on; nothing was done", w)
+		}
+		r.rule(&yaml.Node{Kind: yaml.ScalarNode, Value: rule}, &yaml.Node{Kind: yaml.ScalarNode, Value: level})
+	}
+	if len(r.wrong) > 0 {
+		return Mistakef("%w; nothing was done", r.wrong)
+	}
+	c.setLevels = r.levels
+	c.levels = overlay(c.levels, c.setLevels)
+	c.Rules.Levels = notOn(c.levels)
+	return nil
+}
+
+// GivenLevels are the levels that SetLevels was given.
+func (c *Config) GivenLevels() []subject.RuleLevel { return c.setLevels }
+
+// overlay are levels, sorted, with those of upper in the place of the same rules' and kinds'.
+func overlay(lower, upper []subject.RuleLevel) []subject.RuleLevel {
+	out := slices.DeleteFunc(slices.Clone(lower), func(l subject.RuleLevel) bool {
+		return slices.ContainsFunc(upper, func(u subject.RuleLevel) bool { return u.Rule == l.Rule && u.Kind == l.Kind })
+	})
+	out = append(out, upper...)
+	sortLevels(out)
+	return out
+}
+
 // notOn are the levels of the rules that are not on, as policies see them.
 func notOn(levels []subject.RuleLevel) []subject.RuleLevel {
 	return slices.DeleteFunc(slices.Clone(levels), func(l subject.RuleLevel) bool { return l.Level == decision.On })

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/policy"
+)
+
+// quietBeforeRead is how long nothing must have happened to a file before it is read: an editor saves in several steps.
+const quietBeforeRead = 50 * time.Millisecond
+
+// watch compares again after every save below a folder that is a version, until ctx ends. Folders are watched, and not files: many editors write a
+// new file and rename it.
+func (d *difference) watch(ctx context.Context) (err error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch policies: %w", err)
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for _, name := range d.names {
+		if st, err := os.Stat(name); err != nil || !st.IsDir() {
+			continue
+		}
+		if err := watchTree(w, name); err != nil {
+			return fmt.Errorf("watch %s: %w", name, err)
+		}
+	}
+	if len(w.WatchList()) == 0 {
+		return config.Mistakef("--watch: neither %s nor %s is a folder, so nothing can be saved there. Nothing was decided", d.names[0], d.names[1])
+	}
+	quiet := time.NewTimer(0)
+	for shown := ""; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-w.Events:
+			if st, err := os.Stat(e.Name); e.Has(fsnotify.Create) && err == nil && st.IsDir() {
+				if err := watchTree(w, e.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("watch %s: %w", e.Name, err)
+				}
+			}
+			if len(w.WatchList()) == 0 {
+				return fmt.Errorf("%s is no longer there; nothing more is watched", d.names[1])
+			}
+			quiet.Reset(quietBeforeRead)
+		case err := <-w.Errors: // such as too many events at once: what there is now is read anyway
+			d.log.Debug("watch policies", "error", err)
+			quiet.Reset(quietBeforeRead)
+		case <-quiet.C:
+			doc, err := d.compare(ctx)
+			if ctx.Err() != nil {
+				return nil
+			}
+			now := fmt.Sprint(err)
+			if err == nil {
+				now = doc.Base.Policy.Digest + doc.Head.Policy.Digest
+			}
+			if now == shown { // such as a file that was only touched
+				continue
+			}
+			shown = now
+			fmt.Fprintf(d.errOut, "%s\n", d.paint.Dim("-- "+time.Now().Format(time.TimeOnly)))
+			if err != nil {
+				d.showError(err)
+			} else if err := d.writeDiff(doc, d.flags); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// showError shows why the policies of now cannot be compared; the next save is compared again.
+func (d *difference) showError(err error) {
+	var rs policy.Refusals
+	if errors.As(err, &rs) {
+		d.refusalsText(d.errOut, rs, d.paint.Red)
+		d.note("%s not loaded: %s; nothing was decided", strings.Join(d.names[:], " and "), text.Plural(len(rs), "problem"))
+		return
+	}
+	complain(d.errOut, err)
+}
+
+// watchTree watches a folder and all that are in it. Those whose name begins with a dot hold no policies.
+func watchTree(w *fsnotify.Watcher, folder string) error {
+	return filepath.WalkDir(folder, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !e.IsDir():
+			return nil
+		case name != folder && strings.HasPrefix(e.Name(), "."):
+			return fs.SkipDir
+		}
+		return w.Add(name)
+	})
+}
