@@ -124,16 +124,4 @@ func TestTheExceptionsOfThePoliciesAreAlwaysInForce(t *testing.T) {
 	if got.Verdict != decision.Spare || len(got.Objections) != 1 || got.Objections[0] != "protect.excepted" {
 		t.Errorf("want the policies' exception to keep it, got %+v", got)
 	}
-	bare := shipped(t)
-	both, err := eval.NewPair(t.Context(), [2]*eval.Engine{bare, e}, [2]*subject.Config{configOf(t, c), configOf(t, c)}).Decide(t.Context(), parse(t, worldOf(t, c)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []string{decision.Reap, decision.Spare} {
-		for _, d := range both[i].Decisions {
-			if d.ID == "dir:/w/feature" && d.Verdict != want {
-				t.Errorf("side %d of a pair of which one has the exception: %s", i, d.Verdict)
-			}
-		}
-	}
 }

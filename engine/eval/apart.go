@@ -43,12 +43,10 @@ type apart struct {
 	sources *policy.Sources
 	cache   policy.Cache // nil where nothing is kept
 
-	mu    sync.Mutex // one question at a time
-	child *child     // nil while there is none
-	// besides are the prints beside which the process is asked for the rest; nil where it is not.
-	besides prints
-	unbuilt bool  // its rules are not compiled yet
-	peak    int64 // the most memory that a process of ours that ended has had, in bytes
+	mu      sync.Mutex // one question at a time
+	child   *child     // nil while there is none
+	unbuilt bool       // its rules are not compiled yet
+	peak    int64      // the most memory that a process of ours that ended has had, in bytes
 }
 
 // Apart is Load and New for policies of which nothing is known: they are read here, and parsed, compiled and evaluated in a process
@@ -132,12 +130,6 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 	if a.cache != nil && len(last.Prepared) > 0 {
 		a.cache.Store(a.sources.Digest(), last.Prepared)
 	}
-	if a.besides != nil {
-		if _, err := c.ask(ctx, question{Beside: a.besides}, nothing, a.limits.Load, func(reply) {}); err != nil {
-			a.end()
-			return reply{}, fmt.Errorf("load policies: %w", err)
-		}
-	}
 	return last, nil
 }
 
@@ -164,25 +156,6 @@ func (a *apart) build(ctx context.Context) error {
 // nothing follows a question.
 func nothing(*bufio.Writer) error { return nil }
 
-// setUp asks a question about the policies themselves.
-func (a *apart) setUp(ctx context.Context, q question) (reply, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.child == nil {
-		if _, err := a.start(ctx); err != nil {
-			return reply{}, err
-		}
-	}
-	last, err := a.child.ask(ctx, q, nothing, a.limits.Load, func(reply) {})
-	if err == nil && last.Error != "" {
-		err = errors.New(last.Error)
-	}
-	if err != nil {
-		a.end()
-	}
-	return last, err
-}
-
 // endless says of what the process did when it came to no answer that it cannot be loaded.
 func endless(at string, within time.Duration, err error) policy.Refusals {
 	r := policy.Refusal{Class: policy.ClassLimit, File: at, Problem: fmt.Sprintf("loading it came to no end: %v", err), Fix: "make it simpler, raise policy.memory, or leave it out"}
@@ -194,10 +167,10 @@ func endless(at string, within time.Duration, err error) policy.Refusals {
 
 // each asks of every candidate. When the process ends before all are answered, a fresh one is asked the rest, one candidate after
 // the other, so that it shows at which one it ends: that one has no answer, and the next ones are asked.
-func (a *apart) each(ctx context.Context, l *look, ids []string, rest bool, tell tell) error {
+func (a *apart) each(ctx context.Context, l *look, ids []string, tell tell) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := &round{look: l, ids: ids, rest: rest, tell: tell, answered: make([]bool, len(ids)), reader: l.recall.reader(), reads: map[int]*plan.Reads{}}
+	r := &round{look: l, ids: ids, tell: tell, answered: make([]bool, len(ids)), reader: l.recall.reader(), reads: map[int]*plan.Reads{}}
 	r.remember()
 	workers := a.limits.Workers
 	var why error
@@ -246,7 +219,6 @@ func (a *apart) each(ctx context.Context, l *look, ids []string, rest bool, tell
 type round struct {
 	look     *look
 	ids      []string
-	rest     bool
 	tell     tell
 	answered []bool
 	unbuilt  bool // some have no answer until the rules are compiled
@@ -265,8 +237,8 @@ func (r *round) remember() {
 		if r.look.recall.before[id] == nil {
 			continue
 		}
-		sub, ok := r.look.fill(room, id)
-		if !ok {
+		sub := room
+		if !r.look.joined.Fill(sub, id) {
 			continue
 		}
 		if said := r.look.recall.of(r.reader, sub); said != nil {
@@ -299,7 +271,7 @@ func (r *round) answer(i int, said *said, err error, rests rests) {
 		return
 	}
 	r.answered[i] = true
-	if sub, ok := r.look.subject(r.ids[i]); ok {
+	if sub, ok := r.look.joined.Subject(r.ids[i]); ok {
 		if err == nil {
 			r.look.recall.asked(r.reader, sub, said, rests)
 		}
@@ -314,11 +286,11 @@ func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, time
 		s := newSender(r.look.desk)
 		mine := r.look.desk.Beside()
 		for _, i := range todo {
-			sub, ok := r.look.subject(r.ids[i])
+			sub, ok := r.look.joined.Subject(r.ids[i])
 			if !ok {
 				return fmt.Errorf("%w: no candidate %s", errWire, r.ids[i])
 			}
-			if err := sendFrame(w, s, sub.Kind, r.look.input(sub, mine)); err != nil {
+			if err := sendFrame(w, s, sub.Kind, mine.Document(sub)); err != nil {
 				return err
 			}
 		}
@@ -326,7 +298,7 @@ func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, time
 	}
 	// An evaluation that heeds its deadline has an answer right after it, also where two run at once.
 	within := 2*timeout + time.Second/2
-	_, err := c.ask(ctx, question{Decide: len(todo), Rest: r.rest, Guess: r.look.guess, Track: r.look.recall != nil, Workers: workers}, send, within, func(m reply) {
+	_, err := c.ask(ctx, question{Decide: len(todo), Guess: r.look.guess, Track: r.look.recall != nil, Workers: workers}, send, within, func(m reply) {
 		if a := m.Answer; a != nil && a.Unbuilt {
 			r.unbuilt = true
 		} else if a != nil && a.N >= 0 && a.N < len(todo) {

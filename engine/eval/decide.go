@@ -51,7 +51,7 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 func (e *Engine) decide(ctx context.Context, l *look) (Result, error) {
 	var answers []answer // of what is in scope: most of a machine is not
 	var mu sync.Mutex
-	err := e.every(ctx, l, e.ids(l), false, func(_ int, sub *subject.Subject, said *said, err error) {
+	err := e.every(ctx, l, e.ids(l), func(_ int, sub *subject.Subject, said *said, err error) {
 		if said == nil && err == nil {
 			return
 		}
@@ -98,7 +98,7 @@ func (e *Engine) ids(l *look) []string {
 }
 
 // every asks of every candidate, wherever this engine's rules are asked.
-func (e *Engine) every(ctx context.Context, l *look, ids []string, rest bool, tell tell) error {
+func (e *Engine) every(ctx context.Context, l *look, ids []string, tell tell) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -106,22 +106,10 @@ func (e *Engine) every(ctx context.Context, l *look, ids []string, rest bool, te
 	if e.apart != nil {
 		each = e.apart.each
 	}
-	if err := each(ctx, l, ids, rest, tell); err != nil {
+	if err := each(ctx, l, ids, tell); err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
 	return nil
-}
-
-// answers are those to the questions of these candidates, in their order; rest asks those rules alone that a pair asks.
-func (e *Engine) answers(ctx context.Context, l *look, ids []string, rest bool) ([]answer, error) {
-	out := make([]answer, len(ids))
-	tell := func(i int, sub *subject.Subject, said *said, err error) {
-		out[i] = decide(l.joined, sub, said, err)
-		if said == nil && err == nil && l.docs == nil { // most of a machine is out of scope: nobody asks for these subjects again
-			out[i].sub = nil
-		}
-	}
-	return out, e.every(ctx, l, ids, rest, tell)
 }
 
 // result is what was decided, by the answers of all candidates and what the policies of repositories object to them. The error is only for a ctx that ended.
@@ -175,21 +163,12 @@ type answer struct {
 	err      error
 }
 
-// again is the same answer for another result, which may add to it.
-func (a *answer) again() answer {
-	out := *a
-	if a.decision != nil {
-		out.decision = new(*a.decision)
-	}
-	return out
-}
-
-// tell takes what was said of the i-th candidate; nothing at all of one that is out of scope, whose subject it must not keep then (see look.fill). It may be
+// tell takes what was said of the i-th candidate; nothing at all of one that is out of scope, whose subject it must not keep then. It may be
 // called by many at once, each for a candidate of its own.
 type tell func(i int, sub *subject.Subject, said *said, err error)
 
 // each asks of every candidate, the workers taking a batch after the other.
-func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tell tell) error {
+func (e *Engine) each(ctx context.Context, l *look, ids []string, tell tell) error {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return err
@@ -197,8 +176,7 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tel
 	defer e.store.Abort(ctx, txn)
 	w := watch(e.limits)
 	defer w.stop()
-	queries := e.queries(rest)
-	for kind, q := range queries {
+	for kind, q := range e.kinds {
 		if slices.ContainsFunc(ids, func(id string) bool { k, known := snapshot.KindOf(id); return !known || k.Name == kind }) {
 			q.ready(e.program)
 		}
@@ -219,13 +197,13 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tel
 					return
 				}
 				for i := from; i < min(from+batch, len(ids)) && ctx.Err() == nil; i++ {
-					sub, ok := l.fill(room, ids[i])
-					if !ok {
+					sub := room
+					if !l.joined.Fill(sub, ids[i]) {
 						continue
 					}
 					said, err := l.recall.of(reader, sub), error(nil)
 					if said == nil {
-						if said, err = a.ask(ctx, queries[sub.Kind], l.candidate(sub, mine)); err == nil {
+						if said, err = a.ask(ctx, e.kinds[sub.Kind], candidate{subject: sub, desk: mine}); err == nil {
 							l.recall.asked(reader, sub, said, a.rests)
 						}
 					}
@@ -239,14 +217,6 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tel
 	}
 	group.Wait()
 	return ctx.Err()
-}
-
-// queries are those of all rules by kind, or of the rest.
-func (e *Engine) queries(rest bool) map[string]*query {
-	if rest {
-		return e.rest
-	}
-	return e.kinds
 }
 
 // decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.

@@ -49,7 +49,6 @@ type Engine struct {
 	policy *policy.Policy
 	limits Limits
 	kinds  map[string]*query // of an engine that judges apart, the kinds alone
-	rest   map[string]*query // what is asked beside another engine: see Pair; nil where nothing is, or where it judges apart
 	store  storage.Store
 	// program is OPA's plan of the rules, nil where that has something that is not run here: OPA's topdown is asked of everything then.
 	program *plan.Program
@@ -67,8 +66,6 @@ type Engine struct {
 type query struct {
 	// scope, findings and objections are rules of the engine's program: whether the candidate is in scope, and what gives reasons.
 	scope, findings, objections []*plan.Rule
-	// asks is false where there is nothing to ask but the scope.
-	asks bool
 	// stock asks the same of OPA's topdown, and says of each variable of its answer what is in it.
 	stock later[stock]
 	// explain asks the rules as they are written, of every candidate, in scope or not; but no package that is for other kinds alone.
@@ -100,7 +97,7 @@ func New(p *policy.Policy, l Limits) (*Engine, error) {
 	e := &Engine{policy: p, limits: l.whole(), kinds: map[string]*query{}, store: inmem.New()}
 	e.plan()
 	for _, kind := range p.Kinds() {
-		e.kinds[kind] = e.query(kind, func(string, string) bool { return true })
+		e.kinds[kind] = e.query(kind)
 	}
 	return e, nil
 }
@@ -138,25 +135,20 @@ func Plan(p *policy.Policy) (*ir.Policy, error) {
 	return plan.Of(context.Background(), p.Compiler(), refs)
 }
 
-// query is what is asked of the candidates of a kind, of rules that takes says yes to.
-func (e *Engine) query(kind string, takes func(kind, rule string) bool) *query {
-	var reap, find, object []policy.Package
-	for _, p := range e.policy.Reap(kind) {
-		reap = append(reap, p)
-		if takes(kind, p.ID) {
-			find = append(find, p)
-		}
-	}
+// query is what is asked of the candidates of a kind.
+func (e *Engine) query(kind string) *query {
+	find := e.policy.Reap(kind)
+	var object []policy.Package
 	for _, p := range e.policy.Protect() {
-		if takes(kind, p.ID) && e.policy.About(p, kind) {
+		if e.policy.About(p, kind) {
 			object = append(object, p)
 		}
 	}
-	q := &query{asks: len(find)+len(object) > 0}
-	q.stock.make = func() (stock, error) { return e.stock(reap, find, object) }
+	q := &query{}
+	q.stock.make = func() (stock, error) { return e.stock(find, object) }
 	q.explain.make = func() (rego.PreparedEvalQuery, error) { return e.explaining(kind) }
 	if e.program != nil {
-		q.scope = e.rules(reap, policy.ScopeRule)
+		q.scope = e.rules(find, policy.ScopeRule)
 		q.findings, q.objections = e.rules(find, policy.FindingsRule), e.rules(object, policy.ObjectionsRule)
 	}
 	return q
@@ -202,7 +194,7 @@ type stock struct {
 	scope, findings, objections []string // the variables of its answer, each a list: of nothing, or of what the rule gives
 }
 
-func (e *Engine) stock(reap, find, object []policy.Package) (out stock, err error) {
+func (e *Engine) stock(find, object []policy.Package) (out stock, err error) {
 	var parts []string
 	ask := func(prefix, rule string, ps []policy.Package) (names []string) {
 		for i, p := range ps { // a comprehension is defined when what is in it is not
@@ -212,7 +204,7 @@ func (e *Engine) stock(reap, find, object []policy.Package) (out stock, err erro
 		}
 		return names
 	}
-	out.scope = ask("s", policy.ScopeRule, reap)
+	out.scope = ask("s", policy.ScopeRule, find)
 	out.findings = ask("f", policy.FindingsRule, find)
 	out.objections = ask("o", policy.ObjectionsRule, object)
 	out.PreparedEvalQuery, err = e.prepared(parts)

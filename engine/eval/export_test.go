@@ -51,23 +51,6 @@ func Sent(t testing.TB, j *subject.Joined) [][]byte {
 
 func Receive(data []byte) (ast.Value, error) { return (&receiver{}).document(data) }
 
-// Common is how many rules of a pair's second engine are not evaluated again, all kinds counted one by one, and of how many.
-func Common(t testing.TB, p *Pair) (same, of int) {
-	t.Helper()
-	for _, s := range p.common {
-		for _, shared := range s.Rules {
-			of++
-			if shared {
-				same++
-			}
-		}
-	}
-	return same, of
-}
-
-// Shares reports whether a pair leaves anything unasked.
-func Shares(p *Pair) bool { return p.common != nil }
-
 // WithoutPlan has an engine ask OPA's topdown of everything, as it does where a plan has more than is known.
 func WithoutPlan(e *Engine) {
 	e.program = nil

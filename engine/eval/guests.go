@@ -165,7 +165,7 @@ func (e *Engine) hear(ctx context.Context, l *look, answers []answer) error {
 		if a.decision == nil || a.err != nil || len(a.decision.Findings) == 0 {
 			continue
 		}
-		sub, ok := l.subject(a.id)
+		sub, ok := l.joined.Subject(a.id)
 		if !ok {
 			continue
 		}
@@ -212,7 +212,7 @@ func (g *guest) each(ctx context.Context, l *look, ids []string, heard func(n in
 		}
 		return ctx.Err()
 	}
-	return e.apart.each(ctx, l, ids, false, func(n int, _ *subject.Subject, said *said, err error) { heard(n, said, err) })
+	return e.apart.each(ctx, l, ids, func(n int, _ *subject.Subject, said *said, err error) { heard(n, said, err) })
 }
 
 // absent is the objection to a candidate of which a repository's policies cannot be asked: it is not known whether it lies there, or the policies

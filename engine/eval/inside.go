@@ -88,13 +88,6 @@ func (s *server) answer(q question) error {
 		return errors.New("nothing is loaded")
 	case q.Build:
 		return s.build(reply{Done: true})
-	case q.Print:
-		if err := s.engine.policy.Build(); err != nil {
-			return s.say(refusal(err))
-		}
-		return s.say(reply{Done: true, Prints: printsOf(s.engine.policy)})
-	case q.Beside != nil:
-		return s.beside(q.Beside)
 	case q.Explain != nil:
 		return s.explain(*q.Explain)
 	case q.Otherwise != nil:
@@ -131,14 +124,6 @@ func (s *server) load(q *toLoad) error {
 		}
 		return done
 	})
-}
-
-func (s *server) beside(first prints) error {
-	common, err := s.engine.beside(context.Background(), first)
-	if err != nil {
-		return s.say(refusal(err))
-	}
-	return s.say(reply{Done: true, Common: common})
 }
 
 func (s *server) check(q *toCheck) error {
@@ -238,7 +223,7 @@ func (s *server) decide(q question) error {
 	defer s.engine.store.Abort(ctx, txn)
 	w := watch(s.engine.limits)
 	defer w.stop()
-	queries := s.engine.queries(q.Rest)
+	queries := s.engine.kinds
 	for _, q := range queries {
 		q.ready(s.engine.program)
 	}
@@ -320,7 +305,7 @@ func (s *server) receive(q question, todo chan<- []document) error {
 		if err != nil {
 			return err
 		}
-		if _, known := s.engine.queries(q.Rest)[kind]; !known {
+		if _, known := s.engine.kinds[kind]; !known {
 			return fmt.Errorf("%w: kind %q", errWire, kind)
 		}
 		if ds = append(ds, document{n, kind, v}); len(ds) == size {

@@ -219,12 +219,8 @@ type question struct {
 	Format *toFormat `json:"format,omitempty"`
 	// Build has the rules compiled, where they were prepared.
 	Build bool `json:"build,omitempty"`
-	// Print asks for the prints of the rules. Beside has those of another engine's: the rest is prepared.
-	Print  bool   `json:"print,omitempty"`
-	Beside prints `json:"beside,omitempty"`
-	// Decide is how many documents follow, a frame each; they are answered in any order, by their number. Rest asks the rest alone.
-	Decide int  `json:"decide,omitempty"`
-	Rest   bool `json:"rest,omitempty"`
+	// Decide is how many documents follow, a frame each; they are answered in any order, by their number.
+	Decide int `json:"decide,omitempty"`
 	// Guess says that nothing is done by the answers, so that the plan's word is enough.
 	Guess bool `json:"guess,omitempty"`
 	// Track asks what the answers rest on.
@@ -276,9 +272,6 @@ type reply struct {
 	// Unbuilt says that they were prepared before, and are not compiled yet; Prepared is what can be kept of them.
 	Unbuilt  bool   `json:"unbuilt,omitempty"`
 	Prepared []byte `json:"prepared,omitempty"`
-	// Prints and Common answer Print and Beside.
-	Prints prints           `json:"prints,omitempty"`
-	Common map[string]share `json:"common,omitempty"`
 	// Checked ends a check.
 	Checked *policy.Checked `json:"checked,omitempty"`
 	// Begins is a test that begins, Tested the result of one, Coverage that of all.
