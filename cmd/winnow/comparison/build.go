@@ -286,9 +286,10 @@ func (b *Builder) Require(levels []subject.RuleLevel, snapshots int) {
 	}
 }
 
-// Silent are the rules of the head that said nothing so far, those that Winnow brings left out.
+// Silent are the rules of the head that said nothing so far, those that Winnow brings left out. There are none where an evaluation came to no answer: any
+// rule may have been about to speak.
 func (b *Builder) Silent() []SilentRule {
-	if len(b.doc.Silent) > 0 {
+	if len(b.doc.Silent) > 0 || slices.ContainsFunc(b.doc.Snapshots, func(s Snapshot) bool { return len(s.Unanswered) > 0 }) {
 		return b.doc.Silent
 	}
 	for _, id := range slices.Sorted(maps.Keys(b.head.Loaded)) {
