@@ -70,7 +70,9 @@ func (d *difference) watch(ctx context.Context) (err error) {
 				continue
 			}
 			shown = now
-			fmt.Fprintf(d.errOut, "%s\n", d.paint.Dim("-- "+time.Now().Format(time.TimeOnly)))
+			if !d.json() {
+				fmt.Fprintf(d.out, "%s\n", d.paint.Dim("-- "+time.Now().Format(time.TimeOnly)))
+			}
 			if err != nil {
 				d.showError(err)
 			} else if err := d.writeDiff(doc, d.flags); err != nil {
@@ -83,12 +85,12 @@ func (d *difference) watch(ctx context.Context) (err error) {
 // showError shows why the policies of now cannot be compared; the next save is compared again.
 func (d *difference) showError(err error) {
 	var rs policy.Refusals
-	if errors.As(err, &rs) {
-		d.refusalsText(d.errOut, rs, d.paint.Red)
-		d.note("%s not loaded: %s; nothing was decided", strings.Join(d.names[:], " and "), text.Plural(len(rs), "problem"))
+	if d.json() || !errors.As(err, &rs) {
+		complain(d.errOut, err)
 		return
 	}
-	complain(d.errOut, err)
+	d.refusalsText(d.out, rs, d.paint.Red)
+	fmt.Fprintf(d.out, "not loaded: %s; nothing was decided\n", text.Plural(len(rs), "problem"))
 }
 
 // watchTree watches a folder and all that are in it. Those whose name begins with a dot hold no policies.
