@@ -64,6 +64,8 @@ type Options struct {
 	Later bool
 	// ProcRoot is where procfs is mounted, "" for /proc. Mountinfo is the file that lists the mounts, "" for this process's own.
 	ProcRoot, Mountinfo string
+	// Machine is the folder below which the machine's own places lie (etc, run, usr, var), "" for /.
+	Machine string
 	// Timeout is how long one folder, or one repository, may take; 0 is 10 seconds.
 	Timeout time.Duration
 	// Shared is what the sources of one look share; nil shares nothing but what one call here gives.
@@ -82,6 +84,7 @@ func (o Options) filled() Options {
 	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
 	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
 	o.Mountinfo = cmp.Or(o.Mountinfo, filepath.Join(o.ProcRoot, "self", "mountinfo"))
+	o.Machine = cmp.Or(o.Machine, "/")
 	if o.Shared == nil {
 		o.Shared = NewShared()
 	}

@@ -35,7 +35,7 @@ const madeWith = time.Minute
 func (s *scout) vanished(common string, entries, others []string) (list []found) {
 	var all []goneEntry
 	for _, admin := range entries {
-		g, err := ask(s, func(*git.Finder) (goneEntry, error) { return lookGone(common, admin) })
+		g, err := ask(s, func(*git.Finder) (goneEntry, error) { return s.o.lookGone(common, admin) })
 		if err == nil && (s.o.outside(g.path) || s.o.outside(admin)) {
 			err = errOutside
 		}
@@ -75,9 +75,9 @@ func (s *scout) notGone(g goneEntry, why error) {
 }
 
 // lookGone makes sure that an entry's folder is positively gone. The folder around it must be there, reached without a link, on the very mount
-// that the repository is on, and the one in which the worktree was: not younger than the worktree, and changed since. A mount point whose disk
-// is away fails one of these. An error with a path says that this is not known; one without, that there is no such thing to tell of.
-func lookGone(common, admin string) (g goneEntry, err error) {
+// that the repository is on, and the one in which the worktree was: not younger than the worktree, and changed since. Its files lay on the same file
+// system, by the index, and nothing that the machine mounts on the way there is missing. A mount point whose disk is away fails one of these. An error with a path says that this is not known; one without, that there is no such thing to tell of.
+func (o Options) lookGone(common, admin string) (g goneEntry, err error) {
 	path, err := git.EntryPath(admin)
 	if err != nil || !filepath.IsAbs(path) || filepath.Dir(path) == "/" {
 		return g, cmpErr(err, fs.ErrInvalid)
@@ -115,7 +115,34 @@ func lookGone(common, admin string) (g goneEntry, err error) {
 	if err != nil {
 		return g, err
 	}
-	return g, g.lostHere(home, pointer)
+	if err := g.lostHere(home, pointer); err != nil {
+		return g, err
+	}
+	if err := g.sameDisk(); err != nil {
+		return g, err
+	}
+	return g, o.allMounted(path)
+}
+
+// sameDisk says why the files of the worktree may have lain on another file system than the folder around it: whoever writes into an empty mount point changes that.
+func (g goneEntry) sameDisk() error {
+	devices, err := git.Devices(g.admin)
+	if err != nil {
+		return fmt.Errorf("on which disk its files lay is not known: %w", err)
+	}
+	if len(devices) == 0 {
+		return errors.New("on which disk its files lay is not known: git noted it of no file")
+	}
+	here := []uint32{uint32(g.parent.Dev)}
+	if index, err := folder.StampAt(unix.AT_FDCWD, filepath.Join(g.admin, "index")); err == nil {
+		here = append(here, uint32(index.Dev)) // an overlay may give files another device than folders
+	}
+	for _, dev := range devices {
+		if !slices.Contains(here, dev) {
+			return errors.New("git noted its files on another disk (device) than the one that is there now, and it may come back with that")
+		}
+	}
+	return nil
 }
 
 // lostHere says why the folder may have been elsewhere than in the folder around its path as that is now.
@@ -188,7 +215,7 @@ func (s *scout) leads(common string, all []goneEntry, others []string) (map[stri
 func (l *look) baseGone(f found, mounts error) {
 	c := &candidate{dir: snapshot.Dir{Name: filepath.Base(f.path), Path: f.path, Root: f.root, Source: l.name}}
 	l.candidates = append(l.candidates, c)
-	g, err := ask(l.scout, func(*git.Finder) (goneEntry, error) { return lookGone(f.common, f.entry) })
+	g, err := ask(l.scout, func(*git.Finder) (goneEntry, error) { return l.o.lookGone(f.common, f.entry) })
 	if err != nil {
 		l.dealt()
 		c.fail(fmt.Errorf("look whether it is gone: %w", err))
@@ -253,7 +280,7 @@ func (l *look) settleGone() {
 		if c.gone == nil {
 			return false
 		}
-		now, err := ask(l.scout, func(*git.Finder) (goneEntry, error) { return lookGone(c.gone.common, c.gone.admin) })
+		now, err := ask(l.scout, func(*git.Finder) (goneEntry, error) { return l.o.lookGone(c.gone.common, c.gone.admin) })
 		if err == nil && (now.path != c.gone.path || !now.entry.Same(c.gone.entry) || !now.parent.Same(c.gone.parent) || !now.entry.Modified.Equal(c.gone.entry.Modified)) {
 			err = errExchanged
 		}

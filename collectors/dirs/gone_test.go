@@ -1,6 +1,7 @@
 package dirs_test
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,6 +99,22 @@ func TestWhatIsNotPositivelyGone(t *testing.T) {
 			w.link(filepath.Dir(path)+"-real", filepath.Dir(path))
 			w.remove(path)
 		}, "a link leads to where it was"},
+		"git noted its files on another disk": {func(w *world, path string) {
+			renote(w, w.admin(path), func(dev uint32) uint32 { return dev + 1 })
+			w.remove(path)
+		}, "another disk"},
+		"git noted no disk of its files": {func(w *world, path string) {
+			renote(w, w.admin(path), func(uint32) uint32 { return 0 })
+			w.remove(path)
+		}, "not known"},
+		"fstab has something to mount there": {func(w *world, path string) {
+			w.write(filepath.Join(w.dir, "machine/etc/fstab"), "# disks\nUUID=1 / ext4 defaults 0 1\nUUID=2 "+filepath.Dir(path)+" ext4 noauto 0 2\n")
+			w.remove(path)
+		}, "which is not mounted now"},
+		"a unit has something to mount there": {func(w *world, path string) {
+			w.write(filepath.Join(w.dir, "machine/etc/systemd/system/disk.mount"), "[Mount]\nWhat=/dev/sdx\nWhere = "+filepath.Dir(path)+"\n")
+			w.remove(path)
+		}, "which is not mounted now"},
 		"two entries name it": {func(w *world, path string) {
 			admin := w.admin(path)
 			must.Do(w, os.CopyFS(admin+"2", os.DirFS(admin)))
@@ -111,7 +128,9 @@ func TestWhatIsNotPositivelyGone(t *testing.T) {
 			w.mkdir(filepath.Dir(path))
 			w.git(w.main, "worktree", "add", "-q", "-b", "x", path, "origin/main")
 			c.lose(w, path)
-			source, _ := dirs.Repository(options(), w.main)
+			o := options()
+			o.Machine = filepath.Join(w.dir, "machine")
+			source, _ := dirs.Repository(o, w.main)
 			part := read(t, source)
 			if _, ok := part.Dirs[dirs.ID(path)]; ok {
 				t.Fatal("it is a candidate")
@@ -125,4 +144,18 @@ func TestWhatIsNotPositivelyGone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// renote changes what the index in an entry says of the device of each file. The index is of version 2.
+func renote(w *world, admin string, to func(uint32) uint32) {
+	w.Helper()
+	file := filepath.Join(admin, "index")
+	data := must.Get(os.ReadFile(file))(w)
+	at := 12
+	for range binary.BigEndian.Uint32(data[8:]) {
+		dev := data[at+16 : at+20]
+		binary.BigEndian.PutUint32(dev, to(binary.BigEndian.Uint32(dev)))
+		at += (62 + int(binary.BigEndian.Uint16(data[at+60:])&0xfff) + 8) &^ 7
+	}
+	must.Do(w, os.WriteFile(file, data, 0o600))
 }

@@ -2,9 +2,14 @@ package git
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
 )
 
 // index is what git status does not tell of a worktree's index.
@@ -15,6 +20,8 @@ type index struct {
 	skipped []string
 	// gitlinks are the paths of submodules, initialised or not.
 	gitlinks []string
+	// devices are those of the files when git last read them, as far as an index has them: the low 32 bits of what stat calls the device.
+	devices []uint32
 }
 
 // The bits and modes of an index entry (gitformat-index(5)).
@@ -92,6 +99,9 @@ func (r *entryReader) next(idx *index) error {
 	if n := int(flags & flagName); n < flagName && n != len(r.name) {
 		return errIndex
 	}
+	if dev := binary.BigEndian.Uint32(r.rest[16:]); dev != 0 && !skipped && !gitlink && !slices.Contains(idx.devices, dev) {
+		idx.devices = append(idx.devices, dev)
+	}
 	if flags&flagAssume != 0 {
 		idx.assumed++
 	}
@@ -147,6 +157,32 @@ func stripLength(b []byte) (value, n int) {
 		}
 	}
 	return 0, 0
+}
+
+// Devices are the file systems on which the files of a worktree lay when git last read them, by the index in its entry: the low 32 bits of what stat calls
+// the device. No index and an index without a file that was read are empty.
+func Devices(admin string) ([]uint32, error) {
+	read := func(name string) (index, error) {
+		f, err := readFile(filepath.Join(admin, name), maxIndex)
+		if err != nil {
+			return index{}, err
+		}
+		idx, err := indexOf(f.Data, sha1.Size)
+		if errors.Is(err, errIndex) {
+			idx, err = indexOf(f.Data, sha256.Size)
+		}
+		return idx, err
+	}
+	idx, err := read("index")
+	var split splitIndex
+	if errors.As(err, &split) {
+		most, serr := read(split.shared())
+		idx.devices, err = append(idx.devices, most.devices...), serr
+	}
+	if err != nil && !gone(err) {
+		return nil, fmt.Errorf("read the index of %s: %w", admin, err)
+	}
+	return idx.devices, nil
 }
 
 // extensions looks through what follows the entries. Most only make git faster; a split index ("link") keeps entries in
