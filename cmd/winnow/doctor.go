@@ -339,7 +339,14 @@ func (a *app) checkHerdr(s *snapshot.Snapshot) []Check {
 		if n := src.Server.Protocol; n != nil && slices.Contains(a.cfg.Rules.HerdrProtocols, *n) {
 			c.Status, c.Detail = healthy, fmt.Sprintf("herdr %s, protocol %d: tabs can be closed", src.Server.Version, *n)
 		} else if n != nil {
-			c.Detail = fmt.Sprintf("herdr %s, protocol %d: not one that closing was tried with, so its tabs are read and never closed; rules.herdr_protocols allows it", src.Server.Version, *n)
+			then := "so its tabs are read and never closed; rules.herdr_protocols allows it"
+			switch lacks := src.Server.Lacks; {
+			case lacks != nil && len(*lacks) == 0:
+				then = "so its tabs are closed only where you ask for one (winnow cleanup ID --safe); rules.herdr_protocols has it done without that"
+			case lacks != nil:
+				then = "and it lacks " + strings.Join(*lacks, ", ") + ", so its tabs are read and never closed; look for a newer winnow"
+			}
+			c.Detail = fmt.Sprintf("herdr %s, protocol %d: not one that closing was tried with, %s", src.Server.Version, *n, then)
 		}
 		out = append(out, c)
 	}

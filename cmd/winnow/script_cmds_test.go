@@ -14,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func setBack(span string, abs func(string) string, paths []string) error {
@@ -61,11 +63,10 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: until N PATTERN command...")
 	}
 	want := regexp.MustCompile("(?m)" + args[1])
-	for range 20 {
+	for end := time.Now().Add(wait.Patience); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		if got := exitOf(ts, args[2:]); strconv.Itoa(got) == args[0] && want.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
-		time.Sleep(200 * time.Millisecond)
 	}
 	ts.Fatalf("%s never exited with %s and wrote %s", strings.Join(args[2:], " "), args[0], want)
 }

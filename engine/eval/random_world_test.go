@@ -35,7 +35,8 @@ func (m *maker) further(n int) *snapshot.Snapshot {
 		Sightings: map[string]snapshot.Sighting{},
 	}
 	for name, server := range map[string]snapshot.Server{
-		"herdr/default":   {Socket: "/run/herdr.sock", PID: 600, StartTicks: maybe(m, uint64(60)), Protocol: maybe(m, pick(m, 19, 19, 19, 18))},
+		"herdr/default": {Socket: "/run/herdr.sock", PID: 600, StartTicks: maybe(m, uint64(60)), Protocol: maybe(m, pick(m, 19, 19, 19, 18)),
+			Lacks: maybe(m, pick(m, []string{}, []string{"tab.close"}))},
 		"vscode/3f9a01bc": {Socket: "/run/3f9a01bc.sock", PID: 900001, StartTicks: maybe(m, uint64(90000100))},
 		"codev/default":   {Socket: "http://127.0.0.1:4100"},
 	} {

@@ -366,6 +366,10 @@ type Server struct {
 	Version    string     `json:"version,omitempty"`
 	// Protocol is the number that a herdr server gives to its protocol.
 	Protocol *int `json:"protocol,omitempty"`
+	// Lacks is what winnow uses of a herdr server and the server does not have: methods by its own list, such as tab.close, and members that its answer
+	// leaves out, such as tab.label. It is asked of servers whose protocol is newer than those that winnow knows. Known and empty is []; absent where
+	// it was not asked, or the server does not list its methods.
+	Lacks *[]string `json:"lacks,omitempty"`
 	// Panes are the first processes of all panes that a tmux server lists; only on its source.
 	Panes *[]int `json:"panes,omitempty"`
 }

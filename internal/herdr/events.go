@@ -14,18 +14,23 @@ import (
 // know would fail the whole request. What panes print, their titles and who looks where are not among them.
 var telling = []string{"workspace.created", "workspace.closed", "tab.created", "tab.closed", "tab.renamed", "pane.created", "pane.closed", "pane.exited", "pane.moved", "pane.agent_detected"}
 
-const (
+// quiet and held are longer in tests, which wait for no machine.
+var (
 	// quiet is how long nothing must come until the past counts as told: a server tells one event of a kind every 100 ms.
 	quiet = 500 * time.Millisecond
-	// past is how long the past may take at most, and remembered how many events it has at most: they are of one kind if it takes the longest.
-	past       = 55 * time.Second
-	remembered = 512
 	// held is how long an event may wait at most for the past to be told: it may be a new one.
 	held = 5 * time.Second
 )
 
+const (
+	// past is how long the past may take at most, and remembered how many events it has at most: they are of one kind if it takes the longest.
+	past       = 55 * time.Second
+	remembered = 512
+)
+
 // Watch has the server tell what happens, and calls happened for each event that may change what goes, until ctx or the server ends. listening is called
-// once the server has agreed. A server first tells what it remembers, without a word that it is past: all of that is one event, at its end, or one in five seconds where it takes longer.
+// once the server has agreed. Up to 0.8 a server first tells what it remembers, without a word that it is past; from 0.9 on it tells nothing of what was before. So the time until then
+// counts as one event, which is told at its end, or once in five seconds where it takes longer: a look after it sees what happened between the look before and the agreement.
 // Neither function must wait.
 //
 // The error is never nil. It is that of ctx if that has ended.
@@ -68,7 +73,8 @@ type memory struct {
 func (m *memory) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.last = time.Now().Add(past)
+	m.since = time.Now() // what happened before the server agreed is not known
+	m.last = m.since.Add(past)
 	m.timer = time.AfterFunc(quiet, m.settled)
 }
 

@@ -63,6 +63,12 @@ func (s *Server) subscriptions(req request) ([]*subscription, *refusal) {
 	if err := json.Unmarshal(req.Params, &want); err != nil {
 		return nil, &refusal{"invalid_request", "invalid request: " + err.Error()}
 	}
+	from := 0
+	if s.atLeast(V091) {
+		s.turn.Lock()
+		from = s.m.told
+		s.turn.Unlock()
+	}
 	out := []*subscription{}
 	for _, one := range want.Subscriptions {
 		if from := since[one.Type]; from != "" && !s.atLeast(from) {
@@ -71,12 +77,12 @@ func (s *Server) subscriptions(req request) ([]*subscription, *refusal) {
 		if slices.Contains(unserved, one.Type) {
 			return nil, &refusal{"not_implemented", one.Type + " is not served here"}
 		}
-		out = append(out, &subscription{kind: one.Type})
+		out = append(out, &subscription{kind: one.Type, next: from})
 	}
 	return out, nil
 }
 
-// stream sends events until either side ends: at every tick one of each kind at most, the oldest first, from the oldest that is remembered on.
+// stream sends events until either side ends: at every tick one of each kind at most, the oldest first; up to 0.8 from the oldest that is remembered on.
 func (s *Server) stream(c net.Conn, life chan struct{}, all []*subscription) {
 	left := make(chan struct{})
 	s.working.Go(func() { // herdr takes the end of its client's input, and any byte in it, for the client's end

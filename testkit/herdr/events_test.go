@@ -178,3 +178,40 @@ func TestTheEndOfAStream(t *testing.T) {
 		wait.Eventually(t, "left", func() bool { return s.Subscribers() == 0 })
 	}
 }
+
+// TestEventsFromNowOn: since 0.9 a subscriber is told of nothing that was before.
+func TestEventsFromNowOn(t *testing.T) {
+	t.Parallel()
+	for profile, past := range map[Profile]bool{V082: true, V091: false, Future: false} {
+		s := Start(t, Options{Tick: quick, Profile: profile})
+		tab := s.Tab(s.Workspace("w"), "a", Pane{Fake: &Info{}})
+		s.Rename(tab, "before")
+		_, r := subscribe(t, s, "tab.renamed", "tab.closed")
+		s.CloseTab(tab)
+		want := "tab_closed " + tab
+		if past {
+			want = "tab_renamed " + tab
+		}
+		if got := next(t, r); got != want {
+			t.Errorf("%s: first told of %s, want %s", profile, got, want)
+		}
+	}
+}
+
+// TestUnknownMethods: the refusal of a method that a server does not know lists those that it knows.
+func TestUnknownMethods(t *testing.T) {
+	t.Parallel()
+	for profile, knows := range map[Profile]string{V071: "workspace.list", V074: "session.snapshot", V080: "workspace.move_block", V082: "pane.input.set", V091: "tab.close"} {
+		s := Start(t, Options{Profile: profile, Lacks: []string{"tab.list"}})
+		said := ask(t, s, line("no.such", "{}"))
+		if !strings.Contains(said, `"id":""`) || !strings.Contains(said, "unknown variant `no.such`, expected one of `agent.") || !strings.Contains(said, "`"+knows+"`") || strings.Contains(said, "`tab.list`") {
+			t.Errorf("%s: %s", profile, said)
+		}
+		if has := strings.Contains(said, "`session.snapshot`"); has != (profile != V071) {
+			t.Errorf("%s: %s", profile, said)
+		}
+		if said := ask(t, s, line("tab.list", "{}")); !strings.Contains(said, "unknown variant `tab.list`") {
+			t.Errorf("%s: %s", profile, said)
+		}
+	}
+}

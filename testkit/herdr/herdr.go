@@ -32,10 +32,12 @@ const (
 	V074   Profile = "0.7.4" // protocol 16
 	V075   Profile = "0.7.5" // protocol 17; the last that refuses to close a workspace's last tab
 	V080   Profile = "0.8.0" // protocol 19
+	V082   Profile = "0.8.2" // protocol 20
+	V091   Profile = "0.9.1" // protocol 22; a subscription begins with what happens from then on. Its eleven further methods are not served here
 	Future Profile = "1.2.0" // protocol 99, with unknown fields and statuses
 )
 
-var protocols = map[Profile]int{V071: 14, V074: 16, V075: 17, V080: 19, Future: 99}
+var protocols = map[Profile]int{V071: 14, V074: 16, V075: 17, V080: 19, V082: 20, V091: 22, Future: 99}
 
 // Options is how the server is. The zero value is a herdr 0.8.0 with its defaults, on a socket in a folder of its own.
 type Options struct {
@@ -45,6 +47,8 @@ type Options struct {
 	// Version and Protocol, when set, are what the server says it is, for every profile.
 	Version  string
 	Protocol int
+	// Lacks are methods that the server does not know, besides those that its version does not.
+	Lacks []string
 	// ConfirmCloseOff closes a whole worktree group without asking.
 	ConfirmCloseOff bool
 	// Nulls writes null for what is absent, where the schema lets it, instead of leaving it out.

@@ -15,10 +15,11 @@ func (s *Server) answer(req request) (object, *refusal) {
 	}
 	switch req.Method {
 	case "ping":
-		return object{
-			"type": "pong", "version": s.Version(), "protocol": s.Protocol(),
-			"capabilities": s.seal(object{"live_handoff": true, "detached_server_daemon": true}),
-		}, nil
+		can := object{"live_handoff": true, "detached_server_daemon": true}
+		if s.atLeast(V091) {
+			can["endpoint_protocol_generation"], can["surface_interest"], can["health_check"] = 1, false, true
+		}
+		return object{"type": "pong", "version": s.Version(), "protocol": s.Protocol(), "capabilities": s.seal(can)}, nil
 	case "pane.process_info":
 		return s.processInfo(t)
 	}

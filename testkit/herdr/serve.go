@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -211,6 +213,11 @@ func (s *Server) parse(line []byte) (request, *refusal) {
 	if err != nil {
 		return invalid(err.Error())
 	}
+	if o, _ := value.(map[string]any); o != nil {
+		if method, ok := o["method"].(string); ok && !s.knows(method) {
+			return invalid(fmt.Sprintf("unknown variant `%s`, expected one of `%s` at line 1 column %d", method, strings.Join(s.methods(), "`, `"), len(line)))
+		}
+	}
 	if wrong := against(s.wire.request, value); wrong != "" {
 		return invalid(wrong)
 	}
@@ -222,10 +229,19 @@ func (s *Server) parse(line []byte) (request, *refusal) {
 	if err := json.Unmarshal(line, &req); err != nil {
 		return invalid(err.Error())
 	}
-	if req.Method == "session.snapshot" && !s.atLeast(V074) {
-		return invalid(fmt.Sprintf("unknown variant `%s`", req.Method))
-	}
 	return req, nil
+}
+
+// began is the version from which on there is a method; those that are not named have been there from the first that is served here.
+var began = map[string]Profile{"session.snapshot": V074, "workspace.move_block": V080, "pane.input.set": V082}
+
+func (s *Server) knows(method string) bool {
+	return s.wire.methods[method] && s.atLeast(began[method]) && !slices.Contains(s.o.Lacks, method)
+}
+
+// methods are those that the server knows, as it lists them.
+func (s *Server) methods() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.wire.methods)), func(m string) bool { return !s.knows(m) })
 }
 
 func (s *Server) reply(id string, result object, refused *refusal) object {

@@ -23,7 +23,7 @@ import (
 
 func TestDoClosesThatTabAndNoOther(t *testing.T) {
 	t.Parallel()
-	for _, p := range []herdr.Profile{herdr.V071, herdr.V074, herdr.V075, herdr.V080} {
+	for _, p := range []herdr.Profile{herdr.V071, herdr.V074, herdr.V075, herdr.V080, herdr.V082, herdr.V091} {
 		for _, nulls := range []bool{false, true} {
 			t.Run(string(p), func(t *testing.T) {
 				t.Parallel()

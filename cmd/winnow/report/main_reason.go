@@ -49,7 +49,7 @@ var weights = []weight{
 	{rule: "protect.unsaved", when: both(stated, worked), group: "hold files found only there", next: "git -C DIR status --short --ignored"},
 	{rule: "protect.nested", when: both(stated, worked), group: "hold another repository or a mount"},
 	{rule: "protect.workspace", when: stated, group: "needed by their workspace"},
-	{rule: "protect.untried", when: stated, group: "of an untried herdr protocol"},
+	{rule: untriedRule, when: stated, group: "of an untried herdr protocol", say: func(decision.Reason) string { return "closing was not tried with its server" }},
 	{rule: "protect.shown", when: stated, group: "waiting for what they show"},
 	{rule: own},
 	{rule: decision.PolicyError, group: "without an answer of the policies"},

@@ -158,6 +158,9 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 	if kind.Name == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
 		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: Veiling(r.Veil)})
 	}
+	for _, note := range untried(ds) {
+		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: note})
+	}
 	p.Rows(w, rows...)
 }
 
@@ -560,6 +563,9 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			continue
 		}
 		fmt.Fprintf(w, "\n## %s\n\n%s, %d reap, %d spare, %d unknown\n", kind.Plural, plain.Cell(c.seen()), c.Reap, c.Spare, c.Unknown)
+		for _, note := range untried(slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return d.Kind != kind.Name })) {
+			fmt.Fprintf(w, "\n%s\n", plain.Cell(note))
+		}
 		head := false
 		for _, d := range r.Decisions {
 			if d.Kind != kind.Name || !Listed(d, all) {

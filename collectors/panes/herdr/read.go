@@ -74,6 +74,9 @@ func (r *reader) read(ctx context.Context, c *herdr.Client) (collectors.Part, er
 	if err == nil && (w.Protocol != nil && *w.Protocol != *server.Protocol || w.Version != "" && w.Version != server.Version) {
 		err = errors.New("another version answers than did at first: it restarted while it was read; look again")
 	}
+	if err == nil && *server.Protocol > herdr.Newest {
+		server.Lacks, err = r.lacks(ctx, c, w)
+	}
 	var own place
 	if err == nil {
 		own, err = r.own(ctx, c, w)
@@ -125,6 +128,15 @@ func (r *reader) greet(ctx context.Context, c *herdr.Client) (*snapshot.Server, 
 		s.StartTicks = r.started(s.PID)
 	}
 	return s, nil
+}
+
+// lacks is what winnow uses and the server does not have; nil where it does not say.
+func (r *reader) lacks(ctx context.Context, c *herdr.Client, w *herdr.World) (*[]string, error) {
+	list, err := c.Lacks(ctx, w)
+	if err != nil || list == nil {
+		return nil, err
+	}
+	return &list, nil
 }
 
 // older reports whether a version is positively too old. One that is not a number is left to the protocol.

@@ -27,7 +27,7 @@ import (
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
-var profiles = []herdr.Profile{herdr.V071, herdr.V074, herdr.V075, herdr.V080, herdr.Future}
+var profiles = []herdr.Profile{herdr.V071, herdr.V074, herdr.V075, herdr.V080, herdr.V082, herdr.V091, herdr.Future}
 
 // idle is a pane without a process that the server reports as an idle shell.
 func idle(pid int) herdr.Pane {
@@ -298,6 +298,8 @@ func TestReadAGroupThatHerdrDoesNotKnow(t *testing.T) {
 var askers = map[herdr.Profile][]string{
 	herdr.V080: {"ping", "session.snapshot", "pane.current", "pane.process_info"},
 	herdr.V071: {"workspace.list", "tab.list", "pane.list"}, // among others
+	// Newer than what is known here.
+	herdr.Future: {"winnow.unknown"},
 }
 
 // inPane is the environment of a process in a pane of s.

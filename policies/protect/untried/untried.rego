@@ -4,20 +4,24 @@
 #   Keeps the tabs of a herdr that closing was not tried with.
 #
 #   Every tab of a server whose protocol is not in `herdr_protocols`, or is not known. Such a server is read all the same, and the
-#   report shows what it has.
+#   report says once for each server what keeps its tabs.
+#
+#   A server that is newer than those that Winnow knows is asked which methods it has. Where it has all that Winnow uses, and its answers have
+#   the members that Winnow reads, a tab of it may be closed when a person asks for that very tab: `winnow cleanup ID --safe`.
 # custom:
 #   kinds: tab
 #   parameters:
-#     rules.herdr_protocols: "the protocols of herdr 0.7.0 to 0.8.0"
+#     rules.herdr_protocols: "the protocols of herdr 0.7.0 to 0.9.1"
 #   why: |-
 #     herdr serves any request of anybody, whatever it means by it: what closing the last tab does changed from one release to the
-#     next. Its protocol's number is the only word that it gives of that beforehand.
+#     next. Its protocol's number says which release it is, and the list of its methods says what it can do; what a method means, only trying it
+#     says.
 #   example: |-
 #     ```
-#     tab:herdr/default/w1:t3   spare   protect.untried: closing was not tried with a server of protocol 20; to allow it, add that number to rules.herdr_protocols
+#     tab:herdr/default/w1:t3   spare   protect.untried: closing was not tried with a server of protocol 21; to allow it, add that number to rules.herdr_protocols
 #     ```
 #
-#     In `config.yaml`, once you have seen what it does: `rules: {herdr_protocols: [14, 16, 17, 19, 20]}`.
+#     In `config.yaml`, once you have seen what it does: `rules: {herdr_protocols: [14, 16, 17, 19, 20, 21, 22]}`.
 package policies.protect.untried
 
 import data.policies.lib.tabs
@@ -38,12 +42,34 @@ objections contains {
 
 _tried if input.source.server.protocol in input.config.herdr_protocols
 
-_reasons contains $"closing was not tried with a server of protocol {input.source.server.protocol}; to allow it, add that number to rules.herdr_protocols" if {
+# A person asked for this very tab, as for what a rule at the level ask finds.
+_tried if {
+	input.asked
+	_complete
+}
+
+_complete if {
+	count(input.config.herdr_protocols) >= 0
 	input.source.server.protocol >= 0
+	count(input.source.server.lacks) == 0
+}
+
+_reasons contains $"closing was not tried with a server of protocol {input.source.server.protocol}; {_next}" if {
+	input.source.server.protocol >= 0
+}
+
+default _next := "to allow it, add that number to rules.herdr_protocols"
+
+_next := "it has all that winnow uses: winnow cleanup ID --safe closes one tab; to have it done by itself, add that number to rules.herdr_protocols" if {
+	_complete
+} else := $"it lacks {concat(", ", input.source.server.lacks)}, which winnow uses; look for a newer winnow" if {
+	count(input.source.server.lacks) > 0
 }
 
 _facts contains {"protocol": input.source.server.protocol}
 
 _facts contains {"version": input.source.server.version}
+
+_facts contains {"lacks": input.source.server.lacks}
 
 _facts contains {"tried": input.config.herdr_protocols}

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"strconv"
 	"syscall"
 	"time"
@@ -84,24 +85,11 @@ type Result interface{ is() string }
 // It wraps ErrNotSent where nothing went out, with ErrNoServer, ErrAnother or what peer.Refused knows; after any other error but a
 // refusal it is not known what the server did.
 func (c *Conn) Call(ctx context.Context, method string, params any, kind string, out Result) (server int, err error) {
-	if c.Patience > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Patience)
-		defer cancel()
-	}
-	line, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
+	answer, server, err := c.ask(ctx, method, params)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+		return server, err
 	}
-	conn, server, err := c.dial(ctx)
-	if err != nil {
-		return server, fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
-	}
-	defer func() { _ = conn.Close() }()
-	answer, err := exchange(ctx, conn, append(line, '\n'))
-	if err == nil {
-		err = decode(answer, kind, out)
-	}
+	err = decode(answer, kind, out)
 	var no *Refusal
 	switch {
 	case errors.As(err, &no) && no.Code == unavailable:
@@ -110,6 +98,64 @@ func (c *Conn) Call(ctx context.Context, method string, params any, kind string,
 		return server, err
 	}
 	return server, fmt.Errorf("%s: %w", method, err)
+}
+
+// ask sends one request and gives the line that answers it.
+func (c *Conn) ask(ctx context.Context, method string, params any) (answer []byte, server int, err error) {
+	if c.Patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Patience)
+		defer cancel()
+	}
+	line, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+	}
+	conn, server, err := c.dial(ctx)
+	if err != nil {
+		return nil, server, fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+	}
+	defer func() { _ = conn.Close() }()
+	if answer, err = exchange(ctx, conn, append(line, '\n')); err != nil {
+		return nil, server, fmt.Errorf("%s: %w", method, err)
+	}
+	return answer, server, nil
+}
+
+// listed finds the names of methods in the refusal of one that a server does not know: it lists those that it has (serde's words for an unknown variant).
+var (
+	listed = regexp.MustCompile("unknown variant `" + unknown + "`, expected one of ((?:`[^`]+`(?:, )?)+)")
+	quoted = regexp.MustCompile("`([^`]+)`")
+)
+
+// unknown is a method that no server has.
+const unknown = "winnow.unknown"
+
+// Methods gives the methods that the server says it has, nil where it does not list them in a way that is known here. It asks for one that does not exist, which
+// a server refuses before it does anything. Its errors are those of Call, but for a Refusal.
+func (c *Conn) Methods(ctx context.Context) ([]string, error) {
+	answer, _, err := c.ask(ctx, unknown, struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(answer, &said) != nil || said.Error.Code != InvalidRequest {
+		return nil, nil
+	}
+	list := listed.FindStringSubmatch(said.Error.Message)
+	if list == nil {
+		return nil, nil
+	}
+	var out []string
+	for _, name := range quoted.FindAllStringSubmatch(list[1], -1) {
+		out = append(out, name[1])
+	}
+	return out, nil
 }
 
 // maxEvent is the longest line of a stream that is read, in bytes.

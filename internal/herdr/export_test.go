@@ -1,0 +1,5 @@
+package herdr
+
+import "time"
+
+func init() { quiet, held = 2*time.Second, 30*time.Second }
