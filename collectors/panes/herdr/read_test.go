@@ -88,6 +88,9 @@ func TestReadTellsOfTabs(t *testing.T) {
 				}
 				must.Equal(t, want, got, "tabs")
 				server := &snapshot.Server{Socket: s.Socket(), PID: os.Getpid(), StartTicks: part.Server.StartTicks, Version: s.Version(), Protocol: new(s.Protocol())}
+				if profile == herdr.Future { // which alone is newer than what is known
+					server.Lacks = &[]string{}
+				}
 				if diff := cmp.Diff(server, part.Server); diff != "" || part.Server.StartTicks == nil || *part.Server.StartTicks == 0 {
 					t.Errorf("server (-want +got):\n%s", diff)
 				}
@@ -95,9 +98,29 @@ func TestReadTellsOfTabs(t *testing.T) {
 				if profile == herdr.V071 {
 					maps.Copy(counts, map[string]int{"workspace.list": 2, "tab.list": 2, "pane.list": 2})
 				}
+				if profile == herdr.Future {
+					counts["winnow.unknown"] = 1
+				}
 				must.Equal(t, counts, asked(s), "requests")
 			})
 		}
+	}
+}
+
+// TestReadAsksANewerServerWhatItHas: a method that it does not have is named, and where it does not list them nothing is known of it.
+func TestReadAsksANewerServerWhatItHas(t *testing.T) {
+	t.Parallel()
+	s := herdr.Start(t, herdr.Options{Profile: herdr.Future, Lacks: []string{"tab.close"}})
+	s.Tab(s.Workspace("w"), "rundown", idle(10))
+	must.Equal(t, &[]string{"tab.close"}, reading(t, Options{}, s.Socket()).Server.Lacks, "what it lacks")
+	s.Fault(func(_ int, c herdr.Call) herdr.Fault {
+		if c.Method == "winnow.unknown" {
+			return herdr.ErrorReply("invalid_request", "no such method")
+		}
+		return herdr.Fault{}
+	})
+	if got := reading(t, Options{}, s.Socket()).Server.Lacks; got != nil {
+		t.Errorf("it does not say what it has, and lacks %q", *got)
 	}
 }
 

@@ -89,15 +89,19 @@ func (c *Conn) Call(ctx context.Context, method string, params any, kind string,
 	if err != nil {
 		return server, err
 	}
-	err = decode(answer, kind, out)
+	return server, refused(method, decode(answer, kind, out))
+}
+
+// refused is the error of an answer: a *Refusal by itself where the server says no to this one request, and nil where it does not.
+func refused(method string, err error) error {
 	var no *Refusal
 	switch {
 	case errors.As(err, &no) && no.Code == unavailable:
-		return server, fmt.Errorf("%s: it answers %s, so it is ending or stuck; see herdr status server", method, unavailable)
+		return fmt.Errorf("%s: it answers %s, so it is ending or stuck; see herdr status server", method, unavailable)
 	case no != nil, err == nil:
-		return server, err
+		return err
 	}
-	return server, fmt.Errorf("%s: %w", method, err)
+	return fmt.Errorf("%s: %w", method, err)
 }
 
 // ask sends one request and gives the line that answers it.
@@ -138,14 +142,17 @@ func (c *Conn) Methods(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	var no *Refusal
+	if err := decode(answer, unknown, &Type{}); !errors.As(err, &no) || no.Code == unavailable {
+		return nil, refused(unknown, err)
+	}
 	var said struct {
 		Error struct {
-			Code    string `json:"code"`
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	if json.Unmarshal(answer, &said) != nil || said.Error.Code != InvalidRequest {
-		return nil, nil
+	if err := json.Unmarshal(answer, &said); err != nil || no.Code != InvalidRequest {
+		return nil, nil // it says no to this one request, in another way than is known
 	}
 	list := listed.FindStringSubmatch(said.Error.Message)
 	if list == nil {
