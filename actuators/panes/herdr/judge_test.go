@@ -31,7 +31,7 @@ func (w *world) judge() *judge {
 			return seen.Sources(seen.Options{Sockets: []string{w.s.Socket()}, UID: os.Geteuid(), Env: j.env, Only: only, Inspect: func(string) bool { return true }})
 		},
 		func(d decision.Decision) string { return d.Identity.Tab.ID })
-	j.Rules.HelperLabels, j.Rules.HerdrProtocols = subject.Names{Exact: []string{label}}, []int{14, 16, 17, 19}
+	j.Rules.HelperLabels = subject.Names{Exact: []string{label}}
 	return j
 }
 
