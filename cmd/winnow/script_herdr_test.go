@@ -8,11 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite"
 
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	wire "github.com/winnow-reaper/winnow/internal/herdr"
 	"github.com/winnow-reaper/winnow/testkit/herdr"
+	musts "github.com/winnow-reaper/winnow/testkit/must"
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
@@ -159,4 +163,13 @@ func sqliteCmd(ts *testscript.TestScript, neg bool, args []string) {
 	defer db.Close()
 	_, err = db.Exec(ts.ReadFile(args[1]))
 	ts.Check(err)
+}
+
+// TestTheNewestProtocolIsKnown: servers that are newer than what the configuration lists are those that are asked what they have.
+func TestTheNewestProtocolIsKnown(t *testing.T) {
+	t.Parallel()
+	c := musts.Get(config.Defaults())(t)
+	if got := slices.Max(c.Rules.HerdrProtocols); got != wire.Newest {
+		t.Errorf("rules.herdr_protocols ends at %d, and servers newer than %d are asked", got, wire.Newest)
+	}
 }
