@@ -26,8 +26,7 @@ type speaker struct {
 	known, outKnown bool
 }
 
-// peers finds out who can speak with the processes that may have been handed over, and with all that lives below them. The descriptors of all others are
-// read only where the kernel says that somebody has another end open.
+// peers finds out who can speak with the processes that may have been handed over, and with all that lives below them.
 func (s *scan) peers(ctx context.Context) error {
 	asked := s.speakers()
 	if len(asked) == 0 || !s.root.procfs {
@@ -168,7 +167,8 @@ type endScan struct {
 }
 
 // holdersOf reads who has the ends open that others may speak through. Processes of other users hide that from a plain user, so where
-// no holder is found nothing is known.
+// no holder is found nothing is known. What the asked ones themselves have open tells enough in a look at everything, as long as none of them has the other end
+// of what is its own: then another process surely has it, and which one is asked only of what the look is about.
 func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, error) {
 	wanted := map[string][]end{}
 	for _, p := range asked {
@@ -178,14 +178,36 @@ func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, 
 			}
 		}
 	}
-	all := holders{of: map[end][]int{}}
 	if len(wanted) == 0 {
-		return all, nil
+		return holders{}, nil
+	}
+	among, err := s.holdersAmong(ctx, slices.Collect(maps.Keys(asked)), wanted)
+	if err != nil || len(s.o.Only) == 0 && !among.within(asked) {
+		return among, err
 	}
 	pids, err := s.root.pids()
 	if err != nil {
-		return all, err
+		return among, err
 	}
+	all, err := s.holdersAmong(ctx, pids, wanted)
+	all.hidden = all.hidden || blind(s.root) != nil
+	return all, err
+}
+
+// within reports whether one of the processes has, in its own tree, the other end of what it reads or prints to.
+func (h holders) within(asked map[int]*speaker) bool {
+	for _, p := range asked {
+		for _, e := range p.ends {
+			if slices.ContainsFunc(h.of[e], func(pid int) bool { return slices.Contains(p.tree, pid) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *scan) holdersAmong(ctx context.Context, pids []int, wanted map[string][]end) (holders, error) {
+	all := holders{of: map[end][]int{}}
 	fork := func() *endScan { return &endScan{s.fork(), wanted, holders{of: map[end][]int{}}} }
 	forks, err := each(ctx, s.root, pids, fork, (*endScan).process)
 	for _, f := range forks {
@@ -194,7 +216,6 @@ func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, 
 			all.of[e] = append(all.of[e], pids...)
 		}
 	}
-	all.hidden = all.hidden || blind(s.root) != nil
 	return all, err
 }
 

@@ -736,7 +736,8 @@ type Process struct {
 	OutputRead *bool `json:"output_read,omitempty"`
 	// Peers are the pids of the living processes that can speak with it: that can write to its standard input, read its standard output or error, or have
 	// the other end of a pair of sockets without a name that it has, ascending; itself and what lives below it are left out. Known and empty is [].
-	// Asked like InputEnded; absent where none was found and one may be unseen.
+	// Asked like InputEnded; absent where none was found and one may be unseen. A look that is not about this process does not search for them where
+	// InputEnded or OutputRead tells enough.
 	Peers *[]int `json:"peers,omitempty"`
 	// Daemon is the name of the configured daemon of an agent's vendor that its command line is; "" for a process of a daemon's program
 	// that is not a daemon. Absent for every other program, and where the command line could not be read.

@@ -424,11 +424,15 @@ _reasons contains $"{input.lineage.descendants} processes are below it, more tha
 	not input.lineage.below
 }
 
-_unseen contains "whether a program still speaks with it, over its standard input or output, is not known" if {
+_unseen contains words.said(_open, "whether a program still speaks with it, over its standard input or output, is not known") if {
 	count(input.lineage.below) >= 0
 	not input.lineage.peers
 	not _unspoken
 }
+
+_open contains "another process has its standard input open, or something waits to be read there" if input.process.input_ended == false
+
+_open contains "another process reads what it prints" if input.process.output_read == true
 
 _facts contains {"tty": input.process.tty}
 

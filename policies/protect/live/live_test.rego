@@ -426,6 +426,13 @@ test_a_process_that_another_one_speaks_with_is_in_use if {
 	startswith(objection.message, substring(_in_use, count("protect.live: "), -1))
 }
 
+test_a_process_whose_input_or_output_is_open_is_in_use if {
+	unseen := subjects.without(subjects.process, ["/lineage/peers"])
+	subjects.reasons(live.objections) == ["protect.live: another process has its standard input open, or something waits to be read there"] with input as subjects.changed(unseen, "/process/input_ended", false)
+	subjects.reasons(live.objections) == ["protect.live: another process reads what it prints"] with input as subjects.changed(unseen, "/process/output_read", true)
+	subjects.reasons(live.objections) == ["protect.live: whether a program still speaks with it, over its standard input or output, is not known"] with input as subjects.changed(unseen, "/process/input_ended", true)
+}
+
 test_who_speaks_with_it_is_asked_of_what_was_handed_over if {
 	younger := subjects.changed(subjects.process, "/process/ppid", 777)
 	count(live.objections) == 0 with input as subjects.without(younger, ["/lineage/peers"])
