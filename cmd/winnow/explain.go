@@ -86,7 +86,7 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 	}
 	var s *snapshot.Snapshot
 	if file == "" {
-		s, err = a.lookFor(ctx, sources.Scope{}, a.recall(ctx), e)
+		s, err = a.lookFor(ctx, sources.Scope{Peers: true}, a.recall(ctx), e)
 	} else {
 		s, err = a.readSnapshot(ctx, file)
 	}

@@ -182,7 +182,7 @@ func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, 
 		return holders{}, nil
 	}
 	among, err := s.holdersAmong(ctx, slices.Collect(maps.Keys(asked)), wanted)
-	if err != nil || len(s.o.Only) == 0 && !among.within(asked) {
+	if err != nil || len(s.o.Only) == 0 && !s.o.Peers && !among.within(asked) {
 		return among, err
 	}
 	pids, err := s.root.pids()

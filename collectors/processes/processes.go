@@ -44,6 +44,8 @@ type Options struct {
 	Remembered map[int]uint64
 	// Only, when not empty, reads these processes and their descendants in full and all others in brief.
 	Only []int
+	// Peers searches for who speaks with a process, also where the look is about all and it is known that some process does.
+	Peers bool
 	// Table takes what is read, for Holders in the same look; it may be nil.
 	Table *Table
 	// Log may be nil.

@@ -67,6 +67,8 @@ type Scope struct {
 	Place string
 	// With are other candidates of the kind that the same look is for, each as ScopeOf has it.
 	With []Scope
+	// Peers names who speaks with a process, where it is otherwise enough that some process does.
+	Peers bool
 	// Full asks all about a folder, also where something already keeps it.
 	Full bool
 	// Gone says of processes that the look takes them for gone: they use no folder. Nil is none. Nothing is done on such a look.
@@ -401,7 +403,7 @@ func (set Set) Processes(sc Scope) processes.Options {
 	}
 	return processes.Options{
 		Root: c.Root, Markers: markers, Panes: panes, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Opaque: r.OpaqueProcesses, Daemons: set.daemons(),
-		WithArgv: sc.Argv, Only: sc.pids(), All: all, Classes: classes, Table: set.Table, Log: set.Log.Named("processes"),
+		WithArgv: sc.Argv, Only: sc.pids(), All: all, Classes: classes, Peers: sc.Peers, Table: set.Table, Log: set.Log.Named("processes"),
 	}
 }
 
