@@ -56,13 +56,18 @@ type answers struct {
 	// looks bounds how many look at the machine at the same time, beside the daemon's own sweep.
 	looks  chan struct{}
 	leases leases
+	// crowd are the connections that have sent no whole request.
+	crowd *listen.Crowd
 }
+
+// maxUnasked is how many connections there are at the same time that have sent no whole request, or wait for the next one: one more closes the oldest.
+const maxUnasked = 150
 
 // maxLooks is how many requests look at the machine at the same time; others wait for them.
 const maxLooks = 2
 
 func newAnswers(d *daemon) *answers {
-	return &answers{d: d, looks: make(chan struct{}, maxLooks), leases: newLeases(d)}
+	return &answers{d: d, looks: make(chan struct{}, maxLooks), leases: newLeases(d), crowd: listen.NewCrowd(min(maxUnasked, max(1, maxConnections()/4)))}
 }
 
 // serve answers at a socket until the function that it gives is called.
@@ -82,6 +87,7 @@ func (s *answers) serve(ctx context.Context, path string) (stop func(), err erro
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return inner },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, askerKey{}, c) },
+		ConnState:   s.crowd.Watch,
 		ErrorLog:    log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
 	done := make(chan struct{})
@@ -269,13 +275,7 @@ func wishOf(out http.ResponseWriter, r *http.Request) (wish, error) {
 	w.Candidate, w.What, w.As, w.Brakes = q.Get("candidate"), q.Get("what"), q.Get("as"), q["brake"]
 	w.Rules, w.ExitCode = q.Get("rules") == "true", q.Get("exit_code") == "true"
 
-	var body []byte
-	if r.Body != http.NoBody {
-		c := http.NewResponseController(out)
-		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
-		defer func() { _ = c.SetReadDeadline(time.Time{}) }()
-		body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	switch body = bytes.TrimSpace(body); {
 	case err != nil:
 		return w, config.Mistakef("the body could not be read: %v", err)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -574,4 +575,80 @@ func TestALeaseBetweenLookAndActCounts(t *testing.T) {
 	if !strings.Contains(out, "held by") {
 		t.Errorf("the act does not say why it was not done:\n%s", out)
 	}
+}
+
+// TestHalfSentBodies: a request whose body does not come ends, also where nobody reads its body, and many of them are in nobody's way.
+func TestHalfSentBodies(t *testing.T) {
+	t.Parallel()
+	w, _, socket := answeringWorld(t, 208)
+	first := w.sweep(pace.Start)
+	w.d.swept(t.Context(), pace.Start, time.Now(), first, nil)
+	half := func(route string) net.Conn {
+		c := musts.Get(net.Dial("unix", socket))(t)
+		t.Cleanup(func() { _ = c.Close() })
+		_, _ = io.WriteString(c, route+" HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+		return c
+	}
+	var ends []net.Conn
+	for _, route := range []string{"POST /v1/leases", "POST /v1/holds?x=y", "GET /v1/report", "GET /v1/nowhere", "GET /v1/alive"} {
+		ends = append(ends, half(route))
+	}
+	for _, c := range ends {
+		_ = c.SetReadDeadline(time.Now().Add(2*bodyWithin + wait.Patience))
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Errorf("a connection with half a body does not end: %v", err)
+		}
+	}
+	for i := range 2 * (maxLeases + 200) {
+		if i%3 == 0 {
+			half("GET /v1/report")
+		} else {
+			half("POST /v1/leases")
+		}
+	}
+	c := client.New(socket)
+	defer c.Close()
+	musts.Get(c.State(wait.Within(t, wait.Patience)))(t)
+	l := musts.Get(c.Lease(wait.Within(t, 4*wait.Patience), w.worktree, "a build"))(t)
+	for range 2 * maxUnasked { // those do not end it
+		half("POST /v1/leases")
+	}
+	musts.Get(c.State(wait.Within(t, wait.Patience)))(t)
+	select {
+	case <-l.Done():
+		t.Errorf("the lease ended: %v", l.Err())
+	default:
+	}
+	musts.Do(t, l.Close())
+}
+
+// TestExplainLeavesNoProcess: policies of one's own are judged in a process of its own, which ends with the answer.
+func TestExplainLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	rules := filepath.Join(w.dir, "rules")
+	files.Write(t, filepath.Join(rules, "protect", "mine", "mine.rego"), `# METADATA
+# title: Mine
+# description: Keeps nothing.
+# custom:
+#   kinds: [dir]
+package policies.protect.mine
+
+# METADATA
+# title: Never
+# description: Never.
+objections contains {"rule": "protect.mine", "message": "it is mine", "evidence": {}} if input.dir.path == "/nowhere"
+`)
+	files.Write(t, w.config, w.configuration(t)+"policy: {paths: ["+rules+"]}\n")
+	w.d.signal(syscall.SIGHUP)
+	w.d.says(`SIGHUP: reloaded`)
+	children := func() int {
+		text := string(musts.Get(os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", w.d.cmd.Process.Pid)))(t))
+		return len(strings.Fields(text))
+	}
+	explain := func() { musts.Get(w.c.Explain(wait.Within(t, 3*wait.Patience), w.candidate()))(t) }
+	for range 6 {
+		explain()
+	}
+	wait.Eventually(t, "no process of a request is left", func() bool { return children() <= 1 }) // the daemon's own
 }

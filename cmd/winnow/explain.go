@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
@@ -84,6 +85,7 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 	if err != nil {
 		return err
 	}
+	defer a.close(e)
 	var s *snapshot.Snapshot
 	if file == "" {
 		s, err = a.lookFor(ctx, sources.Scope{Peers: true}, a.recall(ctx), e)
@@ -101,6 +103,9 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 	full, err := findID(s, id)
 	if err != nil {
 		return err
+	}
+	if other := sameThing(a.asker, full); other != "" {
+		return config.Mistakef("candidate %q: %s; nothing was explained", full, other)
 	}
 	if file == "" {
 		if err := a.inFull(ctx, s, full); err != nil {

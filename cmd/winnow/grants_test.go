@@ -172,6 +172,15 @@ func TestLeasesUnderASweepThatActs(t *testing.T) {
 	}
 }
 
+// processID is the id of a process as a candidate.
+func processID(t *testing.T, pid int) string {
+	t.Helper()
+	text := string(musts.Get(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)))(t))
+	var ticks uint64
+	musts.Get(fmt.Sscan(strings.Fields(text[strings.LastIndexByte(text, ')')+2:])[19], &ticks))(t)
+	return snapshot.ProcessID(pid, ticks)
+}
+
 // TestGrantsMeetWhatIsTaken: what a hold is on is found in what an act takes, and nothing else is.
 func TestGrantsMeetWhatIsTaken(t *testing.T) {
 	t.Parallel()
@@ -184,12 +193,7 @@ func TestGrantsMeetWhatIsTaken(t *testing.T) {
 		_ = parent.Process.Kill()
 		_ = parent.Wait()
 	})
-	id := func(pid int) string {
-		text := string(musts.Get(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)))(t))
-		var ticks uint64
-		musts.Get(fmt.Sscan(strings.Fields(text[strings.LastIndexByte(text, ')')+2:])[19], &ticks))(t)
-		return snapshot.ProcessID(pid, ticks)
-	}
+	id := func(pid int) string { return processID(t, pid) }
 	panes := []decision.Pane{{PID: parent.Process.Pid}}
 	of := map[string]decision.Identity{
 		"process:" + fmt.Sprint(parent.Process.Pid): {Process: &decision.Process{PID: parent.Process.Pid}},

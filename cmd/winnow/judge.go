@@ -49,6 +49,13 @@ func (a *app) engineBy(ctx context.Context, look bundles.Look) (*eval.Engine, *p
 	return e, p, err
 }
 
+// close ends the process of an engine's policies, where they have one: in the daemon it would stay.
+func (a *app) close(e *eval.Engine) {
+	if err := e.Close(); err != nil {
+		a.log.Debug("close the engine", "error", err)
+	}
+}
+
 // configured is the ruleset that engine loads: the trees and the bundles that the configuration names. It asks no server.
 func (a *app) configured(ctx context.Context) (ruleset, error) {
 	trees, err := a.trees(ctx)

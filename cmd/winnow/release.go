@@ -68,6 +68,11 @@ func (a *app) release(ctx context.Context, arg string) error {
 		return err
 	}
 	for _, id := range held {
+		if other := sameThing(a.asker, id); other != "" {
+			return config.Mistakef("candidate %q: %s; nothing was released", id, other)
+		}
+	}
+	for _, id := range held {
 		if _, err := a.lift(ctx, l, id); err != nil {
 			return fmt.Errorf("release %s: %w", id, err)
 		}

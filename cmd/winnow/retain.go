@@ -59,6 +59,9 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 	if err != nil {
 		return err
 	}
+	if other := sameThing(a.asker, t.id); no == nil && other != "" {
+		return config.Mistakef("candidate %q: %s; nothing was held", t.id, other)
+	}
 	if no == nil {
 		no = t.keepable(s)
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -72,9 +74,34 @@ func (s *answers) routes() http.Handler {
 		refuse(out, http.StatusNotFound, report.ExitUsage, fmt.Sprintf("there is no %s %s; /v1/openapi.yaml has all there is", r.Method, r.URL.Path), nil)
 	})
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(out).SetWriteDeadline(time.Time{}) // that of the answer before on this connection
+		c := http.NewResponseController(out)
+		_ = c.SetWriteDeadline(time.Time{}) // that of the answer before on this connection
+		read := func() { s.crowd.Serve(asker(r)) }
+		if r.Body == http.NoBody {
+			read()
+		} else {
+			_ = c.SetReadDeadline(time.Now().Add(bodyWithin))
+			r.Body = &boundedBody{r.Body, func() { _ = c.SetReadDeadline(time.Time{}); read() }}
+		}
 		mux.ServeHTTP(out, r)
 	})
+}
+
+// bodyWithin is how long a request's body may take, also where nobody reads it: then the server does, after the answer.
+const bodyWithin = 10 * time.Second
+
+// boundedBody is a body that says when it has been read to its end.
+type boundedBody struct {
+	io.ReadCloser
+	whole func()
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.whole()
+	}
+	return n, err
 }
 
 func (s *answers) handlers() map[string]http.Handler {

@@ -2,12 +2,26 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/listen"
 	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // A program that asks by the API may be in a container or a sandbox, where a path leads to another folder than here, and a pid is another process.
+
+// sameThing says why a candidate may be another thing to the program that asks than it is to the daemon, "" where it is not.
+func sameThing(asker listen.Conn, id string) string {
+	switch kind, _ := snapshot.KindOf(id); kind.Name {
+	case snapshot.KindDir:
+		return sameFolder(asker, filepath.Clean(strings.TrimPrefix(id, snapshot.KindDir+":")))
+	case snapshot.KindProcess:
+		return sameNumbers(asker)
+	}
+	return ""
+}
 
 // sameFolder says why a path (absolute and clean) may lead the program that asks to another folder than it leads the daemon, "" where it does not.
 func sameFolder(asker listen.Conn, path string) string {

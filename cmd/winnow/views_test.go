@@ -47,6 +47,16 @@ func TestASandboxSeesOtherFolders(t *testing.T) {
 	command := func(what string) string {
 		return itself() + " why-alive --format json --log-level debug --config " + w.config + " " + what
 	}
+	// In the namespace the worktree's path leads to the real folder, and outside a person holds it.
+	over := func(line string) string { return "mount --bind " + real + " " + w.worktree + " && { " + line + "; }" }
+	candidate := func(id string) string { return "data-urlencode = \"candidate=" + id + "\"" }
+	hold := func(id string) string { return asks(`data = "{\"candidate\":\"`+id+`\",\"reason\":\"x\"}"`, "holds") }
+	w.mustRun(t, "winnow", "retain", "--config", w.config, w.candidate(), "--reason", "a person's")
+	t.Cleanup(func() {
+		if out := w.mustRun(t, "winnow", "holds", "--config", w.config); strings.Count(out, "held") != 1 || !strings.Contains(out, "a person's") {
+			t.Errorf("after all of it is held:\n%s", out)
+		}
+	})
 	const mounts, pids = "-rm", "-rpf --mount-proc"
 	for name, ask := range map[string]struct{ flags, line, says, not string }{
 		"a folder, by the command":         {mounts, command(placeholder + "/x"), "done by this command itself", `"not-alive"`},
@@ -61,6 +71,13 @@ func TestASandboxSeesOtherFolders(t *testing.T) {
 		"a pid, by the command":            {pids, command("1"), "done by this command itself", `"not-alive"`},
 		"a pid, by the API":                {pids, whyAlive("1"), "another pid namespace", `"state"`},
 		"a lease of a pid":                 {pids, lease("process:1@5"), "another pid namespace", `"until"`},
+		"a hold on another folder":         {mounts, over(hold(w.candidate())), "nothing was held", `"owner"`},
+		"a hold by a part of its path":     {mounts, over(hold("project-review")), "nothing was held", `"owner"`},
+		"a release of another folder":      {mounts, over(asks("request = DELETE\nget\n"+candidate(w.candidate()), "holds")), "nothing was released", `"released"`},
+		"an explanation of another folder": {mounts, over(asks("get\n"+candidate(w.candidate()), "explain")), "nothing was explained", `"verdict"`},
+		"a hold on a pid":                  {pids, hold(processID(t, worker.Process.Pid)), "another pid namespace", `"owner"`},
+		"an explanation of a pid":          {pids, asks("get\n"+candidate(processID(t, worker.Process.Pid)), "explain"), "another pid namespace", `"verdict"`},
+		"an explanation of the same":       {mounts, asks("get\n"+candidate(w.candidate()), "explain"), `"verdict"`, "nothing was explained"},
 		"a folder, outside of a namespace": {"", whyAlive(placeholder + "/x"), `"state"`, "leads it to another folder"},
 	} {
 		t.Run(name, func(t *testing.T) {

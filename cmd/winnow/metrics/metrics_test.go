@@ -31,6 +31,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -236,6 +237,25 @@ func TestAttackAScrapeWithoutTheToken(t *testing.T) {
 }
 
 // TestACertificateThatBreaks is said in the log, once, for who scrapes hears of an internal error alone; the one after it is taken without a reload.
+// TestAttackSlowConnections: many that connect and send little, without the token, keep no scrape waiting.
+func TestAttackSlowConnections(t *testing.T) {
+	t.Parallel()
+	address, stop, err := swept().Serve(t.Context(), Where{Listen: "127.0.0.1:0", Token: func(context.Context) (string, error) { return "s3cret", nil }}, hclog.NewNullLogger())
+	must.Do(t, err)
+	t.Cleanup(stop)
+	for i := range 2 * most {
+		c := must.Get(net.Dial("tcp", address))(t)
+		t.Cleanup(func() { _ = c.Close() })
+		_, _ = io.WriteString(c, []string{"GET /metr", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", ""}[i%3])
+	}
+	c := &http.Client{Timeout: wait.Patience, Transport: &http.Transport{DisableKeepAlives: true}} // less than all of their heads may take
+	for range 5 {
+		if code, _ := scrape(t, c, "http://"+address+"/metrics", "Bearer s3cret"); code != http.StatusOK {
+			t.Errorf("a scrape with the token is answered %d", code)
+		}
+	}
+}
+
 func TestACertificateThatBreaks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"golang.org/x/net/netutil"
 
 	"github.com/winnow-reaper/winnow/internal/listen"
 )
@@ -36,11 +35,14 @@ func (m *Metrics) Serve(ctx context.Context, w Where, log hclog.Logger) (address
 	if err != nil {
 		return "", nil, err
 	}
+	crowd := listen.NewCrowd(most)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", w.known(m.Handler(log), log))
+	mux.Handle("GET /metrics", w.known(m.Handler(log), crowd, log))
 	srv := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+		ConnState:   crowd.Watch,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ErrorLog:    log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
 	done := make(chan struct{})
 	go func() {
@@ -71,7 +73,7 @@ func (w Where) open(ctx context.Context, log hclog.Logger) (net.Listener, error)
 		return nil, err
 	}
 	if w.CertFile == "" {
-		return netutil.LimitListener(l, most), nil
+		return l, nil
 	}
 	if _, err := tls.LoadX509KeyPair(w.CertFile, w.KeyFile); err != nil {
 		_ = l.Close()
@@ -83,11 +85,11 @@ func (w Where) open(ctx context.Context, log hclog.Logger) (net.Listener, error)
 		bad(err)
 		return &pair, err
 	}
-	return tls.NewListener(netutil.LimitListener(l, most), &tls.Config{GetCertificate: read, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+	return tls.NewListener(l, &tls.Config{GetCertificate: read, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
 }
 
 // known lets those through that bring the token.
-func (w Where) known(next http.Handler, log hclog.Logger) http.Handler {
+func (w Where) known(next http.Handler, crowd *listen.Crowd, log hclog.Logger) http.Handler {
 	if w.Token == nil {
 		return next
 	}
@@ -111,9 +113,14 @@ func (w Where) known(next http.Handler, log hclog.Logger) http.Handler {
 			http.Error(out, "the token is missing or wrong (run.metrics.token_file)", http.StatusUnauthorized)
 			return
 		}
+		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+			crowd.Serve(c)
+		}
 		next.ServeHTTP(out, r)
 	})
 }
+
+type connKey struct{}
 
 // once gives what writes an error into the log, with these words, where it is another one than before; nil is that all is well again.
 func once(log hclog.Logger, words string) func(error) {
@@ -130,5 +137,5 @@ func once(log hclog.Logger, words string) func(error) {
 	}
 }
 
-// most is how many connections are served at the same time; others wait in the kernel's queue.
-const most = 32
+// most is how many connections there are at the same time that have not brought the token; one more closes the oldest. Who opens many of them keeps no scrape waiting.
+const most = 256
