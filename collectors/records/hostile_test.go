@@ -20,8 +20,8 @@ import (
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
-// patience is how long one registry may take here: collect.timeout, and as much again for a busy machine.
-const patience = 2 * collectors.DefaultTimeout
+// patience bounds a registry that is never read to its end.
+const patience = 2 * wait.Patience
 
 // look reads a registry or a spawn ledger as a look does, within so much time.
 func look(t testing.TB, what, format, path string, within time.Duration) (given int, state snapshot.Source, took time.Duration) {
@@ -94,7 +94,7 @@ func TestAttackAFileThatEatsTheMemory(t *testing.T) {
 		var given int
 		var state snapshot.Source
 		var took time.Duration
-		grown := attack.Grown(t, func() { given, state, took = look(t, what, format, path, 0) })
+		grown := attack.Grown(t, func() { given, state, took = look(t, what, format, path, wait.Patience) })
 		t.Logf("%s, %s: %d MiB, %s: %s %s", what, name, grown>>20, took.Round(time.Millisecond), state.Status, state.Error)
 		switch {
 		case (state.Status == snapshot.Failed) != failed:
@@ -157,7 +157,7 @@ func TestAGreatRegistryIsRead(t *testing.T) {
 	var given int
 	var state snapshot.Source
 	var took time.Duration
-	grown := attack.Grown(t, func() { given, state, took = look(t, records.Registry, records.JSONL, path, 0) })
+	grown := attack.Grown(t, func() { given, state, took = look(t, records.Registry, records.JSONL, path, wait.Patience) })
 	t.Logf("%d MiB, %s", grown>>20, took)
 	if state.Status != snapshot.OK || given != n || grown > 300<<20 {
 		t.Errorf("%+v, %d entries, %d MiB", state, given, grown>>20)
