@@ -192,6 +192,9 @@ CREATE TABLE roots (path TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 INSERT INTO roots SELECT DISTINCT root FROM (
 	SELECT CASE WHEN json_valid(intent) THEN json_extract(intent, '$.identity.dir.root') END AS root FROM acts
 ) WHERE typeof(root) = 'text' AND root <> '';
+`, `
+-- That an agent was seen in a session says nothing of whose session it is.
+DROP TABLE agent_sessions;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

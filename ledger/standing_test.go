@@ -408,7 +408,6 @@ func everything(ctx context.Context, l *ledger.Ledger) ([]byte, error) {
 	all["sightings"] = say(l.Sightings(ctx))
 	all["owners"] = say(l.Owners(ctx))
 	all["descents"] = say(l.Descents(ctx))
-	all["agent sessions"] = say(l.AgentSessions(ctx))
 	all["acts"] = say(l.Acts(ctx, time.Time{}))
 	all["chain"] = say(l.Verify(ctx, ""))
 	out, err := json.MarshalIndent(all, "", " ")

@@ -103,7 +103,7 @@ func aboutFolders(c Case) bool {
 	if c.Sentence == "" || c.Snapshot != nil || c.Config != nil || c.Exceptions != nil {
 		return true
 	}
-	others := []string{"processes", "sessions", "tabs", "terminals", "open_sessions", "sightings", "owners", "agent_sessions", "descents", "workspaces"}
+	others := []string{"processes", "sessions", "tabs", "terminals", "open_sessions", "sightings", "owners", "descents", "workspaces"}
 	return slices.ContainsFunc(slices.Collect(maps.Keys(c.Change)), func(part string) bool { return !slices.Contains(others, part) })
 }
 

@@ -116,8 +116,6 @@ type memory struct {
 	sightings map[string]snapshot.Sighting
 	last      *ledger.Look
 	owners    []snapshot.Owner
-	// hosts are the tmux sessions in which an agent was seen.
-	hosts []snapshot.AgentSession
 	// repositories are the owners of folders that the latest sweeps decided on.
 	repositories []string
 	descents     []snapshot.Descent
@@ -139,14 +137,13 @@ type window struct {
 // remember reads the memory from an open ledger, and the leases.
 func (a *app) remember(ctx context.Context, l *ledger.Ledger) memory {
 	m := memory{path: a.ledgerPath()}
-	var errs [7]error
+	var errs [6]error
 	m.holds, errs[0] = a.holds(ctx, l)
 	m.sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
 	m.owners, errs[3] = l.Owners(ctx)
-	m.hosts, errs[4] = l.AgentSessions(ctx)
-	m.repositories, errs[5] = l.Repositories(ctx)
-	m.descents, errs[6] = l.Descents(ctx)
+	m.repositories, errs[4] = l.Repositories(ctx)
+	m.descents, errs[5] = l.Descents(ctx)
 	m.err = errors.Join(errs[:]...)
 	return m
 }
@@ -179,7 +176,7 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 		return
 	}
 	s.Sources[snapshot.Ledger] = src
-	s.Holds, s.Sightings, s.Owners, s.AgentSessions, s.Descents = m.holds, m.sightings, m.owners, m.hosts, m.descents
+	s.Holds, s.Sightings, s.Owners, s.Descents = m.holds, m.sightings, m.owners, m.descents
 	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, config.Seconds(jump))
 	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
 	if w := m.fresh; w != nil {

@@ -161,7 +161,6 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		return r, nil
 	}
 	mem = s.learn(mem, snap)
-	mem.hosts = res.AgentSessions
 	past, err := s.past(ctx, snap)
 	if err != nil {
 		return nil, err
@@ -238,11 +237,6 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *r
 		}
 		if err := s.ledger.SaveDescents(ctx, mem.descents); err != nil {
 			return fmt.Errorf("record what runs below agents: %w; nothing was done", err)
-		}
-	}
-	if mem.err == nil {
-		if err := s.ledger.SaveAgentSessions(ctx, mem.hosts); err != nil {
-			return fmt.Errorf("record the sessions of agents: %w; nothing was done", err)
 		}
 	}
 	if err := s.ledger.SaveLook(ctx, lookOf(snap)); err != nil {

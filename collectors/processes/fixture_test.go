@@ -45,6 +45,10 @@ type entry struct {
 	cwd, exe, chroot   string
 	environ, cmdline   string
 	fds                map[int]string
+	// wchan and call are where it sleeps, as two files say it; there is no such file where they are empty.
+	wchan, call string
+	// front is true of one in front of its terminal.
+	front bool
 }
 
 func (f fixture) process(e entry) {
@@ -59,11 +63,20 @@ func (f fixture) process(e entry) {
 	if e.threads == 0 {
 		e.threads = 1
 	}
-	f.write(dir+"/stat", fmt.Sprintf("%d (%s) %s %d %d %d %d -1 %d 10 0 0 0 150 50 30 20 20 0 %d 0 %d 1000000 25 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-		e.pid, e.comm, e.state, e.ppid, e.session, e.session, e.tty, e.flags, e.threads, e.start))
+	foreground := -1
+	if e.front {
+		foreground = e.session
+	}
+	f.write(dir+"/stat", fmt.Sprintf("%d (%s) %s %d %d %d %d %d %d 10 0 0 0 150 50 30 20 20 0 %d 0 %d 1000000 25 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		e.pid, e.comm, e.state, e.ppid, e.session, e.session, e.tty, foreground, e.flags, e.threads, e.start))
 	uid := os.Getuid()
 	f.write(dir+"/status", fmt.Sprintf("Name:\tx\nState:\t%s\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nUid:\t%d\t%d\t%d\t%d\nGid:\t0\t0\t0\t0\nThreads:\t%d\n",
 		e.state, e.pid, e.pid, e.ppid, uid, uid, uid, uid, e.threads))
+	for name, text := range map[string]string{"wchan": e.wchan, "syscall": e.call} {
+		if text != "" {
+			f.write(dir+"/"+name, text)
+		}
+	}
 	f.write(dir+"/environ", e.environ)
 	f.write(dir+"/cmdline", e.cmdline)
 	for name, target := range map[string]string{"cwd": e.cwd, "exe": e.exe, "root": e.chroot} {

@@ -67,12 +67,8 @@ func (s *scan) listens(dir int, kind string, st proc.Stat, p *snapshot.Process) 
 		return new(true)
 	case st.State != 'S': // it works, or is stopped
 		return nil
-	case s.waitsElsewhere(dir):
-		return new(false)
-	case slices.Contains(editors, kind) && !s.edits(dir, kind, st):
-		return nil
 	}
-	return new(true)
+	return s.prompts(dir, kind, st)
 }
 
 // input is the descriptor that a shell reads commands from. Those of csh's family move it away from 0 (FSHIN in their sh.h).
@@ -83,22 +79,75 @@ func input(kind string) string {
 	return "fd/0"
 }
 
-// waits are the beginnings of the kernel's names for where a process sleeps that are never those of a shell at its prompt, which
-// selects, polls or reads from its terminal: in a pipe or FIFO, or when one is opened (fs/pipe.c), in a socket, in a sleep. So a script
-// that was sourced shows itself.
-var waits = []string{"pipe_", "anon_pipe_", "fifo_", "wait_for_partner", "unix_stream_", "unix_accept", "sk_wait_", "inet_", "hrtimer_nanosleep", "do_nanosleep"}
-
-func (s *scan) waitsElsewhere(dir int) bool {
-	where, err := proc.ReadOnce(dir, "wchan", s.link)
-	return err == nil && slices.ContainsFunc(waits, func(w string) bool { return bytes.HasPrefix(where, []byte(w)) })
+// prompts says whether a shell in front of its terminal stands at its prompt and waits for nothing but a person.
+func (s *scan) prompts(dir int, kind string, st proc.Stat) *bool {
+	e, edits := editors[kind]
+	place := s.sleeps(dir)
+	switch {
+	case slices.ContainsFunc(elsewhere, place.begins), e.reads && slices.ContainsFunc(polls, place.begins):
+		return new(false)
+	case e.reads && !slices.ContainsFunc(reads, place.begins), edits && !s.edits(dir, kind, st, e):
+		return nil
+	}
+	for _, waits := range []*bool{s.blocks(dir, e), s.converses(dir, kind)} {
+		switch {
+		case waits == nil:
+			return nil
+		case *waits:
+			return new(false)
+		}
+	}
+	return new(true)
 }
 
-// editors are the shells that edit lines unless a person turned that off.
-var editors = []string{"bash", "fish", "zsh"}
+// place is the kernel's name for where a process sleeps, "" where the kernel does not say.
+type place string
 
-// edits reports whether the shell's terminal is as one that edits lines has it while it waits for a command, and only then: it does not
-// hand over whole lines (ICANON, see termios(3)). Asking changes nothing, and does not make it the controlling terminal of this process.
-func (s *scan) edits(dir int, kind string, st proc.Stat) bool {
+func (p place) begins(name string) bool { return strings.HasPrefix(string(p), name) }
+
+// The beginnings of the kernel's names for where a process sleeps. Elsewhere are those that are never those of a shell at its prompt: in a pipe
+// or FIFO, or when one is opened (fs/pipe.c), in a socket, in a sleep. So a script that was sourced shows itself. Polls are those of a process that
+// waits for several things, or for a time (fs/select.c), and reads those of one that reads a terminal (drivers/tty/n_tty.c).
+var (
+	elsewhere = []string{"pipe_", "anon_pipe_", "fifo_", "wait_for_partner", "unix_stream_", "unix_accept", "sk_wait_", "inet_", "hrtimer_nanosleep", "do_nanosleep"}
+	polls     = []string{"poll_", "do_poll", "do_sys_poll", "do_select", "core_sys_select", "do_pselect"}
+	reads     = []string{"wait_woken", "n_tty_read", "tty_read", "iterate_tty_read"}
+)
+
+// sleeps is where a process sleeps. A kernel that has no name for it (x86 before 5.16) may show the call that the process is in.
+func (s *scan) sleeps(dir int) place {
+	where, err := proc.ReadOnce(dir, "wchan", s.link)
+	if err == nil && len(where) > 0 && string(where) != "0" {
+		return place(where)
+	}
+	call, err := proc.ReadOnce(dir, "syscall", s.link)
+	if number, _, ok := strings.Cut(string(call), " "); err == nil && ok && number == strconv.Itoa(unix.SYS_READ) {
+		return "tty_read" // its input is its terminal
+	}
+	return ""
+}
+
+// editor is how a shell that edits lines waits for a command. A person may have turned its editor off: then that is not known.
+type editor struct {
+	// carriage are the input flags (ICRNL, INLCR; termios(3)) that its terminal has then.
+	carriage uint32
+	// reads is true of a shell that reads its terminal then. It polls when it waits for anything else too.
+	reads bool
+	// clear is true of a shell that blocks no signal then, and does so while a command of its own waits.
+	clear bool
+}
+
+// editors are what bash 5.1 to 5.3 (readline), zsh 5.8 to 5.9.2 and fish 3.1 were seen to do. Bash's read -n1 leaves ICRNL, its read -t blocks SIGCHLD
+// (from 5.2 on). Zsh polls for sched and zle -F, and blocks SIGCHLD while vared or select asks.
+var editors = map[string]editor{
+	"bash": {clear: true},
+	"fish": {},
+	"zsh":  {carriage: unix.ICRNL | unix.INLCR, reads: true, clear: true},
+}
+
+// edits reports whether the shell's terminal is as its editor has it while it waits for a command, and only then: it does not hand over whole
+// lines (ICANON, see termios(3)) nor show what is typed. Asking changes nothing, and does not make it the controlling terminal of this process.
+func (s *scan) edits(dir int, kind string, st proc.Stat, e editor) bool {
 	// It is only opened once it is held and positively that terminal: opening a FIFO wakes the process that waits at its other end.
 	held, err := unix.Openat(dir, input(kind), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -115,5 +164,49 @@ func (s *scan) edits(dir int, kind string, st proc.Stat) bool {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	mode, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil && mode.Lflag&unix.ICANON == 0
+	return err == nil && mode.Lflag&(unix.ICANON|unix.ECHO) == 0 && mode.Iflag&(unix.ICRNL|unix.INLCR) == e.carriage
+}
+
+// blocks says whether a shell blocks a signal (SigBlk, proc_pid_status(5)) which it does not block at its prompt.
+func (s *scan) blocks(dir int, e editor) *bool {
+	if !e.clear {
+		return new(false)
+	}
+	text, err := proc.ReadOnce(dir, "status", s.text)
+	if err != nil {
+		return nil
+	}
+	for line := range bytes.Lines(text) {
+		if mask, ok := bytes.CutPrefix(line, []byte("SigBlk:")); ok {
+			return new(len(bytes.Trim(mask, "0 \t\n")) > 0)
+		}
+	}
+	return nil
+}
+
+// runtimes are the shells whose runtime has sockets of its own.
+var runtimes = []string{"elvish", "nu", "pwsh", "xonsh"}
+
+// converses says whether a shell has a socket, a timer or the other side of a terminal open: it listens, is connected, waits for a time or speaks with
+// what it started on a terminal of its own (zpty).
+func (s *scan) converses(dir int, kind string) *bool {
+	if slices.Contains(runtimes, kind) {
+		return new(false)
+	}
+	fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = unix.Close(fds) }()
+	for _, fd := range numbers {
+		text, err := proc.Readlink(fds, strconv.Itoa(fd), s.link)
+		switch {
+		case proc.Ended(err): // closed by now
+		case err != nil:
+			return nil
+		case bytes.HasPrefix(text, []byte("socket:[")), string(text) == "anon_inode:[timerfd]", bytes.HasSuffix(text, []byte("/ptmx")):
+			return new(true)
+		}
+	}
+	return new(false)
 }

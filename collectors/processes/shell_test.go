@@ -2,10 +2,13 @@ package processes_test
 
 import (
 	"io"
+	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -185,6 +188,67 @@ func TestShellsInTheMiddleOfAScript(t *testing.T) {
 	}
 }
 
+// TestShellsThatWaitForMore has a shell at its prompt, or one that asks as a prompt does, wait for something else than a command. It stands at its
+// prompt again when that is over.
+func TestShellsThatWaitForMore(t *testing.T) {
+	t.Parallel()
+	peer, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = peer.Close() })
+	_, port, _ := net.SplitHostPort(peer.Addr().String())
+	found := installed("bash", "zsh")
+	for name, lines := range map[string]map[string]string{
+		"bash": {
+			"read -n1": "q", "read -sn1": "q", "read -N1": "q", "read -n1 -t 3600": "q", "read -e -t 3600": "\r", "while read -e -t 3600 x && [ -z $x ]; do :; done": "q\r",
+			"exec 5<>/dev/tcp/127.0.0.1/" + port: "exec 5>&-\r",
+		},
+		"zsh": {
+			"read -k1": "q", "read -sk1": "q", "x=1; vared x": "\r", "sched +1:00 true": "sched -1\r",
+			"exec 9<>fifo; zle -F 9 answer":                                       "zle -F 9\r",
+			"zmodload zsh/net/tcp; until ztcp -l $((20000 + RANDOM)); do :; done": "ztcp -c $REPLY\r",
+			"zmodload zsh/net/socket; zsocket -l -d 8 door":                       "exec 8>&-\r",
+		},
+	} {
+		path, ok := found[name]
+		for line, over := range lines {
+			t.Run(name+" "+line, func(t *testing.T) {
+				t.Parallel()
+				if !ok {
+					t.Skip("needs " + name)
+				}
+				if strings.Contains(line, "-e -t") && !newer(t, path) {
+					t.Skip("a bash before 5.2 shows nothing of it")
+				}
+				p := onTerminal(t, nil, path, map[string]string{"bash": "--norc", "zsh": "-f"}[name])
+				becomes(t, p.pid, true)
+				if err := unix.Mkfifo("/proc/"+strconv.Itoa(p.pid)+"/cwd/fifo", 0o600); err != nil {
+					t.Fatal(err)
+				}
+				p.write(line + "\r")
+				becomes(t, p.pid, false)
+				for range 5 { // it stays so
+					time.Sleep(10 * time.Millisecond)
+					becomes(t, p.pid, false)
+				}
+				p.write(over)
+				becomes(t, p.pid, true)
+			})
+		}
+	}
+}
+
+// newer reports whether bash is 5.2 or newer.
+func newer(t *testing.T, bash string) bool {
+	t.Helper()
+	out, err := exec.Command(bash, "-c", "((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 502)); echo $?").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out) == "0\n"
+}
+
 // TestAShellThatBecameAScript runs a script in a shell's own place: the same process, by the same name.
 func TestAShellThatBecameAScript(t *testing.T) {
 	t.Parallel()
@@ -214,6 +278,42 @@ func TestAShellBehindAnother(t *testing.T) {
 	wait.Eventually(t, "a shell in the shell", func() bool { return front() != p.pid })
 	becomes(t, front(), true)
 	becomes(t, p.pid, true)
+}
+
+// TestWhereAShellSleeps has what the kernel says of a shell at its prompt, which nothing but a real terminal shows whole: the fixture's is not one, so that a shell
+// which edits lines is unknown at best.
+func TestWhereAShellSleeps(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		shell, wchan, call string
+		fds                map[int]string
+		want               *bool
+	}{
+		"zsh polls":                          {"zsh", "poll_schedule_timeout.constprop.0", "", nil, new(false)},
+		"zsh reads":                          {"zsh", "wait_woken", "", nil, nil},
+		"zsh polls, of an older kernel":      {"zsh", "do_sys_poll", "", nil, new(false)},
+		"the kernel has no name":             {"zsh", "0", "7 0x56069c7cf0c0 0x1 0x36ee80 0x8 0x7 0x0 0x0 0x0", nil, nil},
+		"dash reads":                         {"dash", "wait_woken", "", nil, new(true)},
+		"dash, where the kernel has no name": {"dash", "0", "0 0xb 0x7ffe 0x1 0x8 0x7 0x0 0x0 0x0", nil, new(true)},
+		"dash reads a pipe":                  {"dash", "anon_pipe_read", "", nil, new(false)},
+		"dash is connected":                  {"dash", "wait_woken", "", map[int]string{3: "socket:[812]"}, new(false)},
+		"dash has a timer":                   {"dash", "wait_woken", "", map[int]string{3: "anon_inode:[timerfd]"}, new(false)},
+		"dash has a terminal of its own":     {"dash", "wait_woken", "", map[int]string{3: "/dev/ptmx"}, new(false)},
+		"dash has a file and a pipe":         {"dash", "wait_woken", "", map[int]string{3: "/tmp/lock", 4: "pipe:[812]"}, new(true)},
+		"nu has sockets of its own":          {"nu", "ep_poll", "", map[int]string{3: "socket:[812]"}, new(true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, fds := newFixture(t), map[int]string{0: "/dev/pts/4"}
+			maps.Copy(fds, c.fds)
+			f.process(entry{pid: 10, comm: c.shell, tty: 136<<8 | 4, cmdline: c.shell + "\x00", wchan: c.wchan, call: c.call, fds: fds, front: true})
+			for _, p := range f.all(processes.Options{Markers: []string{"M"}, Shells: []string{"dash", "nu", "zsh"}}) {
+				if d := cmp.Diff(c.want, p.Interactive); d != "" {
+					t.Errorf("interactive (-want +got):\n%s", d)
+				}
+			}
+		})
+	}
 }
 
 // TestShellsThatDoNotShow has fixtures in which something could not be read, or was not asked for.

@@ -25,8 +25,6 @@ type Result struct {
 	Seen map[string]int
 	// Veil is a process that may be an agent and does not show it, nil where there is none: no younger process is an orphan.
 	Veil *snapshot.PaneProc
-	// AgentSessions are for the next look to remember.
-	AgentSessions []snapshot.AgentSession
 	// Levels are the rules that were not on.
 	Levels []subject.RuleLevel
 	// Exceptions are those that were in force, Excepted counts for each the candidates in scope that it matches or may match.
@@ -116,7 +114,7 @@ func (e *Engine) every(ctx context.Context, l *look, ids []string, tell tell) er
 func (e *Engine) result(ctx context.Context, l *look, answers []answer) (Result, error) {
 	j, s, c := l.joined, l.snapshot, l.config
 	out := Result{
-		Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels),
+		Seen: map[string]int{}, Veil: j.Veil(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels),
 		Exceptions: c.Exceptions, Excepted: make([]int, len(c.Exceptions)),
 	}
 	for _, kind := range snapshot.Kinds {

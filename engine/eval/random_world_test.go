@@ -195,10 +195,15 @@ func (m *maker) odd(of *subject.Subject) *subject.Subject {
 			t := *panes
 			t.Panes = m.oddPanes(t.Panes)
 			s.Session, s.Shells = &t, nil
+			if m.chance(0.5) {
+				s.Made, s.Used, s.Entries = maybe(m, 7200.0), maybe(m, pick(m, 60.0, 3700, 7200)), []subject.Entry{{
+					Source: "registry/one", ID: "e-1", By: "session", Shared: maybe(m, false), Terminal: maybe(m, m.chance(0.9)), Started: maybe(m, pick(m, 3650.0, 7100)), Ended: maybe(m, 3600.0),
+				}}
+			}
 			for _, p := range t.Panes {
 				s.Shells = append(s.Shells, subject.Shell{
 					Pane: p.ID, AgentDir: maybe(m, pick(m, "/w/x", "/w/x", "/w/x", "")), Markers: maybe(m, pick(m, []string{}, []string{"AGENT_SESSION"})),
-					Agents: maybe(m, pick(m, 0, 0, 1)), StartedAs: maybe(m, pick(m, "", "claude")), SeenAgent: pick(m, "", "", "codex"),
+					Agents: maybe(m, pick(m, 0, 0, 1)), StartedAs: maybe(m, pick(m, "", "claude")),
 				})
 			}
 		} else if s.Tab != nil {

@@ -184,7 +184,7 @@ func (m *maker) session(i int) snapshot.Session {
 		Source: "tmux/default", ID: text(m, fmt.Sprintf("$%d", i)),
 		Name:   text(m, pick(m, fmt.Sprintf("worker-%d", i), fmt.Sprintf("worker-%d", i), "scratch", fmt.Sprintf("mine-%d", i))),
 		Server: maybe(m, snapshot.Server{Socket: "/tmp/tmux-1000/default", PID: 500, StartTicks: maybe(m, uint64(50))}), CreatedAt: m.ago(5000, 5000, 5000, 60),
-		Attached: maybe(m, pick(m, 0, 0, 0, 1)), LastActivityAt: m.ago(4000), ClientActivityAt: m.ago(10, 7200),
+		Attached: maybe(m, pick(m, 0, 0, 0, 1)), ProgramClients: maybe(m, pick(m, 0, 1)), EverAttached: maybe(m, m.chance(0.3)), UsedAt: m.ago(100, 3000, 4000), LastActivityAt: m.ago(4000), ClientActivityAt: m.ago(10, 7200),
 		GroupSize: new(0), Error: new(""),
 	}
 	s.Popups = maybe(m, pick(m, []snapshot.PaneProc{}, []snapshot.PaneProc{}, []snapshot.PaneProc{}, []snapshot.PaneProc{{PID: 4, Name: "sh"}}))

@@ -6,7 +6,6 @@
 package snapshot
 
 import (
-	"strings"
 	"time"
 )
 
@@ -66,8 +65,6 @@ type Snapshot struct {
 	Owners []Owner `json:"owners,omitempty"`
 	// Workspaces are those of Codev's that its stores name.
 	Workspaces []Workspace `json:"workspaces,omitempty"`
-	// AgentSessions are the tmux sessions in whose panes an earlier look saw an agent.
-	AgentSessions []AgentSession `json:"agent_sessions,omitempty"`
 	// Descents is which processes were seen below which agents at earlier looks.
 	Descents []Descent `json:"descents,omitempty"`
 	// Workers are the observations on what registries record.
@@ -336,9 +333,15 @@ type Session struct {
 	Server    *Server    `json:"server,omitempty"`
 	CreatedAt *time.Time `json:"created_at,omitempty"`
 	// Attached counts the clients that show it, ControlClients those among them that are programs which speak tmux's control mode
-	// (iTerm2, and what only watches).
+	// (iTerm2, and what only watches), and ProgramClients those among these without a terminal, which show it to nobody.
 	Attached       *int `json:"attached,omitempty"`
 	ControlClients *int `json:"control_clients,omitempty"`
+	ProgramClients *int `json:"program_clients,omitempty"`
+	// EverAttached says whether a client was ever attached to it, the one that made it among them (session_last_attached). Absent where its
+	// server does not say.
+	EverAttached *bool `json:"ever_attached,omitempty"`
+	// UsedAt is when a client was last attached to it, or pressed a key in it (session_activity); before that its creation.
+	UsedAt *time.Time `json:"used_at,omitempty"`
 	// LastActivityAt is the latest of the session's own activity and its windows'; ClientActivityAt the latest key press of
 	// an attached client, for a control client the latest of its attaching, of what came to its terminal and of LastActivityAt.
 	// ClientActivityAt is absent when no client is attached.
@@ -904,30 +907,6 @@ type Work struct {
 	// Below counts the processes below it, and Youngest is the latest start among them in clock ticks since boot, 0 without any.
 	Below    *int    `json:"below,omitempty"`
 	Youngest *uint64 `json:"youngest,omitempty"`
-}
-
-// AgentSession remembers that an earlier look saw an agent in a pane of a tmux session.
-type AgentSession struct {
-	// ID is the session's as a candidate. ServerTicks is when its server was started (Server.StartTicks), CreatedAt when the session was made:
-	// another session may have the same id.
-	ID          string    `json:"id"`
-	ServerTicks uint64    `json:"server_ticks"`
-	CreatedAt   time.Time `json:"created_at"`
-	// Agent is the name of the agent's process, LastAt when a look last saw it.
-	Agent  string    `json:"agent"`
-	LastAt time.Time `json:"last_at"`
-}
-
-// Of reports whether it is about that session.
-func (a AgentSession) Of(id string, s *Session) bool {
-	return a.ID == id && s.CreatedAt != nil && a.CreatedAt.Equal(*s.CreatedAt) &&
-		s.Server != nil && s.Server.StartTicks != nil && a.ServerTicks == *s.Server.StartTicks
-}
-
-// Source is the name of the source that the session came from.
-func (a AgentSession) Source() string {
-	name := strings.TrimPrefix(a.ID, KindSession+":")
-	return name[:max(strings.LastIndexByte(name, '/'), 0)]
 }
 
 // ProjectUntrusted is the state of a project's file that was never trusted: nothing of it holds, and nothing of it is in the snapshot.

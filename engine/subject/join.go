@@ -149,11 +149,11 @@ func (j *Joined) fillSession(sub *Subject) string {
 	s := &found
 	sub.Session = s
 	sub.Label, sub.Owner = s.Name, s.Source
-	sub.Age, sub.Idle, sub.Made = j.since(s.CreatedAt), j.since(s.LastActivityAt), j.before(s.CreatedAt)
+	sub.Age, sub.Idle, sub.Made, sub.Used = j.since(s.CreatedAt), j.since(s.LastActivityAt), j.before(s.CreatedAt), j.before(s.UsedAt)
 	if s.Attached == nil || *s.Attached != 0 {
 		sub.ClientIdle = j.since(s.ClientActivityAt)
 	}
-	sub.Members, sub.Shells = j.members(s.Panes), j.shells(sub.ID, s)
+	sub.Members, sub.Shells = j.members(s.Panes), j.shells(s)
 	j.fillRecords(sub, j.records.ofSession(s))
 	return s.Source
 }

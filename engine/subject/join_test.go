@@ -96,7 +96,7 @@ func TestAgesCountBackFromTheLook(t *testing.T) {
 		s.Host.SteadySince = ago(100)
 		s.Dirs["dir:/w/a"] = snapshot.Dir{Source: "dirs//w", Path: "/w/a", ModifiedAt: ago(50), ActiveAt: ago(-5)}
 		s.Sessions["session:tmux/default/$1"] = snapshot.Session{
-			Source: "tmux/default", Attached: new(1), CreatedAt: ago(9), LastActivityAt: ago(8), ClientActivityAt: ago(7),
+			Source: "tmux/default", Attached: new(1), CreatedAt: ago(9), LastActivityAt: ago(8), ClientActivityAt: ago(7), UsedAt: ago(6),
 		}
 		s.Sessions["session:tmux/default/$2"] = snapshot.Session{Source: "tmux/default", Attached: new(0), ClientActivityAt: ago(7)}
 		s.Processes["process:5@6"] = &snapshot.Process{PID: 5, StartTicks: 6, StartedAt: ago(3)}
@@ -107,8 +107,8 @@ func TestAgesCountBackFromTheLook(t *testing.T) {
 	same(t, "sighting", &subject.Sighting{Rule: "r", Identity: "k", First: 30, Last: 20, Count: 2}, dir.Sighting)
 	same(t, "steady", new(100.0), dir.Host.Steady)
 	attached, alone := of(t, s, "session:tmux/default/$1"), of(t, s, "session:tmux/default/$2")
-	same(t, "session", []*float64{new(9.0), new(8.0), new(7.0)}, []*float64{attached.Age, attached.Idle, attached.ClientIdle})
-	same(t, "session without clients", []*float64{nil, nil, nil}, []*float64{alone.Age, alone.Idle, alone.ClientIdle})
+	same(t, "session", []*float64{new(9.0), new(8.0), new(7.0), new(6.0)}, []*float64{attached.Age, attached.Idle, attached.ClientIdle, attached.Used})
+	same(t, "session without clients", []*float64{nil, nil, nil, nil}, []*float64{alone.Age, alone.Idle, alone.ClientIdle, alone.Used})
 	process := of(t, s, "process:5@6")
 	same(t, "process", []*float64{new(3.0), nil}, []*float64{process.Age, process.Idle})
 	if process.Sighting != nil {

@@ -49,36 +49,3 @@ func TestShellsSayWhoBeganThem(t *testing.T) {
 		must.Equal(t, &tc.want, sub.Shells[0].Markers, "%s: the markers that tell", name)
 	}
 }
-
-func TestAgentSessionsAreRemembered(t *testing.T) {
-	const id = "session:tmux/default/$4"
-	config := &Config{Agents: []string{"claude"}}
-	s := hosted(nil)
-	s.Processes["process:812@812"].Name = "claude"
-	seen := Join(s, config).AgentSessions()
-	if len(seen) != 1 || seen[0].ID != id || seen[0].Agent != "zsh" && seen[0].Agent != "claude" {
-		t.Fatalf("an agent in a pane is remembered as %+v", seen)
-	}
-
-	later := hosted(nil)
-	later.AgentSessions = seen
-	must.Equal(t, seen, Join(later, config).AgentSessions(), "the agent has ended, the session lives")
-	sub, _ := Join(later, config).Subject(id)
-	must.Equal(t, seen[0].Agent, sub.Shells[0].SeenAgent, "the agent that was seen")
-
-	another := hosted(nil)
-	another.AgentSessions = seen
-	one := another.Sessions[id]
-	one.CreatedAt = new(one.CreatedAt.Add(time.Hour))
-	another.Sessions[id] = one
-	must.Equal(t, 0, len(Join(another, config).AgentSessions()), "another session has the id")
-	sub, _ = Join(another, config).Subject(id)
-	must.Equal(t, "", sub.Shells[0].SeenAgent, "an agent that was seen in another session of that id")
-
-	away := hosted(nil)
-	away.AgentSessions = seen
-	delete(away.Sessions, id)
-	must.Equal(t, 0, len(Join(away, config).AgentSessions()), "the session is gone")
-	away.Sources["tmux/default"] = snapshot.Source{Kind: "tmux", Status: snapshot.Failed}
-	must.Equal(t, seen, Join(away, config).AgentSessions(), "the server could not be read")
-}

@@ -47,6 +47,8 @@ type Subject struct {
 	// Made is in seconds by the wall clock since a folder or a session was made, for comparing with the times of records, which count
 	// so too. A folder of that path that was there before is another one.
 	Made *float64 `json:"made,omitempty"`
+	// Used is in seconds by the wall clock since a client was last attached to a session, or pressed a key in it.
+	Used *float64 `json:"used,omitempty"`
 	// ClientIdle is in seconds since an attached client's last key press; 0 clients give no ClientIdle.
 	ClientIdle *float64 `json:"client_idle,omitempty"`
 	// Busy is how many processors a process has used over its whole life at least, its ended children's time included: its CPU by the
@@ -275,10 +277,8 @@ type Shell struct {
 	Markers *[]string `json:"markers,omitempty"`
 	// Agents is Lineage.Agents of the process: the living agents that may have started it.
 	Agents *int `json:"agents,omitempty"`
-	// StartedAs is the agent that the pane's command runs, "" for none. SeenAgent is the name of an agent that an earlier look saw in the
-	// session, "" for none.
+	// StartedAs is the agent that the pane's command runs, "" for none.
 	StartedAs *string `json:"started_as,omitempty"`
-	SeenAgent string  `json:"seen_agent"`
 }
 
 // Record is a spawn or a registry entry that concerns the candidate.

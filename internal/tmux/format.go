@@ -27,7 +27,7 @@ const odd = "\x01"
 var (
 	serverFormat = row(rowServer, "#{pid}", "#{start_time}", "#{version}")
 	// The name comes last.
-	sessionFormat = row(rowSession, "#{session_id}", "#{session_created}", "#{session_activity}", "#{session_group_size}",
+	sessionFormat = row(rowSession, "#{session_id}", "#{session_created}", "#{session_activity}", "#{session_last_attached}", "#{session_group_size}",
 		text("session_group"), "#{s/[\t\n]/"+odd+"/:session_name}")
 	paneFormat = row(rowPane, "#{session_id}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{window_activity}", "#{pane_tty}",
 		"#{="+strconv.Itoa(maxCommand)+";s/[\t\n]/?/:pane_start_command}")

@@ -27,8 +27,10 @@ type Listing struct {
 type Session struct {
 	ID                string
 	Created, Activity time.Time
-	GroupSize         int
-	Group, Name       string
+	// Attached is when a client was last attached to it, zero where it never was.
+	Attached    time.Time
+	GroupSize   int
+	Group, Name string
 	// Odd is true where the name could not be read as it is.
 	Odd bool
 }
@@ -125,7 +127,7 @@ type parser struct {
 }
 
 // widths are the fields of each row, the first among them.
-var widths = map[string]int{rowServer: 4, rowSession: 7, rowListed: 1, rowPane: 8, rowClient: 5, rowState: 3, rowWindow: 7, rowEnd: 1}
+var widths = map[string]int{rowServer: 4, rowSession: 8, rowListed: 1, rowPane: 8, rowClient: 5, rowState: 3, rowWindow: 7, rowEnd: 1}
 
 func (p *parser) row(line string) {
 	if p.rows++; p.rows > maxRows {
@@ -175,12 +177,15 @@ func (p *parser) row(line string) {
 }
 
 func (p *parser) session(f []string) {
-	s := Session{ID: f[1], Created: p.time(f[2]), Activity: p.time(f[3]), Group: f[5], Name: f[6]}
+	s := Session{ID: f[1], Created: p.time(f[2]), Activity: p.time(f[3]), Group: f[6], Name: f[7]}
 	if s.Odd = strings.ContainsAny(s.Name, odd+"\t"); s.Odd {
 		s.Name = strings.NewReplacer(odd, "\ufffd", "\t", "\ufffd").Replace(s.Name)
 	}
-	if f[4] != "" {
-		s.GroupSize = p.number(f[4])
+	if f[4] != "" && f[4] != "0" { // empty for one that no client was ever attached to
+		s.Attached = p.time(f[4])
+	}
+	if f[5] != "" {
+		s.GroupSize = p.number(f[5])
 	}
 	if !IsSession(s.ID) && p.err == nil {
 		p.err = fmt.Errorf("%q is not the id of a session", s.ID)

@@ -11,7 +11,7 @@ import (
 
 const (
 	server1  = "server\t12\t1700000000\t3.3a\n"
-	session4 = "session\t$4\t1700000001\t1700000002\t\t\tname\n"
+	session4 = "session\t$4\t1700000001\t1700000002\t1700000004\t\t\tname\n"
 	listed   = "listed\n"
 	pane5    = "pane\t$4\t%5\t77\t0\t1700000003\t/dev/pts/3\t\n"
 	client9  = "client\t$4\t0\t1700000004\t/dev/pts/9\n"
@@ -24,11 +24,11 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	at := func(n int64) time.Time { return time.Unix(1700000000+n, 0).UTC() }
 	whole := &Listing{PID: 12, Started: at(0), Version: "3.3a",
-		Sessions: []Session{{ID: "$4", Created: at(1), Activity: at(2), Name: "name"}},
+		Sessions: []Session{{ID: "$4", Created: at(1), Activity: at(2), Attached: at(4), Name: "name"}},
 		Panes:    []Pane{{Session: "$4", ID: "%5", PID: 77, Activity: at(3), TTY: "/dev/pts/3"}},
 		Clients:  []Client{{Session: "$4", Activity: at(4), TTY: "/dev/pts/9"}}}
 	named := func(name string) *Listing {
-		return &Listing{PID: 12, Started: at(0), Version: "3.3a", Sessions: []Session{{ID: "$4", Created: at(1), Activity: at(2), Name: name, Odd: true}}}
+		return &Listing{PID: 12, Started: at(0), Version: "3.3a", Sessions: []Session{{ID: "$4", Created: at(1), Activity: at(2), Attached: at(4), Name: name, Odd: true}}}
 	}
 	detailed := func(state string) *Listing {
 		l := *whole
@@ -41,6 +41,9 @@ func TestParse(t *testing.T) {
 	}{
 		{"whole", server1 + session4 + listed + pane5 + client9 + end, whole},
 		{"an empty row", server1 + session4 + listed + "\n" + pane5 + client9 + end, nil},
+		{"no client was ever attached", server1 + strings.Replace(session4, "1700000004", "", 1) + listed + end,
+			&Listing{PID: 12, Started: at(0), Version: "3.3a", Sessions: []Session{{ID: "$4", Created: at(1), Activity: at(2), Name: "name"}}}},
+		{"an attaching at no time", server1 + strings.Replace(session4, "1700000004", "then", 1) + listed + end, nil},
 		{"no sessions", server1 + listed, &Listing{PID: 12, Started: at(0), Version: "3.3a"}},
 		{"empty", "", nil},
 		{"only an end", end, nil},
@@ -121,7 +124,7 @@ func FuzzParse(f *testing.F) {
 func TestParseBoundsWhatIsListed(t *testing.T) {
 	t.Parallel()
 	const server = "server\t12\t1700000000\t3.3a\n"
-	session := func(id, name string) string { return "session\t$" + id + "\t1\t1\t\t\t" + name + "\n" }
+	session := func(id, name string) string { return "session\t$" + id + "\t1\t1\t\t\t\t" + name + "\n" }
 	if _, err := parse(server+session("1", strings.Repeat("x", maxField))+"listed\nend\n", false); err != nil {
 		t.Errorf("the longest name: %v", err)
 	}
@@ -142,7 +145,7 @@ func BenchmarkParse(b *testing.B) {
 		var out strings.Builder
 		out.WriteString(server1)
 		for i := range panes / 10 {
-			fmt.Fprintf(&out, "session\t$%d\t1700000001\t1700000002\t\t\tname-%d\n", i, i)
+			fmt.Fprintf(&out, "session\t$%d\t1700000001\t1700000002\t\t\t\tname-%d\n", i, i)
 		}
 		out.WriteString(listed)
 		for i := range panes {

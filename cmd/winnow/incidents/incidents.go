@@ -130,7 +130,7 @@ func knownEmpty(world, change Document) {
 		entry, _ := e.(Document)
 		fill(e, nil, Document{"endless": entry["ended_at"] == nil})
 	}
-	for kind, of := range map[string]Document{"sessions": {"error": "", "group_size": 0}, "tabs": {}, "terminals": {"error": ""}} {
+	for kind, of := range map[string]Document{"sessions": {"error": "", "group_size": 0, "program_clients": 0, "ever_attached": false}, "tabs": {}, "terminals": {"error": ""}} {
 		things, _ := world[kind].(Document)
 		changed, _ := change[kind].(Document)
 		for id, t := range things {

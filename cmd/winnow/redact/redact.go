@@ -127,10 +127,6 @@ func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		r.words(&v.Builder, &v.Terminal)
 		r.paths(&v.Workspace, &v.Worktree)
 	})
-	out.AgentSessions = each(s.AgentSessions, func(v *snapshot.AgentSession) {
-		v.ID = r.id(v.ID)
-		r.words(&v.Agent)
-	})
 	out.Dirs = rekey(s.Dirs, r.id, r.dir)
 	out.Processes = processes(s.Processes, r.id, r.process)
 	out.Spawns, out.Registry = each(s.Spawns, r.record), each(s.Registry, r.record)

@@ -52,10 +52,13 @@ func TestAnswers(t *testing.T) {
 				read[name] = *s.Error == ""
 			}
 			must.Equal(t, fine, read, "sessions, and whether they could be read")
-			for name, want := range map[string][2]int{"worker-1": {1, 1}, "seen": {2, 1}, "second": {0, 0}} {
+			for name, want := range map[string][3]int{"worker-1": {1, 1, 1}, "seen": {2, 1, 0}, "second": {0, 0, 0}} {
 				s := got[name]
-				if have := [2]int{*s.Attached, *s.ControlClients}; have != want || (s.ClientActivityAt != nil) != (want[0] > 0) {
-					t.Errorf("%s: clients and control clients %v, want %v; active at %v", name, have, want, s.ClientActivityAt)
+				if have := [3]int{*s.Attached, *s.ControlClients, *s.ProgramClients}; have != want || (s.ClientActivityAt != nil) != (want[0] > 0) {
+					t.Errorf("%s: clients, control clients and those without a terminal %v, want %v; active at %v", name, have, want, s.ClientActivityAt)
+				}
+				if *s.EverAttached != (want[0] > 0) || s.UsedAt == nil {
+					t.Errorf("%s: ever attached %v, used at %v", name, *s.EverAttached, s.UsedAt)
 				}
 			}
 			if s := got["second"]; s.Group != c.group || *s.GroupSize != c.size {

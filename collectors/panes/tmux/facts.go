@@ -30,6 +30,9 @@ func sessions(l *wire.Listing, source string, server snapshot.Server, only strin
 		if only == "" || r.ID == only {
 			s := session(r, panes[r.ID], clients[r.ID], shown, agents)
 			s.Source, s.Server = source, new(server)
+			if server.Version == "" { // too old to say that, and perhaps too old for session_last_attached
+				s.EverAttached = nil
+			}
 			if only != "" && l.Detail != nil {
 				s.State = l.Detail.State
 			}
@@ -40,8 +43,8 @@ func sessions(l *wire.Listing, source string, server snapshot.Server, only strin
 }
 
 func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map[string][]string, agents []string) snapshot.Session {
-	s := snapshot.Session{ID: r.ID, Name: r.Name, CreatedAt: new(r.Created), Attached: new(len(clients)),
-		ControlClients: new(0), LastActivityAt: new(r.Activity), Group: r.Group, GroupSize: new(r.GroupSize), Error: new("")}
+	s := snapshot.Session{ID: r.ID, Name: r.Name, CreatedAt: new(r.Created), Attached: new(len(clients)), ControlClients: new(0), ProgramClients: new(0),
+		EverAttached: new(!r.Attached.IsZero() || len(clients) > 0), UsedAt: new(r.Activity), LastActivityAt: new(r.Activity), Group: r.Group, GroupSize: new(r.GroupSize), Error: new("")}
 	if r.Odd {
 		*s.Error = "its name holds a tab or a newline, so it could be mistaken for another name; give it a new one: tmux rename-session -t '" + r.ID + "' gives it another"
 	}
@@ -57,6 +60,9 @@ func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map
 		s.ClientActivityAt = later(s.ClientActivityAt, c.Activity)
 		if c.Control {
 			*s.ControlClients++
+			if c.TTY == "" {
+				*s.ProgramClients++
+			}
 			s.ClientActivityAt = later(s.ClientActivityAt, *s.LastActivityAt)
 			if at := typed(c.TTY); at != nil {
 				s.ClientActivityAt = later(s.ClientActivityAt, *at)

@@ -140,7 +140,8 @@ _idle_here := [pane.id |
 
 # METADATA
 # title: Panes with a script
-# description: The panes whose first process is a shell that runs a script or a command, or reads something else than its terminal.
+# description: >-
+#   The panes whose first process is a shell that runs a script or a command, reads something else than its terminal, or waits for more than a person.
 scripts := [pane.id |
 	some pane in present
 	some shell in pane.session

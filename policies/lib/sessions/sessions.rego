@@ -22,6 +22,34 @@ recorded if {
 }
 
 # METADATA
+# scope: document
+# title: No person's
+# description: >-
+#   True when no client was ever attached to the session, or its name is one that the operator has put in scope, or a registry entry means it whose owner
+#   began it and has ended, and no client was attached to it or used since, or a person asks for it. A client that was attached is a person, who may have typed into it.
+unclaimed if input.session.ever_attached == false
+
+unclaimed if named
+
+unclaimed if {
+	some place in registry.of_session
+	place in registry.over
+	entry := input.entries[place]
+	input.made <= entry.started + input.config.grace.session
+	input.used > entry.ended + _stamp
+}
+
+# A person asks for this very session by name, and its owner has ended.
+unclaimed if {
+	input.asked.by == "user"
+	some place in registry.of_session
+	place in registry.over
+}
+
+# Tmux counts in whole seconds.
+_stamp := 1
+
+# METADATA
 # title: No popups
 # description: Nothing that its server runs outside of its panes belongs to it, or may. Undefined while that is not known.
 popless if count(input.session.popups) == 0

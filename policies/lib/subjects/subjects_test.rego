@@ -104,9 +104,10 @@ session := object.union(_common, {
 	"label": "worker-7",
 	"source": {"name": "tmux/default", "status": "ok"},
 	"evidence_sources": {"tmux/default": "ok"},
-	"session": {"source": "tmux/default", "id": "$4", "name": "worker-7", "attached": 0, "group": "", "group_size": 0, "panes": [idle_pane], "popups": [], "error": ""},
+	"session": {"source": "tmux/default", "id": "$4", "name": "worker-7", "attached": 0, "program_clients": 0, "ever_attached": false, "group": "", "group_size": 0, "panes": [idle_pane], "popups": [], "error": ""},
 	"age": 7200,
 	"made": 7200,
+	"used": 7200,
 	"idle": 3600,
 	"sighting": {"rule": "reap.sessions.husk", "identity": "the same thing", "first": 60, "last": 60, "count": 1},
 })

@@ -7,24 +7,92 @@ test_nobody_looks_at_a_detached_session if {
 	count(attached.objections) == 0 with input as subjects.session
 }
 
-test_a_client_that_types_keeps if {
-	subjects.reasons(attached.objections) == ["protect.attached: a client is attached and was used 5s ago; at least 1h is required"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 1}, {"op": "add", "path": "/client_idle", "value": 5}])
+test_a_client_that_shows_it_keeps_for_as_long_as_it_does if {
+	every idle in [5, 1000000] {
+		subjects.reasons(attached.objections) == ["protect.attached: a client shows it"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 1}, {"op": "add", "path": "/client_idle", "value": idle}])
+	}
 }
 
-test_a_client_that_was_left_for_hours_does_not_keep if {
-	count(attached.objections) == 0 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 2}, {"op": "add", "path": "/client_idle", "value": 3600}])
+_watching(clients, programs, idle) := json.patch(subjects.session, [
+	{"op": "add", "path": "/session/attached", "value": clients},
+	{"op": "add", "path": "/session/program_clients", "value": programs},
+	{"op": "add", "path": "/client_idle", "value": idle},
+])
+
+test_a_program_that_only_watches_does_not_keep if {
+	count(attached.objections) == 0 with input as _watching(2, 2, 3600)
+	subjects.reasons(attached.objections) == ["protect.attached: a program is attached and was used 5s ago; at least 1h is required"] with input as _watching(1, 1, 5)
+	subjects.reasons(attached.objections) == ["protect.attached: a client shows it"] with input as _watching(2, 1, 3600)
 }
 
-test_a_client_of_unknown_activity_keeps if {
-	subjects.reasons(attached.objections) == ["protect.attached: whether a client is attached and in use is not known"] with input as subjects.changed(subjects.session, "/session/attached", 1)
+test_a_program_of_unknown_activity_keeps if {
+	every path in ["/client_idle", "/session/program_clients"] {
+		subjects.reasons(attached.objections) == ["protect.attached: whether a client shows it is not known"] with input as subjects.without(_watching(1, 1, 3600), [path])
+	}
 }
 
 test_not_knowing_who_is_attached_keeps if {
 	every path, reasons in {
-		"/session/attached": ["protect.attached: whether a client is attached and in use is not known"],
-		"/session": ["protect.attached: whether a client is attached and in use is not known", "protect.attached: whether it is one of a group of sessions is not known"],
+		"/session/attached": {"protect.attached: whether a client shows it is not known"},
+		"/session": {
+			"protect.attached: whether a client shows it is not known",
+			"protect.attached: whether a client was ever attached to it is not known",
+			"protect.attached: whether it is one of a group of sessions is not known",
+		},
 	} {
-		subjects.reasons(attached.objections) == reasons with input as subjects.without(subjects.session, [path])
+		{reason | some reason in subjects.reasons(attached.objections)} == reasons with input as subjects.without(subjects.session, [path])
+	}
+}
+
+_mine := subjects.changed(subjects.changed(subjects.session, "/session/name", "feature"), "/session/ever_attached", true)
+
+_persons := ["protect.attached: a client was attached to it, so it is a person's: put its name into rules.session_names if it may go"]
+
+test_a_session_that_a_client_was_ever_attached_to_is_a_persons if {
+	subjects.reasons(attached.objections) == _persons with input as _mine
+	count(attached.objections) == 0 with input as subjects.changed(_mine, "/session/name", "worker-7")
+	count(attached.objections) == 0 with input as subjects.changed(_mine, "/session/ever_attached", false)
+}
+
+test_not_knowing_whether_a_client_was_ever_attached_keeps if {
+	subjects.reasons(attached.objections) == ["protect.attached: whether a client was ever attached to it is not known"] with input as subjects.without(_mine, ["/session/ever_attached"])
+}
+
+# It was looked at while its owner worked: made when that began, last used a second before that ended.
+_looked_at := json.patch(subjects.finished, [
+	{"op": "add", "path": "/session/ever_attached", "value": true},
+	{"op": "add", "path": "/entries/0/started", "value": 7100},
+	{"op": "add", "path": "/used", "value": 602},
+])
+
+test_an_orchestrators_session_that_nobody_used_after_its_end_may_go if {
+	count(attached.objections) == 0 with input as _looked_at
+}
+
+test_one_that_was_used_after_its_owner_ended_is_a_persons if {
+	subjects.reasons(attached.objections) == _persons with input as subjects.changed(_looked_at, "/used", 601)
+	subjects.reasons(attached.objections) == _persons with input as subjects.changed(_looked_at, "/used", 60)
+}
+
+test_one_that_a_person_asks_for_may_go_when_its_owner_has_ended if {
+	asked := json.patch(_looked_at, [{"op": "add", "path": "/used", "value": 60}, {"op": "add", "path": "/asked", "value": {"by": "user", "uid": 1000, "mine": false}}])
+	count(attached.objections) == 0 with input as asked
+	subjects.reasons(attached.objections) == _persons with input as subjects.changed(asked, "/entries/0/status", "running")
+	subjects.reasons(attached.objections) == ["protect.attached: a client shows it"] with input as subjects.changed(asked, "/session/attached", 1)
+}
+
+test_one_that_was_there_before_its_owner_is_a_persons if {
+	subjects.reasons(attached.objections) == _persons with input as subjects.changed(_looked_at, "/entries/0/started", 6500)
+}
+
+test_one_whose_owner_has_not_ended_or_that_an_entry_may_not_mean_is_a_persons if {
+	subjects.reasons(attached.objections) == _persons with input as subjects.changed(_looked_at, "/entries/0/status", "running")
+	subjects.reasons(attached.objections) == _persons with input as subjects.changed(_looked_at, "/entries/0/shared", true)
+}
+
+test_what_is_not_known_of_its_record_keeps_it if {
+	every path in ["/entries/0/started", "/entries/0/ended", "/entries/0/status", "/entries/0/shared", "/made", "/used"] {
+		subjects.reasons(attached.objections) == _persons with input as subjects.without(_looked_at, [path])
 	}
 }
 

@@ -207,7 +207,7 @@ _in_panes contains $"what was started in one of its panes runs on elsewhere: {co
 
 _in_panes contains $"something runs behind the shell of one of its panes: {concat(", ", panes.background)}" if count(panes.background) > 0
 
-_in_panes contains $"a shell in one of its panes runs a script or a command: {concat(", ", panes.scripts)}" if count(panes.scripts) > 0
+_in_panes contains $"a shell in one of its panes runs a script or a command, or waits for more than a person: {concat(", ", panes.scripts)}" if count(panes.scripts) > 0
 
 _in_panes contains $"something runs in one of its panes: {concat(", ", _in_front)}" if count(_in_front) > 0
 

@@ -1,7 +1,7 @@
 # METADATA
 # title: Session that an agent left
 # description: |-
-#   A tmux session that an agent began or worked in, in worktrees, and of which nothing but idle shells is left.
+#   A tmux session that an agent or its orchestrator began in worktrees, and of which nothing but idle shells is left.
 #
 #   In scope are sessions of which the first process of every pane works in a folder that agents work in: a linked worktree, or a
 #   folder that a spawn or a registry names. Of every pane one thing has to speak for an agent:
@@ -9,7 +9,9 @@
 #   - Its environment has a marker that names one agent's session or process, which the tmux server does not carry with that value, and no
 #     agent lives that may have set it. A marker that is a flag (`CLAUDECODE`) does not count: editors set it where people type.
 #   - It was started with a command that runs an agent (`pane_start_command`: `claude; exec zsh`). Only the agent's name is read.
-#   - An earlier look saw an agent in the session.
+#
+#   That an agent was seen in it says nothing: people have agents work in sessions of their own. A session that a client was ever attached to
+#   is a person's too, and [stays](attached.md).
 #
 #   Every pane must be positively idle, as for a [husk](husk.md), and nothing may have happened in the session for `session_idle`. The
 #   name of the session does not matter.
@@ -23,10 +25,11 @@
 #   why: |-
 #     Tools that run one agent a worktree open a tmux session for each and leave its shell behind when the agent ends, by the hundred; the
 #     shell then keeps the worktree. A name proves nothing, and neither does the folder: people work in worktrees too. So something has to
-#     say that an agent was there, and a person who took the session over shows by using it.
+#     say that an agent made the session, and a person who took it over shows by having attached to it.
 #   example: |-
-#     `fix-login`, made with `tmux new-session -c .claude/worktrees/fix-login 'claude; exec zsh'`, its `zsh` idle for an hour: reaped, and
-#     after it the worktree, when that has landed. The same made with `tmux new-session -c .claude/worktrees/fix-login`: out of scope.
+#     `fix-login`, made with `tmux new-session -d -c .claude/worktrees/fix-login 'claude; exec zsh'`, its `zsh` idle for an hour: reaped, and
+#     after it the worktree, when that has landed. The same made with `tmux new-session -d -c .claude/worktrees/fix-login`, also
+#     where `claude` was typed into it: out of scope.
 package policies.reap.sessions.left
 
 import data.policies.lib.panes
@@ -34,7 +37,7 @@ import data.policies.lib.words
 
 # METADATA
 # title: In scope
-# description: Every pane of the session works in a folder of agents', and something says that an agent was there.
+# description: Every pane of the session works in a folder of agents', and something says that an agent began it.
 in_scope if {
 	input.kind == "session"
 	_in_worktrees
@@ -46,7 +49,7 @@ in_scope if {
 # description: Nothing runs in the session but the idle shells of the panes in which an agent was, and nothing has happened in it for a while.
 findings contains {
 	"rule": "reap.sessions.left",
-	"message": $"an agent began it or worked in it and is gone, and nothing has happened in it for {words.span(input.idle)}",
+	"message": $"an agent began it and is gone, and nothing has happened in it for {words.span(input.idle)}",
 	"evidence": {"signs": _signs, "folders": _folders, "panes": panes.idle, "taken_along": panes.taken_along, "live_on": panes.live_on},
 } if {
 	in_scope
@@ -75,11 +78,6 @@ _spoken_for contains shell.pane if {
 	shell.started_as != ""
 }
 
-_spoken_for contains shell.pane if {
-	some shell in input.shells
-	shell.seen_agent != ""
-}
-
 _signs contains $"its environment has {marker}" if {
 	some shell in input.shells
 	some marker in shell.markers
@@ -88,11 +86,6 @@ _signs contains $"its environment has {marker}" if {
 _signs contains $"it was started with {shell.started_as}" if {
 	some shell in input.shells
 	shell.started_as != ""
-}
-
-_signs contains $"an earlier look saw {shell.seen_agent} in it" if {
-	some shell in input.shells
-	shell.seen_agent != ""
 }
 
 _folders contains shell.agent_dir if some shell in input.shells

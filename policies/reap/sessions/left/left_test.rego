@@ -5,11 +5,11 @@ import data.policies.reap.sessions.left
 
 _left := object.union(subjects.session, {
 	"session": {"name": "fix-login"},
-	"shells": [{"pane": "%5", "pid": 812, "agent_dir": "/w/acme", "markers": [], "agents": 1, "started_as": "claude", "seen_agent": ""}],
+	"shells": [{"pane": "%5", "pid": 812, "agent_dir": "/w/acme", "markers": [], "agents": 1, "started_as": "claude"}],
 	"idle": 3600,
 })
 
-_finding := ["reap.sessions.left: an agent began it or worked in it and is gone, and nothing has happened in it for 1h"]
+_finding := ["reap.sessions.left: an agent began it and is gone, and nothing has happened in it for 1h"]
 
 _with(path, value) := json.patch(_left, [{"op": "add", "path": path, "value": value}])
 
@@ -35,11 +35,6 @@ test_a_marker_of_an_agent_that_may_live_says_nothing if {
 	}
 }
 
-test_a_session_in_which_an_agent_was_seen_goes if {
-	seen := json.patch(_with("/shells/0/started_as", ""), [{"op": "add", "path": "/shells/0/seen_agent", "value": "codex"}])
-	subjects.reasons(left.findings) == _finding with input as seen
-}
-
 test_a_persons_shell_in_a_worktree_is_out_of_scope if {
 	not left.in_scope with input as _with("/shells/0/started_as", "")
 }
@@ -51,7 +46,7 @@ test_a_session_elsewhere_is_out_of_scope if {
 test_one_pane_of_a_persons_is_enough_to_keep_it if {
 	count(left.findings) == 0 with input as json.patch(_left, [
 		{"op": "add", "path": "/session/panes/1", "value": object.union(subjects.idle_pane, {"id": "%6"})},
-		{"op": "add", "path": "/shells/1", "value": {"pane": "%6", "pid": 813, "agent_dir": "/w/acme", "markers": [], "agents": 0, "started_as": "", "seen_agent": ""}},
+		{"op": "add", "path": "/shells/1", "value": {"pane": "%6", "pid": 813, "agent_dir": "/w/acme", "markers": [], "agents": 0, "started_as": ""}},
 	])
 }
 
