@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 var parts = map[string]func(args []string) error{
 	"idle":      func([]string) error { fmt.Println("ready"); return nil },
 	"listen":    playListen,
+	"dial":      playDial,
 	"unix":      playUnix,
 	"open":      playOpen,
 	"begins":    playBegins,

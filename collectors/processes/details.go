@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
@@ -102,14 +101,14 @@ func (s *scan) marked(p *record) bool {
 // does so every time stays in brief.
 func (s *scan) deepen(dir int, r *record, before proc.Stat, want depth) (*record, error) {
 	if want == served {
-		s.listening(dir, before).fill(&r.Process)
+		s.opened(dir, before, r)
 	}
 	r.depth = want
 	if want < full {
 		return r, nil
 	}
 	for range tries {
-		s.fill(dir, before, &r.Process)
+		s.fill(dir, before, r)
 		after, err := s.stat(dir)
 		if err != nil {
 			return nil, err
@@ -130,7 +129,8 @@ func (s *scan) deepen(dir int, r *record, before proc.Stat, want depth) (*record
 }
 
 // fill adds the facts that only a full reading has.
-func (s *scan) fill(dir int, st proc.Stat, p *snapshot.Process) {
+func (s *scan) fill(dir int, st proc.Stat, r *record) {
+	p := &r.Process
 	p.Brief = false
 	if p.Exe == nil { // of another user's, and where there are no markers, it was not asked for yet
 		p.Exe = s.exe(dir)
@@ -141,7 +141,8 @@ func (s *scan) fill(dir int, st proc.Stat, p *snapshot.Process) {
 	if text, err := proc.Readlink(dir, "ns/pid", s.link); err == nil {
 		p.PIDNamespace = proc.Namespace(string(text))
 	}
-	s.listening(dir, st).fill(p)
+	p.IgnoresHangup, p.StartedBy = s.ignoresHangup(dir), s.startedBy(dir, r)
+	s.opened(dir, st, r)
 }
 
 // written is wchar of io (proc_pid_io(5)): all that was passed to write(2), reaped children's included, whether it went to a file, a

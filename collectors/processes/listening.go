@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"net/netip"
 	"slices"
 	"strconv"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
@@ -23,8 +23,10 @@ type listeners struct {
 	names map[uint64]string
 	// open counts the TCP connections by their port on this side; nil is unknown.
 	open map[int]int
-	// connected are the TCP sockets in any state that is asked about: what is none of these and no unix socket has connections that are not seen.
-	connected map[uint64]bool
+	// tcp are the TCP sockets in any state that is asked about: what is none of these and no unix socket has connections that are not seen.
+	tcp map[uint64]tcpSocket
+	// ends are the open TCP sockets by the addresses of both their ends.
+	ends map[pair]tcpSocket
 	// unix are all unix sockets; nil is unknown.
 	unix map[uint64]unixState
 	// peers counts the connections to unix sockets by the name that they were made to.
@@ -47,16 +49,17 @@ func (l *listeners) addTCP(all map[tcpSocket]int) {
 	if all == nil {
 		return
 	}
-	l.ports, l.open, l.connected = map[uint64]int{}, map[int]int{}, map[uint64]bool{}
+	l.ports, l.open, l.tcp, l.ends = map[uint64]int{}, map[int]int{}, map[uint64]tcpSocket{}, map[pair]tcpSocket{}
 	for s, n := range all {
 		if s.inode != 0 {
-			l.connected[s.inode] = true
+			l.tcp[s.inode] = s
 		}
-		switch {
-		case s.listens:
-			l.ports[s.inode] = s.port
-		case s.open:
-			l.open[s.port] += n
+		switch port := int(s.local.Port()); {
+		case s.listens():
+			l.ports[s.inode] = port
+		case s.open():
+			l.open[port] += n
+			l.ends[s.pair] = s
 		}
 	}
 }
@@ -108,71 +111,81 @@ func ownLink(r *root, kind string) string {
 	return string(text)
 }
 
-// serving is what a process listens on, and how many connections are open there.
-type serving struct {
-	ports   *[]int
-	names   *[]string
-	clients *int
-}
-
-func (s serving) fill(p *snapshot.Process) {
-	p.Listening, p.UnixSockets, p.Clients = s.ports, s.names, s.clients
-}
-
-// listening are the ports and the names of unix sockets that a pinned process listens on. Unknown are those of one that hides its
-// descriptors or lives in another network namespace, whose sockets were not asked for.
-func (s *scan) listening(dir int, st proc.Stat) serving {
-	l := s.listeners()
-	if l.ports == nil && l.names == nil {
-		return serving{}
-	}
-	if st.Gone() {
-		return l.of(nil, nil, false)
-	}
-	ns, err := proc.Readlink(dir, "ns/net", s.link)
-	if string(ns) != l.netns || err != nil && (s.root.procfs || !errors.Is(err, unix.ENOENT)) {
-		return serving{}
-	}
-	if len(l.ports)+len(l.names) == 0 { // no process listens
-		return l.of(nil, nil, false)
-	}
-	fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
-	if err != nil {
-		return serving{}
-	}
-	defer func() { _ = unix.Close(fds) }()
-	var ports []int
-	var names []string
-	blind := false
-	for _, fd := range numbers {
-		text, err := proc.Readlink(fds, strconv.Itoa(fd), s.link)
+// opened adds what a pinned process has open: where it listens and how many connections are open there, what it is connected to, and, in a full reading, the
+// files that it writes. Unknown are those of one that hides its descriptors or lives in another network namespace, whose sockets were not asked for.
+func (s *scan) opened(dir int, st proc.Stat, r *record) {
+	l, o := s.listeners(), opened{}
+	if !st.Gone() {
+		ns, err := proc.Readlink(dir, "ns/net", s.link)
+		if string(ns) != l.netns || err != nil && (s.root.procfs || !errors.Is(err, unix.ENOENT)) {
+			return
+		}
+		fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
 		if err != nil {
-			if proc.Ended(err) {
-				continue
+			return
+		}
+		defer func() { _ = unix.Close(fds) }()
+		for _, fd := range numbers {
+			if err := s.descriptor(&o, &l, fds, strconv.Itoa(fd), r.depth == full); err != nil && !proc.Ended(err) {
+				return
 			}
-			return serving{}
-		}
-		inode, ok := socket(text)
-		if !ok {
-			continue
-		}
-		local, known := l.unix[inode]
-		blind = blind || !known && !l.connected[inode] || known && local.datagrams
-		if port, ok := l.ports[inode]; ok {
-			ports = append(ports, port)
-		}
-		if name, ok := l.names[inode]; ok {
-			names = append(names, name)
 		}
 	}
-	return l.of(ports, names, blind)
+	o.fill(&l, r)
 }
 
-// of are what was found of a process, each once and sorted, as far as such sockets are known at all.
-func (l listeners) of(ports []int, names []string, blind bool) serving {
-	s := serving{ports: known(l.ports != nil, ports), names: known(l.names != nil, names)}
-	s.clients = l.clients(s.ports, s.names, blind)
-	return s
+// descriptor adds what one descriptor in an open folder of them is.
+func (s *scan) descriptor(o *opened, l *listeners, fds int, name string, files bool) error {
+	text, err := proc.Readlink(fds, name, s.link)
+	switch {
+	case err != nil:
+		return err
+	case files && bytes.HasPrefix(text, []byte("/")):
+		o.file(fds, name)
+	}
+	if inode, ok := socket(text); ok {
+		o.socket(l, inode)
+	}
+	return nil
+}
+
+// opened is what a process has open.
+type opened struct {
+	ports []int
+	names []string
+	// blind is whether it has a socket of which nothing tells who uses it, unclear whether one that may be connected.
+	blind, unclear bool
+	talk
+	outputs
+}
+
+func (o *opened) socket(l *listeners, inode uint64) {
+	local, known := l.unix[inode]
+	_, tcp := l.tcp[inode]
+	o.blind = o.blind || !known && !tcp || known && local.datagrams
+	if port, ok := l.ports[inode]; ok {
+		o.ports = append(o.ports, port)
+	}
+	if name, ok := l.names[inode]; ok {
+		o.names = append(o.names, name)
+	}
+	end, open, understood := l.end(inode)
+	o.unclear = o.unclear || !understood
+	if open {
+		o.talk.add(inode, end)
+	}
+}
+
+func (o *opened) fill(l *listeners, r *record) {
+	p := &r.Process
+	p.Listening, p.UnixSockets = known(l.ports != nil, o.ports), known(l.names != nil, o.names)
+	p.Clients = l.clients(p.Listening, p.UnixSockets, o.blind)
+	if l.tcp != nil && l.unix != nil && !o.unclear {
+		p.Connections, r.talk = new(len(o.talk.sockets)), &o.talk
+	}
+	if r.depth == full {
+		o.outputs.fill(p)
+	}
 }
 
 func known[T cmp.Ordered](is bool, found []T) *[]T {
@@ -201,21 +214,28 @@ func socket(text []byte) (uint64, bool) {
 // tableLimit is more than the table of any machine that this is meant for.
 const tableLimit = 256 << 20
 
-// tcpSocket is a TCP socket, or all those of a port that have no inode.
+// pair are the addresses of a connection's ends.
+type pair struct{ local, remote netip.AddrPort }
+
+// tcpSocket is a TCP socket. One that no process has, or not yet, has no inode.
 type tcpSocket struct {
-	inode         uint64
-	port          int
-	listens, open bool
+	inode uint64
+	pair
+	state uint8
 }
 
-func newTCP(inode uint64, port int, state uint64) tcpSocket {
-	return tcpSocket{inode, port, state == stateListen, state < 32 && openStates&(1<<state) != 0}
+func newTCP(inode uint64, local, remote netip.AddrPort, state uint64) tcpSocket {
+	return tcpSocket{inode, pair{local, remote}, uint8(min(state, 32))}
 }
+
+func (s tcpSocket) listens() bool { return s.state == stateListen }
+
+func (s tcpSocket) open() bool { return openStates&(1<<s.state) != 0 }
 
 // tcpTable counts the TCP sockets in the tables under net.
 func tcpTable(r *root) (map[tcpSocket]int, error) {
 	all := map[tcpSocket]int{}
-	err := eachTCP(r, func(s socketLine) { all[newTCP(s.inode, s.port, s.state)]++ })
+	err := eachTCP(r, func(s socketLine) { all[newTCP(s.inode, s.local, s.remote, s.state)]++ })
 	return all, err
 }
 
@@ -237,9 +257,8 @@ func (l listeners) clients(ports *[]int, names *[]string, blind bool) *int {
 
 // socketLine is a line of net/tcp.
 type socketLine struct {
-	state uint64
-	inode uint64
-	port  int
+	state, inode  uint64
+	local, remote netip.AddrPort
 }
 
 // eachTCP reads net/tcp and net/tcp6. A kernel without IPv6 has no tcp6.
@@ -260,8 +279,14 @@ func eachTCP(r *root, each func(socketLine)) error {
 	}
 	for _, all := range []procfs.NetTCP{four, six} {
 		for _, socket := range all {
-			each(socketLine{socket.St, socket.Inode, int(socket.LocalPort)})
+			each(socketLine{socket.St, socket.Inode, address(socket.LocalAddr, socket.LocalPort), address(socket.RemAddr, socket.RemPort)})
 		}
 	}
 	return nil
+}
+
+// address has an IPv4 address as one, also where a socket of IPv6 has it.
+func address(ip []byte, port uint64) netip.AddrPort {
+	at, _ := netip.AddrFromSlice(ip)
+	return netip.AddrPortFrom(at.Unmap(), uint16(port))
 }

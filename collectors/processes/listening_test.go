@@ -3,6 +3,7 @@ package processes
 import (
 	"encoding/binary"
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,8 @@ func TestListeningTables(t *testing.T) {
 	}
 }
 
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
 const unixHeading = "Num       RefCount Protocol Flags    Type St Inode Path\n"
 
 // TestDiagnose asks the kernel both ways.
@@ -77,7 +80,7 @@ func TestDiagnose(t *testing.T) {
 	t.Cleanup(r.close)
 	t.Run("tcp", func(t *testing.T) {
 		inode, at := listenAt(t, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-		bothWays(t, r, tcpSocket{inode, at.(*unix.SockaddrInet4).Port, true, false}, 1, diagnoseTCP, tcpTable)
+		bothWays(t, r, newTCP(inode, netip.AddrPortFrom(loopback, uint16(at.(*unix.SockaddrInet4).Port)), netip.AddrPortFrom(netip.IPv4Unspecified(), 0), stateListen), 1, diagnoseTCP, tcpTable)
 	})
 	t.Run("unix", func(t *testing.T) {
 		inode, at := listenAt(t, &unix.SockaddrUnix{})

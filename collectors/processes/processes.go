@@ -95,6 +95,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 		return collectors.Part{}, err
 	}
 	s.settle(ctx)
+	s.meet()
 	r.Table.keep(s.found)
 	part := collectors.Part{Processes: s.records(), Unreadable: s.unreadable}
 	if err := errors.Join(blind(root), s.broken()); err != nil {

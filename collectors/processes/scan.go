@@ -46,7 +46,7 @@ type failure struct {
 }
 
 // record is a process with what it alone points to, so that one allocation holds both. There is one for each process of the machine: its size is that of the
-// allocator's classes (384 bytes).
+// allocator's classes (416 bytes).
 type record struct {
 	snapshot.Process
 	facts
@@ -69,6 +69,10 @@ type facts struct {
 	// inode is that of the process's folder, which the kernel counts in 32 bits (get_next_ino); 0 where it says nothing.
 	inode uint32
 	depth depth
+	// nohup is whether its environment says that nohup started it; nil is unknown.
+	nohup *bool
+	// talk are its connections until it is known who has their other ends; nil is unknown.
+	talk *talk
 }
 
 func newScan(r *root, o Options) *scan {
@@ -179,7 +183,7 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 	mine := int(owner.Uid) == s.uid && !st.Kernel
 	asked := len(s.o.Markers) > 0 && mine && !st.Gone()
 	if asked {
-		refused = s.environment(dir, st, p) || refused
+		refused = s.environment(dir, st, r) || refused
 	}
 	if mine {
 		s.ending(dir, st, r, asked && p.Exe == nil, refused && counted)
@@ -196,7 +200,8 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 // environment keeps the markers of one of this user's own processes, and what it was started from, and reports
 // whether it refused the markers. A program may give itself another name, so an agent is known by its file too. The text of a long
 // environment stays in the buffer for the next one to write over, and nowhere else.
-func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused bool) {
+func (s *scan) environment(dir int, st proc.Stat, r *record) (refused bool) {
+	p := &r.Process
 	p.Exe = s.exe(dir)
 	s.program(dir, p)
 	if p.Script != nil && s.takesIn(*p.PPID) {
@@ -207,7 +212,11 @@ func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused 
 	if err != nil {
 		return true
 	}
-	switch kept, ok := keepMarkers(text, s.o.Markers); {
+	kept, ok := keepMarkers(text, s.o.Markers)
+	if ok {
+		r.nohup = s.flag(viaNohup(text))
+	}
+	switch {
 	case ok && len(kept) == 0: // as of most processes
 		p.Markers = s.unmarked
 	case ok:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -12,6 +13,8 @@ import (
 // The states of a socket that is asked for (net/tcp_states.h, for unix sockets too). One for datagrams never listens: it takes what is sent
 // to its name as soon as it has one.
 const (
+	stateEstablished, stateSynRecv = 1, 3
+
 	stateListen = 10
 	stateClosed = 7 // bound, and not connected
 )
@@ -23,15 +26,16 @@ const openStates = uint32(1<<12-1) &^ (1<<stateListen | 1<<stateClosed | 1<<6 | 
 // The places of what is used in struct inet_diag_msg and unix_diag_msg, the attributes of a unix socket, and the bits that ask for them
 // (linux/inet_diag.h, linux/unix_diag.h).
 const (
-	tcpStateAt, tcpPortAt, tcpInodeAt = 1, 4, 68
-	unixKindAt                        = 1
-	unixStateAt                       = 2
-	unixInodeAt                       = 4
-	unixName, showName                = 0, 1
-	unixVFS, showVFS                  = 1, 2
-	unixPeer, showPeer                = 2, 4
-	unixQueue, showQueue              = 4, 16 // the first number is what waits to be read
-	unixShutdown                      = 6     // always told: 1 when no more can be received, 2 when no more can be sent
+	tcpStateAt, tcpPortAt, tcpAddrAt, tcpInodeAt = 1, 4, 8, 68
+
+	unixKindAt           = 1
+	unixStateAt          = 2
+	unixInodeAt          = 4
+	unixName, showName   = 0, 1
+	unixVFS, showVFS     = 1, 2
+	unixPeer, showPeer   = 2, 4  // the inode of the other end
+	unixQueue, showQueue = 4, 16 // the first number is what waits to be read
+	unixShutdown         = 6     // always told: 1 when no more can be received, 2 when no more can be sent
 )
 
 // diagnosis is a question to the kernel about the sockets of this network namespace, see sock_diag(7).
@@ -72,12 +76,22 @@ func diagnoseTCP() (map[tcpSocket]int, error) {
 	return again(func(all map[tcpSocket]int) error {
 		count := func(body []byte) error {
 			inode := uint64(binary.NativeEndian.Uint32(body[tcpInodeAt:]))
-			all[newTCP(inode, int(binary.BigEndian.Uint16(body[tcpPortAt:])), uint64(body[tcpStateAt]))]++
+			all[newTCP(inode, diagnosed(body, 0), diagnosed(body, 1), uint64(body[tcpStateAt]))]++
 			return nil
 		}
 		const states = openStates | 1<<stateListen | 1<<stateClosed
 		return errors.Join(aboutTCP(unix.AF_INET, states).ask(count), aboutTCP(unix.AF_INET6, states).ask(count))
 	})
+}
+
+// diagnosed is the address of an end of a connection: 0 for this one, 1 for the other one.
+func diagnosed(body []byte, end int) netip.AddrPort {
+	length := 16
+	if body[0] == unix.AF_INET {
+		length = 4
+	}
+	at := tcpAddrAt + 16*end
+	return address(body[at:at+length], uint64(binary.BigEndian.Uint16(body[tcpPortAt+2*end:])))
 }
 
 // ask gives the message of each socket.

@@ -136,9 +136,10 @@ type unixState struct {
 	listens, datagrams bool
 	// ended is true where nothing can be read any more: the other end was closed, and all was read. Asked is whether that was asked.
 	ended, asked bool
-	// unheard is true where nobody can read any more what is written, and peer is the inode of the other end, 0 where that was closed.
-	unheard bool
-	peer    uint64
+	// unheard is true where nobody can read any more what is written, and connected while the other end is open, or waits to be accepted. Peer is the inode
+	// of the other end, 0 where that was closed and while it waits.
+	unheard, connected bool
+	peer               uint64
 }
 
 // diagnoseAllUnix asks the kernel for the unix sockets of this network namespace, by inode.
@@ -149,22 +150,22 @@ func diagnoseAllUnix() (map[uint64]unixState, error) {
 			var name string
 			var queued, peer uint32
 			var shut uint8
-			var toldQueue, toldShut bool
+			var toldQueue, toldShut, toldPeer bool
 			err := about.attributes(func(_ []byte, attribute uint16, value []byte) {
 				switch {
 				case attribute == unixName && len(value) > 0:
 					name = socketName(value)
-				case attribute == unixPeer && len(value) >= 4:
-					peer = binary.NativeEndian.Uint32(value)
 				case attribute == unixQueue && len(value) >= 8:
 					queued, toldQueue = binary.NativeEndian.Uint32(value), true
+				case attribute == unixPeer && len(value) >= 4:
+					peer, toldPeer = binary.NativeEndian.Uint32(value), true
 				case attribute == unixShutdown && len(value) > 0:
 					shut, toldShut = value[0], true
 				}
 			})(body)
 			s := newUnix(uint64(body[unixKindAt]), name, body[unixStateAt] == stateListen)
 			s.asked, s.ended = toldQueue && toldShut, toldQueue && shut&1 != 0 && queued == 0
-			s.unheard, s.peer = shut&2 != 0, uint64(peer)
+			s.unheard, s.peer, s.connected = shut&2 != 0, uint64(peer), toldPeer && (peer != 0 || shut&1 == 0)
 			addUnixState(all, uint64(binary.NativeEndian.Uint32(body[unixInodeAt:])), s)
 			return err
 		})

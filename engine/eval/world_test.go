@@ -242,6 +242,8 @@ func (m *maker) process(i int) snapshot.Process {
 		Cwd: maybe(m, pick(m, "/w/acme-review-00000003", "/home/u")), CwdDeleted: maybe(m, m.chance(0.2)), CPU: maybe(m, 1.25), RSS: maybe(m, int64(1<<20)), Written: maybe(m, int64(100)),
 		Listening: maybe(m, pick(m, []int{}, []int{}, []int{5173})), UnixSockets: maybe(m, pick(m, []string{}, []string{}, []string{}, []string{"/run/s"})),
 		Script: maybe(m, pick(m, "vite", "vite", "vite", "main.js")), Package: maybe(m, ""), Markers: maybe(m, markers), ArgvDigest: text(m, "d"),
+		IgnoresHangup: maybe(m, m.chance(0.05)), StartedBy: maybe(m, pick(m, "", "", "", "", "", "", "nohup")), Connections: maybe(m, pick(m, 0, 0, 0, 0, 0, 1)), ConnectedTo: &[]int{},
+		WritesFiles: maybe(m, pick(m, 0, 0, 1)), OutputAt: m.ago(7200, 7200, 7200, 10),
 		InputEnded: maybe(m, m.chance(0.5)), OutputRead: maybe(m, m.chance(0.1)), Peers: maybe(m, pick(m, []int{}, []int{}, []int{}, []int{i + 9999})),
 	}
 }

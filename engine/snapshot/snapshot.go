@@ -761,6 +761,21 @@ type Process struct {
 	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a path: by path, or @name for an
 	// abstract one. Known and empty is [], unknown is absent.
 	UnixSockets *[]string `json:"unix_sockets,omitempty"`
+	// IgnoresHangup is true where it ignores SIGHUP (SigIgn of /proc/<pid>/status), as nohup has a program do. What it starts inherits that, and a
+	// program may change it: node sets it back.
+	IgnoresHangup *bool `json:"ignores_hangup,omitempty"`
+	// StartedBy is what started it so that it outlives its starter: nohup (by the variable _ that shells set), systemd-run or at (by its
+	// cgroup); "" where it was started by none of these.
+	StartedBy *string `json:"started_by,omitempty"`
+	// Connections counts its open TCP connections, and those to unix sockets with a name, half-closed ones included: each has another end that is open,
+	// or lies on another machine. ConnectedTo are the processes that alone have the other end, by pid, one for each such connection, also where
+	// it is this process itself; whoever has the others was not read. Both are absent where not all of its sockets are understood.
+	Connections *int   `json:"connections,omitempty"`
+	ConnectedTo *[]int `json:"connected_to,omitempty"`
+	// WritesFiles counts the regular files that it has open for writing, and OutputAt is when one of them last changed (mtime). OutputAt is absent where
+	// there is no such file, and where one could not be asked.
+	WritesFiles *int       `json:"writes_files,omitempty"`
+	OutputAt    *time.Time `json:"output_at,omitempty"`
 	// Markers are the configured variables of its environment, as it was at exec. Known and empty is {}, unknown is absent.
 	Markers *map[string]string `json:"markers,omitempty"`
 	// PIDNamespace is the inode of its pid namespace, in which numbers that its environment names count.

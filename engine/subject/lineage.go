@@ -26,6 +26,7 @@ func (x *processes) fillLineage(l *Lineage, i int) {
 	l.Seen, l.SeenGone = x.seen(i)
 	l.SessionGone = x.sessionGone(n)
 	x.fillServed(l, i)
+	x.fillTies(l, i)
 	starter, gone := x.starter(n)
 	if starter == nil {
 		starter = x.open(n)

@@ -35,6 +35,7 @@ type processes struct {
 	descents map[int]snapshot.Descent
 	ended    ended
 	now      time.Time
+	snap     *snapshot.Snapshot
 	// markers by their names, and the programs whose markers are known.
 	kinds   map[string]Marker
 	vendors map[string]bool
@@ -96,7 +97,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
 		all: s.Processes, dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
 		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
-		descents: descentsOf(s), now: s.TakenAt, kinds: map[string]Marker{}, vendors: vendorsOf(c),
+		descents: descentsOf(s), now: s.TakenAt, snap: s, kinds: map[string]Marker{}, vendors: vendorsOf(c),
 	}
 	for _, m := range c.Markers {
 		x.kinds[m.Name] = c.Marker(m.Name)

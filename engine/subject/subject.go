@@ -203,6 +203,16 @@ type Lineage struct {
 	Ports       *[]int    `json:"ports,omitempty"`
 	TreeSockets *[]string `json:"tree_sockets,omitempty"`
 	Clients     *int      `json:"clients,omitempty"`
+	// Intent says what shows that it, or a process below it, was meant to outlive what started it: hangup (it ignores SIGHUP), nohup, systemd-run or at
+	// (snapshot.Process.StartedBy), or multiplexer or at where the nearest of agents, multiplexers and atd above it is that. Known and empty is
+	// [], absent where nothing shows it and it is not known of all.
+	Intent *[]string `json:"intent,omitempty"`
+	// Connections counts the open connections of it and all below it to anything else, on this machine or not. WritesFiles counts the regular files that
+	// they have open for writing, and Output is for how many seconds, at least, none of these has changed. Each is absent where it is not known
+	// of all, Output also where there is no such file.
+	Connections *int     `json:"connections,omitempty"`
+	WritesFiles *int     `json:"writes_files,omitempty"`
+	Output      *float64 `json:"output,omitempty"`
 	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or
 	// one that a spawn or registry entry names.
 	AgentDir string `json:"agent_dir,omitempty"`

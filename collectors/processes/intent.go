@@ -1,0 +1,91 @@
+package processes
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/proc"
+)
+
+// ignoresHangup is the first bit of the signals that a pinned process ignores (SigIgn, proc_pid_status(5)).
+func (s *scan) ignoresHangup(dir int) *bool {
+	text, err := proc.Read(dir, "status", s.environ, environLimit)
+	if err != nil {
+		return nil
+	}
+	for line := range bytes.Lines(text) {
+		if mask, ok := bytes.CutPrefix(line, []byte("SigIgn:")); ok {
+			bits, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
+			if err != nil {
+				return nil
+			}
+			return s.flag(bits&1 != 0)
+		}
+	}
+	return nil
+}
+
+// startedBy is what started a pinned process so that it outlives its starter, see snapshot.Process. What its starter spoke with over a pipe was not
+// started by nohup: the variable was handed down.
+func (s *scan) startedBy(dir int, r *record) *string {
+	spoken := r.InputEnded != nil && *r.InputEnded
+	if r.nohup != nil && *r.nohup && !spoken {
+		return new("nohup")
+	}
+	by, ok := s.unit(dir)
+	if !ok || by == "" && r.nohup == nil {
+		return nil
+	}
+	return &by
+}
+
+// viaNohup reports whether a shell had nohup start the program with that environment: shells set _ to the file that they run.
+func viaNohup(environ []byte) bool {
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if file, ok := bytes.CutPrefix(entry, []byte("_=")); ok {
+			return path.Base(string(file)) == "nohup"
+		}
+	}
+	return false
+}
+
+// unit says what made the unit of the service manager's that a pinned process is in: systemd-run, at, or "" for neither. A kernel without
+// cgroups has no such file.
+func (s *scan) unit(dir int) (by string, ok bool) {
+	text, err := proc.Read(dir, "cgroup", s.environ, environLimit)
+	if err != nil {
+		return "", proc.Ended(err)
+	}
+	for line := range bytes.Lines(text) {
+		for unit := range strings.SplitSeq(strings.TrimSpace(string(line[bytes.LastIndexByte(line, ':')+1:])), "/") {
+			switch {
+			case unit == "atd.service":
+				return "at", true
+			case s.transient(unit):
+				return "systemd-run", true
+			}
+		}
+	}
+	return "", true
+}
+
+// transient reports whether systemd-run made a unit: by the name that it gives, or by the file of a service that a person named. Desktops make such
+// services for programs and for what D-Bus starts, and scopes for terminals: those hold whatever a person starts there.
+func (s *scan) transient(unit string) bool {
+	service := strings.HasSuffix(unit, ".service")
+	if strings.HasPrefix(unit, "run-") && (service || strings.HasSuffix(unit, ".scope")) {
+		return true
+	}
+	if !service || !s.root.procfs || strings.HasPrefix(unit, "app-") || strings.HasPrefix(unit, "dbus-") {
+		return false
+	}
+	for _, folder := range []string{"/run/user/" + strconv.Itoa(s.uid) + "/systemd/transient/", "/run/systemd/transient/"} {
+		if _, err := os.Lstat(folder + unit); err == nil {
+			return true
+		}
+	}
+	return false
+}
