@@ -29,6 +29,8 @@ type being struct {
 	vendor, sessionID                    string
 	// above are the agents that truly started it, the nearest first; where a person had a multiplexer start it there are none.
 	above []*being
+	// ties are what it is for besides.
+	ties
 	// what says in a failure what it is, personal that people use it.
 	what     string
 	personal bool
@@ -85,6 +87,7 @@ func (f *forest) fork(parent *being, name, what string, set map[string]string) *
 		pid: pid, ppid: parent.pid, pgid: pid, session: parent.session, foreground: parent.foreground, tty: parent.tty, ticks: f.ticks, name: name,
 		exe: "/usr/bin/" + name, env: maps.Clone(parent.env), cwd: parent.cwd, parent: parent, above: parent.above, what: what,
 	}
+	b.hangup = parent.hangup && name != "node" // which sets it back
 	if parent.vendor != "" {
 		b.above = append([]*being{parent}, parent.above...)
 	}
@@ -294,6 +297,7 @@ func (f *forest) job(parent *being, set map[string]string, what string) *being {
 	if f.chance(0.3) {
 		f.fork(b, "sleep", what+"'s child", nil).pgid = b.pgid
 	}
+	f.tie(b)
 	return b
 }
 
@@ -439,6 +443,7 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 		if f.wired {
 			f.facts(b, &p)
 		}
+		b.ties.fill(&p)
 		f.forget(&p, missing)
 		s.Processes[snapshot.ProcessID(p.PID, p.StartTicks)] = &p
 		if pane := f.shells[b.pid]; pane != "" {
@@ -456,7 +461,8 @@ func (f *forest) forget(p *snapshot.Process, missing float64) {
 	for _, drop := range []func(){
 		func() { p.PPID = nil }, func() { p.Session = nil }, func() { p.TTY = nil }, func() { p.Exe = nil }, func() { p.Markers = nil },
 		func() { p.Script = nil }, func() { p.Package = nil }, func() { p.Listening, p.Clients = nil, nil }, func() { p.UnixSockets = nil },
-		func() { p.PIDNamespace = nil }, func() { p.InputEnded = nil }, func() { p.Peers = nil }, func() { p.Cwd = nil }, func() { p.ArgvDigest = "" }, func() { p.State = "" }, func() { p.UID = nil },
+		func() { p.PIDNamespace = nil }, func() { p.InputEnded = nil }, func() { p.Peers = nil }, func() { p.IgnoresHangup = nil }, func() { p.StartedBy = nil }, func() { p.Connections = nil },
+		func() { p.ConnectedTo = nil }, func() { p.WritesFiles = nil }, func() { p.OutputAt = nil }, func() { p.Cwd = nil }, func() { p.ArgvDigest = "" }, func() { p.State = "" }, func() { p.UID = nil },
 	} {
 		if f.chance(missing) {
 			drop()
@@ -546,13 +552,16 @@ func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 			d := reaped[snapshot.ProcessID(b.pid, b.ticks)]
 			goes := d != nil && d.Verdict == decision.Reap
 			mine := b.mine()
-			if goes && (b.vendor != "" || b.personal || mine == nil || !mine.gone || b.clients > 0 && len(b.listening) > 0) {
+			if goes && (b.vendor != "" || b.personal || mine == nil || !mine.gone || b.clients > 0 && len(b.listening) > 0 || b.tied(b)) {
 				t.Errorf("forest %d: pid %d (%s), %s, goes: %v", seed, b.pid, b.name, b.what, d.Findings)
 			}
-			if missing > 0 || !b.handed || mine == nil || !mine.gone || b.personal || b.vendor != "" || b.script == "main.js" || len(b.listening) > 0 || below(b) {
+			if missing > 0 || !b.handed || mine == nil || !mine.gone || b.personal || b.vendor != "" || b.script == "main.js" || len(b.listening) > 0 || below(b) || b.tied(b) {
 				continue
 			}
 			wanted[remembers]++
+			if d != nil && keptByTies(d) {
+				t.Errorf("forest %d: pid %d (%s), %s, stays although nothing ties it: %v", seed, b.pid, b.name, b.what, d.Objections)
+			}
 			if goes {
 				found[remembers]++
 			} else if d != nil && len(d.Objections) > 0 {

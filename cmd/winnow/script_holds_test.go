@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,8 +24,30 @@ func holds() {
 	os.Exit(0)
 }
 
+// connected are the connections of a program that listens or is connected: they stay open with it.
+var connected []net.Conn
+
 func hold(how, dir string) error {
 	switch how {
+	case "listens": // and writes the port into the file
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		go func() {
+			for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+				connected = append(connected, c)
+			}
+		}()
+		return os.WriteFile(dir, fmt.Append(nil, l.Addr().(*net.TCPAddr).Port), 0o600)
+	case "connected": // to that port, and waits for an answer
+		port, err := os.ReadFile(dir)
+		if err != nil {
+			return err
+		}
+		c, err := net.Dial("tcp", "127.0.0.1:"+string(port))
+		connected = append(connected, c)
+		return err
 	case "cwd":
 		return os.Chdir(dir)
 	case "fd":

@@ -5,13 +5,15 @@
 #   or of which one fact is unknown, is not a leftover.
 package policies.lib.leftovers
 
+import data.policies.lib.ties
+
 # METADATA
 # scope: document
 # title: Leftovers among the members
 # description: >-
 #   The pids of the processes in the panes' own sessions that are positively left over from an agent which is gone - its servers, and the
-#   shells and package runners that such a one was started through. They are in the background, sleep and listen nowhere, and nothing but one
-#   another can speak with them.
+#   shells and package runners that such a one was started through. They are in the background, sleep and listen nowhere, nothing but one
+#   another can speak with them, and nothing ties them (lib/ties).
 pids contains member.pid if {
 	some member in input.members
 	member.pid in _unspoken
@@ -115,6 +117,7 @@ _runners contains member.pid if {
 
 _still contains member.pid if {
 	some member in input.members
+	member.pid in ties.members
 	member.how == "session"
 	count(member.lineage.added) > 0
 	member.lineage.is_agent == false

@@ -159,6 +159,9 @@ leftover := {
 		"agent_below": false,
 		"listener_below": false,
 		"peers": [],
+		"intent": [],
+		"connections": 0,
+		"writes_files": 0,
 	},
 }
 
@@ -419,6 +422,9 @@ process := object.union(_common, {
 		"tty_below": false,
 		"listener_below": false,
 		"peers": [],
+		"intent": [],
+		"connections": 0,
+		"writes_files": 0,
 	},
 	"age": 7200,
 	"sighting": {

@@ -78,6 +78,16 @@
 #   daemon, another user's process, one with another value of an identifying marker, one that `protected` matches by name or id, or
 #   one that somebody holds is below it, while it is not known what is, and while there are more than 64.
 #
+#   A process whose starter has ended may still be at work. It stays while any of these is known of it or of a process below it, and while one
+#   of them is not known:
+#
+#   - It was meant to outlive its starter: it ignores SIGHUP, or nohup, systemd-run, at or a terminal multiplexer started it. A child inherits
+#     that it ignores SIGHUP, so what an agent leaves behind that was itself started by nohup stays as well, unless it is a program
+#     that sets it back, as node does; so does what such an agent in a unit of systemd-run's leaves behind. Nothing tells these from work that was meant.
+#   - It is connected to another machine, or to another program on this one: by TCP, or by a unix socket with a name. A connection that only one side
+#     has closed counts, as long as the other side is there. A connection to the journal or to a service of names does not count.
+#   - A regular file that it has open for writing changed in the last `confirm_busy_after`, whoever wrote to it.
+#
 #   A Codev terminal stays unless one of these holds, for every reason to close it: it has exited and nothing lives in it;
 #   it is a shellper that neither Tower nor store knows and nothing lives below it; or its builder is gone (see
 #   [reap.terminals.ownerless](terminal-ownerless.md)) and nothing works in it. Nothing works in it when nothing but shells lives
@@ -90,6 +100,7 @@
 #   parameters:
 #     rules.spare_listeners: "keep a process that listens on a port or a unix socket, and one with such a child"
 #     rules.own_sockets: "unix sockets that a program makes for itself alone"
+#     rules.confirm_busy_after: "for how long no file that it has open for writing may have changed"
 #     rules.interpreters, rules.families: "programs that run others, and what those may positively be"
 #     rules.agent_idle: "herdr's words for a pane in which it knows of no agent"
 #     rules.agents: "never reaped, by name or by what they were started from"
@@ -122,6 +133,7 @@ import data.policies.lib.registry
 import data.policies.lib.sessions
 import data.policies.lib.tabs
 import data.policies.lib.terminals
+import data.policies.lib.ties
 import data.policies.lib.words
 
 # METADATA
@@ -163,6 +175,15 @@ objections contains {
 } if {
 	input.kind == "process"
 	not _left
+}
+
+objections contains {
+	"rule": "protect.live",
+	"message": words.said(_ties, "whether it was meant to go on, is connected to anything or writes a file is not known"),
+	"evidence": words.known(_tied),
+} if {
+	input.kind == "process"
+	not ties.loose
 }
 
 objections contains {
@@ -433,6 +454,34 @@ _unseen contains words.said(_open, "whether a program still speaks with it, over
 _open contains "another process has its standard input open, or something waits to be read there" if input.process.input_ended == false
 
 _open contains "another process reads what it prints" if input.process.output_read == true
+
+_ties contains $"it, or a process below it, was meant to outlive what started it ({concat("; ", _intent)}); end it yourself when it is no longer wanted" if {
+	count(_intent) > 0
+}
+
+_ties contains $"it, or a process below it, has open connections ({input.lineage.connections})" if input.lineage.connections > 0
+
+_ties contains $"it, or a process below it, wrote to a file {words.span(input.lineage.output)} ago; at least {words.span(input.config.confirm_busy_after)} is required" if {
+	input.lineage.output < input.config.confirm_busy_after
+}
+
+_intent contains _why[shown] if some shown in input.lineage.intent
+
+_why := {
+	"hangup": "it ignores SIGHUP, as after nohup",
+	"nohup": "nohup started it",
+	"systemd-run": "systemd-run started it",
+	"at": "at started it",
+	"multiplexer": "a terminal multiplexer started it",
+}
+
+_tied contains {"intent": input.lineage.intent}
+
+_tied contains {"connections": input.lineage.connections}
+
+_tied contains {"writes_files": input.lineage.writes_files}
+
+_tied contains {"output": input.lineage.output}
 
 _facts contains {"tty": input.process.tty}
 

@@ -192,7 +192,7 @@ test_listeners_may_go_when_the_operator_says_so if {
 }
 
 test_a_process_that_little_is_known_of_stays if {
-	every path in ["/process/session", "/lineage/pane", "/process/tty", "/process/state", "/process/listening", "/lineage/sockets", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/lineage/is_agent", "/process"] {
+	every path in ["/process/session", "/lineage/pane", "/process/tty", "/process/state", "/process/listening", "/lineage/sockets", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage/is_agent", "/process"] {
 		subjects.reasons(live.objections) == ["protect.live: whether it is an agent, has a terminal or listens, or one below it, is not known"] with input as subjects.without(subjects.process, [path])
 	}
 }
@@ -460,4 +460,38 @@ test_what_is_not_known_of_an_editors_tab_is_use if {
 	subjects.reasons(live.objections) == unknown with input as subjects.without(subjects.builder_tab, ["/shown/recorded"])
 	subjects.reasons(live.objections) == unknown with input as subjects.without(subjects.builder_tab, ["/shown/worktree"])
 	subjects.reasons(live.objections) == unknown with input as subjects.without(subjects.builder_tab, ["/tab/editor/codev"])
+}
+
+test_a_process_that_was_meant_to_go_on_stays if {
+	every shown, why in {
+		"hangup": "it ignores SIGHUP, as after nohup",
+		"nohup": "nohup started it",
+		"systemd-run": "systemd-run started it",
+		"at": "at started it",
+		"multiplexer": "a terminal multiplexer started it",
+	} {
+		message := $"protect.live: it, or a process below it, was meant to outlive what started it ({why}); end it yourself when it is no longer wanted"
+		subjects.reasons(live.objections) == [message] with input as subjects.changed(subjects.process, "/lineage/intent", [shown])
+	}
+	every candidate in [subjects.runaway, subjects.left_in_pane, subjects.deleted, subjects.leaked, subjects.duplicate] {
+		count(live.objections) == 0 with input as candidate
+		count(live.objections) == 1 with input as subjects.changed(candidate, "/lineage/intent", ["hangup"])
+	}
+}
+
+test_a_process_that_is_connected_stays if {
+	subjects.reasons(live.objections) == ["protect.live: it, or a process below it, has open connections (2)"] with input as subjects.changed(subjects.process, "/lineage/connections", 2)
+}
+
+test_a_process_that_writes_stays if {
+	wrote := json.patch(subjects.process, [{"op": "add", "path": "/lineage/writes_files", "value": 1}, {"op": "add", "path": "/lineage/output", "value": 600}])
+	subjects.reasons(live.objections) == ["protect.live: it, or a process below it, wrote to a file 10m ago; at least 30m is required"] with input as wrote
+	count(live.objections) == 0 with input as subjects.changed(wrote, "/lineage/output", 1800)
+}
+
+test_a_process_of_which_that_is_not_known_stays if {
+	every path in ["/lineage/intent", "/lineage/connections", "/lineage/writes_files"] {
+		subjects.reasons(live.objections) == ["protect.live: whether it was meant to go on, is connected to anything or writes a file is not known"] with input as subjects.without(subjects.process, [path])
+	}
+	count(live.objections) == 2 with input as subjects.without(subjects.process, ["/lineage"])
 }
