@@ -133,8 +133,12 @@ func manifestIn(ctx context.Context, own folder.Folder) ([]byte, error) {
 	return file.Data, err
 }
 
-// kept are the objects for which the act made refs, as the manifest says; where the manifest is gone, as the refs say.
-func (s *site) kept(ctx context.Context) ([]string, error) {
+// kept are the objects for which the act made refs, as the manifest says; where the manifest is gone, as the refs say. The refs say it too where the
+// entry came back earlier: an earlier run may have compared all of them, and let go of the refs since.
+func (s *site) kept(ctx context.Context, came bool) ([]string, error) {
+	if !came {
+		return s.common().Kept(ctx, refPrefix(s.in.ID))
+	}
 	own, err := s.place()
 	if err != nil {
 		return nil, err

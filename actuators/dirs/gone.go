@@ -226,13 +226,13 @@ func (s *site) entryRestorable(ctx context.Context) error {
 }
 
 // entryRestored mends HEAD where its branch moved or went meanwhile, and lets go of the refs.
-func (s *site) entryRestored(ctx context.Context) (note string, err error) {
+func (s *site) entryRestored(ctx context.Context, came bool) (note string, err error) {
 	s.o.Step("restore.head")
 	note, err = s.mend(ctx)
 	if err != nil {
 		err = fmt.Errorf("bring its HEAD to the commit that it was: %w", err)
 	} else {
-		err = s.whole(ctx, s.plan.Admin.Head, "")
+		err = s.whole(ctx, s.plan.Admin.Head, "", came)
 	}
 	if err != nil {
 		return note, fmt.Errorf("%w: %s is in its place again; look at it before you go on: %w. Its commits stay under %s",

@@ -44,7 +44,7 @@ func (s *site) entryCameBack(ctx context.Context) error {
 // mendHead makes HEAD lead to the commit that was kept, and says what it had to do for that. A branch that is gone is made again; one
 // that moved, or that is checked out elsewhere by now, is left alone, and HEAD is detached. Then it makes sure that git can read the
 // commit, the index, and all else that was kept.
-func (s *site) mendHead(ctx context.Context) (note string, err error) {
+func (s *site) mendHead(ctx context.Context, came bool) (note string, err error) {
 	note, err = s.mend(ctx)
 	if err != nil {
 		return note, fmt.Errorf("bring its HEAD to the commit that it was: %w", err)
@@ -60,12 +60,12 @@ func (s *site) mendHead(ctx context.Context) (note string, err error) {
 	if err != nil {
 		return note, err
 	}
-	return note, s.whole(ctx, head, branch)
+	return note, s.whole(ctx, head, branch, came)
 }
 
 // whole makes sure that git can read all that the worktree's commit, index and own refs lead to.
-func (s *site) whole(ctx context.Context, head, branch string) error {
-	kept, err := s.kept(ctx)
+func (s *site) whole(ctx context.Context, head, branch string, came bool) error {
+	kept, err := s.kept(ctx, came)
 	if err != nil {
 		return fmt.Errorf("read which objects were kept: %w", err)
 	}

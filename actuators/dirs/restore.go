@@ -46,7 +46,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 		s.mark()
 	}
 	if s.plan.Gone {
-		more, err := s.entryRestored(ctx)
+		more, err := s.entryRestored(ctx, !at.home)
 		if err != nil {
 			return "", err
 		}
@@ -137,7 +137,7 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 		differs = s.entryCameBack(ctx)
 	}
 	s.o.Step("restore.head")
-	note, err = s.mendHead(ctx)
+	note, err = s.mendHead(ctx, came)
 	if err = errors.Join(differs, err); err != nil {
 		return note, fmt.Errorf("%w: %s is in its place again; look at it before you go on: %w%s. Its commits stay under %s",
 			actuators.ErrPart, s.tree.home, err, note, s.plan.Admin.Refs)
