@@ -645,7 +645,7 @@ type Landing struct {
 	// Into is the branch, such as refs/remotes/origin/main.
 	Into string `json:"into"`
 	// Commits are those of Into that brought the work in, for patches and squash, oldest work first.
-	Commits []string `json:"commits"`
+	Commits []string `json:"commits,omitzero"`
 }
 
 // PullRequest is what a record says of a pull request, as it was when the record was written. Nobody was asked whether it is still true.

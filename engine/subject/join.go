@@ -155,14 +155,25 @@ func (j *Joined) fillSession(sub *Subject) string {
 	}
 	sub.Members, sub.Shells = j.members(s.Panes), j.shells(s)
 	j.fillRecords(sub, j.records.ofSession(s))
+	sub.Placed = j.records.placed(liveFolders(s.Panes)...)
 	return s.Source
+}
+
+// liveFolders are those in which panes work, "" for one that is not known. In a dead pane nothing works.
+func liveFolders(panes []snapshot.Pane) (folders []string) {
+	for i := range panes {
+		if p := &panes[i]; p.Dead == nil || !*p.Dead {
+			folders = append(folders, p.Cwd)
+		}
+	}
+	return folders
 }
 
 // fillTab counts a tab of herdr under its workspace, which is a project's.
 func (j *Joined) fillTab(sub *Subject) string {
 	found := j.snap.Tabs[sub.ID]
 	t := &found
-	sub.Tab, sub.Label = t, t.Label
+	sub.Tab, sub.Label, sub.Placed = t, t.Label, j.records.called(t)
 	if t.Editor != nil {
 		j.fillRecords(sub, j.records.hits(nil, byLabel, t.Label))
 		j.fillEditorTab(sub)
@@ -204,6 +215,7 @@ func (j *Joined) fillProcess(sub *Subject) string {
 	j.procs.fillLineage(sub.Lineage, at)
 	sub.Owner = j.procs.owner(p, sub.Lineage)
 	j.fillRecords(sub, j.records.ofProcess(p))
+	sub.Placed = j.records.placed(cwdOf(p))
 	return snapshot.Proc
 }
 

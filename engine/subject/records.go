@@ -40,6 +40,8 @@ type records struct {
 	tied map[tie][]int
 	// at has the records by their own path, under those at or below the path of a candidate folder.
 	at, under map[string][]int
+	// labelled is true where any record names a label.
+	labelled bool
 	// bear counts the sessions by their names and native ids, nameless those of which the name is not known.
 	bear     map[string]int
 	nameless int
@@ -86,6 +88,7 @@ func (r *records) index(rec *snapshot.Record, id string, dirs map[string]bool) {
 			r.tied[t] = append(r.tied[t], i)
 		}
 	}
+	r.labelled = r.labelled || rec.Label != ""
 	where := clean(rec.Path)
 	if where == "" {
 		return
@@ -178,6 +181,23 @@ func (r *records) above(hits []hit, cwd string) []hit {
 		hits = merge(hits, r.at[up], byPath)
 	}
 	return hits
+}
+
+// placed is true where the folders in which something works are known, or no record names any folder; else nil.
+func (r *records) placed(folders ...string) *bool {
+	if len(r.at) > 0 && slices.ContainsFunc(folders, func(at string) bool { return clean(at) == "" }) {
+		return nil
+	}
+	return new(true)
+}
+
+// called is true where what a tab is called is known, or no record names a label; else nil. A tab of an editor may have been opened without a name.
+func (r *records) called(t *snapshot.Tab) *bool {
+	unnamed := t.Editor != nil && t.Editor.CreationName != nil && *t.Editor.CreationName == ""
+	if r.labelled && t.Label == "" && !unnamed {
+		return nil
+	}
+	return new(true)
 }
 
 func merge(into []hit, records []int, by string) []hit {

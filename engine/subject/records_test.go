@@ -216,3 +216,36 @@ func segments(p string) (out []string, absolute bool) {
 	}
 	return out, true
 }
+
+// TestPlaced: where a folder is not known, what records name folders may concern it.
+func TestPlaced(t *testing.T) {
+	t.Parallel()
+	named := []snapshot.Record{{Source: "registry/workers", ID: "w-1", Path: "/w/feature"}}
+	for name, tt := range map[string]struct {
+		process              snapshot.Process
+		panes                []snapshot.Pane
+		registry             []snapshot.Record
+		asProcess, asSession bool
+	}{
+		"known":                       {snapshot.Process{Cwd: new("/w")}, []snapshot.Pane{{Cwd: "/w"}}, named, true, true},
+		"not known":                   {snapshot.Process{}, []snapshot.Pane{{Cwd: "/w"}, {}}, named, false, false},
+		"not known, nothing recorded": {snapshot.Process{}, []snapshot.Pane{{}}, nil, true, true},
+		"in another mount namespace":  {snapshot.Process{Cwd: new("(unreachable)/w")}, []snapshot.Pane{{Cwd: "w"}}, named, false, false},
+		"nothing works in it":         {snapshot.Process{Cwd: new("/w")}, []snapshot.Pane{{Dead: new(true)}}, named, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.process.PID, tt.process.StartTicks = 7, 70
+			j := subject.Join(&snapshot.Snapshot{
+				Processes: map[string]*snapshot.Process{"process:7@70": &tt.process}, Registry: tt.registry,
+				Sessions: map[string]snapshot.Session{"session:tmux/default/$1": {Source: "tmux/default", Panes: tt.panes}},
+			}, &subject.Config{})
+			for id, want := range map[string]bool{"process:7@70": tt.asProcess, "session:tmux/default/$1": tt.asSession} {
+				sub, _ := j.Subject(id)
+				if got := sub.Placed != nil && *sub.Placed; got != want {
+					t.Errorf("%s: %v, want %v", id, got, want)
+				}
+			}
+		})
+	}
+}

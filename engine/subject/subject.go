@@ -72,8 +72,12 @@ type Subject struct {
 	Shells []Shell `json:"shells,omitempty"`
 	// Spawns and Entries are the records that concern the candidate; Hold the hold that has not lapsed: on it,
 	// on a folder that it lies in or that lies in it, or on a process that ends with it.
-	Spawns   []Spawn   `json:"spawns,omitempty"`
-	Entries  []Entry   `json:"entries,omitempty"`
+	Spawns  []Spawn `json:"spawns,omitempty"`
+	Entries []Entry `json:"entries,omitempty"`
+	// Placed is true for a process, a session or a tab of which it is known which records mean it by what is not its id: each folder that a process or a
+	// session works in is known, or no record names any folder; a tab's label is known, or no record names a label. Absent where one is not
+	// known, so that a record of it may be missing from Spawns and Entries.
+	Placed   *bool     `json:"placed,omitempty"`
 	Hold     *Hold     `json:"hold,omitempty"`
 	Asked    *Asked    `json:"asked,omitempty"`
 	Sighting *Sighting `json:"sighting,omitempty"`

@@ -101,6 +101,7 @@ dead_pane(id) := {"id": id, "dead": true, "session_pids": [], "session": [], "de
 session := object.union(_common, {
 	"id": "session:tmux/default/$4",
 	"kind": "session",
+	"placed": true,
 	"label": "worker-7",
 	"source": {"name": "tmux/default", "status": "ok"},
 	"evidence_sources": {"tmux/default": "ok"},
@@ -176,6 +177,7 @@ finished := object.union(session, {
 tab := object.union(_common, {
 	"id": "tab:herdr/default/w1:t3",
 	"kind": "tab",
+	"placed": true,
 	"label": "review TASK-7",
 	"source": {"name": "herdr/default", "status": "ok", "server": {"socket": "/run/herdr.sock", "pid": 600, "protocol": 19, "version": "0.8.0"}},
 	"evidence_sources": {"herdr/default": "ok"},
@@ -382,6 +384,7 @@ content := object.union(
 process := object.union(_common, {
 	"id": "process:812@93211",
 	"kind": "process",
+	"placed": true,
 	"label": "node",
 	"source": {"name": "proc", "status": "ok"},
 	"evidence_sources": {"tmux/default": "ok"},

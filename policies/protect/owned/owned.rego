@@ -12,6 +12,9 @@
 #   not asked where the process's own identifying marker names its owner, that owner has ended, and no multiplexer can have handed
 #   the marker down.
 #
+#   A process or a session of which a folder that it works in is not known, while records name folders, and a tab of which it is not known
+#   what it is called, while records name labels: one of these may be its owner's.
+#
 #   A folder whose name is one to be thrown away, and that a registry entry names, over or not: it is a session's own folder, and
 #   only looks like a review's.
 #
@@ -74,6 +77,18 @@ objections contains {
 	some place, entry in input.entries
 	not place in registry.over
 	not place in _beside
+}
+
+# METADATA
+# title: Whether a record means it is not known
+# description: Records name folders or labels, and where the process or session works, or what the tab is called, is not known.
+objections contains {
+	"rule": "protect.owned",
+	"message": "whether a record names its folder or its label is not known: where it works, or what it is called, could not be read",
+	"evidence": {},
+} if {
+	input.kind in {"process", "session", "tab"}
+	not input.placed == true
 }
 
 # METADATA
