@@ -155,7 +155,7 @@ func (j *Joined) fillSession(sub *Subject) string {
 	}
 	sub.Members, sub.Shells = j.members(s.Panes), j.shells(s)
 	j.fillRecords(sub, j.records.ofSession(s))
-	sub.Placed = j.records.placed(liveFolders(s.Panes)...)
+	sub.SpawnsKnown, sub.EntriesKnown = j.records.byFolder(liveFolders(s.Panes)...)
 	return s.Source
 }
 
@@ -173,7 +173,8 @@ func liveFolders(panes []snapshot.Pane) (folders []string) {
 func (j *Joined) fillTab(sub *Subject) string {
 	found := j.snap.Tabs[sub.ID]
 	t := &found
-	sub.Tab, sub.Label, sub.Placed = t, t.Label, j.records.called(t)
+	sub.Tab, sub.Label = t, t.Label
+	sub.SpawnsKnown, sub.EntriesKnown = j.records.byName(t)
 	if t.Editor != nil {
 		j.fillRecords(sub, j.records.hits(nil, byLabel, t.Label))
 		j.fillEditorTab(sub)
@@ -215,7 +216,7 @@ func (j *Joined) fillProcess(sub *Subject) string {
 	j.procs.fillLineage(sub.Lineage, at)
 	sub.Owner = j.procs.owner(p, sub.Lineage)
 	j.fillRecords(sub, j.records.ofProcess(p))
-	sub.Placed = j.records.placed(cwdOf(p))
+	sub.SpawnsKnown, sub.EntriesKnown = j.records.byFolder(cwdOf(p))
 	return snapshot.Proc
 }
 

@@ -40,8 +40,8 @@ type records struct {
 	tied map[tie][]int
 	// at has the records by their own path, under those at or below the path of a candidate folder.
 	at, under map[string][]int
-	// labelled is true where any record names a label.
-	labelled bool
+	// placed and labelled say whether any spawn, and any entry, names a folder and a label.
+	placed, labelled naming
 	// bear counts the sessions by their names and native ids, nameless those of which the name is not known.
 	bear     map[string]int
 	nameless int
@@ -88,8 +88,9 @@ func (r *records) index(rec *snapshot.Record, id string, dirs map[string]bool) {
 			r.tied[t] = append(r.tied[t], i)
 		}
 	}
-	r.labelled = r.labelled || rec.Label != ""
 	where := clean(rec.Path)
+	r.placed.note(i < r.spawns, where != "")
+	r.labelled.note(i < r.spawns, rec.Label != "")
 	if where == "" {
 		return
 	}
@@ -183,21 +184,32 @@ func (r *records) above(hits []hit, cwd string) []hit {
 	return hits
 }
 
-// placed is true where the folders in which something works are known, or no record names any folder; else nil.
-func (r *records) placed(folders ...string) *bool {
-	if len(r.at) > 0 && slices.ContainsFunc(folders, func(at string) bool { return clean(at) == "" }) {
-		return nil
-	}
-	return new(true)
+// naming says whether any spawn, and any entry, names a thing of some kind.
+type naming struct{ spawns, entries bool }
+
+func (f *naming) note(spawn, names bool) {
+	f.spawns, f.entries = f.spawns || spawn && names, f.entries || !spawn && names
 }
 
-// called is true where what a tab is called is known, or no record names a label; else nil. A tab of an editor may have been opened without a name.
-func (r *records) called(t *snapshot.Tab) *bool {
-	unnamed := t.Editor != nil && t.Editor.CreationName != nil && *t.Editor.CreationName == ""
-	if r.labelled && t.Label == "" && !unnamed {
+// known gives for spawns and for entries whether those that mean a candidate are known: what they would name it by is known, or none of them names any.
+func (f naming) known(named bool) (spawns, entries *bool) {
+	truth := func(is bool) *bool {
+		if is {
+			return &is
+		}
 		return nil
 	}
-	return new(true)
+	return truth(named || !f.spawns), truth(named || !f.entries)
+}
+
+// byFolder is for what works in these folders.
+func (r *records) byFolder(folders ...string) (spawns, entries *bool) {
+	return r.placed.known(!slices.ContainsFunc(folders, func(at string) bool { return clean(at) == "" }))
+}
+
+// byName is for a tab. One of an editor may have been opened without a name.
+func (r *records) byName(t *snapshot.Tab) (spawns, entries *bool) {
+	return r.labelled.known(t.Label != "" || t.Editor != nil && t.Editor.CreationName != nil && *t.Editor.CreationName == "")
 }
 
 func merge(into []hit, records []int, by string) []hit {

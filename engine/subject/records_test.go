@@ -217,8 +217,8 @@ func segments(p string) (out []string, absolute bool) {
 	return out, true
 }
 
-// TestPlaced: where a folder is not known, what records name folders may concern it.
-func TestPlaced(t *testing.T) {
+// TestRecordsKnown: where a folder is not known, what records name folders may concern it.
+func TestRecordsKnown(t *testing.T) {
 	t.Parallel()
 	named := []snapshot.Record{{Source: "registry/workers", ID: "w-1", Path: "/w/feature"}}
 	for name, tt := range map[string]struct {
@@ -242,7 +242,7 @@ func TestPlaced(t *testing.T) {
 			}, &subject.Config{})
 			for id, want := range map[string]bool{"process:7@70": tt.asProcess, "session:tmux/default/$1": tt.asSession} {
 				sub, _ := j.Subject(id)
-				if got := sub.Placed != nil && *sub.Placed; got != want {
+				if got := sub.EntriesKnown != nil && *sub.EntriesKnown; got != want || sub.SpawnsKnown == nil {
 					t.Errorf("%s: %v, want %v", id, got, want)
 				}
 			}

@@ -74,13 +74,14 @@ type Subject struct {
 	// on a folder that it lies in or that lies in it, or on a process that ends with it.
 	Spawns  []Spawn `json:"spawns,omitempty"`
 	Entries []Entry `json:"entries,omitempty"`
-	// Placed is true for a process, a session or a tab of which it is known which records mean it by what is not its id: each folder that a process or a
-	// session works in is known, or no record names any folder; a tab's label is known, or no record names a label. Absent where one is not
-	// known, so that a record of it may be missing from Spawns and Entries.
-	Placed   *bool     `json:"placed,omitempty"`
-	Hold     *Hold     `json:"hold,omitempty"`
-	Asked    *Asked    `json:"asked,omitempty"`
-	Sighting *Sighting `json:"sighting,omitempty"`
+	// SpawnsKnown and EntriesKnown are true for a process, a session or a tab of which it is known which spawns and which entries mean it by what is not its
+	// id: each folder that a process or a session works in is known, or no spawn or entry names any folder; a tab's label is known, or none names a
+	// label. Absent where one is not known, so that a record of it may be missing from Spawns or Entries.
+	SpawnsKnown  *bool     `json:"spawns_known,omitempty"`
+	EntriesKnown *bool     `json:"entries_known,omitempty"`
+	Hold         *Hold     `json:"hold,omitempty"`
+	Asked        *Asked    `json:"asked,omitempty"`
+	Sighting     *Sighting `json:"sighting,omitempty"`
 	// Worker is there where policies/observe is asked what became of a worker, and of nothing that is judged. Its own record is then the
 	// first of Entries, and Session the one session that bears the recorded name.
 	Worker *Worker `json:"worker,omitempty"`

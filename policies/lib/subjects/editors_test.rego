@@ -4,7 +4,8 @@ package policies.lib.subjects_test
 editor_tab := object.union(_common, {
 	"id": "tab:vscode/3f9a01bc/7",
 	"kind": "tab",
-	"placed": true,
+	"spawns_known": true,
+	"entries_known": true,
 	"label": "Claude Code",
 	"source": {"name": "vscode/3f9a01bc", "status": "ok", "server": {"socket": "/run/user/1000/winnow/editors/3f9a01bc.sock", "pid": 900, "protocol": 1, "version": "0.1.0"}},
 	"evidence_sources": {"vscode/3f9a01bc": "ok"},

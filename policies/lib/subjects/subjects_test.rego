@@ -101,7 +101,8 @@ dead_pane(id) := {"id": id, "dead": true, "session_pids": [], "session": [], "de
 session := object.union(_common, {
 	"id": "session:tmux/default/$4",
 	"kind": "session",
-	"placed": true,
+	"spawns_known": true,
+	"entries_known": true,
 	"label": "worker-7",
 	"source": {"name": "tmux/default", "status": "ok"},
 	"evidence_sources": {"tmux/default": "ok"},
@@ -177,7 +178,8 @@ finished := object.union(session, {
 tab := object.union(_common, {
 	"id": "tab:herdr/default/w1:t3",
 	"kind": "tab",
-	"placed": true,
+	"spawns_known": true,
+	"entries_known": true,
 	"label": "review TASK-7",
 	"source": {"name": "herdr/default", "status": "ok", "server": {"socket": "/run/herdr.sock", "pid": 600, "protocol": 19, "version": "0.8.0"}},
 	"evidence_sources": {"herdr/default": "ok"},
@@ -384,7 +386,8 @@ content := object.union(
 process := object.union(_common, {
 	"id": "process:812@93211",
 	"kind": "process",
-	"placed": true,
+	"spawns_known": true,
+	"entries_known": true,
 	"label": "node",
 	"source": {"name": "proc", "status": "ok"},
 	"evidence_sources": {"tmux/default": "ok"},

@@ -88,7 +88,7 @@ objections contains {
 	"evidence": {},
 } if {
 	input.kind in {"process", "session", "tab"}
-	not input.placed == true
+	not _records_known
 }
 
 # METADATA
@@ -218,6 +218,19 @@ _kept_by_name if {
 _beside contains place if {
 	some place, entry in input.entries
 	entry.by == "spawn"
+}
+
+_records_known if {
+	input.spawns_known == true
+	input.entries_known == true
+}
+
+# An entry of its folder would count for nothing, as below.
+_records_known if {
+	input.spawns_known == true
+	input.kind == "process"
+	processes.own_markers
+	registry.marked_over
 }
 
 # A marker tells whose a process is better than the folder that it stands in, where nobody handed it down.

@@ -250,6 +250,8 @@ test_a_living_agent_does_not_matter_to_what_has_proof_of_its_own if {
 test_what_has_no_known_folder_or_label_may_be_a_recorded_owners if {
 	every thing in [subjects.process, subjects.session, subjects.tab] {
 		count(owned.objections) == 0 with input as thing
-		subjects.reasons(owned.objections) == ["protect.owned: whether a record names its folder or its label is not known: where it works, or what it is called, could not be read"] with input as subjects.without(thing, ["/placed"])
+		every fact in ["/spawns_known", "/entries_known"] {
+			subjects.reasons(owned.objections) == ["protect.owned: whether a record names its folder or its label is not known: where it works, or what it is called, could not be read"] with input as subjects.without(thing, [fact])
+		}
 	}
 }
