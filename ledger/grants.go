@@ -225,25 +225,20 @@ func (g *Grants) acting() (bool, error) {
 
 func (g *Grants) lockPath() string { return filepath.Join(filepath.Dir(g.l.path), grantsLock) }
 
-// Begin writes down that an act begins, unless something of what it takes is held: then it gives that hold, and the act must not begin. holds gives what is held beside the leases. Nothing is
-// granted meanwhile.
+// Begin writes down that an act begins, unless something of what it takes is held: then it gives that hold, and the act must not begin. holds gives what is held beside the leases; nil asks for
+// neither. Nothing is granted meanwhile.
 func (g *Grants) Begin(ctx context.Context, act string, t Taken, holds func(context.Context) ([]snapshot.Hold, error)) (held *snapshot.Hold, err error) {
 	err = g.l.write(ctx, func(tx *sql.Tx) error {
 		if err := g.begins(ctx, tx); err != nil {
 			return err
 		}
-		all, err := holds(ctx)
-		if err != nil {
-			return err
-		}
-		if err := holdsTable.each(ctx, tx, func(_ string, h snapshot.Hold) { all = append(all, h) }, ""); err != nil {
-			return err
-		}
-		now := time.Now()
-		for _, h := range all {
-			if (h.Until == nil || h.Until.After(now)) && t.Holds(h.ID, h.Since, g.line) {
-				held = &h
-				return nil
+		if holds != nil {
+			all, err := holds(ctx)
+			if err == nil {
+				err = holdsTable.each(ctx, tx, func(_ string, h snapshot.Hold) { all = append(all, h) }, "")
+			}
+			if held = g.keeps(t, all); err != nil || held != nil {
+				return err
 			}
 		}
 		text, err := encode(t)
@@ -254,6 +249,17 @@ func (g *Grants) Begin(ctx context.Context, act string, t Taken, holds func(cont
 		return err
 	})
 	return held, g.l.explain("begin an act by", err)
+}
+
+// keeps is the first hold that has not lapsed and keeps what is taken.
+func (g *Grants) keeps(t Taken, all []snapshot.Hold) *snapshot.Hold {
+	now := time.Now()
+	for _, h := range all {
+		if (h.Until == nil || h.Until.After(now)) && t.Holds(h.ID, h.Since, g.line) {
+			return &h
+		}
+	}
+	return nil
 }
 
 // begins locks the file that says that this process acts, once, and forgets what others had begun before: they have ended.

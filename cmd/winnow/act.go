@@ -191,7 +191,7 @@ func (s *sweeper) settleOne(ctx context.Context, by actuators.Actuator, in decis
 	if !ok {
 		return by.Settle(ctx, in)
 	}
-	if err := s.Begin(ctx, in.ID, decision.Decision{ID: in.Candidate, Identity: in.Identity}); err != nil {
+	if err := s.Begin(ctx, in.ID, decision.Decision{ID: in.Candidate, Kind: in.Kind, Identity: in.Identity}); err != nil {
 		return u.Undo(ctx, in, err)
 	}
 	o := by.Settle(ctx, in)

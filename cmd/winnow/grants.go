@@ -87,10 +87,14 @@ func (s *sweeper) Begin(ctx context.Context, act string, d decision.Decision) er
 	if step != nil {
 		step("act.begin")
 	}
+	holds := s.ledger.Holds
+	if _, there := s.policy.Rules()[decision.RuleHeld]; !there || s.cfg.Rules.Level(d.Kind, decision.RuleHeld) == decision.Off {
+		holds = nil // by the rules of this user, what is held may go
+	}
 	err := s.openOrder()
 	var held *snapshot.Hold
 	if err == nil {
-		held, err = s.order.Begin(ctx, act, ledger.Takes(d), s.ledger.Holds)
+		held, err = s.order.Begin(ctx, act, ledger.Takes(d), holds)
 	}
 	switch {
 	case err != nil:

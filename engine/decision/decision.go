@@ -39,7 +39,9 @@ const PolicyError = "policy_error"
 const (
 	RuleSeenOnce = "protect.seen_once"
 	// RuleShown keeps a tab of an editor only until what it shows has ended.
-	RuleShown   = "protect.shown"
+	RuleShown = "protect.shown"
+	// RuleHeld keeps what is held. Where it does not count for a kind, what is held is not asked for right before an act either.
+	RuleHeld    = "protect.held"
 	RuleUnknown = "protect.unknown"
 )
 
