@@ -42,6 +42,12 @@ var inner = []struct {
 	{"a Jujutsu repository", func(w *world) { w.write(w.tree+"/in/.jj/repo/store/type", "git") }},
 	{"a Jujutsu workspace beside the worktree's own .git", func(w *world) { w.write(w.tree+"/.jj/repo", "x") }},
 	{"a Mercurial repository", func(w *world) { w.write(w.tree+"/target/in/.hg/requires", "store\n") }},
+	{"a checkout of Subversion", func(w *world) { w.write(w.tree+"/target/in/.svn/wc.db", "x") }},
+	{"a checkout of Fossil", func(w *world) { w.write(w.tree+"/target/in/.fslckout", "x") }},
+	{"a checkout of CVS", func(w *world) {
+		w.write(w.tree+"/target/in/CVS/Entries", "x")
+		w.write(w.tree+"/target/in/CVS/Repository", "x")
+	}},
 	{"a link called .git", func(w *world) { w.mkdir(w.tree + "/in"); link(w, w.main+"/.git", w.tree+"/in/.git") }},
 	{"an alternate store of objects", func(w *world) {
 		w.write(w.tree+"/ignored/store/pack/x", "x")

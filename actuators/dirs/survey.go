@@ -190,19 +190,18 @@ func surveyTree(worktree bool) surveyor { return surveyor{refuse: repositories(w
 // surveyEntry is for a worktree's entry in its repository, but for the lock that an act puts on it.
 func surveyEntry() surveyor { return surveyor{skip: act.LockName, refuse: modules} }
 
-// stores are the names below which version control keeps a repository.
-var stores = []string{".git", ".jj", ".hg", ".sl", ".bzr", ".pijul", "_darcs"}
-
 // repositories refuses a folder with a repository in it: a clone, a worktree, a submodule, a bare one. What one of them has that
 // nothing else has goes with the folder, and a worktree's own repository forgets it while it is away. Only the worktree's own .git may be
 // there, or what a worktree has at its top.
 func repositories(worktree bool) func(rel string, names []string) error {
 	return func(rel string, names []string) error {
 		own := worktree && rel == ""
-		for _, store := range stores {
-			if _, there := slices.BinarySearch(names, store); there && !(own && store == ".git") {
-				return actuators.Refused("there is a repository in it (%s), which would not come back whole: move or remove that first", path.Join(rel, store))
-			}
+		inner := func(name string) bool { return folder.Store(name) && !(own && name == ".git") }
+		if i := slices.IndexFunc(names, inner); i >= 0 {
+			return actuators.Refused("there is a repository in it (%s), which would not come back whole: move or remove that first", path.Join(rel, names[i]))
+		}
+		if folder.CVS(path.Base(rel), names) {
+			return actuators.Refused("there is a checkout of CVS in it (%s), which would not come back whole: move or remove that first", rel)
 		}
 		if own {
 			return nil

@@ -169,16 +169,18 @@ func TestAttackAGitFileThatLeadsElsewhere(t *testing.T) {
 	}
 }
 
-// TestOtherKindsOfRepositories holds that those of Jujutsu and Mercurial count, also where everything else can be made again.
+// TestOtherKindsOfRepositories holds that those of other version control count, also where everything else can be made again.
 func TestOtherKindsOfRepositories(t *testing.T) {
 	t.Parallel()
 	w, o := newWorld(t), options()
 	path := w.landed("x")
-	for _, inner := range []string{"node_modules/a/.jj/repo", "node_modules/b/.hg/store", "node_modules/c/none", ".jj/repo"} {
+	for _, inner := range []string{"node_modules/a/.jj/repo", "node_modules/b/.hg/store", "node_modules/c/none", ".jj/repo",
+		"node_modules/d/.svn/wc.db", "node_modules/e/.fslckout", "node_modules/f/_FOSSIL_", "node_modules/g/CVS/Entries", "node_modules/g/CVS/Repository",
+		"node_modules/h/CVS/none", "node_modules/i/Entries", "node_modules/i/Repository"} {
 		w.write(filepath.Join(path, inner), "x")
 	}
 	d := one(t, o, path)
-	must.Equal(t, &[]string{".jj", "node_modules/a", "node_modules/b"}, d.Git.Nested, "nested")
+	must.Equal(t, &[]string{".jj", "node_modules/a", "node_modules/b", "node_modules/d", "node_modules/e", "node_modules/f", "node_modules/g/CVS"}, d.Git.Nested, "nested")
 	if d.Git.Ignored == nil || *d.Git.Ignored != 1 || (*d.Git.IgnoredPaths)[0] != "node_modules/" {
 		t.Errorf("a rebuildable folder with repositories in it is no work: %v", (*d.Git.IgnoredPaths))
 	}

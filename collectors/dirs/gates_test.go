@@ -159,6 +159,10 @@ func TestPlainFolders(t *testing.T) {
 	w.git(w.dir, "init", "-q", at+"/clone/deep/inner")
 	w.git(w.main, "worktree", "add", "-q", "-b", "inner", at+"/tree/inner", "origin/main")
 	w.write(at+"/mercurial/.hg/store", "x")
+	w.write(at+"/subversion/.svn/wc.db", "x")
+	w.write(at+"/fossil/.fslckout", "x")
+	w.write(at+"/cvs/CVS/Entries", "x")
+	w.write(at+"/cvs/CVS/Repository", "x")
 	o.Holders = func(context.Context, []string) (map[string][]snapshot.Holder, bool, error) {
 		return map[string][]snapshot.Holder{at + "/held": {{PID: 9, Name: "vim", How: "fd"}}}, true, nil
 	}
@@ -173,7 +177,8 @@ func TestPlainFolders(t *testing.T) {
 		}
 	}
 	want := map[string]any{"empty": "", "files": []string{}, "held": "it is in use by vim (9)", "links": []string{},
-		"clone": []string{"deep/inner"}, "tree": []string{"inner"}, "mercurial": []string{".hg"}}
+		"clone": []string{"deep/inner"}, "tree": []string{"inner"}, "mercurial": []string{".hg"},
+		"subversion": []string{".svn"}, "fossil": []string{".fslckout"}, "cvs": []string{"CVS"}}
 	if diff := cmp.Diff(want, got); diff != "" || len(runs()) > 0 {
 		t.Error(diff, runs())
 	}

@@ -25,7 +25,7 @@ var ErrMany = errors.New("it has too many files to look at all")
 var ErrTrap = errors.New("it is no file, and git would wait for it")
 
 // Nested finds the repositories below tree, by their paths relative to it: everything that has a .git, be it a folder, a file or a
-// link, bare ones, and those of Jujutsu and Mercurial, whose own folder is named where it lies at the top. The outermost is enough:
+// link, bare ones, and those of other version control, whose own folder or file is named where it lies at the top. The outermost is enough:
 // it does not look inside one. It follows no symbolic link and does not enter mounts. A folder that cannot be read is an error, because
 // there may be more; so are ErrTrap, and ErrMany for more entries than budget, which is what is left of it afterwards.
 func Nested(ctx context.Context, tree string, mounts []string, budget *int) ([]string, error) {
@@ -67,7 +67,7 @@ func (w *walk) look(path string, top bool) ([]string, error) {
 	}
 	dir := os.NewFile(uintptr(f.FD), path)
 	defer func() { _ = dir.Close() }()
-	var sub []string
+	var sub, cvs []string
 	marks := 0
 	for {
 		entries, err := dir.ReadDir(1024)
@@ -77,9 +77,9 @@ func (w *walk) look(path string, top bool) ([]string, error) {
 				w.found = append(w.found, path)
 				return nil, nil
 			case name == ".git":
-			case (name == ".jj" || name == ".hg") && top:
+			case folder.Store(name) && top:
 				w.found = append(w.found, filepath.Join(path, name))
-			case name == ".jj" || name == ".hg":
+			case folder.Store(name):
 				w.found = append(w.found, path)
 				return nil, nil
 			case traps(name, top) && e.Type()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0:
@@ -91,6 +91,8 @@ func (w *walk) look(path string, top bool) ([]string, error) {
 				}
 			case name == "HEAD":
 				marks++
+			case name == "Entries" || name == "Repository":
+				cvs = append(cvs, name)
 			}
 		}
 		if *w.budget -= len(entries); *w.budget < 0 {
@@ -103,7 +105,7 @@ func (w *walk) look(path string, top bool) ([]string, error) {
 			return nil, err
 		}
 	}
-	if marks == 3 && !top {
+	if (marks == 3 || folder.CVS(filepath.Base(path), cvs)) && !top {
 		w.found = append(w.found, path)
 		return nil, nil
 	}

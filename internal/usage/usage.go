@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/folder"
 )
 
 // blockSize is the unit of st_blocks on every file system, stat(2).
@@ -382,19 +384,19 @@ func (s *state) usage(ctx context.Context) Usage {
 	return u
 }
 
-// stores are the names below which version control keeps a repository.
-var stores = []string{".git", ".jj", ".hg", ".sl", ".bzr", ".pijul", "_darcs"}
-
 // storeIn says whether a folder with these names in it is a repository, a checkout or a bare one. What a worktree has at its own top is
 // its own; in a part nothing is.
 func storeIn(rel string, names []string, inPart bool) bool {
 	if rel == "" && !inPart {
 		return false
 	}
+	if folder.CVS(filepath.Base(rel), names) {
+		return true
+	}
 	marks := 0
 	for _, name := range names {
 		switch {
-		case slices.Contains(stores, name):
+		case folder.Store(name):
 			return true
 		case name == "HEAD", name == "objects", name == "refs":
 			marks++
