@@ -139,6 +139,19 @@ func Place(in decision.Intent) string {
 	return p.Trash
 }
 
+// Tree is the folder in the trash that an act set aside, by its path there, and its own name where it lay in a worktree that stayed; both
+// are empty for an intent that is no folder's.
+func Tree(in decision.Intent) (path, part string) {
+	p, err := readPlan(in)
+	if err != nil {
+		return "", ""
+	}
+	if in.Identity.Dir.In != "" {
+		part = filepath.Base(p.From)
+	}
+	return filepath.Join(p.Trash, treeName), part
+}
+
 // clean says whether a path is absolute and as short as it can be.
 func clean(path string) bool {
 	return filepath.IsAbs(path) && filepath.Clean(path) == path && !strings.ContainsRune(path, 0)

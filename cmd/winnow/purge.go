@@ -11,8 +11,10 @@ import (
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/makers"
 	"github.com/winnow-reaper/winnow/ledger"
 )
 
@@ -99,7 +101,8 @@ type thing struct {
 }
 
 // makeRoom removes the oldest folders in the trash before their time, where all of them take up more than act.trash_max, or where less
-// than act.trash_pressure of their file system is free. What is younger than the floor of either stays.
+// than act.trash_pressure of their file system is free. What is younger than the floor of either stays, and so does what may hold something that no tool
+// makes again: it has its whole time.
 func (s *sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, kept []ledger.Act) {
 	most, pressure := int64(s.cfg.Act.TrashMax), float64(s.cfg.Act.TrashPressure)
 	if most <= 0 && pressure <= 0 || len(kept) == 0 {
@@ -108,6 +111,7 @@ func (s *sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 	things, sum := s.things(ctx, kept)
 	p := s.purger(snap, r, kept)
 	defer s.hands.take()()
+	whole := 0
 	for _, t := range things {
 		if ctx.Err() != nil || s.halted() != nil {
 			return
@@ -121,14 +125,28 @@ func (s *sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 		if most > 0 && sum > most && t.age >= s.cfg.Act.TrashMaxKeeps {
 			why = report.PurgedMax
 		}
+		if why != "" && !s.remade(ctx, t) {
+			whole++
+			continue
+		}
 		if why != "" && p.purge(ctx, t.Act, why) {
 			sum -= t.bytes
 		}
 	}
+	if whole > 0 {
+		s.note("%s in the trash may hold files that no tool makes again, so all of act.trash_ttl is kept although there is little room: winnow trash empty removes them",
+			text.Plural(whole, "act"))
+	}
 	if most > 0 && sum > most {
-		s.note("%s lie in the trash and act.trash_max is %s; what is left is younger than act.trash_max_keeps (%s), so it stays: winnow trash empty removes it",
+		s.note("%s lie in the trash and act.trash_max is %s; what is left is younger than act.trash_max_keeps (%s), or may hold files that no tool makes again, so it stays: winnow trash empty removes it",
 			text.Size(sum), text.Size(most), text.Span(s.cfg.Act.TrashMaxKeeps))
 	}
+}
+
+// remade says whether tools make again all that lies in a folder in the trash and in no commit, by their own records.
+func (s *sweeper) remade(ctx context.Context, t thing) bool {
+	tree, part := actdirs.Tree(t.Intent)
+	return makers.Again(ctx, tree, part, func(rel string) bool { return dirs.Rebuildable(s.cfg.Rules.Rebuildable, rel) })
 }
 
 // things are the folders in the trash whose size and age are known, the oldest first, and what all of them take up.

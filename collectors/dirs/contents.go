@@ -161,6 +161,8 @@ type contents struct {
 	reports  int
 	// written is what nobody but a tool writes, of what git does not ignore. It is taken out of Content too.
 	written []string
+	// unmarked are ignored paths with a name of what can be made again, in which no mark shows that a tool made them.
+	unmarked []string
 	// compared is what the main checkout has too, and what it has otherwise or not; only the first is taken out.
 	compared
 	nested    []string
@@ -198,7 +200,8 @@ func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
 		answer.written = append(answer.written, p)
 		return true
 	})
-	answer.compared = l.compare(ctx, c, kit, &answer.Content)
+	answer.unmarked = l.unmarked(ctx, c, answer.Ignored)
+	answer.compared = l.compare(ctx, c, kit, &answer.Content, answer.unmarked)
 	if answer.Gitlinks == nil {
 		return answer
 	}
@@ -233,7 +236,7 @@ func (a contents) describe(o Options, c *candidate) {
 	if a.nestedErr == nil && a.nested != nil {
 		g.Nested = &a.nested
 	}
-	ignored, rebuilt := work(o.Rebuildable, a.Ignored, g.Nested)
+	ignored, rebuilt := work(o.Rebuildable, a.Ignored, a.unmarked, g.Nested)
 	same := slices.DeleteFunc(slices.Clone(a.same), func(p string) bool {
 		held := strings.HasSuffix(p, "/") && holdsRepository(p, g.Nested)
 		if held {
@@ -245,6 +248,7 @@ func (a contents) describe(o Options, c *candidate) {
 	g.Untracked, g.Ignored, g.LeftOut = new(len(a.Untracked)), new(len(ignored)), new(len(out))
 	g.Scaffold, g.Reports, g.Same = new(len(a.scaffold)), new(a.reports), new(len(same))
 	g.DifferingPaths, g.OnlyHerePaths = new(firstOf(notIn(a.differ, rebuilt))), new(firstOf(notIn(a.only, rebuilt)))
+	g.UnmarkedPaths = new(firstOf(notIn(a.unmarked, same)))
 	g.UntrackedPaths, g.IgnoredPaths, g.LeftOutPaths = new(firstOf(a.Untracked)), new(firstOf(ignored)), new(firstOf(out))
 }
 

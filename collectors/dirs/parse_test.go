@@ -39,16 +39,18 @@ func TestWorkCountsWhatMayHoldARepository(t *testing.T) {
 	t.Parallel()
 	names, ignored := []string{"target", "dist"}, []string{"target/", "dist/", "dist", ".env"}
 	tests := []struct {
-		nested *[]string
-		want   []string
+		unmarked []string
+		nested   *[]string
+		want     []string
 	}{
-		{&[]string{}, []string{".env"}},
-		{&[]string{"dist/a", "targets"}, []string{"dist/", ".env"}},
-		{&[]string{"target"}, []string{"target/", ".env"}},
-		{nil, []string{"target/", "dist/", ".env"}},
+		{nil, &[]string{}, []string{".env"}},
+		{nil, &[]string{"dist/a", "targets"}, []string{"dist/", ".env"}},
+		{nil, &[]string{"target"}, []string{"target/", ".env"}},
+		{nil, nil, []string{"target/", "dist/", ".env"}},
+		{[]string{"dist/"}, &[]string{}, []string{"dist/", ".env"}},
 	}
 	for _, tt := range tests {
-		kept, rebuilt := work(names, ignored, tt.nested)
+		kept, rebuilt := work(names, ignored, tt.unmarked, tt.nested)
 		if diff := cmp.Diff(tt.want, kept); diff != "" || len(kept)+len(rebuilt) != len(ignored) {
 			t.Error(diff, rebuilt)
 		}

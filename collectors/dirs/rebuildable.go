@@ -2,6 +2,7 @@ package dirs
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -22,10 +23,10 @@ func rebuildable(names []string, ignored string) bool {
 }
 
 // work tells the ignored paths that are work from those that can be built again. Work is also what could be, but holds a repository, or
-// may hold one. Nested is nil where it is not known.
-func work(names, ignored []string, nested *[]string) (kept, rebuilt []string) {
+// may hold one, and what has no mark of its maker. Nested is nil where it is not known.
+func work(names, ignored, unmarked []string, nested *[]string) (kept, rebuilt []string) {
 	for _, p := range ignored {
-		if !rebuildable(names, p) || strings.HasSuffix(p, "/") && holdsRepository(p, nested) {
+		if !rebuildable(names, p) || slices.Contains(unmarked, p) || strings.HasSuffix(p, "/") && holdsRepository(p, nested) {
 			kept = append(kept, p)
 		} else {
 			rebuilt = append(rebuilt, p)

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/folder"
 	"github.com/winnow-reaper/winnow/internal/usage"
 )
 
@@ -102,7 +105,7 @@ func (l *look) partsOf(ctx context.Context, c *candidate) parts {
 		tracked, err = c.repo.Tracked(c.worktree, p.tree.Parts)
 	}
 	for _, rel := range p.tree.Parts {
-		if part := l.inner(c, rel); part != nil {
+		if part := l.inner(ctx, c, rel); part != nil {
 			part.fail(err)
 			if n, known := tracked[rel]; known {
 				part.dir.Content.Tracked = new(n)
@@ -130,7 +133,7 @@ func (l *look) rebuildable(c *candidate) []string {
 }
 
 // inner is one of these folders; nil where it is gone or a link.
-func (l *look) inner(c *candidate, rel string) *candidate {
+func (l *look) inner(ctx context.Context, c *candidate, rel string) *candidate {
 	path := filepath.Join(c.dir.Path, rel)
 	d, _, err := stat(found{path: path, root: c.dir.Root})
 	if gone(err) || err == nil && *d.Symlink {
@@ -155,6 +158,13 @@ func (l *look) inner(c *candidate, rel string) *candidate {
 	}
 	part := &candidate{dir: d}
 	part.fail(err)
+	top, err := folder.OpenAt(unix.AT_FDCWD, c.dir.Path)
+	if err == nil {
+		defer top.Close()
+		if maker, unread := marked(ctx, l.o.Makers, top, rel); unread == nil {
+			d.Content.Maker = &maker
+		}
+	}
 	return part
 }
 

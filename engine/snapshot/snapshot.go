@@ -548,6 +548,9 @@ type Content struct {
 	Locked     *bool `json:"locked,omitempty"`
 	// Pattern is the one of rules.rebuildable that its name matches.
 	Pattern string `json:"pattern"`
+	// Maker is the tool that made it, by a mark in it (rules.makers), and the folder's own name where only a tool uses that. It is "" where people
+	// use the name too and no mark lies in it, and absent where it could not be read.
+	Maker *string `json:"maker,omitempty"`
 	// Ignored is true where git ignores the folder as a whole. Tracked counts the files in it that the worktree's index has.
 	Ignored *bool `json:"ignored,omitempty"`
 	Tracked *int  `json:"tracked,omitempty"`
@@ -609,6 +612,9 @@ type Git struct {
 	UntrackedPaths *[]string `json:"untracked_paths,omitempty"`
 	Ignored        *int      `json:"ignored,omitempty"`
 	IgnoredPaths   *[]string `json:"ignored_paths,omitempty"`
+	// UnmarkedPaths names those of IgnoredPaths that have a name of rules.rebuildable which people use too, and hold no mark of a tool's
+	// (rules.makers): they count as work.
+	UnmarkedPaths *[]string `json:"unmarked_paths,omitempty"`
 	// Same counts the untracked and ignored paths that Untracked and Ignored leave out, for the main checkout has the same regular file at that
 	// path, byte for byte, or the upstream's tree has, or they are links to what the main checkout has there: of a folder that is ignored as a whole
 	// all in it, but for Scaffold and what can be rebuilt.

@@ -47,7 +47,7 @@ func bestDir(d snapshot.Dir) snapshot.Dir {
 	none := func() *[]string { return new([]string{}) }
 	g.Dirty, g.Untracked, g.Ignored, g.Staged = new(0), new(0), new(0), new(0)
 	g.Same, g.LeftOut, g.Scaffold, g.Reports = new(0), new(0), new(0), new(0)
-	g.UntrackedPaths, g.IgnoredPaths, g.LeftOutPaths, g.DifferingPaths, g.OnlyHerePaths = none(), none(), none(), none(), none()
+	g.UntrackedPaths, g.IgnoredPaths, g.LeftOutPaths, g.DifferingPaths, g.OnlyHerePaths, g.UnmarkedPaths = none(), none(), none(), none(), none(), none()
 	g.Nested = none()
 	g.Elsewhere, g.LandingError = new(true), ""
 	if g.Upstream != "" {
@@ -82,7 +82,7 @@ func bestPart(s *snapshot.Snapshot, d snapshot.Dir, c *Config) (string, snapshot
 		SharedOutside: d.SharedOutside, Device: d.Device, Inode: d.Inode, MountID: d.MountID, UID: d.UID, Mounts: new(0), Empty: new(false), Checkout: new(false), Nested: new([]string{}),
 		Content: &snapshot.Content{
 			Worktree: d.Path, ID: snapshot.KindDir + ":" + d.Path, Name: d.Name, Main: g.Main, Linked: g.Worktree, Registered: g.Registered, Pattern: c.Rebuildable[0],
-			Ignored: new(true), Tracked: new(0), Bytes: new(int64(1) << 60), Others: new(0),
+			Ignored: new(true), Maker: new("a tool"), Tracked: new(0), Bytes: new(int64(1) << 60), Others: new(0),
 		},
 	}
 	part.SetHolders(nil, true)

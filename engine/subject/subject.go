@@ -451,6 +451,8 @@ type Config struct {
 	SessionNames    Names            `json:"session_names"`
 	DisposableDirs  []string         `json:"disposable_dirs"`
 	Rebuildable     []string         `json:"rebuildable"`
+	// Makers are the tools that make folders of names that people use too.
+	Makers []Maker `json:"makers"`
 	// ToolFiles are names that nobody but a tool uses: no work, ignored or not.
 	ToolFiles []string `json:"tool_files"`
 	// NamedFiles is how many files of a kind a message names.
@@ -589,6 +591,14 @@ type OverStatuses struct {
 type RecordedFolder struct {
 	Name   string `json:"name"`
 	Format string `json:"format"`
+}
+
+// Maker is a tool that makes folders of names that people use too. A folder of one of Names, which are globs as in rules.rebuildable, can be made again only
+// where one of Marks lies in it: globs over paths in the folder.
+type Maker struct {
+	Maker string   `json:"maker"`
+	Names []string `json:"names"`
+	Marks []string `json:"marks"`
 }
 
 // Scaffold is what a tool writes into worktrees for itself, by exact path in the worktree.

@@ -98,6 +98,15 @@ func (f Folder) Move(name string, to Folder, toName string) error {
 // Names lists what is in f.
 func (f Folder) Names() ([]string, error) { return f.list(-1) }
 
+// Some gives at most that many of the names in the folder.
+func (f Folder) Some(most int) ([]string, error) {
+	names, err := f.list(most)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
+}
+
 // Empty reports whether there is nothing in f.
 func (f Folder) Empty() (bool, error) {
 	_, err := f.list(1)

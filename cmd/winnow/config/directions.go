@@ -61,6 +61,7 @@ var directions = map[string]direction{
 	"interpreters":          unknown,
 	"landed_after":          larger,
 	"lock_reasons":          fewer,
+	"makers":                unknown,
 	"marker_records":        unknown,
 	"multiplexers":          unknown,
 	"named_files":           neither,

@@ -3,8 +3,10 @@ package config
 import (
 	"os"
 	"path"
+	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,6 +137,13 @@ func (c *Config) checkPatterns(must need) {
 		for _, p := range list {
 			_, err := path.Match(p, "")
 			must(err == nil, "rules.%s: %q is no pattern: %v", key, p, err)
+		}
+	}
+	for _, m := range c.Rules.Makers {
+		must(m.Maker != "" && len(m.Names) > 0 && len(m.Marks) > 0, "rules.makers: %q wants the tool's name, names of folders that it makes, and marks in them", m.Maker)
+		for _, p := range slices.Concat(m.Names, m.Marks) {
+			_, err := path.Match(p, "")
+			must(err == nil && filepath.IsLocal(p), "rules.makers: %q of %s is no pattern for a path in a folder", p, m.Maker)
 		}
 	}
 	for _, r := range c.Rules.LockReasons {

@@ -467,6 +467,9 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		Shared:      set.Folders,
 		Log:         set.Log.Named("dirs"),
 	}
+	for _, m := range r.Makers {
+		o.Makers = append(o.Makers, dirs.Maker{Name: m.Maker, Names: m.Names, Marks: m.Marks})
+	}
 	for _, s := range r.Scaffold {
 		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
 	}

@@ -373,6 +373,7 @@ content := object.union(
 				"registered": true,
 				"locked": false,
 				"pattern": "node_modules",
+				"maker": "node_modules",
 				"ignored": true,
 				"tracked": 0,
 				"bytes": 612345678,

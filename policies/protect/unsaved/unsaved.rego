@@ -21,7 +21,8 @@
 #   A file that the main checkout has too, byte for byte at the same path, or that the upstream's tree has there, is no work: a copied
 #   `.env`, a local configuration. Nor is a symbolic link to what the main checkout has at the same path. Only regular files of up to 1 MiB are
 #   compared, no link is followed, and they are compared again right before an act. Any other file is named: it differs from the main checkout's, or it is in this folder only. What is
-#   ignored and may go is for `rules.rebuildable` to say; names that nobody but a tool uses (`rules.tool_files`: `.DS_Store`, `__pycache__`,
+#   ignored and may go is for `rules.rebuildable` to say. People have results of their own in folders such as `build`, `dist` and `target`:
+#   one of these is work unless it holds the mark of a tool that makes such folders (`rules.makers`: CACHEDIR.TAG, CMakeCache.txt). Names that nobody but a tool uses (`rules.tool_files`: `.DS_Store`, `__pycache__`,
 #   `node_modules`) are no work where git does not ignore them either, as where only a person's own configuration does.
 #
 #   What a spawned agent leaves for whoever started it (`reports`, such as a reviewer's verdict) is work until that one has it: a
@@ -30,6 +31,7 @@
 #   kinds: dir
 #   parameters:
 #     rules.rebuildable: "ignored content that can be made again, and is no work"
+#     rules.makers: "what shows that a tool made a folder whose name people use too"
 #     rules.tool_files: "names that nobody but a tool uses, ignored or not"
 #     rules.disposable_content: "folders outside of git whose files may go, by globs over their paths"
 #     rules.named_files: "how many files of a kind the message names"
@@ -164,7 +166,9 @@ default _advice(_) := ""
 
 _advice("ignored") := "; add to rules.rebuildable what may go"
 
-_stands(path) := "differs from the main checkout's" if {
+_stands(path) := "has no mark of a tool that made it (rules.makers)" if {
+	path in input.dir.git.unmarked_paths
+} else := "differs from the main checkout's" if {
 	path in input.dir.git.differing_paths
 } else := "is in this folder only" if {
 	path in input.dir.git.only_here_paths

@@ -191,6 +191,16 @@ test_files_are_named_with_how_they_stand_to_the_main_checkout if {
 	objection.message == "it holds work that is nowhere else: ignored files that cannot be rebuilt: 1 (.env differs from the main checkout's; add to rules.rebuildable what may go)"
 }
 
+test_a_folder_without_a_mark_of_its_maker_is_named if {
+	some objection in unsaved.objections with input as json.patch(subjects.dir, [
+		{"op": "add", "path": "/dir/git/ignored", "value": 1},
+		{"op": "add", "path": "/dir/git/ignored_paths", "value": ["build/"]},
+		{"op": "add", "path": "/dir/git/only_here_paths", "value": ["build/"]},
+		{"op": "add", "path": "/dir/git/unmarked_paths", "value": ["build/"]},
+	])
+	contains(objection.message, "build/ has no mark of a tool that made it (rules.makers)")
+}
+
 test_only_the_first_few_files_are_named if {
 	some objection in unsaved.objections with input as json.patch(subjects.dir, [
 		{"op": "add", "path": "/dir/git/untracked", "value": 15},

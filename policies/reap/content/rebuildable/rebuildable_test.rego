@@ -26,6 +26,7 @@ test_what_cannot_be_made_again_stays if {
 		"/dir/content/registered": false,
 		"/dir/content/locked": true,
 		"/dir/content/pattern": "data",
+		"/dir/content/maker": "",
 		"/dir/content/worktree": "/w/feat",
 		"/dir/nested": ["clone"],
 		"/dir/symlink": true,
@@ -49,7 +50,7 @@ test_content_that_was_used_lately_stays if {
 test_what_is_not_known_stays if {
 	every path in [
 		"/dir/content/worktree", "/dir/content/id", "/dir/content/name", "/dir/content/linked", "/dir/content/registered", "/dir/content/locked",
-		"/dir/content/pattern", "/dir/content/ignored", "/dir/content/tracked", "/dir/content/bytes", "/dir/content/others", "/dir/content",
+		"/dir/content/pattern", "/dir/content/maker", "/dir/content/ignored", "/dir/content/tracked", "/dir/content/bytes", "/dir/content/others", "/dir/content",
 		"/dir/nested", "/dir/symlink", "/dir/checkout", "/dir/path", "/idle", "/config/trim_after", "/config/trim_min", "/config/rebuildable",
 	] {
 		count(rebuildable.findings) == 0 with input as subjects.without(subjects.content, [path])
