@@ -292,12 +292,14 @@ func (r *Redacter) dir(v *snapshot.Dir) {
 		r.paths(&c.Worktree, &c.Main)
 		r.words(&c.Name)
 		c.ID = r.id(c.ID)
+		c.Maker = changed(c.Maker, func(s *string) { r.words(s) })
 	})
 	v.Git = changed(v.Git, func(g *snapshot.Git) {
 		r.paths(&g.Main, &g.CommonDir, &g.AdminDir, &g.Branch, &g.Upstream, &g.Followed)
 		hide(&g.LandingError)
 		g.Landing = changed(g.Landing, func(l *snapshot.Landing) { r.paths(&l.Into) })
 		g.UntrackedPaths, g.IgnoredPaths = eachOf(g.UntrackedPaths, path), eachOf(g.IgnoredPaths, path)
+		g.UnmarkedPaths = eachOf(g.UnmarkedPaths, path)
 		g.DifferingPaths, g.OnlyHerePaths = eachOf(g.DifferingPaths, path), eachOf(g.OnlyHerePaths, path)
 		g.Lock = changed(g.Lock, func(k *snapshot.Lock) {
 			k.Text = changed(k.Text, func(s *string) { hide(s) })
