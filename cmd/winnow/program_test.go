@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -41,6 +42,10 @@ func TestMain(m *testing.M) {
 	commands := map[string]func(){"winnow": program, "holds": holds}
 	if commands[filepath.Base(os.Args[0])] == nil {
 		machine.Alone()
+	}
+	// What runs under nohup hands on that it ignores SIGHUP, and then nothing that a script leaves behind would go.
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	// Scripts mostly wait: for second looks, for servers that do not answer. The flag still stands over this.
 	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
