@@ -16,7 +16,7 @@ func (c *conversation) run(req request, fault Fault) (object, *refusal) {
 	switch req.Method {
 	case "hello":
 		c.greeted = true
-		return c.w.hello(c), nil
+		return object{"protocol": 1, "window": c.id, "pid": os.Getpid(), "start_ticks": c.w.ticks, "challenge": c.challenge}, nil
 	case "prove":
 		return c.prove()
 	}
@@ -40,7 +40,8 @@ func (c *conversation) run(req request, fault Fault) (object, *refusal) {
 	return object{}, nil
 }
 
-func (w *Window) hello(c *conversation) object {
+// about is what a window tells of itself once the proof was there.
+func (w *Window) about() object {
 	w.world.Lock()
 	defer w.world.Unlock()
 	or := func(s, other string) string {
@@ -49,8 +50,8 @@ func (w *Window) hello(c *conversation) object {
 		}
 		return s
 	}
-	return object{"protocol": 1, "extension": or(w.o.Extension, "0.1.0"), "editor": object{"name": "Visual Studio Code", "version": or(w.o.Editor, "1.106.0")},
-		"window": c.id, "pid": os.Getpid(), "start_ticks": w.ticks, "folders": w.world.folders, "focused": w.world.focused, "challenge": c.challenge}
+	return object{"extension": or(w.o.Extension, "0.1.0"), "editor": object{"name": "Visual Studio Code", "version": or(w.o.Editor, "1.106.0")},
+		"folders": w.world.folders, "focused": w.world.focused}
 }
 
 // prove looks whose the proof is, and removes it.
@@ -71,9 +72,9 @@ func (c *conversation) prove() (object, *refusal) {
 		return nil, &refusal{"not_proved", "the proof could not be removed"}
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.proved = true
-	return object{}, nil
+	c.mu.Unlock()
+	return c.w.about(), nil
 }
 
 func (w *Window) list(params json.RawMessage) object {

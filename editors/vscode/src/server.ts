@@ -157,10 +157,10 @@ class Conversation {
     only(params, ['protocol']);
     if (params['protocol'] !== protocol) throw new Refusal('bad_request', `this window speaks protocol ${protocol}`);
     this.greeted = true;
-    return { protocol, ...this.o.window.about(), window: this.o.id, pid: this.o.pid, start_ticks: this.o.startTicks, challenge: this.challenge };
+    return { protocol, window: this.o.id, pid: this.o.pid, start_ticks: this.o.startTicks, challenge: this.challenge };
   }
 
-  /** Only this user can make a file in the folder that belongs to this user. */
+  /** Only this user can make a file in the folder that belongs to this user. What the window is and shows is told after that alone. */
   private prove(params: Params): object {
     only(params, []);
     if (!this.greeted) throw new Refusal('not_proved', 'the first request is hello, the second is prove');
@@ -174,7 +174,7 @@ class Conversation {
     if (!st.isFile() || st.uid !== this.o.uid || (st.mode & 0o7777) !== 0o600 || st.size !== 0 || st.nlink !== 1) throw new Refusal('not_proved', 'the proof is not an empty file of this user');
     fs.unlinkSync(file);
     this.proved = true;
-    return {};
+    return this.o.window.about();
   }
 }
 

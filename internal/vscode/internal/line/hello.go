@@ -39,18 +39,14 @@ var (
 	challenge = regexp.MustCompile(`\A[0-9a-f]{32}\z`)
 )
 
-// hello asks the window who it is.
+// hello asks the window which one it is, and where the proof goes. It tells nothing else before that.
 func (c *Conn) hello() error {
 	var h struct {
-		Protocol   *int      `json:"protocol"`
-		Extension  *string   `json:"extension"`
-		Editor     *Editor   `json:"editor"`
-		Window     string    `json:"window"`
-		PID        int       `json:"pid"`
-		StartTicks *uint64   `json:"start_ticks"`
-		Folders    *[]string `json:"folders"`
-		Focused    *bool     `json:"focused"`
-		Challenge  string    `json:"challenge"`
+		Protocol   *int    `json:"protocol"`
+		Window     string  `json:"window"`
+		PID        int     `json:"pid"`
+		StartTicks *uint64 `json:"start_ticks"`
+		Challenge  string  `json:"challenge"`
 	}
 	err := c.Ask("hello", map[string]int{"protocol": Protocol}, &h)
 	var no *Refusal
@@ -61,15 +57,36 @@ func (c *Conn) hello() error {
 		return err
 	case h.Protocol != nil && *h.Protocol != Protocol:
 		return fmt.Errorf("it speaks protocol %d, and winnow speaks %d; run winnow editor install and load the window again, or update winnow", *h.Protocol, Protocol)
-	case h.Protocol == nil || h.Extension == nil || h.Editor == nil || h.StartTicks == nil || h.Folders == nil || h.Focused == nil || h.PID <= 0 ||
-		!windowID.MatchString(h.Window) || !challenge.MatchString(h.Challenge):
-		return errors.New("hello: the answer is not one of a window's: a part of it is missing or has another form; see what listens there")
-	case len(*h.Folders) > MaxFolders:
-		return fmt.Errorf("hello: %d folders, more than winnow reads (%d)", len(*h.Folders), MaxFolders)
+	case h.Protocol == nil || h.StartTicks == nil || h.PID <= 0 || !windowID.MatchString(h.Window) || !challenge.MatchString(h.Challenge):
+		return incomplete("hello")
 	}
-	if err := Texts("hello", append([]string{*h.Extension, h.Editor.Name, h.Editor.Version}, *h.Folders...)...); err != nil {
+	c.Hello = Hello{Protocol: Protocol, Window: h.Window, PID: h.PID, StartTicks: *h.StartTicks, challenge: h.Challenge}
+	return nil
+}
+
+// prove has the window look at the proof, and takes what it then tells of itself.
+func (c *Conn) prove() error {
+	var p struct {
+		Extension *string   `json:"extension"`
+		Editor    *Editor   `json:"editor"`
+		Folders   *[]string `json:"folders"`
+		Focused   *bool     `json:"focused"`
+	}
+	switch err := c.Ask("prove", struct{}{}, &p); {
+	case err != nil:
+		return err
+	case p.Extension == nil || p.Editor == nil || p.Folders == nil || p.Focused == nil:
+		return incomplete("prove")
+	case len(*p.Folders) > MaxFolders:
+		return fmt.Errorf("prove: %d folders, more than winnow reads (%d)", len(*p.Folders), MaxFolders)
+	}
+	if err := Texts("prove", append([]string{*p.Extension, p.Editor.Name, p.Editor.Version}, *p.Folders...)...); err != nil {
 		return err
 	}
-	c.Hello = Hello{Protocol, *h.Extension, *h.Editor, h.Window, h.PID, *h.StartTicks, *h.Folders, *h.Focused, h.Challenge}
+	c.Extension, c.Editor, c.Folders, c.Focused = *p.Extension, *p.Editor, *p.Folders, *p.Focused
 	return nil
+}
+
+func incomplete(method string) error {
+	return fmt.Errorf("%s: the answer is not one of a window's: a part of it is missing or has another form; see what listens there", method)
 }

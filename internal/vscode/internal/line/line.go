@@ -107,11 +107,11 @@ func (c *Conn) greet(w Window, pid int) error {
 	case w.Is != nil && (w.Is.PID != c.PID || w.Is.StartTicks != c.StartTicks || w.Is.Window != c.Window):
 		return fmt.Errorf("%w: window %s (pid %d) listens now, window %s (pid %d) did before; it was loaded again", ErrAnother, c.Window, c.PID, w.Is.Window, w.Is.PID)
 	}
-	return c.prove(filepath.Dir(real))
+	return c.leaveProof(filepath.Dir(real))
 }
 
-// prove makes a file that only this user can make, which the window looks at and removes.
-func (c *Conn) prove(dir string) error {
+// leaveProof makes a file that only this user can make, which the window looks at and removes.
+func (c *Conn) leaveProof(dir string) error {
 	fd, err := Folder(dir)
 	if err != nil {
 		return fmt.Errorf("%w; no proof was left there", err)
@@ -127,7 +127,7 @@ func (c *Conn) prove(dir string) error {
 	if err = errors.Join(err, unix.Close(proof)); err != nil {
 		return fmt.Errorf("make the proof %s in %s: %w", name, dir, err)
 	}
-	return c.Ask("prove", struct{}{}, &struct{}{})
+	return c.prove()
 }
 
 // Ask sends one request and decodes the result, which must be an object, into out. It gives a *Refusal where the window says no; after any
