@@ -145,7 +145,7 @@ const contentChange = `  dirs:
       nested: []
       holders: []
       holders_known: true
-      content: {worktree: /w/feature, id: "dir:/w/feature", name: feature, main: /w/acme, linked: true, registered: true, locked: false, pattern: node_modules, ignored: true, tracked: 0, bytes: 612345678, others: 0}
+      content: {worktree: /w/feature, id: "dir:/w/feature", name: feature, main: /w/acme, linked: true, registered: true, locked: false, pattern: node_modules, maker: npm, ignored: true, tracked: 0, bytes: 612345678, others: 0}
 `
 
 // values are what the templates need for one rule.
