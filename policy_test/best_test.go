@@ -237,6 +237,7 @@ func partOf(by *rand.Rand, d snapshot.Dir) snapshot.Dir {
 		Empty: new(false), Checkout: new(false), Nested: listed(by, "store"), Holders: d.Holders, HoldersKnown: d.HoldersKnown,
 		Content: &snapshot.Content{
 			Worktree: d.Path, ID: "dir:" + d.Path, Name: d.Name, Main: g.Main, Linked: g.Worktree, Registered: g.Registered, Pattern: mostly(by, "node_modules", "mine"),
+			Maker:   mostly(by, new("npm"), new(""), nil),
 			Ignored: mostly(by, new(true), new(false), nil), Tracked: count(by), Bytes: mostly(by, new(int64(1)<<30), new(int64(1)), nil), Others: count(by),
 		},
 	}

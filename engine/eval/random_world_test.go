@@ -309,7 +309,7 @@ func (m *maker) oddDir(of *snapshot.Dir) *snapshot.Dir {
 	if m.chance(0.3) {
 		d.Content = &snapshot.Content{
 			Worktree: pick(m, "/w", "/w", "/home/u"), ID: "dir:/w", Name: "w", Linked: maybe(m, true), Registered: maybe(m, true), Locked: maybe(m, m.chance(0.1)),
-			Pattern: pick(m, "node_modules", "node_modules", "x"), Ignored: maybe(m, true), Tracked: maybe(m, pick(m, 0, 0, 0, 1)), Others: maybe(m, 0), Bytes: maybe(m, int64(pick(m, 10, 5000, 5000))),
+			Pattern: pick(m, "node_modules", "node_modules", "x"), Maker: maybe(m, pick(m, "npm", "npm", "")), Ignored: maybe(m, true), Tracked: maybe(m, pick(m, 0, 0, 0, 1)), Others: maybe(m, 0), Bytes: maybe(m, int64(pick(m, 10, 5000, 5000))),
 		}
 		d.Checkout, d.Nested, d.Git = maybe(m, false), maybe(m, []string{}), nil
 	}
@@ -321,6 +321,7 @@ func (m *maker) oddDir(of *snapshot.Dir) *snapshot.Dir {
 		paths := []string{"a", "b", "c"}
 		g.Branch, g.Detached, g.Ahead, g.Staged = pick(m, "", "refs/heads/fix", "refs/heads/main"), maybe(m, m.chance(0.5)), maybe(m, pick(m, 0, 2)), maybe(m, pick(m, 0, 0, 0, 1))
 		g.UntrackedPaths, g.IgnoredPaths, g.DifferingPaths, g.OnlyHerePaths = maybe(m, paths), maybe(m, paths[:1]), maybe(m, paths[:1]), maybe(m, paths[1:2])
+		g.UnmarkedPaths = maybe(m, paths[:1])
 		g.Reports, g.Scaffold = maybe(m, pick(m, 0, 4, 5)), maybe(m, pick(m, 0, 2))
 		if m.chance(0.5) {
 			g.Lock = &snapshot.Lock{Text: maybe(m, pick(m, "", "a \"reason\"")), Tool: pick(m, "", "claude"), Owner: pick(m, "", "agent-1"), PID: pick(m, 0, 77), Alive: pick(m, nil, new(true), new(false))}
