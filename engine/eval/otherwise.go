@@ -15,16 +15,16 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
-// The bounds of the search for what would have to be otherwise for the other verdict of one candidate: maxSearch is how long it takes
-// where nothing shorter is asked for.
+// The bounds of the search for what would have to be otherwise for the other verdict of one candidate. The number of decisions ends it within some
+// seconds; maxSearch is for a machine that is busy with other things.
 const (
 	maxDecisions = 3000
-	maxSearch    = 3 * time.Second
+	maxSearch    = 15 * time.Second
 )
 
 // Search is how the other verdict is looked for.
 type Search struct {
-	// Within is how long it may take, 0 for the three seconds that it takes at most; Decisions how many, 0 for 3,000.
+	// Within is how long it may take, 0 for the fifteen seconds that it takes at most; Decisions how many, 0 for 3,000.
 	Within    time.Duration `json:"within,omitempty"`
 	Decisions int           `json:"decisions,omitempty"`
 	// First are ways that are tried before all others.
