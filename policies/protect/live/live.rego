@@ -465,7 +465,10 @@ _ties contains $"it, or a process below it, wrote to a file {words.span(input.li
 	input.lineage.output < input.config.confirm_busy_after
 }
 
-_intent contains _why[shown] if some shown in input.lineage.intent
+_intent contains why if {
+	some shown in input.lineage.intent
+	why := _why[shown]
+}
 
 _why := {
 	"hangup": "it ignores SIGHUP, as after nohup",

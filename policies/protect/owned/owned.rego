@@ -220,19 +220,6 @@ _beside contains place if {
 	entry.by == "spawn"
 }
 
-_records_known if {
-	input.spawns_known == true
-	input.entries_known == true
-}
-
-# An entry of its folder would count for nothing, as below.
-_records_known if {
-	input.spawns_known == true
-	input.kind == "process"
-	processes.own_markers
-	registry.marked_over
-}
-
 # A marker tells whose a process is better than the folder that it stands in, where nobody handed it down.
 _beside contains place if {
 	input.kind == "process"
@@ -240,6 +227,19 @@ _beside contains place if {
 	registry.marked_over
 	some place, entry in input.entries
 	entry.by == "path"
+}
+
+_records_known if {
+	input.spawns_known == true
+	input.entries_known == true
+}
+
+# An entry of its folder would count for nothing, as above.
+_records_known if {
+	input.spawns_known == true
+	input.kind == "process"
+	processes.own_markers
+	registry.marked_over
 }
 
 _let_go contains place if {
