@@ -23,7 +23,8 @@
 #   compared, no link is followed, and they are compared again right before an act. Any other file is named: it differs from the main checkout's, or it is in this folder only. What is
 #   ignored and may go is for `rules.rebuildable` to say. People have results of their own in folders such as `build`, `dist` and `target`:
 #   one of these is work unless it holds the mark of a tool that makes such folders (`rules.makers`: CACHEDIR.TAG, CMakeCache.txt).
-#   Names that nobody but a tool uses (`rules.tool_files`: `.DS_Store`, `__pycache__`, `node_modules`) are no work where git does not ignore them either, as where only a person's own configuration does.
+#   Names that nobody but a tool uses (`rules.tool_files`: `.DS_Store`, `__pycache__`, `node_modules`) are no work where git does not
+#   ignore them either, as where only a person's own configuration does.
 #
 #   What a spawned agent leaves for whoever started it (`reports`, such as a reviewer's verdict) is work until that one has it: a
 #   spawn of the folder is on record, and every spawn of it was completed at least `grace.spawn` ago.
@@ -152,7 +153,7 @@ default _named(_) := ""
 
 _named(name) := $" ({concat(", ", array.slice(named, 0, input.config.named_files))}{_more(named, input.dir.git[name])}{_advice(name)})" if {
 	listed := input.dir.git[concat("", [name, "_paths"])]
-	named := [$"{path} {_stands(path, input.dir.git)}" | some path in listed]
+	named := [$"{path} {_stands(path)}" | some path in listed]
 	count(named) > 0
 }
 
@@ -166,12 +167,16 @@ default _advice(_) := ""
 
 _advice("ignored") := "; add to rules.rebuildable what may go"
 
-_stands(path, git) := "has no mark of a tool that made it (rules.makers)" if {
-	path in git.unmarked_paths
+# A function cannot take these lists as arguments: one that is not known would leave it without a value.
+_stands(path) := "has no mark of a tool that made it (rules.makers)" if {
+	# regal ignore:external-reference
+	path in input.dir.git.unmarked_paths
 } else := "differs from the main checkout's" if {
-	path in git.differing_paths
+	# regal ignore:external-reference
+	path in input.dir.git.differing_paths
 } else := "is in this folder only" if {
-	path in git.only_here_paths
+	# regal ignore:external-reference
+	path in input.dir.git.only_here_paths
 } else := "was not compared with the main checkout's"
 
 _facts contains {"lost": _lost}

@@ -6,7 +6,8 @@
 #   The candidate is that folder alone: a decision of kind `dir` with `action: trim`. Its worktree, every tracked, changed or untracked
 #   file in it, and every ignored file outside of the folder stay. The folder goes when all of this is known: git ignores it as a
 #   whole and tracks no file in it; its name is one of `rebuildable`, and where people use that name too, a mark in it shows which
-#   tool made it (`makers`); it is a real folder on the mount of its worktree, holds no repository of any kind and nothing of another user; it takes up at least `trim_min`; and nothing has happened in it or
+#   tool made it (`makers`); it is a real folder on the mount of its worktree, holds no
+#   repository of any kind and nothing of another user; it takes up at least `trim_min`; and nothing has happened in it or
 #   anywhere in its worktree for `trim_after`: no file changed, no git command. The worktree is a linked one that its repository knows
 #   and that is not locked. A main checkout or a clone is never touched.
 #
