@@ -196,6 +196,7 @@ func answer(by *rand.Rand, d *snapshot.Dir) {
 	if d.SharedOutside = mostly(by, nil, new(false), new(true)); d.SharedOutside != nil && *d.SharedOutside {
 		d.HoldersKnown = new(false)
 	}
+	d.Pointers = mostly(by, new([]snapshot.Pointer{}), new([]snapshot.Pointer{{Kind: "unit", Path: "/etc/systemd/system/x.service"}}), nil)
 	d.Skipped = mostly(by, "", "there are too many files in it")
 	if d.Checkout != nil && !*d.Checkout {
 		d.Nested = listed(by, "inner")
@@ -220,7 +221,7 @@ func answer(by *rand.Rand, d *snapshot.Dir) {
 		zero := func() *int { return new(0) }
 		none := func() *[]string { return new([]string{}) }
 		g.Dirty, g.Untracked, g.Ignored, g.Staged, g.Nested = zero(), zero(), zero(), zero(), none()
-		d.Holders, d.HoldersKnown, d.Skipped = []snapshot.Holder{}, new(true), ""
+		d.Holders, d.HoldersKnown, d.Skipped, d.Pointers = []snapshot.Holder{}, new(true), "", new([]snapshot.Pointer{})
 	}
 }
 
@@ -234,7 +235,7 @@ func partOf(by *rand.Rand, d snapshot.Dir) snapshot.Dir {
 	part := snapshot.Dir{
 		Source: d.Source, Name: "node_modules", Path: path, Root: d.Root, ModifiedAt: mostly(by, d.BornAt, d.ModifiedAt, nil), ActiveAt: mostly(by, active, d.ActiveAt, nil),
 		BornAt: d.BornAt, Symlink: new(false), Device: d.Device, Inode: new(uint64(by.IntN(1 << 20))), MountID: d.MountID, UID: d.UID, Mounts: mostly(by, new(0), new(1), nil),
-		Empty: new(false), Checkout: new(false), Nested: listed(by, "store"), Holders: d.Holders, HoldersKnown: d.HoldersKnown,
+		Empty: new(false), Checkout: new(false), Nested: listed(by, "store"), Holders: d.Holders, HoldersKnown: d.HoldersKnown, Pointers: d.Pointers,
 		Content: &snapshot.Content{
 			Worktree: d.Path, ID: "dir:" + d.Path, Name: d.Name, Main: g.Main, Linked: g.Worktree, Registered: g.Registered, Pattern: mostly(by, "node_modules", "mine"),
 			Maker:   mostly(by, new("npm"), new(""), nil),

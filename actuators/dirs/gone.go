@@ -181,6 +181,9 @@ func (s *site) goneYet(u users) error {
 	if _, err := atRest(s.tree.away); err != nil {
 		return err
 	}
+	if err := u.nobody(s.tree.home); err != nil { // what was moved by hand still leads to the entry's own place
+		return err
+	}
 	return u.nobody(s.plan.From)
 }
 

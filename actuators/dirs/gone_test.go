@@ -280,7 +280,7 @@ func TestGoneWindow(t *testing.T) {
 		admin := w.vanish()
 		j := w.judge()
 		j.Sources = func(only []string) ([]collectors.Source, error) {
-			source, _ := dirs.Repository(dirs.Options{Only: only,
+			source, _ := dirs.Repository(dirs.Options{Only: only, Home: w.base, Machine: w.base,
 				Holders: func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
 					return processes.Holders(ctx, processes.HolderOptions{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: len(only) > 0}, paths)
 				}}, w.main)

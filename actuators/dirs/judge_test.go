@@ -39,7 +39,7 @@ func (w *world) judge() *judging.Judge {
 
 // sources are the folders of the world, and from trim on what can be made again in them.
 func (w *world) sources(j *judging.Judge, only []string, trim time.Duration) []collectors.Source {
-	return dirs.Roots(dirs.Options{Rebuildable: j.Rules.Rebuildable, Only: only, TrimAfter: trim,
+	return dirs.Roots(dirs.Options{Rebuildable: j.Rules.Rebuildable, Only: only, TrimAfter: trim, Home: w.base, Machine: w.base,
 		Holders: func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
 			return processes.Holders(ctx, processes.HolderOptions{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: len(only) > 0}, paths)
 		}}, []string{w.root})

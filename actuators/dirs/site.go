@@ -175,7 +175,7 @@ func (s *site) asks() []string {
 		paths = append(paths, at)
 	}
 	if s.plan.Gone {
-		paths = append(paths, s.plan.From)
+		paths = append(paths, s.plan.From, s.tree.home)
 	}
 	return paths
 }

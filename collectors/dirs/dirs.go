@@ -66,6 +66,10 @@ type Options struct {
 	Later bool
 	// ProcRoot is where procfs is mounted, "" for /proc. Mountinfo is the file that lists the mounts, "" for this process's own.
 	ProcRoot, Mountinfo string
+	// Home is this user's home folder: what leads into folders is looked for there too, and is unknown where it is "". Beside are folders, which may have a * for what
+	// is there at one level, in and beside which a worktree that was moved or copied by hand is looked for.
+	Home   string
+	Beside []string
 	// Machine is the folder below which the machine's own places lie (etc, run, usr, var), "" for /.
 	Machine string
 	// Timeout is how long one folder, or one repository, may take; 0 is 10 seconds.
@@ -277,6 +281,7 @@ func (l *look) end(ctx context.Context) (collectors.Part, error) {
 	l.settleGone()
 	l.scout.end()
 	l.trim(ctx)
+	l.points(ctx)
 	part := l.part()
 	if err := ctx.Err(); err != nil {
 		part.Partial = true

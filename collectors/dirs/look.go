@@ -29,6 +29,8 @@ type candidate struct {
 	// gone is the entry of a worktree whose folder is gone, as it was read first; nil for a folder that is there.
 	gone     *goneEntry
 	problems []string
+	// around is the worktree that a folder in it lies in, which is a candidate of its own; nil for all others.
+	around *candidate
 	// ignored are the paths that git ignores, nil where git was not asked.
 	ignored []string
 }
@@ -48,6 +50,8 @@ type look struct {
 	dealt  func()
 	mounts *mounts
 	trust  *trust
+	// pointing is what leads into folders, for a look that is about some of them alone.
+	pointing pointing
 	// left is how many entries of plain folders are looked at still.
 	left atomic.Int64
 	// refused says of folders that were found why they are not candidates, and notes says so of entries in a repository.

@@ -32,6 +32,8 @@ type Shared struct {
 	weighed sync.Once
 	known   func(id string) Decided
 	held    *held
+	// pointing is what leads into folders from outside.
+	pointing pointing
 	// processes is nil until a lock asks for them.
 	processes *processTable
 }

@@ -156,7 +156,7 @@ func (l *look) inner(ctx context.Context, c *candidate, rel string) *candidate {
 	if c.ignored != nil {
 		d.Content.Ignored = new(slices.Contains(c.ignored, rel+"/"))
 	}
-	part := &candidate{dir: d}
+	part := &candidate{dir: d, around: c}
 	part.fail(err)
 	top, err := folder.OpenAt(unix.AT_FDCWD, c.dir.Path)
 	if err == nil {

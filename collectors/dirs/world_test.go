@@ -176,7 +176,8 @@ func nobody(context.Context, []string) (map[string][]snapshot.Holder, bool, erro
 
 // options are those under which nothing but the folder itself keeps git from being asked.
 func options() dirs.Options {
-	return dirs.Options{Rebuildable: []string{"node_modules", "vendor/bundle", "*.pyc"}, Holders: nobody}
+	home := os.Getenv("HOME")
+	return dirs.Options{Rebuildable: []string{"node_modules", "vendor/bundle", "*.pyc"}, Holders: nobody, Home: home, Machine: filepath.Join(home, "machine")}
 }
 
 func read(t testing.TB, s collectors.Source) collectors.Part {

@@ -93,11 +93,15 @@ func (all spots) has(n int, name string) bool {
 	return unix.Access(name, unix.F_OK) == nil
 }
 
-// gitVariables lead git into a worktree, see git(1).
-var gitVariables = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"}
+// leadingVariables lead a program into a folder: git into a worktree, see git(1), and Python into a virtual environment. searchVariables are lists of folders in which
+// programs and libraries are looked for, with colons between them.
+var (
+	leadingVariables = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "VIRTUAL_ENV"}
+	searchVariables  = []string{"PATH", "NODE_PATH", "LD_LIBRARY_PATH", "PYTHONPATH"}
+)
 
-// gitEnviron marks the folders that a process's environment leads git into. The text stays in the buffer.
-func (h *holderScan) gitEnviron(dir int) error {
+// leadingEnviron marks the folders that a process's environment leads into. The text stays in the buffer.
+func (h *holderScan) leadingEnviron(dir int) error {
 	if !h.at.names {
 		return nil
 	}
@@ -108,15 +112,29 @@ func (h *holderScan) gitEnviron(dir int) error {
 	if err != nil || len(text) == 0 {
 		return err
 	}
-	kept, _ := keepMarkers(append(text, 0), gitVariables)
-	for _, value := range kept {
-		if value == "" {
-			continue
+	kept, _ := keepMarkers(append(text, 0), slices.Concat(leadingVariables, searchVariables))
+	for name, value := range kept {
+		parts := []string{value}
+		if slices.Contains(searchVariables, name) {
+			parts = strings.Split(value, ":")
 		}
-		if value[0] != '/' {
-			value = h.at.cwd + "/" + value
+		for _, part := range parts {
+			h.environPath(part)
 		}
-		h.views[h.own].visit(path.Clean(value), func(numbers []int) { h.mark(numbers, byEnviron) })
 	}
 	return nil
+}
+
+func (h *holderScan) environPath(value string) {
+	if value == "" {
+		return
+	}
+	if value[0] != '/' {
+		value = h.at.cwd + "/" + value
+	}
+	v := h.at.view
+	if v == nil {
+		v = h.views[h.own]
+	}
+	v.visit(path.Clean(value), func(numbers []int) { h.mark(numbers, byEnviron) })
 }

@@ -16,7 +16,8 @@ func (h *holderScan) links(pid, dir int, st proc.Stat) error {
 	if st.State != 'Z' {
 		err := h.linksOf(pid, dir, "")
 		if err == nil && h.o.Thorough {
-			err = errors.Join(h.threads(pid, dir, st), h.gitEnviron(dir))
+			err = errors.Join(h.threads(pid, dir, st), h.leadingEnviron(dir))
+			h.noteCheckout(dir)
 		}
 		return err
 	}

@@ -95,6 +95,7 @@ func TestWhoIsNoUser(t *testing.T) {
 		{name: "runs a script of the folder beside it", begin: given("BASE/tree-2/src/server.js", "BASE/treetop", "--root=BASE", "-IBASE/tree-2:/x")},
 		{name: "has words for arguments", begin: given("tree", "src", "/", "-", "--", "=", ":")},
 		{name: "works in the repository", begin: at("repo")},
+		{name: "has other folders in its environment", begin: env("PYTHONPATH=BASE/tree-2:BASE:/usr/lib")},
 		{name: "has another worktree's GIT_DIR", begin: env("GIT_DIR=BASE/repo/.git")},
 	} {
 		t.Run(w.name, func(t *testing.T) {

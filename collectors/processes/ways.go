@@ -33,9 +33,9 @@ var hows = [...]string{
 	byMap:     "map",     // it has a file in it mapped, such as a library
 	bySocket:  "socket",  // it has a unix socket that is bound in it
 	byLock:    "lock",    // it has a lock on a file in it
-	byAdmin:   "admin",   // it uses the folder that git keeps for the worktree
+	byAdmin:   "admin",   // it uses the folder that git keeps for the worktree, or works in another checkout that leads there
 	byArgv:    "argv",    // its command line names what lies in it, such as a script
-	byEnviron: "env",     // its environment leads git into it
+	byEnviron: "env",     // its environment leads git, or the search for programs and libraries, into it
 	byWatch:   "watch",   // it asked the kernel to report changes in it
 	byLink:    "link",    // it has a file open that has another name in it
 	byOverlay: "overlay", // a mount that it sees is made of what lies in it

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,7 +42,10 @@ func (w way) start(t *testing.T, base string) child {
 		if w.begin != nil {
 			w.begin(t, base, c)
 		}
-		c.Env = append(c.Env, "WAY="+w.play, "BASE="+base, "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
+		if !slices.ContainsFunc(c.Env, func(kv string) bool { return strings.HasPrefix(kv, "PATH="+base) }) {
+			c.Env = append(c.Env, "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
+		}
+		c.Env = append(c.Env, "WAY="+w.play, "BASE="+base)
 	})
 }
 
@@ -106,6 +110,21 @@ var ways = []way{
 	{name: "has GIT_DIR", how: "admin", begin: env("GIT_DIR=BASE/repo/.git/worktrees/tree")},
 	{name: "has GIT_WORK_TREE", how: "env", begin: env("GIT_WORK_TREE=BASE/tree")},
 	{name: "has GIT_INDEX_FILE", how: "admin", begin: env("GIT_INDEX_FILE=BASE/repo/.git/worktrees/tree/index.lock")},
+	{name: "has VIRTUAL_ENV", how: "env", begin: env("VIRTUAL_ENV=BASE/tree/.venv")},
+	{name: "has NODE_PATH", how: "env", begin: env("NODE_PATH=/usr/lib/node_modules:BASE/tree/node_modules")},
+	{name: "has PYTHONPATH", how: "env", begin: env("PYTHONPATH=BASE/tree/src:")},
+	{name: "has LD_LIBRARY_PATH", how: "env", begin: env("LD_LIBRARY_PATH=:/opt/lib:BASE/tree")},
+	{name: "has PATH", how: "env", begin: env("PATH=BASE/tree/node_modules/.bin:/usr/bin:/bin")},
+	{name: "works in a copy of it", how: "admin", begin: func(t *testing.T, base string, c *exec.Cmd) {
+		files.Write(t, filepath.Join(base, "copy/.git"), "gitdir: "+base+"/repo/.git/worktrees/tree\n")
+		files.Folder(t, base, "copy/src/deep")
+		c.Dir = filepath.Join(base, "copy/src/deep")
+	}},
+	{name: "works in a copy of it that leads there by a relative path", how: "admin", begin: func(t *testing.T, base string, c *exec.Cmd) {
+		files.Write(t, filepath.Join(base, "copy/.git"), "gitdir: ../repo/.git/worktrees/tree\n")
+		files.Folder(t, base, "copy/src/deep")
+		c.Dir = filepath.Join(base, "copy/src/deep")
+	}},
 	{name: "sees it mounted", how: "mount", sweep: true, root: true, play: "mount", begin: space(syscall.CLONE_NEWNS)},
 	{name: "sees a folder of it mounted", how: "mount", sweep: true, root: true, play: "mount-below", begin: space(syscall.CLONE_NEWNS)},
 	{name: "sees a file of it mounted", how: "mount", sweep: true, root: true, play: "mount-file", begin: space(syscall.CLONE_NEWNS)},

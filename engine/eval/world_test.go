@@ -158,6 +158,7 @@ func (m *maker) dir(i int) snapshot.Dir {
 	if d.SharedOutside = maybe(m, m.chance(0.05)); d.SharedOutside != nil && *d.SharedOutside {
 		d.HoldersKnown = new(false)
 	}
+	d.Pointers = maybe(m, pick(m, []snapshot.Pointer{}, []snapshot.Pointer{}, []snapshot.Pointer{}, []snapshot.Pointer{{Kind: "link", Path: "/home/u/bin/x"}}))
 	if m.chance(0.2) {
 		d.Holders = []snapshot.Holder{{PID: 77, Name: "claude", How: "cwd"}}
 	}

@@ -516,6 +516,9 @@ type Dir struct {
 	// SharedOutside is true where processes that this pid namespace does not show may use the folder, as in a container into which it is mounted, and
 	// where whether they may could not be found out. HoldersKnown is false then. Absent for a link.
 	SharedOutside *bool `json:"shared_outside,omitempty"`
+	// Pointers are what leads into it from outside, [] where nothing does. It is asked of a folder that nothing cheaper keeps, and that no process uses.
+	// Absent where it was not asked or not all of the places where it could stand were read. Into a folder that is gone only a checkout leads.
+	Pointers *[]Pointer `json:"pointers,omitempty"`
 	// Nested are the repositories and worktrees inside a folder that is not a checkout and not empty, by relative path; of a checkout
 	// Git.Nested says it. Known and empty is [], unknown is absent.
 	Nested *[]string `json:"nested,omitempty"`
@@ -694,6 +697,16 @@ type Holder struct {
 	// watch, link (it has a file open that has another name in it), overlay, mount, loop and swap, the strongest of them; or pane for
 	// the working directory that a multiplexer recorded.
 	How string `json:"how"`
+}
+
+// Pointer is something outside of a folder that leads into it, and breaks when that goes.
+type Pointer struct {
+	// Kind is one of link (a symbolic link), install (an editable install of Python's), unit (of systemd), cron (a crontab), git (its configuration), hook
+	// (of git's), script (a program in ~/bin or ~/.local/bin), shell (what a shell reads when it starts) and checkout (another folder whose .git leads to the entry
+	// of the worktree: a copy of it, or, where the folder is gone, the worktree itself that was moved by hand).
+	Kind string `json:"kind"`
+	// Path is where it lies: the link, the file, the folder, or the command that shows it.
+	Path string `json:"path"`
 }
 
 // SetHolders fills in who uses the folder, as far as found, and whether these are all: never where others outside may use it.

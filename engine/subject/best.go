@@ -37,6 +37,7 @@ func Best(s *snapshot.Snapshot, c *Config) *snapshot.Snapshot {
 func bestDir(d snapshot.Dir) snapshot.Dir {
 	d.Skipped = ""
 	d.SetHolders(nil, true)
+	d.Pointers = new([]snapshot.Pointer{})
 	if d.Checkout != nil && !*d.Checkout {
 		d.Nested = new([]string{})
 	}
@@ -86,6 +87,7 @@ func bestPart(s *snapshot.Snapshot, d snapshot.Dir, c *Config) (string, snapshot
 		},
 	}
 	part.SetHolders(nil, true)
+	part.Pointers = d.Pointers
 	if g.Locked != nil {
 		part.Content.Locked = new(*g.Locked && !g.Lock.Void())
 	}

@@ -286,6 +286,7 @@ func (r *Redacter) dir(v *snapshot.Dir) {
 	hide(&v.Skipped)
 	r.digest(&v.State)
 	v.Holders = each(v.Holders, func(h *snapshot.Holder) { r.words(&h.Name) })
+	v.Pointers = eachOf(v.Pointers, func(p *snapshot.Pointer) { r.paths(&p.Path) })
 	path := func(s *string) { r.paths(s) }
 	v.Nested = eachOf(v.Nested, path)
 	v.Content = changed(v.Content, func(c *snapshot.Content) {

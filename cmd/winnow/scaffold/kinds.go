@@ -145,6 +145,7 @@ const contentChange = `  dirs:
       nested: []
       holders: []
       holders_known: true
+      pointers: []
       content: {worktree: /w/feature, id: "dir:/w/feature", name: feature, main: /w/acme, linked: true, registered: true, locked: false, pattern: node_modules, maker: npm, ignored: true, tracked: 0, bytes: 612345678, others: 0}
 `
 

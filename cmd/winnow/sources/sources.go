@@ -463,6 +463,8 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		Only:        sc.only(snapshot.KindDir),
 		Full:        sc.Full,
 		Holders:     set.Holders(len(sc.only(snapshot.KindDir)) > 0),
+		Home:        home(),
+		Beside:      slices.Concat(set.Config.Collect.Dirs.Roots, set.Config.Collect.Dirs.AgentFolders, set.Config.Collect.Dirs.DiscoverUnder),
 		Timeout:     set.Config.Collect.Timeout,
 		Shared:      set.Folders,
 		Log:         set.Log.Named("dirs"),

@@ -303,6 +303,7 @@ dir := object.union(_common, {
 		"empty": false,
 		"checkout": true,
 		"holders_known": true,
+		"pointers": [],
 		"git": {
 			"worktree": true,
 			"registered": true,

@@ -12,12 +12,18 @@
 #   | thread | has one thread that works in it or has a file there open |
 #   | map | has a file in it mapped, such as a library |
 #   | socket, lock | has a unix socket that is bound in it, a lock on a file in it |
-#   | argv, env | was started with a path in it, such as a script; its `GIT_DIR`, `GIT_WORK_TREE` or `GIT_INDEX_FILE` leads there |
-#   | admin | uses the folder that git keeps for the worktree |
+#   | argv, env | was started with a path in it, such as a script; its environment leads there: `GIT_DIR`, `GIT_WORK_TREE`, `GIT_INDEX_FILE`, `VIRTUAL_ENV`, or a part of `PATH`, `NODE_PATH`, `LD_LIBRARY_PATH` or `PYTHONPATH` |
+#   | admin | uses the folder that git keeps for the worktree, or works in a copy of the worktree, which leads there |
 #   | watch | watches it for changes (inotify, fanotify), and not of those in the folder around it, as who watches a whole tree does |
 #   | link | has a file open that has another name in it |
 #   | mount, overlay | sees it, a part of it or a folder around it mounted, or something that is made of it; `/home`, a home and the machine's other general folders count for nothing |
 #   | loop, swap | is the kernel itself: a loop device, a swap file. It has the pid 0 |
+#
+#   A folder that no process uses, but into which something leads from outside, which would break: a symbolic link (at the top of another checkout of its repository, in that one's
+#   `node_modules`, in `~/bin`, `~/.local/bin`, `/usr/local/bin` or among node's global packages), an editable install of Python's, a unit of systemd, a crontab, a path in git's
+#   configuration (`core.hooksPath`, an include), a git hook, a program in `~/bin`, what a shell reads when it starts; and another folder whose `.git` leads to the same entry: a copy
+#   (`cp -a`), which shares its index and HEAD, or the worktree itself that was moved by hand. Remove or change what leads there, or keep the folder. It is asked of what would
+#   go otherwise, and once more right before the act. Where one of the places could not be read, the folder stays.
 #
 #   In a container (a pid namespace of its own), what lies on a mount may be used by processes of the host, which are not seen: it stays, and a worktree that is missing there
 #   does not count as gone. Only the container's own root and its temporary file systems are known. Run Winnow on the host: there a worktree that a container has mounted is in
@@ -152,6 +158,16 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
+	"message": words.said(_led, words.said(_unled, "what leads into it from outside is not known")),
+	"evidence": {"pointers": [pointer | some pointer in input.dir.pointers]},
+} if {
+	input.kind == "dir"
+	_unused
+	not _unpointed
+}
+
+objections contains {
+	"rule": "protect.live",
 	"message": words.said(_in_panes, "what runs in one of its panes is not known"),
 	"evidence": _panes,
 } if {
@@ -216,6 +232,38 @@ objections contains {
 }
 
 _users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders
+
+_unpointed if count(input.dir.pointers) == 0
+
+_led contains $"{what} {pointer.path}" if {
+	some pointer in input.dir.pointers
+	what := _leads[pointer.kind]
+}
+
+_led contains $"another folder is a checkout of the same entry, such as a copy: {pointer.path}" if {
+	some pointer in input.dir.pointers
+	pointer.kind == "checkout"
+	input.dir.checkout == true
+}
+
+_led contains $"it was moved by hand to {pointer.path}; git -C {input.dir.git.common_dir} worktree repair {pointer.path} mends its entry" if {
+	some pointer in input.dir.pointers
+	pointer.kind == "checkout"
+	input.dir.gone == true
+}
+
+_leads := {
+	"link": "a link leads into it:",
+	"install": "an editable install of Python leads into it:",
+	"unit": "a unit of systemd names it:",
+	"cron": "a crontab names it:",
+	"git": "git's configuration leads into it:",
+	"hook": "a git hook names it:",
+	"script": "a program names it:",
+	"shell": "what a shell reads when it starts names it:",
+}
+
+_unled contains $"what leads into it from outside is not known: {input.dir.error}" if input.dir.error != ""
 
 _panes := {
 	"running": {member.name | some pane in panes.present; some member in pane.foreground},

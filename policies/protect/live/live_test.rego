@@ -62,6 +62,35 @@ test_a_folder_that_others_outside_of_the_container_may_use_stays if {
 	subjects.reasons(live.objections) == ["protect.live: it lies on a mount that processes outside of this container may use, and those are not seen from here; run winnow on the host, where they are seen"] with input as shared
 }
 
+test_a_folder_that_something_leads_into_from_outside_stays if {
+	every kind, says in {
+		"link": "a link leads into it: /home/u/x",
+		"install": "an editable install of Python leads into it: /home/u/x",
+		"unit": "a unit of systemd names it: /home/u/x",
+		"cron": "a crontab names it: /home/u/x",
+		"git": "git's configuration leads into it: /home/u/x",
+		"hook": "a git hook names it: /home/u/x",
+		"script": "a program names it: /home/u/x",
+		"shell": "what a shell reads when it starts names it: /home/u/x",
+		"checkout": "another folder is a checkout of the same entry, such as a copy: /home/u/x",
+	} {
+		led := subjects.changed(subjects.dir, "/dir/pointers", [{"kind": kind, "path": "/home/u/x"}])
+		subjects.reasons(live.objections) == [$"protect.live: {says}"] with input as led
+	}
+}
+
+test_an_entry_whose_worktree_was_moved_by_hand_stays if {
+	moved := json.patch(subjects.changed(subjects.dir, "/dir/pointers", [{"kind": "checkout", "path": "/w/x"}]), [{"op": "add", "path": "/dir/gone", "value": true}, {"op": "remove", "path": "/dir/checkout"}, {"op": "add", "path": "/dir/git/common_dir", "value": "/w/acme/.git"}])
+	subjects.reasons(live.objections) == ["protect.live: it was moved by hand to /w/x; git -C /w/acme/.git worktree repair /w/x mends its entry"] with input as moved
+}
+
+test_a_folder_of_which_it_is_not_known_what_leads_into_it_stays if {
+	subjects.reasons(live.objections) == ["protect.live: what leads into it from outside is not known"] with input as subjects.without(subjects.dir, ["/dir/pointers"])
+	unread := json.patch(subjects.without(subjects.dir, ["/dir/pointers"]), [{"op": "add", "path": "/dir/error", "value": "crontab -l: exit status 3"}])
+	subjects.reasons(live.objections) == ["protect.live: what leads into it from outside is not known: crontab -l: exit status 3"] with input as unread
+	subjects.reasons(live.objections) == ["protect.live: what leads into it from outside is not known"] with input as subjects.changed(subjects.dir, "/dir/pointers", [{"kind": "a new kind", "path": "/x"}])
+}
+
 test_a_session_that_runs_something_stays if {
 	subjects.reasons(live.objections) == ["protect.live: something runs in one of its panes: vim"] with input as subjects.changed(subjects.session, "/session/panes/0/foreground", [{"pid": 900, "name": "vim"}])
 	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes is not known"] with input as subjects.changed(subjects.session, "/session/panes/0/foreground_pgid", 900)

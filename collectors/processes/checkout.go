@@ -1,0 +1,90 @@
+package processes
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// remote are the beginnings of the kinds of file systems that may not answer.
+var remote = []string{"nfs", "cifs", "smb", "9p", "afs", "ceph", "fuse", "autofs", "lustre", "gluster", "virtiofs"}
+
+// noteCheckout marks what the git folder belongs to of the checkout that a process works in: a worktree that was moved by hand, or a copy of one, still leads to the
+// folder that git keeps for it. Where the file system may not answer, and no folder that is asked about lies on it, it is not looked at.
+func (h *holderScan) noteCheckout(dir int) {
+	if h.at.daemon || h.at.view == nil {
+		return
+	}
+	fd, err := unix.Openat(dir, "cwd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil || !h.answers(fd) {
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		return
+	}
+	at, _ := strings.CutSuffix(h.at.cwd, deleted)
+	var last fileID
+	for range deepest {
+		id, ok := idOf(fd)
+		if !ok || id == last {
+			break
+		}
+		last = id
+		if admin, there := gitFile(fd); there {
+			if admin != "" && !path.IsAbs(admin) {
+				admin = path.Join(at, admin)
+			}
+			h.note(h.at.view, admin, byAdmin)
+			break
+		}
+		up, err := unix.Openat(fd, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			break
+		}
+		_ = unix.Close(fd)
+		fd, at = up, path.Dir(at)
+	}
+	_ = unix.Close(fd)
+}
+
+// answers reports whether the file system of an open folder is a local one, or one on which a folder that is asked about lies.
+func (h *holderScan) answers(fd int) bool {
+	var st unix.Statx_t
+	if unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_MNT_ID, &st) != nil {
+		return false
+	}
+	number := unix.Mkdev(st.Dev_major, st.Dev_minor)
+	if st.Dev_major != 0 || slices.ContainsFunc(h.spots, func(s spot) bool { return s.id.dev == number }) {
+		return true
+	}
+	device := fmt.Sprintf("%d:%d", st.Dev_major, st.Dev_minor)
+	for _, m := range h.mounts {
+		if m.Device == device || st.Mask&unix.STATX_MNT_ID != 0 && uint64(m.ID) == st.Mnt_id {
+			return !slices.ContainsFunc(remote, func(kind string) bool { return strings.HasPrefix(m.Kind, kind) })
+		}
+	}
+	return false
+}
+
+// gitFile reads the .git of an open folder: where it leads, "" where it is a folder or says nothing.
+func gitFile(fd int) (admin string, there bool) {
+	file, err := unix.Openat(fd, ".git", unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err != unix.ENOENT
+	}
+	defer func() { _ = unix.Close(file) }()
+	var st unix.Stat_t
+	if unix.Fstat(file, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return "", true
+	}
+	text := make([]byte, maxGitFile)
+	n, err := unix.Read(file, text)
+	if err != nil {
+		return "", true
+	}
+	admin, _ = strings.CutPrefix(string(text[:max(n, 0)]), "gitdir:")
+	return strings.TrimSpace(admin), true
+}
