@@ -48,14 +48,14 @@ type pointing struct {
 	repos   map[string]*leadList
 }
 
-// points finds out what leads from outside into each candidate that nobody uses and that nothing cheaper keeps.
+// points finds out what leads from outside into each candidate of which it was asked who uses it, and that nobody does.
 func (l *look) points(ctx context.Context) {
 	if l.o.Holders == nil || l.o.Places {
 		return
 	}
 	var stuck error // one place that does not answer holds up the look once
 	for _, c := range l.candidates {
-		if c.dir.HoldersKnown == nil || !*c.dir.HoldersKnown || len(c.dir.Holders) > 0 || c.dir.Skipped != "" {
+		if c.dir.HoldersKnown == nil || !*c.dir.HoldersKnown || len(c.dir.Holders) > 0 {
 			continue
 		}
 		var found [2]*leadList

@@ -516,7 +516,7 @@ type Dir struct {
 	// SharedOutside is true where processes that this pid namespace does not show may use the folder, as in a container into which it is mounted, and
 	// where whether they may could not be found out. HoldersKnown is false then. Absent for a link.
 	SharedOutside *bool `json:"shared_outside,omitempty"`
-	// Pointers are what leads into it from outside, [] where nothing does. It is asked of a folder that nothing cheaper keeps, and that no process uses.
+	// Pointers are what leads into it from outside, [] where nothing does. It is asked of a folder of which it was asked who uses it, and that nobody does.
 	// Absent where it was not asked or not all of the places where it could stand were read. Into a folder that is gone only a checkout leads.
 	Pointers *[]Pointer `json:"pointers,omitempty"`
 	// Nested are the repositories and worktrees inside a folder that is not a checkout and not empty, by relative path; of a checkout
