@@ -108,6 +108,12 @@ var keepers = map[string]struct {
 		}
 		return document{"source": "agents/claude", "agent": "claude", "id": "c-7", "pid": t.doc["pid"], "start_ticks": t.doc["start_ticks"], "written_at": now}
 	}},
+	"an agent's record of its folder": {"open_sessions", func(t thing) document {
+		if t.kind != "dir" {
+			return nil
+		}
+		return document{"source": "agents/codex", "agent": "codex", "id": "t-7", "pid": 0, "folder": t.folder + "/src", "written_at": now}
+	}},
 }
 
 const began, now = "2026-11-20T10:00:00Z", "2026-11-20T17:59:00Z"

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -71,19 +72,25 @@ func (c codex) Read(ctx context.Context) (collectors.Part, error) {
 		return collectors.Part{}, fmt.Errorf("read which threads of Codex are open: %w: all that may belong to one stays", err)
 	}
 	var part collectors.Part
+	works := sync.OnceValue(func() map[string]string { return folders(ctx, filepath.Dir(dir)) })
 	for _, f := range files {
-		s := snapshot.OpenSession{Source: c.source, Agent: "codex", ID: f.thread, WrittenAt: new(time.Unix(f.stat.Mtim.Unix()).UTC())}
+		s := snapshot.OpenSession{Source: c.source, Agent: "codex", ID: f.thread, WrittenAt: modified(&f.stat)}
 		var now unix.Stat_t
 		switch pids := held[f.stat.Ino]; {
 		case len(pids) > 0:
-			s.PID = max(0, pids[0])
+			s.PID, s.Folder = max(0, pids[0]), folder(works()[f.thread])
 		case unix.Lstat(filepath.Join(dir, f.thread+".lock"), &now) == nil && now.Ino == f.stat.Ino && now.Mtim == f.stat.Mtim:
 			s.Ended = new(true)
+		default:
+			s.Folder = folder(works()[f.thread])
 		}
 		part.Open = append(part.Open, s)
 	}
 	return part, ctx.Err()
 }
+
+// modified is when a file was last written.
+func modified(st *unix.Stat_t) *time.Time { return new(time.Unix(st.Mtim.Unix()).UTC()) }
 
 // held are the processes that have a lock, by the inode of its file. The device is left out: btrfs gives the kernel's list another one than stat. A
 // file on another device with the same inode then seems to be locked, and its thread to be open, which keeps.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -92,13 +93,25 @@ func (r reader) session(ctx context.Context, dir, name string) (snapshot.OpenSes
 	var record struct {
 		SessionID string          `json:"sessionId"`
 		ProcStart json.RawMessage `json:"procStart"`
+		Cwd       string          `json:"cwd"`
 	}
 	if json.Unmarshal(f.Data, &record) != nil {
 		return s, true
 	}
-	s.ID = strings.ToValidUTF8(record.SessionID, "")
+	s.ID, s.Folder = strings.ToValidUTF8(record.SessionID, ""), folder(record.Cwd)
 	if ticks, err := strconv.ParseUint(strings.Trim(string(record.ProcStart), `"`), 10, 64); err == nil {
 		s.StartTicks = &ticks
 	}
 	return s, true
+}
+
+// folder is the real path of a folder that a record names, so that it can be held against those of worktrees; "" where it cannot be one.
+func folder(path string) string {
+	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) || !utf8.ValidString(path) {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
 }

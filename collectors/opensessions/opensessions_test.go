@@ -33,7 +33,7 @@ func TestRead(t *testing.T) {
 	part := must.Get(opensessions.Source("claude", dir).Reader.Read(t.Context()))(t)
 	const source = "agents/claude"
 	want := []snapshot.OpenSession{
-		{Source: source, Agent: "claude", PID: 1200, Sole: new(true), ID: "s-1", StartTicks: new(uint64(93211)), WrittenAt: &at},
+		{Source: source, Agent: "claude", PID: 1200, Sole: new(true), ID: "s-1", StartTicks: new(uint64(93211)), WrittenAt: &at, Folder: "/w"},
 		{Source: source, Agent: "claude", PID: 1201, Sole: new(true), ID: "s-2", StartTicks: new(uint64(93212)), WrittenAt: &at},
 		{Source: source, Agent: "claude", PID: 1202, Sole: new(true), ID: "s-3", WrittenAt: &at},
 		{Source: source, Agent: "claude", PID: 1203, Sole: new(true), WrittenAt: &at},

@@ -886,6 +886,9 @@ type OpenSession struct {
 	WrittenAt  *time.Time `json:"written_at,omitempty"`
 	// Sole is true where an agent of this kind has one session at a time, so that it had no other since the record was written.
 	Sole *bool `json:"sole,omitempty"`
+	// Folder is the real path in which the session works, by the record itself: its process may stand elsewhere. Absent where the record does not
+	// say it or could not be read.
+	Folder string `json:"folder,omitempty"`
 	// Ended is true where the record itself shows that the process which wrote it, and had the session alone since, has ended.
 	Ended *bool `json:"ended,omitempty"`
 }

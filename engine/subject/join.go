@@ -23,6 +23,8 @@ type Joined struct {
 	sources  sources
 	// projects are those whose file was trusted.
 	projects []project
+	// workplaces lead to the open sessions of agents.
+	workplaces workplaces
 	// mains are the repositories of the checkouts that were found, by their paths.
 	mains map[string]string
 	// exceptions are those of the policies.
@@ -46,6 +48,7 @@ func Join(s *snapshot.Snapshot, c *Config) *Joined {
 	j.sources = indexSources(s)
 	j.procs = indexProcesses(s, j.config, j.records)
 	j.procs.holds = j.holds
+	j.workplaces = indexWorkplaces(s, &j.procs)
 	j.projects, j.mains = indexProjects(s), mainsOf(s)
 	j.exceptions = indexExceptions(s, c)
 	return j
@@ -112,7 +115,7 @@ func (j *Joined) fillDir(sub *Subject) string {
 		sub.Owner = d.Git.Main
 	}
 	sub.Age, sub.Idle, sub.Made = j.since(d.ModifiedAt), j.since(d.ActiveAt), j.before(d.BornAt)
-	sub.Holders = d.Holders
+	sub.Holders, sub.Open = d.Holders, j.openIn(d)
 	if sub.Hold == nil {
 		sub.Hold = j.held.on(d.Path)
 	}

@@ -58,6 +58,9 @@ type Subject struct {
 	OwnerSeen *float64 `json:"owner_seen,omitempty"`
 	// Holders are the live processes that use a folder, the folder's own list.
 	Holders []snapshot.Holder `json:"holders,omitzero"`
+	// Open are the agents' sessions that are open and work in a folder or below it, by the agents' own records, or may: wherever their processes stand.
+	// Known and empty is [].
+	Open []OpenAgent `json:"open,omitzero"`
 	// Signs are, in words, what is recorded of a linked worktree's branch besides its commits: its remote branch is gone, somebody has its pull request
 	// on record. They are for messages. No rule may take them for a proof that the work has landed.
 	Signs []string `json:"signs,omitzero"`

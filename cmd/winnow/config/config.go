@@ -93,6 +93,9 @@ type Collect struct {
 	Codex struct {
 		Threads []string `json:"threads"`
 	} `json:"codex"`
+	Copilot struct {
+		Sessions []string `json:"sessions"`
+	} `json:"copilot"`
 	Codev struct {
 		Homes []string `json:"homes"`
 		Tower string   `json:"tower"`

@@ -58,6 +58,7 @@ func (c *Config) expand(at sites) error {
 	list("collect.codev.homes", c.Collect.Codev.Homes, isAuto)
 	list("collect.claude.sessions", c.Collect.Claude.Sessions, isAuto)
 	list("collect.codex.threads", c.Collect.Codex.Threads, isAuto)
+	list("collect.copilot.sessions", c.Collect.Copilot.Sessions, isAuto)
 	list("rules.protected", c.Rules.Protected, func(p string) bool { return !isPath(p) })
 	byDefault := c.State == defaultState
 	list("rules.disposable_content", c.Rules.DisposableContent, none)

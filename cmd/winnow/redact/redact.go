@@ -148,6 +148,7 @@ func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	out.OpenSessions = each(s.OpenSessions, func(v *snapshot.OpenSession) {
 		v.Source = r.source(v.Source)
 		r.words(&v.ID, &v.Agent)
+		r.paths(&v.Folder)
 	})
 	out.Descents = each(s.Descents, func(v *snapshot.Descent) {
 		v.Agents = each(v.Agents, func(a *snapshot.DescentAgent) { r.words(&a.Name) })

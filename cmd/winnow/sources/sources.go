@@ -309,6 +309,13 @@ func (set Set) openSessions() []collectors.Source {
 		}
 		out = append(out, opensessions.CodexSource(name, path, filepath.Join(set.Config.Collect.Processes.Root, "locks")))
 	}
+	for n, path := range auto(set.Config.Collect.Copilot.Sessions, opensessions.CopilotFolder) {
+		name := "copilot"
+		if n > 0 {
+			name += "-" + collectors.Short(path)
+		}
+		out = append(out, opensessions.CopilotSource(name, path))
+	}
 	return out
 }
 

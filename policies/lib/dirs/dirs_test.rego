@@ -18,6 +18,7 @@ test_nothing_but_a_folder_has_one if {
 
 _declared := {
 	"kind": "dir",
+	"open": [],
 	"host": {"home": "/home/u"},
 	"dir": {"path": "/home/u/scratch/a", "root": "/home/u/scratch", "checkout": false, "symlink": false, "nested": []},
 	"config": {"disposable_content": ["/w/*", "/home/u/scratch/*"]},

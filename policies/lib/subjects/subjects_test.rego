@@ -290,6 +290,7 @@ dir := object.union(_common, {
 	"id": "dir:/w/feature",
 	"holders": [],
 	"kind": "dir",
+	"open": [],
 	"label": "/w/feature",
 	"source": {"name": "dirs//w", "status": "ok"},
 	"evidence_sources": {"dirs//w": "ok"},

@@ -29,6 +29,11 @@
 #   does not count as gone. Only the container's own root and its temporary file systems are known. Run Winnow on the host: there a worktree that a container has mounted is in
 #   use by what runs in the container (`mount`).
 #
+#   A folder in which an agent's open session works, by the agent's own record, wherever its process stands (`codex --worktree` and
+#   `copilot --worktree` stay where they were started). A session is open while the process that its record names lives, or may. Where it works
+#   is not known when the record does not say it or cannot be read: then it keeps all worktrees of the repository that its process stands in,
+#   of those below that folder, and of all repositories where that is not known.
+#
 #   Who uses a folder is asked of those that would go if nobody did. Any other is said to be in use by the processes that are known to
 #   work in it (`cwd`), and is kept by what keeps it anyway; `winnow explain` asks all the same.
 #
@@ -168,6 +173,15 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
+	"message": words.said(_sessions, "whether an agent has a session open that works in it is not known"),
+	"evidence": {"open": {session.agent | some session in input.open}},
+} if {
+	input.kind == "dir"
+	not _closed
+}
+
+objections contains {
+	"rule": "protect.live",
 	"message": words.said(_in_panes, "what runs in one of its panes is not known"),
 	"evidence": _panes,
 } if {
@@ -229,6 +243,25 @@ objections contains {
 } if {
 	input.kind == "terminal"
 	not _abandoned
+}
+
+_closed if count(input.open) == 0
+
+_sessions contains $"{session.agent} has a session open that works in it, by its own record" if {
+	some session in input.open
+	session.folder != ""
+}
+
+_sessions contains $"{session.agent} ({session.pid}) has a session open, and in which worktree it works is not known: it may be this one. End that session, or start one whose record can be read" if {
+	some session in input.open
+	not session.folder
+	session.pid > 0
+}
+
+_sessions contains $"{session.agent} has a session open, and in which worktree it works is not known: it may be this one" if {
+	some session in input.open
+	not session.folder
+	not session.pid
 }
 
 _users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders

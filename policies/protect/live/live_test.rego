@@ -524,3 +524,15 @@ test_a_process_of_which_that_is_not_known_stays if {
 	}
 	count(live.objections) == 2 with input as subjects.without(subjects.process, ["/lineage"])
 }
+
+test_an_open_session_keeps_the_folder_in_which_it_works if {
+	_says([{"agent": "codex", "id": "t-1", "pid": 24, "name": "codex", "folder": "/w/feature"}]) == ["protect.live: codex has a session open that works in it, by its own record"]
+	_says([{"agent": "codex", "pid": 24, "name": "codex"}]) == ["protect.live: codex (24) has a session open, and in which worktree it works is not known: it may be this one. End that session, or start one whose record can be read"]
+	_says([{"agent": "codex", "id": "t-1"}]) == ["protect.live: codex has a session open, and in which worktree it works is not known: it may be this one"]
+	_says([]) == []
+	subjects.reasons(live.objections) == ["protect.live: whether an agent has a session open that works in it is not known"] with input as subjects.without(subjects.dir, ["/open"])
+}
+
+_says(open) := said if {
+	said := subjects.reasons(live.objections) with input as subjects.changed(subjects.dir, "/open", open)
+}

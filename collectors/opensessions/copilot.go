@@ -1,0 +1,108 @@
+package opensessions
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+)
+
+// CopilotFolder is where Copilot keeps a folder for each session, and false where there is no such folder.
+func CopilotFolder(env func(string) string, home string) (string, bool) {
+	dir := env("COPILOT_HOME")
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(home, ".copilot")
+	}
+	path := filepath.Join(dir, "session-state")
+	_, err := os.Stat(path)
+	return path, filepath.IsAbs(path) && !errors.Is(err, fs.ErrNotExist)
+}
+
+// CopilotSource is the source agents/<name> for such a folder.
+//
+// Copilot (seen with 1.0.102) makes session-state/<id>/inuse.<pid>.lock while its process <pid> has the session open, and writes the folder in which the
+// session works into workspace.yaml beside it (cwd). With --worktree that is a worktree, while the process stays where it was started.
+func CopilotSource(name, path string) collectors.Source {
+	full := Kind + "/" + name
+	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: copilot{reader{full, path}}}
+}
+
+type copilot struct{ reader }
+
+var copilotLock = regexp.MustCompile(`^inuse\.([1-9][0-9]{0,9})\.lock$`)
+
+func (c copilot) Read(ctx context.Context) (collectors.Part, error) {
+	dir, err := foreign.Path(c.path)
+	if err != nil {
+		return collectors.Part{}, c.failed(err)
+	}
+	d := foreign.DirFS{Dir: dir, Want: foreign.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
+	entries, err := fs.ReadDir(d, ".")
+	if err != nil {
+		return collectors.Part{}, c.failed(err)
+	}
+	var part collectors.Part
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		open, err := c.session(ctx, d, e.Name())
+		if err != nil {
+			return collectors.Part{}, c.failed(err)
+		}
+		part.Open = append(part.Open, open...)
+	}
+	return part, ctx.Err()
+}
+
+// session gives one record for each process that has the session open, none for a session that is closed.
+func (c copilot) session(ctx context.Context, d foreign.DirFS, id string) (open []snapshot.OpenSession, err error) {
+	files, err := fs.ReadDir(d, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		lock := copilotLock.FindStringSubmatch(f.Name())
+		var st unix.Stat_t
+		if lock == nil || unix.Lstat(filepath.Join(d.Dir, id, f.Name()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() {
+			continue
+		}
+		pid, err := strconv.Atoi(lock[1])
+		if err != nil {
+			continue
+		}
+		open = append(open, snapshot.OpenSession{Source: c.source, Agent: "copilot", ID: id, PID: pid, WrittenAt: modified(&st)})
+	}
+	if len(open) > 0 {
+		at := c.workspace(ctx, filepath.Join(d.Dir, id, "workspace.yaml"))
+		for i := range open {
+			open[i].Folder = at
+		}
+	}
+	return open, nil
+}
+
+// workspace is the folder that a session's record names, "" where that could not be read.
+func (c copilot) workspace(ctx context.Context, path string) string {
+	f, err := foreign.Read(ctx, path, foreign.Want{Max: maxFile})
+	var record struct {
+		Cwd string `yaml:"cwd"`
+	}
+	if err != nil || yaml.Unmarshal(f.Data, &record) != nil {
+		return ""
+	}
+	return folder(record.Cwd)
+}
