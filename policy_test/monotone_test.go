@@ -38,6 +38,7 @@ var worlds = []struct{ path, why string }{
 	{"registry/*/tab", "an entry that names no tab concerns none by it"},
 	{"registry/*/terminal", "a record that says nothing of itself leaves it to its status"},
 	{"registry/*/retained", "a record that nobody has marked"},
+	{"processes", "no process lives: the table was read whole, or its source says so"},
 	{"processes/*", "a process that has ended: the table was read whole, or its source says so"},
 	{"processes/*/start_ticks", "it is in the process's id; no process is without"},
 	{"processes/*/pid", "it is in the process's id; no process is without"},

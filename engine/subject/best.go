@@ -6,7 +6,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-// Best is a snapshot of the folders alone, as if the dear questions about each had been answered in the way that speaks most for reaping it: nobody uses it, git
+// Best is a snapshot of the folders alone, with the agents' open sessions, as if the dear questions about each had been answered in the way that speaks most for reaping it: nobody uses it, git
 // says that it holds nothing, no repository lies in it, and its work has landed. All that is cheap to know stands as it was read. So a folder that the shipped rules
 // spare here they spare whatever the answers are, and nobody need ask.
 //
@@ -17,7 +17,7 @@ import (
 func Best(s *snapshot.Snapshot, c *Config) *snapshot.Snapshot {
 	out := &snapshot.Snapshot{
 		Schema: s.Schema, TakenAt: s.TakenAt, Host: s.Host, Sources: s.Sources, Spawns: s.Spawns, Registry: s.Registry, Holds: s.Holds,
-		Asked: s.Asked, Projects: slices.Clone(s.Projects), Dirs: make(map[string]snapshot.Dir, len(s.Dirs)),
+		OpenSessions: s.OpenSessions, Processes: withSessions(s), Asked: s.Asked, Projects: slices.Clone(s.Projects), Dirs: make(map[string]snapshot.Dir, len(s.Dirs)),
 	}
 	for i := range out.Projects { // what a repository's own policies object to is heard of what they are asked about
 		out.Projects[i].Policies = ""

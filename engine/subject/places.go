@@ -89,19 +89,47 @@ func unrecorded(s *snapshot.Snapshot, n *node) string {
 	if !n.agent && !n.daemon {
 		return ""
 	}
-	i := slices.IndexFunc(recordKeepers, func(agent string) bool {
-		return named(n.p, map[string]bool{agent: true, agent + ".exe": true}) || n.p.Script != nil && strings.TrimSuffix(*n.p.Script, ".js") == agent
-	})
-	if i < 0 {
-		return ""
-	}
-	source := "agents/" + recordKeepers[i]
+	agent := recordKeeper(n.p)
+	source := "agents/" + agent
 	for name, src := range s.Sources {
 		if src.Status == snapshot.OK && (name == source || strings.HasPrefix(name, source+"-")) {
 			return ""
 		}
 	}
-	return recordKeepers[i]
+	return agent
+}
+
+// recordKeeper is the one of recordKeepers whose program a process is, "" for any other program.
+func recordKeeper(p *snapshot.Process) string {
+	for _, agent := range recordKeepers {
+		if named(p, programs[agent]) || p.Script != nil && strings.TrimSuffix(*p.Script, ".js") == agent {
+			return agent
+		}
+	}
+	return ""
+}
+
+// programs are what the processes of recordKeepers are called.
+var programs = func() map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for _, agent := range recordKeepers {
+		out[agent] = map[string]bool{agent: true, agent + ".exe": true}
+	}
+	return out
+}()
+
+// withSessions are the processes that may have an open session: those that records name, and those of recordKeepers.
+func withSessions(s *snapshot.Snapshot) map[string]*snapshot.Process {
+	recorded, out := map[int]bool{}, map[string]*snapshot.Process{}
+	for i := range s.OpenSessions {
+		recorded[s.OpenSessions[i].PID] = true
+	}
+	for id, p := range s.Processes {
+		if recorded[p.PID] || recordKeeper(p) != "" {
+			out[id] = p
+		}
+	}
+	return out
 }
 
 // nearOf is the folder by which the repository of a process's sessions is known. A vendor's daemon has sessions of any repository.
