@@ -27,7 +27,8 @@ var kinds = map[string]facts{
 	snapshot.KindProcess: {
 		fill: (*Joined).fillProcess, identity: (*Joined).processIdentity, places: (*Joined).processPlaces, rests: []string{"tmux", "herdr", "agents"},
 	},
-	snapshot.KindDir: {fill: (*Joined).fillDir, identity: (*Joined).dirIdentity, places: (*Joined).dirPlaces},
+	// An agent may work in a folder while its process stands elsewhere.
+	snapshot.KindDir: {fill: (*Joined).fillDir, identity: (*Joined).dirIdentity, places: (*Joined).dirPlaces, rests: []string{"agents"}},
 }
 
 // kindOf is the kind of a candidate, and false where the snapshot has no such candidate.

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,12 +13,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	_ "modernc.org/sqlite" // the driver of Codex's store
 
 	"github.com/winnow-reaper/winnow/testkit/procs"
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
-// Build fills the machine: 38 folders, 27 processes, 8 sessions; one older Claude and one older Codex are alive, another Claude, a Codex
+// Build fills the machine: 39 folders, 27 processes, 8 sessions; one older Claude and one older Codex are alive, another Claude, a Codex
 // and an OpenCode were killed.
 func (m *Machine) Build() {
 	m.t.Helper()
@@ -25,8 +28,8 @@ func (m *Machine) Build() {
 	m.write(filepath.Join(acme.path, ".env"), "KEY=main\n")
 	m.write(filepath.Join(acme.path, ".claude", "settings.local.json"), "{}\n")
 	living := m.claude("5e551001-0000-4000-8000-000000000001", acme.path) // older than all that follows
-	codex := m.codex("01990000-0000-7000-8000-000000000001", acme.path)
-	deadCodex := m.codex(deadThread, acme.path)
+	codex := m.codex("01990000-0000-7000-8000-000000000001", acme.path, m.works())
+	deadCodex := m.codex(deadThread, acme.path, acme.path)
 	m.landed(acme)
 	m.untouched(acme)
 	m.kept(acme, living)
@@ -110,6 +113,9 @@ func (m *Machine) untouched(acme *repo) {
 		acme.old(p, 6*day)
 		m.folder(p, fmt.Sprintf("Codex's worktree %d, without a commit", i), true, "nothing was ever done in it")
 	}
+	acme.gitAt(6*day, acme.path, "worktree", "add", "-q", "--detach", m.works(), "main")
+	acme.old(m.works(), 6*day)
+	m.folder(m.works(), "worktree of a living Codex that stands elsewhere", false, "its thread works there, by Codex's store")
 	p := m.Path(".local", "share", "opencode", "worktree", "0a1b2c", "calm-owl")
 	acme.worktree(p, "opencode/calm-owl", 0)
 	acme.old(p, 6*day)
@@ -197,14 +203,27 @@ func (m *Machine) kept(acme *repo, living claude) {
 // deadThread is the thread of the Codex that was killed.
 const deadThread = "01990000-0000-7000-8000-000000000009"
 
-// codex is Codex's own process, and the lock that it has on its thread. What it starts for its tools carries the thread; its MCP servers carry nothing.
-func (m *Machine) codex(thread, dir string) *Starter {
+// works is the worktree in which the thread of the living Codex works, as with codex --worktree.
+func (m *Machine) works() string { return m.Path(".codex", "worktrees", "77aa", "acme") }
+
+// codex is Codex's own process in one folder, and its thread, which may work in another: the lock on it, and its row in the store. What it starts for its tools carries the thread; its MCP servers carry nothing.
+func (m *Machine) codex(thread, dir, works string) *Starter {
 	m.t.Helper()
 	lock := m.Path(".codex", "thread-writer-locks", thread+".lock")
 	m.must(os.MkdirAll(filepath.Dir(lock), 0o755))
+	m.thread(thread, works)
 	s := m.starter(m.program("codex"), dir, threadVar+"="+lock)
 	wait.Eventually(m.t, "Codex's lock", func() bool { return exists(lock) })
 	return s
+}
+
+// thread enters a thread and the folder in which it works into Codex's store, with the columns of Codex 0.171.0 that say so.
+func (m *Machine) thread(id, dir string) {
+	m.t.Helper()
+	db, err := sql.Open("sqlite", m.Path(".codex", "state_5.sqlite"))
+	m.must(err)
+	_, err = db.Exec("CREATE TABLE IF NOT EXISTS threads (id TEXT PRIMARY KEY, rollout_path TEXT NOT NULL, cwd TEXT NOT NULL); INSERT INTO threads VALUES (?, '', ?)", id, dir)
+	m.must(errors.Join(err, db.Close()))
 }
 
 // launched is an MCP server that an agent speaks with and that a runner started, which has ended since.

@@ -182,7 +182,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		}
 		out = append(out, sc.own(snapshot.KindTab, t)...)
 	}
-	if sc.needs(snapshot.KindProcess, snapshot.KindSession) {
+	if sc.needs(snapshot.KindProcess, snapshot.KindSession, snapshot.KindDir) {
 		out = append(out, set.openSessions()...)
 	}
 	recorded, err := set.records()
