@@ -12,7 +12,7 @@
 #   | thread | has one thread that works in it or has a file there open |
 #   | map | has a file in it mapped, such as a library |
 #   | socket, lock | has a unix socket that is bound in it, a lock on a file in it |
-#   | argv, env | was started with a path in it, such as a script; its environment leads there: `GIT_DIR`, `GIT_WORK_TREE`, `GIT_INDEX_FILE`, `VIRTUAL_ENV`, or a part of `PATH`, `NODE_PATH`, `LD_LIBRARY_PATH` or `PYTHONPATH` |
+#   | argv, env | was started with a path in it, such as a script; its environment leads there (`GIT_DIR`, `VIRTUAL_ENV`, `PATH`, `NODE_PATH` and their like) |
 #   | admin | uses the folder that git keeps for the worktree, or works in a copy of the worktree, which leads there |
 #   | watch | watches it for changes (inotify, fanotify), and not of those in the folder around it, as who watches a whole tree does |
 #   | link | has a file open that has another name in it |
@@ -274,15 +274,15 @@ _led contains $"{what} {pointer.path}" if {
 }
 
 _led contains $"another folder is a checkout of the same entry, such as a copy: {pointer.path}" if {
+	input.dir.checkout == true
 	some pointer in input.dir.pointers
 	pointer.kind == "checkout"
-	input.dir.checkout == true
 }
 
 _led contains $"it was moved by hand to {pointer.path}; git -C {input.dir.git.common_dir} worktree repair {pointer.path} mends its entry" if {
+	input.dir.gone == true
 	some pointer in input.dir.pointers
 	pointer.kind == "checkout"
-	input.dir.gone == true
 }
 
 _leads := {

@@ -534,5 +534,6 @@ test_an_open_session_keeps_the_folder_in_which_it_works if {
 }
 
 _says(open) := said if {
+	# regal ignore:with-outside-test-context
 	said := subjects.reasons(live.objections) with input as subjects.changed(subjects.dir, "/open", open)
 }
