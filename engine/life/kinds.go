@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // folder asks who uses a folder: processes, panes and terminals that work in it, its lock, records that name it or what lies in it, and holds.
@@ -63,6 +64,7 @@ func (a *answer) folder() {
 	a.lock(id, &d)
 	if sub, ok := a.joined.Subject(id); ok {
 		a.records(recordsOf(sub))
+		a.openIn(sub)
 	}
 	a.holds(func(held string) bool {
 		kind, _ := snapshot.KindOf(held)
@@ -70,6 +72,25 @@ func (a *answer) folder() {
 	})
 	if d.ActiveAt != nil {
 		a.say(d.Source, Pointer("dirs", id, "active_at"), d.ActiveAt, "the last sign of work in it was at %s", d.ActiveAt.UTC().Format(stamp))
+	}
+}
+
+// openIn proves by the open sessions that work in a folder, wherever their processes stand. One of which it is not known where it works may.
+func (a *answer) openIn(sub *subject.Subject) {
+	for _, open := range sub.Open {
+		if a.own[open.PID] {
+			continue
+		}
+		p, _, lives := a.alive(open.PID, nil)
+		i := slices.IndexFunc(a.s.OpenSessions, func(o snapshot.OpenSession) bool { return o.Agent == open.Agent && o.ID == open.ID && o.PID == open.PID })
+		switch {
+		case open.Folder != "" && lives && i >= 0:
+			a.proveOpen(i, p)
+		case open.Folder != "":
+			a.gap("agents", "%s records that a session works in it, and whether its process lives is not known", open.Agent)
+		default:
+			a.gap("agents", "%s has a session open, and in which worktree it works is not known", open.Agent)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func world() *snapshot.Snapshot {
 		Terminals: map[string]snapshot.Terminal{term: {Source: "codev/default", ID: "u", Status: "running", PID: new(30), StartTicks: new(uint64(300)), Below: &[]snapshot.PaneProc{}}},
 		Dirs: map[string]snapshot.Dir{folder: {Source: "dirs/w", Path: "/w/a", Name: "a", HoldersKnown: new(true), ActiveAt: new(now.Add(-time.Hour)),
 			Holders: []snapshot.Holder{{PID: 40, Name: "p40", How: "cwd"}}}},
-		OpenSessions: []snapshot.OpenSession{{Source: "agents/claude", Agent: "claude", ID: "cafe", PID: 60, StartTicks: new(uint64(600)), WrittenAt: new(now)}},
+		OpenSessions: []snapshot.OpenSession{{Source: "agents/claude", Agent: "claude", ID: "cafe", PID: 60, StartTicks: new(uint64(600)), WrittenAt: new(now), Folder: "/elsewhere"}},
 		Registry:     []snapshot.Entry{{Source: "registry/r", ID: "r1", Status: "running", Session: "one"}},
 		Spawns:       []snapshot.Spawn{{Source: "spawns/s", ID: "s1", Pane: "t9"}},
 	}
@@ -196,8 +196,11 @@ func TestOf(t *testing.T) {
 			empty(s)
 			onFolder(s, func(d *snapshot.Dir) { d.HoldersKnown = new(false) })
 		}, state: Unknown},
-		"folder that was not asked":  {q: inFolder, change: func(s *snapshot.Snapshot) { empty(s); onFolder(s, func(d *snapshot.Dir) { d.HoldersKnown = nil }) }, state: Unknown},
-		"folder by an unread source": {q: inFolder, change: func(s *snapshot.Snapshot) { empty(s); fail(s, "herdr/default") }, state: Unknown},
+		"folder of a session that stands elsewhere": {q: inFolder, change: func(s *snapshot.Snapshot) { empty(s); s.OpenSessions[0].Folder = "/w/a/src" }, state: Alive, proof: "agent/"},
+		"folder of a session that has ended":        {q: inFolder, change: func(s *snapshot.Snapshot) { empty(s); s.OpenSessions[0].Folder = "/w/a/src"; end(s, 60) }, state: NotAlive},
+		"folder while a session is anywhere":        {q: inFolder, change: func(s *snapshot.Snapshot) { empty(s); s.OpenSessions[0].Folder = "" }, state: Unknown},
+		"folder that was not asked":                 {q: inFolder, change: func(s *snapshot.Snapshot) { empty(s); onFolder(s, func(d *snapshot.Dir) { d.HoldersKnown = nil }) }, state: Unknown},
+		"folder by an unread source":                {q: inFolder, change: func(s *snapshot.Snapshot) { empty(s); fail(s, "herdr/default") }, state: Unknown},
 		"folder of the kernel": {q: inFolder, change: func(s *snapshot.Snapshot) {
 			onFolder(s, func(d *snapshot.Dir) { d.Holders = []snapshot.Holder{{Name: "loop0", How: "loop"}} })
 		}, state: Alive, proof: "process/loop"},
