@@ -82,7 +82,9 @@ func (a *answer) openIn(sub *subject.Subject) {
 			continue
 		}
 		p, _, lives := a.alive(open.PID, nil)
-		i := slices.IndexFunc(a.s.OpenSessions, func(o snapshot.OpenSession) bool { return o.Agent == open.Agent && o.ID == open.ID && o.PID == open.PID })
+		i := slices.IndexFunc(a.s.OpenSessions, func(o snapshot.OpenSession) bool {
+			return o.Agent == open.Agent && o.ID == open.ID && o.PID == open.PID
+		})
 		switch {
 		case open.Folder != "" && lives && i >= 0:
 			a.proveOpen(i, p)
