@@ -63,7 +63,7 @@ type PolicyFormat struct {
 	OK bool `json:"ok"`
 	// Files are all files that were read.
 	Files []string `json:"files"`
-	// Unformatted are those that are not as OPA writes them, and Written those of them that were written anew.
+	// Unformatted are those that are not as OPA writes them, and Written those of them that were written.
 	Unformatted []string `json:"unformatted"`
 	Written     []string `json:"written"`
 	// Problems are the files that could not be formatted.
