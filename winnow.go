@@ -18,3 +18,8 @@ var Incidents embed.FS
 //
 //go:embed docs/schemas/*.json
 var Schemas embed.FS
+
+// Units are the systemd units of packages: packaging/systemd/user and system. They run /usr/bin/winnow, and timers sweep every 300 seconds.
+//
+//go:embed packaging/systemd/*/winnow*
+var Units embed.FS

@@ -39,7 +39,7 @@ type Changed struct {
 // Install writes a unit, and has the manager run it from now on where one answers. The other form (daemon or timer) is taken away, so that only
 // one of them sweeps; a package's is disabled. It fails before it writes anything where a file of one of the names is not Ours.
 func (s Service) Install(ctx context.Context, u Unit) (Changed, error) {
-	u.First, u.Instances = Mark, s.System
+	u.Instances = s.System
 	files, err := u.Files()
 	if err != nil {
 		return Changed{}, fmt.Errorf("%w; nothing was written", err)

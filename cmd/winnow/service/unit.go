@@ -4,25 +4,20 @@
 package service
 
 import (
-	"bytes"
-	"embed"
 	"fmt"
+	"path"
 	"strings"
-	"text/template"
 	"time"
 	"unicode"
+
+	"github.com/winnow-reaper/winnow"
 )
 
 // Mark is the first line of every unit that Install writes.
 const Mark = "# Written by winnow service install. winnow service uninstall removes it; change it with systemctl edit."
 
-// Packaged is the first line of the units in packages.
-const Packaged = "# A part of the package winnow; change it with systemctl edit."
-
-// Unit is what a unit is made of.
+// Unit is what Install changes in the units of the package.
 type Unit struct {
-	// First is the first line, Mark or Packaged.
-	First string
 	// Program is the absolute path of winnow.
 	Program string
 	// Flags stand between the program and run: they are taken word by word.
@@ -43,30 +38,28 @@ type File struct {
 	Text []byte
 }
 
-//go:embed units/*.tmpl
-var templates embed.FS
-
-var parsed = template.Must(template.ParseFS(templates, "units/*.tmpl"))
-
 // Files gives the units, the one that is to be enabled first. It fails for a program or a flag that a unit cannot hold.
 func (u Unit) Files() ([]File, error) {
 	command, err := commandLine(u.Program, u.Flags)
 	if err != nil {
 		return nil, err
 	}
-	of := struct {
-		Unit
-		Command       string
-		Every, Jitter string
-	}{u, command, seconds(u.Every), seconds(u.Every / 10)}
+	apply := "\n"
+	if u.Apply {
+		apply = " --apply\n"
+	}
+	change := strings.NewReplacer(
+		"ExecStart=/usr/bin/winnow run --once\n", "ExecStart="+command+" run --once"+apply, "ExecStart=/usr/bin/winnow run\n", "ExecStart="+command+" run"+apply,
+		"every 300s", "every "+seconds(u.Every), "OnUnitInactiveSec=300s", "OnUnitInactiveSec="+seconds(u.Every), "RandomizedDelaySec=30s", "RandomizedDelaySec="+seconds(u.Every/10))
+	folder := map[bool]string{false: "user", true: "system"}[u.Instances]
 	var files []File
 	for _, name := range u.names() {
-		var text bytes.Buffer
-		_, kind, _ := strings.Cut(name, ".")
-		if err := parsed.ExecuteTemplate(&text, kind+".tmpl", of); err != nil {
+		text, err := winnow.Units.ReadFile(path.Join("packaging/systemd", folder, name))
+		if err != nil {
 			return nil, fmt.Errorf("make %s: %w", name, err)
 		}
-		files = append(files, File{name, text.Bytes()})
+		_, rest, _ := strings.Cut(string(text), "\n") // the first line says that it belongs to the package
+		files = append(files, File{name, []byte(Mark + "\n" + change.Replace(rest))})
 	}
 	return files, nil
 }
