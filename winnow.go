@@ -19,7 +19,7 @@ var Incidents embed.FS
 //go:embed docs/schemas/*.json
 var Schemas embed.FS
 
-// Units are the systemd units of packages: packaging/systemd/user and system. They run /usr/bin/winnow, and timers sweep every 300 seconds.
+// Units are the systemd units of packages: packaging/linux/systemd/user and system. They run /usr/bin/winnow, and timers sweep every 300 seconds.
 //
-//go:embed packaging/systemd/*/winnow*
+//go:embed packaging/linux/systemd/*/winnow*
 var Units embed.FS

@@ -23,7 +23,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/life"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peer"
 )
 
 // OpenAPI describes the API, in YAML.

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 )
 
 // ErrAbsent says that a source is positively not there: no server on that socket, no such file or folder. ErrPermission says

@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 // rounds is how many times each world gets other answers to the dear questions; once under the race detector, for nothing in it runs beside anything.

@@ -13,8 +13,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	ruleset "github.com/winnow-reaper/winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	ruleset "github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
 // exceptionsSaying are what a file of exceptions may say, the widest and the oddest among it.

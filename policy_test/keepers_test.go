@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 // thing is a candidate of a world: its document, and the folder in which it is, "" for one of no folder.

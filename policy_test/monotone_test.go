@@ -13,7 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 // worlds are facts that say something by being there at all, and whose absence is therefore known and not unknown: without

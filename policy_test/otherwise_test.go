@@ -16,8 +16,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	"github.com/winnow-reaper/winnow/testkit/figures"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/figures"
 )
 
 // TestEveryWayIsTheSmallest searches what would turn the verdicts of a fixed sample of the cases' candidates, and lets OPA itself decide each

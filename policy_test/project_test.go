@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/incidents"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/internal/incidents"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 // sayings are what projects may say of themselves, the widest and the oddest of it among them; nil is a fact that could not be read.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 // TestWhatIsRecordedOfABranchDecidesNothing puts everything that suggests that work has landed, and that is no proof of it, into every world

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/redact"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/redact"
 )
 
 // TestARedactedSnapshotIsDecidedAlike decides every case on its snapshot and on a redacted copy of it: the same verdicts for the same reasons, by

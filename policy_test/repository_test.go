@@ -9,11 +9,11 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/incidents"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/internal/incidents"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 // objecting is a rule of a repository with that body.

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/incidents"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/incidents"
 	"github.com/winnow-reaper/winnow/policies"
 )
 

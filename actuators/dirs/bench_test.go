@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
 )
 
 // bigTree makes a worktree with 50,000 ignored files.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/internal/folder"
-	"github.com/winnow-reaper/winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
 )
 
 // unchanged makes sure that a folder that was moved, and its entry, are what they were before the folder was judged for the last

@@ -9,7 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
 )
 
 // checkAround is for a folder that goes out of a worktree that stays: that must be a linked worktree still, no repository's main checkout,

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/actuators/judging"
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/test/kit/judging"
 )
 
 // newTrim is a world whose worktree has work in it that nothing else has, and a folder that can be made again; and a judge for which

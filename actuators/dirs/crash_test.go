@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -12,9 +12,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/internal/gitcmd"
-	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // Holding says who uses folders or anything in them, in one look at all processes: one word or phrase a process, by the folder's path. known is

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/executable"
 )
 
 // hostile makes the repository name a program wherever git looks for one, and gives what that program left.

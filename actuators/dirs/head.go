@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/folder"
-	"github.com/winnow-reaper/winnow/internal/git"
-	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
 )
 
 // cameBack compares the folder that was just brought back with what was set aside, and says what is different. It is the same

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 // inner are things in a worktree that do not come back whole when the worktree does, or that go for good with its purge.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/executable"
 )
 
 // losses are the ways in which a worktree can hold work. Each of them is lost, or at risk, when the folder is removed.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
 )
 
 // roleVar makes the test binary play a Winnow that is killed in the middle of an act.

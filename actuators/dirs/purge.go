@@ -11,8 +11,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/folder"
-	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
 )
 
 // Purge removes for good what an act set aside, and says how many bytes that freed. It works in the act's own place in the trash

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/internal/folder"
-	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 )
 
 // ignoreName and ignoreText are what makes git overlook a trash in a root. The text says that Winnow made it, so that no other file is

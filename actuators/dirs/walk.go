@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
 )
 
 // remover removes a tree from within: each folder is opened in the one above it, on the same mount and through no link, so that

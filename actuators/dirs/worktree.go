@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/internal/folder"
-	"github.com/winnow-reaper/winnow/internal/git"
-	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
 )
 
 // checkWorktree makes sure that the folder and the repository's entry for it name one another and nothing else, and that no git

@@ -15,7 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 )
 
 // TestPlansThatAreNotTheActsOwn holds that nothing outside of the act's own folder is read or removed.

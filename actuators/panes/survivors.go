@@ -14,8 +14,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 )
 
 // HoldPane holds every judged process of a pane; also after an error it gives those that are held by then. what, such as "tab", and who,

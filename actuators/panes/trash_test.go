@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 // TestAttackTrashThatIsNone has the trash for texts be a link, or a folder that others can write: no text is put there, and nothing in it

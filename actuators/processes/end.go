@@ -13,8 +13,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	"github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc/act"
 )
 
 // killWait is how long the kernel has to take a killed process away. One that sits in an uninterruptible call takes longer, and

@@ -18,12 +18,12 @@ import (
 	acttmux "github.com/winnow-reaper/winnow/actuators/panes/tmux"
 	actvscode "github.com/winnow-reaper/winnow/actuators/panes/vscode"
 	actprocs "github.com/winnow-reaper/winnow/actuators/processes"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // step is called with its name before every step of an act. It is nil but in the tests that stop the program there.

@@ -26,12 +26,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/client"
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
-	"github.com/winnow-reaper/winnow/internal/listen"
-	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/listen"
+	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // answering is the daemon's local API (docs/api.md): every answer is that of a command, which runs here and prints into the answer.

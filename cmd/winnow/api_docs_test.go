@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/client"
-	"github.com/winnow-reaper/winnow/testkit/files"
-	musts "github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/files"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")

@@ -17,28 +17,33 @@ type arrow struct {
 	why      string
 }
 
-// actCalls is where each client of a protocol in internal keeps its changing calls (a signal, a kill-session, a close): internal/proc
-// reads, and internal/proc/act, whose types embed or take those of proc, acts.
-const actCalls = "winnow/internal/*/act"
+// actCalls is where each client of a protocol in internal keeps its changing calls (a signal, a kill-session, a close): internal/sys/proc
+// reads, and internal/sys/proc/act, whose types embed or take those of proc, acts.
+const actCalls = "winnow/internal/sys/*/act"
 
 // judging is the judge of the tests of actuators. It wires collectors, engine and policies as cmd does, so their arrows do not have it.
-const judging = "winnow/actuators/judging"
+const judging = "winnow/test/kit/judging"
 
 var arrows = []arrow{
 	{"winnow", judging, nil, "it is for tests: the program's own judge is in cmd"},
-	{judging, "winnow/", []string{"winnow/actuators", "winnow/cmd/winnow/config", "winnow/collectors", "winnow/engine", "winnow/policies", "winnow/testkit/wait"},
+	{judging, "winnow/", []string{"winnow/actuators", "winnow/internal/config", "winnow/collectors", "winnow/engine", "winnow/policies", "winnow/test/kit/wait"},
 		"it looks and judges; it changes nothing"},
 	{judging, actCalls, nil, "it looks and judges; it changes nothing"},
 	{"winnow/collectors", "winnow/engine", []string{"winnow/engine/snapshot"}, "a collector sees; it cannot name a decision, nor judge"},
 	{"winnow/collectors", "winnow/actuators", nil, "a collector changes nothing"},
 	{"winnow/collectors", actCalls, nil, "a collector reads: the calls that change something are in the client's package act, for actuators alone"},
 	{"winnow/engine", actCalls, nil, "the engine decides and does not act"},
-	{"winnow/internal/git", "winnow/internal/gitcmd/act", nil, "what reads a repository does not change it"},
+	{"winnow/internal/sys/git", "winnow/internal/sys/gitcmd/act", nil, "what reads a repository does not change it"},
 	{"winnow/collectors", "winnow/policies", nil, "what a fact means is for the policies to say, not for who reads it"},
 	{"winnow/engine", "winnow/collectors", nil, "the engine does no I/O: it is given a snapshot"},
 	{"winnow/engine", "winnow/actuators", nil, "the engine decides and does not act"},
 	{"winnow/engine", "winnow/policies", nil, "the engine decides by any policies, not by these"},
-	{"winnow/engine", "winnow/cmd", nil, "the stages meet in cmd"},
+	{"winnow", "winnow/cmd", nil, "a command is a face: what others need lies below it"},
+	{"winnow/internal/sys", "winnow/", []string{"winnow/internal/sys"}, "what knows the operating system and formats knows nothing of the application"},
+	{"winnow/engine", "winnow/internal", []string{"winnow/internal/sys/days"}, "the stages meet in internal, above the engine, which does no I/O"},
+	{"winnow/collectors", "winnow/internal", []string{"winnow/internal/sys"}, "a collector sees; the application asks it"},
+	{"winnow/actuators", "winnow/internal", []string{"winnow/internal/sys"}, "an actuator acts; the application asks it"},
+	{"winnow/client", "winnow/internal", []string{"winnow/internal/sys"}, "other people's programs import it"},
 	{"winnow/actuators", "winnow/engine", []string{"winnow/engine/decision"}, "an actuator cannot see a snapshot, nor decide: it looks again through cmd"},
 	{"winnow/actuators", "winnow/collectors", nil, "an actuator looks through the interface that cmd wires, so that there is one way to look"},
 	{"winnow/policies", "winnow/", nil, "the policies are data"},
@@ -47,19 +52,17 @@ var arrows = []arrow{
 	{"winnow/collectors", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/actuators", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/cmd", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
-	{"winnow/ledger", "github.com/open-policy-agent", nil, "what is remembered does not depend on how it was decided"},
-	{"winnow/ledger", "winnow/", []string{"winnow/engine/alarm", "winnow/engine/snapshot", "winnow/engine/decision", "winnow/internal/foreign", "winnow/internal/outfile"}, "what is remembered does not depend on how it was seen or judged"},
-	{"winnow/engine", "winnow/ledger", nil, "the engine does no I/O: it is given what is remembered"},
-	{"winnow/collectors", "winnow/ledger", nil, "a collector sees; it remembers nothing"},
-	{"winnow/actuators", "winnow/ledger", nil, "an actuator writes down what it intends through cmd"},
+	{"winnow/internal", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
+	{"winnow/internal/ledger", "winnow/", []string{"winnow/engine/alarm", "winnow/engine/snapshot", "winnow/engine/decision", "winnow/internal/sys/foreign", "winnow/internal/sys/outfile"}, "what is remembered does not depend on how it was seen or judged"},
+	{"winnow/engine", "winnow/internal/ledger", nil, "the engine does no I/O: it is given what is remembered"},
+	{"winnow/collectors", "winnow/internal/ledger", nil, "a collector sees; it remembers nothing"},
+	{"winnow/actuators", "winnow/internal/ledger", nil, "an actuator writes down what it intends through cmd"},
 	{"winnow/engine/policy", "winnow/engine/eval", nil, "rules are loaded without being asked"},
 	{"winnow/engine/explain", "winnow/engine/eval", nil, "why a decision was made is read from its trace"},
 	{"winnow/engine/alarm", "github.com/open-policy-agent", nil, "what is wrong with a silence does not depend on how it was decided"},
 	{"winnow/engine/subject", "github.com/open-policy-agent", nil, "the join is plain Go; only the engine itself knows OPA"},
-	{"winnow/internal", "winnow/", []string{"winnow/internal"}, "what everybody may lean on leans on nothing above it"},
-	{"winnow/engine", "winnow/internal/tmux", nil, "the engine does no I/O"},
-	{"winnow", "winnow/testkit", nil, "servers that tests speak to are no part of the program"},
-	{"winnow/testkit", "winnow", nil, "a server that shared code with its client would share its mistakes"},
+	{"winnow", "winnow/test/kit", nil, "servers that tests speak to are no part of the program"},
+	{"winnow/test/kit", "winnow", nil, "a server that shared code with its client would share its mistakes"},
 }
 
 // home is where the module lies; the arrows name its packages without it.
@@ -88,11 +91,11 @@ func TestArrows(t *testing.T) {
 		for _, imp := range p.Imports {
 			imp = strings.TrimPrefix(imp, home)
 			// The calls that change something rest on the client that they belong to, and servers for tests on one another.
-			if p.ImportPath == imp+"/act" || under(p.ImportPath, "winnow/testkit") && under(imp, "winnow/testkit") {
+			if p.ImportPath == imp+"/act" || under(p.ImportPath, "winnow/test/kit") && under(imp, "winnow/test/kit") {
 				continue
 			}
 			for _, a := range arrows {
-				if p.ImportPath == judging && (a.from == "winnow/actuators" || a.to == "winnow/testkit") {
+				if p.ImportPath == judging && (a.from == "winnow/test/kit" || a.to == "winnow/test/kit") {
 					continue
 				}
 				if under(p.ImportPath, a.from) && under(imp, a.to) && !excepted(imp, a.except) {
@@ -131,11 +134,11 @@ func TestUnder(t *testing.T) {
 		pkg, tree string
 		want      bool
 	}{
-		{"winnow/internal/proc/act", actCalls, true},
-		{"winnow/internal/proc/act/below", actCalls, true},
-		{"winnow/internal/proc", actCalls, false},
-		{"winnow/internal/proc/action", actCalls, false},
-		{"winnow/internal/act", actCalls, false},
+		{"winnow/internal/sys/proc/act", actCalls, true},
+		{"winnow/internal/sys/proc/act/below", actCalls, true},
+		{"winnow/internal/sys/proc", actCalls, false},
+		{"winnow/internal/sys/proc/action", actCalls, false},
+		{"winnow/internal/sys/act", actCalls, false},
 		{"winnow/engine", "winnow/engine", true},
 		{"winnow/engines", "winnow/engine", false},
 		{"winnow/engine/alarm", "winnow/engine", true},

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
-	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // kept lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error

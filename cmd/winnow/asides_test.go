@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/internal/config"
 )
 
 // TestATrashIsLookedForWhereActsWere: also below a root that no configuration names any more.

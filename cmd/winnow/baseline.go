@@ -17,14 +17,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/stamps"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // baseline is what the last whole look saw, in short: enough to tell cheaply that another whole look would find nothing new.

@@ -3,7 +3,7 @@ package main
 import (
 	"os"
 
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 
 	"golang.org/x/sys/unix"
 )

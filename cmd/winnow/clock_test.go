@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/test/kit/files"
 )
 
 // TestAClockThatIsSetBetweenLooks gives every wait a new start. The machine's clock is left alone: the program runs in time namespaces whose clocks since boot differ, which to two

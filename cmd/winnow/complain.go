@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
-	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // complain prints an error for a person: its first line behind the program's name, and what it gathers indented below.

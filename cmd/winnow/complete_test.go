@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/ledger"
-	musts "github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestIdsAreThoseOfTheLastSweep has the completion offer what the latest sweep decided on, and not what an early one did.

@@ -21,11 +21,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
-	"github.com/winnow-reaper/winnow/ledger"
-	"github.com/winnow-reaper/winnow/testkit/files"
-	demand "github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/files"
+	demand "github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // consolePages are all pages that need nothing more than their address.

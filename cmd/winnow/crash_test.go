@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/winnow-reaper/winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/herdr"
 )
 
 // killedAtEveryStep kills the program at every step of an act, in a new world each time, lets the next sweep settle the act, and has check

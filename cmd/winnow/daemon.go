@@ -12,18 +12,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/metrics"
-	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/metrics"
+	"github.com/winnow-reaper/winnow/internal/pace"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // daemon is winnow run: one loop, in which alone it sweeps and changes what it holds. Others see it through status.

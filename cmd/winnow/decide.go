@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/text"
 
 	"github.com/spf13/cobra"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // checkKept says what the ledger keeps for others: the chain of acts, recordings, and decisions on their way to a log.

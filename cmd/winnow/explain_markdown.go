@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
-	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/plain"
 )
 
 // explainMarkdown is an explanation for a pull request or a chat: the verdict and what would turn it first, the facts folded.

@@ -3,12 +3,12 @@ package main
 import (
 	"testing"
 
-	"github.com/winnow-reaper/winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
 // TestExplanationSchemaIsCurrent keeps the published schema of an explanation equal to the Go type.
 func TestExplanationSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
 	schema.Referring(t, Explained{}, explanationSchema, []string{"../../docs/schemas/explanation.json"},
-		[]string{"../../engine/explain", "../../engine/decision", "../../engine/snapshot", "../../engine/subject"})
+		[]string{"../../engine/explain", "../../engine/decision", "../../engine/snapshot", "../../engine/subject", "../../internal/report"})
 }

@@ -5,11 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sources"
 )
 
 // maxFollowers is how many folders, and how many tabs, a sweep asks about again because all that uses or keeps them goes.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestHowOftenGarbageIsCollected: a heap may grow up to roomy while little is left, up to roomiest where more is left, then by leastPercent, and never by more than gcPercent.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/plain"
 )
 
 // exitPipe is the shell's code for a program that writes to a pipe without a reader.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/metrics"
-	"github.com/winnow-reaper/winnow/cmd/winnow/notify"
-	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/metrics"
+	"github.com/winnow-reaper/winnow/internal/notify"
 )
 
 // measuring counts the daemon's sweeps and answers Prometheus, where run.metrics has an address.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/testkit/files"
-	musts "github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/files"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // freePort is a port of this machine's that nothing listened on a moment ago.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // oddHost says what cannot be judged on a machine that is not an ordinary one, which rules therefore find nothing, and what to do. Root is where

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/report"
 )
 
 // The bounds of a report's explanations: how long all of them may take together, one of them, and one where two with the same reasons came to

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/report"
 )
 
 // TestExplainEach: candidates with the same reasons try the same ways, one that was not explained is counted, and an interruption ends it.

@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/report"
 )
 
 // A part runs beside the loop of the daemon: it tells others of its sweeps, or answers them.

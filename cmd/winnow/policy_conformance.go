@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/incidents"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/internal/junit"
-	"github.com/winnow-reaper/winnow/internal/plain"
-	"github.com/winnow-reaper/winnow/internal/sarif"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/incidents"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/junit"
+	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/sarif"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // conformance decides the shipped incidents with the policies that a person names.

@@ -18,11 +18,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/bundles"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/internal/foreign"
-	"github.com/winnow-reaper/winnow/internal/outfile"
-	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/internal/bundles"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/outfile"
 )
 
 const (

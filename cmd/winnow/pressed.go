@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/collectors/pressure"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/config"
 )
 
 // pressure is readPressure; what cannot be read is a line of the log, and unknown.

@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/config"
 )
 
 func TestPressed(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // list prints values as text by the given function, or in the other forms as they are.

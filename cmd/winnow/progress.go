@@ -10,8 +10,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // progress is a line on a terminal's stderr while a slow source is read.

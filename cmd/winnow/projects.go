@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/project"
-	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/project"
+	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // projects writes into a snapshot which projects the user trusts and what these keep. A list that cannot be read is a source that

@@ -8,14 +8,14 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/makers"
-	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/makers"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // purge removes for good what was set aside and has been kept for its time: by the wall clock, and by what looks counted since, for

@@ -19,16 +19,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
-	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/ledger"
-	"github.com/winnow-reaper/winnow/testkit/files"
-	"github.com/winnow-reaper/winnow/testkit/herdr"
-	"github.com/winnow-reaper/winnow/testkit/tmux"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/pace"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/tmux"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestAConfigurationThatIsMissingIsNotReloaded: without the user's file the defaults would rule, and nothing that it protects would be protected.

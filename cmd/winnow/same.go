@@ -9,14 +9,14 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/pace"
+	"github.com/winnow-reaper/winnow/internal/report"
 )
 
 // same is a sweep that finds nothing new by the baseline of the last whole one: what that saw and decided stands, and is seen again. It gives no report where a whole sweep is needed, and

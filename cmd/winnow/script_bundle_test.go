@@ -20,9 +20,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/winnow-reaper/winnow/testkit/nginx"
-	"github.com/winnow-reaper/winnow/testkit/stockopa"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/nginx"
+	"github.com/winnow-reaper/winnow/test/kit/stockopa"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // nginxKey finds the script's own nginx.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // endStarted ends what a script started and left, above all one that failed half-way: every process that carries its mark in its environment, or

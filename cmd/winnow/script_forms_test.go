@@ -6,7 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	sariftest "github.com/winnow-reaper/winnow/testkit/sarif"
+	sariftest "github.com/winnow-reaper/winnow/test/kit/sarif"
 )
 
 // sarifCmd holds a file, or stdout, against the published schema of SARIF: sarif FILE.

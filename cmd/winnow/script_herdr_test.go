@@ -13,11 +13,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	wire "github.com/winnow-reaper/winnow/internal/herdr"
-	"github.com/winnow-reaper/winnow/testkit/herdr"
-	musts "github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/config"
+	wire "github.com/winnow-reaper/winnow/internal/sys/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // herdrKey is where a script's env keeps its herdr server.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/recorded"
-	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/recorded"
 )
 
 // logServer takes decisions as OPA's services do, and answers with a code that a script sets.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // screenSocket is where the tmux server of a script's screen listens: not where winnow looks for servers.

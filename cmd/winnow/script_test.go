@@ -14,10 +14,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	"github.com/winnow-reaper/winnow/testkit/machine"
-	"github.com/winnow-reaper/winnow/testkit/nginx"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/nginx"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestScripts runs the program as a person does, each script in a home and with a tmux server of its own.

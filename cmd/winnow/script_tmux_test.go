@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // attachCmd attaches a client on a terminal of its own to a session of the script's default tmux server, until the script has ended, and

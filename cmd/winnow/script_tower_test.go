@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/test/kit/tower"
 )
 
 // towerKey is where a script's env keeps its Tower.

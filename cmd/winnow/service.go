@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/service"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/service"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // serviceFlags are those of the commands below winnow service.

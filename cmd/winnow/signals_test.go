@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
-	"github.com/winnow-reaper/winnow/internal/plain"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 func TestAnActInHandIsNeverCutShort(t *testing.T) {

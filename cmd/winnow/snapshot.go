@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/redact"
-	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/internal/redact"
+	"github.com/winnow-reaper/winnow/internal/sources"
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/outfile"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/outfile"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 func newSnapshot(a *app) *cobra.Command {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // span is a flag whose value is a duration, in days too, as in the configuration: 90s, 15m, 48h, 2d.

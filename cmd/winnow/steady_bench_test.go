@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
-	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/pace"
 )
 
 // BenchmarkSteady compares, in the same rounds and on the same machine, what the daemon pays for a sweep that finds nothing new, and for one after one folder has changed, with one that

@@ -9,8 +9,8 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // supervised tells the service manager how the daemon stands (sd_notify(3)), where one asks: NOTIFY_SOCKET is set.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/client"
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/internal/report"
 )
 
 // reached is how long the daemon has to say that it is there.

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/report"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/engine/alarm"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Answer is one question about a terminal that stays although its builder is gone, and what is known of it.

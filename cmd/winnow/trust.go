@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/config"
-	"github.com/winnow-reaper/winnow/cmd/winnow/project"
-	"github.com/winnow-reaper/winnow/cmd/winnow/strict"
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
-	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/project"
+	"github.com/winnow-reaper/winnow/internal/strict"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 func newTrust(a *app) *cobra.Command {

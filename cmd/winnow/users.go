@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // holdsBy says in words how a process uses a folder, by the word that the snapshot has for it.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // TestEveryWayToUseAFolderHasWords holds that explain says in words what the collectors have a short word for.

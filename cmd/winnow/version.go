@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	extension "github.com/winnow-reaper/winnow/editors/vscode"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Version is what winnow version prints as JSON.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/listen"
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/listen"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // A program that asks by the API may be in a container or a sandbox, where a path leads to another folder than here, and a pid is another process.

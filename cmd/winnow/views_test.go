@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/testkit/files"
-	musts "github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/files"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestASandboxSeesOtherFolders: to a program in another mount or pid namespace a path leads to another folder, and a number is another process. Nothing is said to be not alive, and

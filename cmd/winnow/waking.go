@@ -14,9 +14,9 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	wire "github.com/winnow-reaper/winnow/internal/herdr"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	hooked "github.com/winnow-reaper/winnow/internal/tmux/watch"
+	wire "github.com/winnow-reaper/winnow/internal/sys/herdr"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	hooked "github.com/winnow-reaper/winnow/internal/sys/tmux/watch"
 )
 
 // The sources of events that are there at all times, by their names in Status.Events. Those of herdr servers are named as the sources of the snapshot are.

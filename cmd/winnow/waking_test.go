@@ -15,11 +15,11 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/files"
-	"github.com/winnow-reaper/winnow/testkit/herdr"
-	"github.com/winnow-reaper/winnow/testkit/procs"
-	"github.com/winnow-reaper/winnow/testkit/tmux"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/tmux"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // no fails the test for an error.

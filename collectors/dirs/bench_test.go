@@ -12,7 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // many gives the main checkout n linked worktrees, each on a branch of its own, made by hand: git worktree add takes some 20 ms a

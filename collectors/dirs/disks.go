@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/foreign"
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // maxTable is more than a list of mounts, or a unit, has in bytes.

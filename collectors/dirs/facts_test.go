@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // facts are those of a Dir that these tests are about.

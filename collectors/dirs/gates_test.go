@@ -13,9 +13,9 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/gitcmd"
-	"github.com/winnow-reaper/winnow/testkit/executable"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestGates(t *testing.T) {

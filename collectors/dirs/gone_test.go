@@ -12,7 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestARegisteredWorktreeWhoseFolderIsGone is a candidate, with what its entry says.

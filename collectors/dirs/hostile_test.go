@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/collectors/dirs"
-	"github.com/winnow-reaper/winnow/testkit/executable"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestHostileRepository holds that nothing that a repository's configuration names is run or hides a change.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 )
 
 // landings asks how work got into the default branch that the branch's head did not: by a squash, a rebase, or otherwise. It is the

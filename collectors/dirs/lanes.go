@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 )
 
 const (

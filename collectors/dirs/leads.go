@@ -15,10 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/foreign"
-	"github.com/winnow-reaper/winnow/internal/git"
-	"github.com/winnow-reaper/winnow/internal/gitcmd"
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // machinePlaces are where what leads into folders lies on every machine: ~ is this user's home folder, what begins otherwise lies below Options.Machine. Of

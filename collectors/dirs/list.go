@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/collectors"
-	"github.com/winnow-reaper/winnow/internal/foreign"
-	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 )
 
 // level gives what matches one component of a pattern below folder. A part without * is taken as it stands.

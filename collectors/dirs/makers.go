@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
 )
 
 // Maker is a tool that makes folders of names that people use too, and what shows that it made one.

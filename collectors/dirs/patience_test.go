@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 )
 
 // TestWhatDoesNotAnswerCostsItselfAlone has questions that never come back, as those to a dead mount: each is given up on, later ones sooner, and

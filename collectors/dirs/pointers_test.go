@@ -11,7 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestWhatLeadsIntoAWorktree makes each thing that leads into a worktree from outside, and wants it named; path is below the world's folder.

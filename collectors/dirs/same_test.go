@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestSame has files in a worktree that no commit of it has: those that the main checkout or the upstream has too are no work, and all others are.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 )
 
 // Scaffold is what a tool writes into worktrees for itself: no work where it stands there as the tool put it.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 )
 
 // Shared is what all sources of one look have in common: the bound on how much git runs at a time, what was found in worktrees, so that one

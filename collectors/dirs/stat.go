@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
 )
 
 // stat reads what the file system says of the folder itself, without following a link.

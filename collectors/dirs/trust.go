@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/folder"
-	"github.com/winnow-reaper/winnow/internal/foreign"
-	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 )
 
 // trusted gives the real path of a folder whose children may be candidates. Everything on the way to it and it itself must belong to this

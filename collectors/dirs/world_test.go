@@ -13,8 +13,8 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/executable"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestMain gives all git processes, the reader's own among them, a home without any configuration.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 )
 
 // CopilotFolder is where Copilot keeps a folder for each session, and false where there is no such folder.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sqlite"
+	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
 // storeWithin is how long Codex's store may take.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // carrying gives a process an environment: names and values by turns.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // proc is a process of session sid on pts/1 in its own group, below ppid.

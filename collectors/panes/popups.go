@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
 
 // strangers are the children of a tmux server that are not the first process of a pane.

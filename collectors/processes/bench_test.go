@@ -17,7 +17,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/processes"
-	"github.com/winnow-reaper/winnow/testkit/floor"
+	"github.com/winnow-reaper/winnow/test/kit/floor"
 )
 
 // BenchmarkScanFixture reads pid, parent, session, start, working directory and owner of every process of a fixture, beside
@@ -109,7 +109,7 @@ func benchRoot(b *testing.B, need uint64) string {
 }
 
 // BenchmarkScanReal reads many idle processes of this machine, each with 61 variables and 5 descriptors or more, in turn with every peer: the C program
-// that makes the same system calls (testkit/floor), prometheus/procfs, and ps, which tells less. The figures are the least processor time for a
+// that makes the same system calls (test/kit/floor), prometheus/procfs, and ps, which tells less. The figures are the least processor time for a
 // process over all rounds, so that what else the machine does counts little; run it with -benchtime=9x or so.
 func BenchmarkScanReal(b *testing.B) {
 	for _, count := range []int{500, 2000, 10000} {

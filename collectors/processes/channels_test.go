@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestInputEnded holds real programs' inputs: a pipe and a pair of sockets, each before and after the other end was closed.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/executable"
-	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/files"
 )
 
 // vendors are daemons like those of config.yaml.

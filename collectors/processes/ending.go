@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // How often processes are looked at whose first thread has ended, and how long apart at first; the time between doubles, 315 ms in all. On a busy machine

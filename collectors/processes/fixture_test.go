@@ -9,7 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/test/kit/files"
 )
 
 // fixture is a folder laid out like /proc.

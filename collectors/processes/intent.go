@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // ignoresHangup is the first bit of the signals that a pinned process ignores (SigIgn, proc_pid_status(5)).

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // overlay is the kind of file system that is made of others' folders.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 )
 
 // withNames adds what leads to a worktree besides its path: the folder that git keeps for it, and, for one that was moved, the path that

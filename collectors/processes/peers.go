@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // maxTree is how many processes are asked about with one: no process goes that has more than 64 below it.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
-	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/test/kit/files"
 )
 
 var interpreters = []string{"node", "python", "python3*", "bun"}

@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/test/kit/files"
 )
 
 func (f fixture) read(o processes.Options) (collectors.Part, error) {

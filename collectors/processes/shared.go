@@ -1,6 +1,6 @@
 package processes
 
-import "github.com/winnow-reaper/winnow/internal/proc"
+import "github.com/winnow-reaper/winnow/internal/sys/proc"
 
 // shared has one place for all equal values that many processes have in common. Records point to it, and nothing is changed there.
 type shared struct {

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
-	"github.com/winnow-reaper/winnow/testkit/files"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 var shells = []string{"bash", "dash", "fish", "ksh", "sh", "tcsh", "zsh"}

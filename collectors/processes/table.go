@@ -3,7 +3,7 @@ package processes
 import (
 	"sync"
 
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // Table is what one look has read of all processes, for what else that look asks of them. It is empty until the processes were read. A nil Table knows

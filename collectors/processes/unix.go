@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // boundSocket is a unix socket and the device of what it is bound to.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 // playAsk says in one line of JSON who uses the folder args[0], as a plain user where ASK_UID says so.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sqlite"
+	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
 // readCodev reads Codev's builders. A row with any status says that there is a builder: Codev drops the row when the builder is

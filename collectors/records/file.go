@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/winnow-reaper/winnow/collectors"
-	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 )
 
 // MaxSize is the greatest file that is read, in bytes.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/collectors/records"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // Fields may be called otherwise in every document, and a field that is not named keeps our name.

@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/records"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/test/kit/tower"
 )
 
 // newCodev gives a young store, all of which is still in its -wal, and the source that reads it.

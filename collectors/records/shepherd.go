@@ -13,8 +13,8 @@ import (
 	"syscall"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/git"
-	"github.com/winnow-reaper/winnow/internal/sqlite"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
 // ShepherdStore gives the path of this user's Shepherd store, and whether there is one: it is where SHEPHERD_DB says, or at

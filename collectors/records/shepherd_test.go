@@ -17,8 +17,8 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/records"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/must"
-	shepherdtest "github.com/winnow-reaper/winnow/testkit/shepherd"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	shepherdtest "github.com/winnow-reaper/winnow/test/kit/shepherd"
 )
 
 const open, done = 0, 1 // of shepherdtest.Spawns

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/test/kit/files"
 )
 
 // TestChanged: whatever happens to a file or to what is in a folder shows, and what is not there shows when it comes.

@@ -20,8 +20,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/winnow-reaper/winnow/internal/foreign"
-	"github.com/winnow-reaper/winnow/internal/sqlite"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
 // The forms of a Record.

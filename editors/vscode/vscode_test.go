@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestThePackageIsWhatLiesHere holds what the package has of this folder and of the schemas against the files: a package that was not made again is stale. The

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/bundle"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestAttackArchives(t *testing.T) {

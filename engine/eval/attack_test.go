@@ -13,9 +13,9 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	"github.com/winnow-reaper/winnow/testkit/rules"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // shared is a list of two that are the same list of two, and so on: some hundred bytes of memory, and 2^n members when it is walked.

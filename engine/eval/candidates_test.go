@@ -7,7 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
 // about is a rule for a kind, with what its METADATA says besides.

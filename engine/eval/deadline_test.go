@@ -8,8 +8,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	"github.com/winnow-reaper/winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
 // TestDeadlineIsOfWork: an evaluation that the machine gives no time to has not passed its deadline, however late it is.

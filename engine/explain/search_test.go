@@ -13,7 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
 // asker decides documents by one rule that reaps folders and one that keeps them, with stock OPA and nothing of the engine that decides.

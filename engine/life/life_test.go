@@ -11,7 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
 func TestSchemaIsCurrent(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/winnow-reaper/winnow/engine/plan"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // programs are rules that between them need every statement that a machine knows. x is what each gives.

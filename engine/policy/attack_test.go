@@ -9,8 +9,8 @@ import (
 	"testing/fstest"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	"github.com/winnow-reaper/winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
 // TestAttackSchemas: a schema that a file brings would let a misspelt field through, and with it a rule that never keeps.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/winnow-reaper/winnow/internal/days"
+	"github.com/winnow-reaper/winnow/internal/sys/days"
 )
 
 // Parameter is one that rules of one's own declare in the METADATA of their package, under custom.own:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/policies"
-	"github.com/winnow-reaper/winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
 // TestShippedPoliciesAreClean holds the policies that Winnow comes with to the whole lint, of which Load asks only a part.

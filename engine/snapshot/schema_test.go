@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
 // TestSchemaIsCurrent keeps the published schema of the snapshot equal to the Go type.

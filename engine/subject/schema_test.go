@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
 // TestSchemaIsCurrent keeps the schema that the engine checks policies with, and the copy of it that stock OPA reads beside the

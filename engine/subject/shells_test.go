@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // hosted is a machine with one tmux session in whose pane a shell waits that carries markers.

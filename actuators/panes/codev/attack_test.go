@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	kit "github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	kit "github.com/winnow-reaper/winnow/test/kit/tower"
 )
 
 func TestAttackAnotherUserIsWhereTheTowerWas(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	kit "github.com/winnow-reaper/winnow/testkit/tower"
+	kit "github.com/winnow-reaper/winnow/test/kit/tower"
 )
 
 // TestBatchOf takes terminals together that the Tower lists, and none that has the process of another.

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/tower/act"
-	kit "github.com/winnow-reaper/winnow/testkit/tower"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/sys/tower/act"
+	kit "github.com/winnow-reaper/winnow/test/kit/tower"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 func TestCloses(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
-	"github.com/winnow-reaper/winnow/internal/tower"
-	"github.com/winnow-reaper/winnow/internal/tower/act"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/tower/act"
 )
 
 const (

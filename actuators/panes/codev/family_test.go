@@ -7,10 +7,10 @@ import (
 
 	see "github.com/winnow-reaper/winnow/collectors/panes/codev"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	"github.com/winnow-reaper/winnow/testkit/procs"
-	kit "github.com/winnow-reaper/winnow/testkit/tower"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/test/kit/procs"
+	kit "github.com/winnow-reaper/winnow/test/kit/tower"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // lost is a development server that its Tower lost when it was started again, with command running in it. An earlier look knew it.

@@ -12,10 +12,10 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/peer"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
-	"github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
 )
 
 // grasp is one terminal held: its shellper by an open descriptor, and the client of its Tower.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	kit "github.com/winnow-reaper/winnow/testkit/tower"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	kit "github.com/winnow-reaper/winnow/test/kit/tower"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestNeverCloses lists what is refused for any verdict, before the Tower is asked.

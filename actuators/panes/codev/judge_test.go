@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/actuators/judging"
 	"github.com/winnow-reaper/winnow/collectors"
 	see "github.com/winnow-reaper/winnow/collectors/panes/codev"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	kit "github.com/winnow-reaper/winnow/testkit/tower"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/judging"
+	kit "github.com/winnow-reaper/winnow/test/kit/tower"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // The moments of an act: before it is held, before and after it is judged again, before and after it is judged for the last time.

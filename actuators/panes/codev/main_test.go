@@ -20,9 +20,9 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	"github.com/winnow-reaper/winnow/testkit/procs"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/procs"
 )
 
 // roleVar makes the test binary play a shellper, or a Winnow that is killed in the middle of an act.

@@ -11,8 +11,8 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/herdr"
-	change "github.com/winnow-reaper/winnow/internal/herdr/act"
+	"github.com/winnow-reaper/winnow/internal/sys/herdr"
+	change "github.com/winnow-reaper/winnow/internal/sys/herdr/act"
 )
 
 // settlePause is how often it is looked whether a tab is gone.

@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/winnow-reaper/winnow/actuators/judging"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	wire "github.com/winnow-reaper/winnow/internal/herdr"
-	"github.com/winnow-reaper/winnow/testkit/herdr"
-	"github.com/winnow-reaper/winnow/testkit/procs"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	wire "github.com/winnow-reaper/winnow/internal/sys/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 func TestDoClosesThatTabAndNoOther(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/internal/sys/herdr"
 )
 
 // Options says how tabs are closed.

@@ -8,7 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/internal/sys/herdr"
 )
 
 // admissible refuses an identity that does not say everything which is tested again later.

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/actuators/judging"
 	"github.com/winnow-reaper/winnow/collectors"
 	seen "github.com/winnow-reaper/winnow/collectors/panes/herdr"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/judging"
 )
 
 const act = judging.Act

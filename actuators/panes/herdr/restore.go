@@ -12,8 +12,8 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/herdr"
-	change "github.com/winnow-reaper/winnow/internal/herdr/act"
+	"github.com/winnow-reaper/winnow/internal/sys/herdr"
+	change "github.com/winnow-reaper/winnow/internal/sys/herdr/act"
 )
 
 // Purge implements actuators.Restorer. It removes the files that the act made and their folder, and nothing else.

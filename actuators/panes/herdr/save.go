@@ -7,7 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
-	"github.com/winnow-reaper/winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/internal/sys/herdr"
 )
 
 // maxLines is how many of a pane's lines are saved, counted from its end.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/herdr"
-	"github.com/winnow-reaper/winnow/internal/peer"
-	"github.com/winnow-reaper/winnow/internal/plain"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/internal/sys/herdr"
+	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 )
 
 // unchanged reads once more everything that the last judgement rests on, and refuses where any of it is another. It judges nothing and

@@ -2,8 +2,8 @@ package herdr
 
 import (
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 )
 
 // strangers gives the processes that were started from the tab's and have left its panes' sessions, by pid with their start: closing

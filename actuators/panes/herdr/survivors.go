@@ -8,7 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 )
 
 // hangUpWithin is how long the processes of a closed tab have to end. herdr itself hangs up, asks and kills, a quarter of a

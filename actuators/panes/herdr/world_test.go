@@ -14,10 +14,10 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
-	"github.com/winnow-reaper/winnow/testkit/herdr"
-	"github.com/winnow-reaper/winnow/testkit/procs"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 const label = "codex-review-1a2b3c4d"

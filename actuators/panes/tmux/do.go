@@ -11,9 +11,9 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
-	change "github.com/winnow-reaper/winnow/internal/tmux/act"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
+	change "github.com/winnow-reaper/winnow/internal/sys/tmux/act"
 )
 
 const (

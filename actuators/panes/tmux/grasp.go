@@ -13,11 +13,11 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/peer"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
-	change "github.com/winnow-reaper/winnow/internal/tmux/act"
+	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
+	change "github.com/winnow-reaper/winnow/internal/sys/tmux/act"
 )
 
 // grasp is one session that is held: its server and the processes of its panes by open descriptors, and what the server said

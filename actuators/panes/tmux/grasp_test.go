@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/actuators/judging"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
-	"github.com/winnow-reaper/winnow/testkit/procs"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
+	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 func TestGraspPlansEveryNameAndPlace(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
 
 // admissible refuses an identity that does not say everything which is tested again later.

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/actuators/judging"
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/testkit/procs"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 const act = judging.Act

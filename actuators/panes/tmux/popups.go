@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
 
 // No format and no hook of tmux's tells of a popup (as of 3.7c), so that the server cannot test for one itself. One that is opened with a

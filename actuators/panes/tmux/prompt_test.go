@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/actuators/judging"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
-	"github.com/winnow-reaper/winnow/testkit/procs"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
+	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 var shells = []string{"sh", "dash", "bash"}

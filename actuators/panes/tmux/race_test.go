@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/actuators/judging"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // trialsOf is how often a race is run: more by WINNOW_RACES.

@@ -11,8 +11,8 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
-	change "github.com/winnow-reaper/winnow/internal/tmux/act"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
+	change "github.com/winnow-reaper/winnow/internal/sys/tmux/act"
 )
 
 // script is what a restored pane runs: it shows what was saved and becomes a shell. tmux sets SHELL in its panes. The folder

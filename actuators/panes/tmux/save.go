@@ -8,7 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
 
 // Save implements actuators.Held: it keeps the scrollback of every pane and the manifest.

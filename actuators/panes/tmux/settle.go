@@ -8,8 +8,8 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
 
 // Settle implements actuators.Actuator. A session counts as gone only where its server has ended or no longer lists it.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 func TestParseStat(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
 
 // Options says how sessions are ended.

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	procact "github.com/winnow-reaper/winnow/internal/proc/act"
-	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // server is a tmux server that can be judged.

@@ -10,9 +10,9 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	"github.com/winnow-reaper/winnow/internal/vscode"
-	change "github.com/winnow-reaper/winnow/internal/vscode/act"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/vscode"
+	change "github.com/winnow-reaper/winnow/internal/sys/vscode/act"
 )
 
 // Act implements actuators.Held. The tab is read once more, must be the very same, and its window is asked to close it in the same

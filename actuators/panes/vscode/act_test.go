@@ -14,11 +14,11 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	wire "github.com/winnow-reaper/winnow/internal/vscode"
-	"github.com/winnow-reaper/winnow/testkit/editor"
-	"github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/procs"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	wire "github.com/winnow-reaper/winnow/internal/sys/vscode"
+	"github.com/winnow-reaper/winnow/test/kit/editor"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 func TestCloses(t *testing.T) {

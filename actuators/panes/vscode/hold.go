@@ -9,7 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/vscode"
+	"github.com/winnow-reaper/winnow/internal/sys/vscode"
 )
 
 // plan is what an act uses, and what a tab like the closed one is opened from. It stands in the intent, and as manifest.json in the trash.

@@ -14,8 +14,8 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/vscode"
-	change "github.com/winnow-reaper/winnow/internal/vscode/act"
+	"github.com/winnow-reaper/winnow/internal/sys/vscode"
+	change "github.com/winnow-reaper/winnow/internal/sys/vscode/act"
 )
 
 // Purge implements actuators.Restorer.

@@ -8,7 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/vscode"
+	"github.com/winnow-reaper/winnow/internal/sys/vscode"
 )
 
 // Settle implements actuators.Actuator. A tab counts as closed only where its very window no longer lists it. A window that was closed or

@@ -14,8 +14,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/testkit/editor"
-	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/test/kit/editor"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // child is how a test lets this very binary carry out an act, to kill it on its way.

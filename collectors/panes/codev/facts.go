@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	"github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
 )
 
 // join puts together what was read of one state folder.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
 )
 
 // Owners gives what is to be remembered after a look at everything: which terminal belongs to which builder, as far as this look or an

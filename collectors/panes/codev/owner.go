@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
 )
 
 // The words of TerminalOwner.How.

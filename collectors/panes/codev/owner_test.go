@@ -15,10 +15,10 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	client "github.com/winnow-reaper/winnow/internal/tower"
-	"github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	client "github.com/winnow-reaper/winnow/internal/sys/tower"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/tower"
 )
 
 const week = 7 * 24 * time.Hour

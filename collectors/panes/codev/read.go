@@ -14,7 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
 )
 
 // reader reads one state folder.

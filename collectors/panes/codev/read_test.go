@@ -21,10 +21,10 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/panes"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	client "github.com/winnow-reaper/winnow/internal/tower"
-	"github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/tower"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	client "github.com/winnow-reaper/winnow/internal/sys/tower"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/tower"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // The states in which the answers of a real Tower were captured: terminals, after-agent-exit, after-tower-restart and husks.

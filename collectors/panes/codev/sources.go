@@ -23,7 +23,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
 )
 
 // Kind is the kind of a source that is a state folder of Codev's, and what its name begins with.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
 )
 
 // maxWorktrees is how many folders of a workspace's worktrees are listed. Of a workspace with more, nothing of them is known.

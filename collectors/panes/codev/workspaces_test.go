@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/tower"
-	"github.com/winnow-reaper/winnow/testkit/must"
-	faketower "github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	faketower "github.com/winnow-reaper/winnow/test/kit/tower"
 )
 
 // workspaceNamed is what the fixture's source says of a workspace.

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/git"
-	"github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
 )
 
 // buildersFolder is where Codev puts the worktrees of a workspace.

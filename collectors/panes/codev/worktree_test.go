@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	client "github.com/winnow-reaper/winnow/internal/tower"
-	"github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/tower"
+	client "github.com/winnow-reaper/winnow/internal/sys/tower"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/tower"
 )
 
 func word3(b *bool) string {

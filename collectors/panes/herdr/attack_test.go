@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/collectors"
-	"github.com/winnow-reaper/winnow/testkit/attack"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // hostile listens on a socket and answers every connection with begin and then again and again with more, until it is hung up on.

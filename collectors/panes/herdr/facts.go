@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/internal/sys/herdr"
 )
 
 // place says in which tab of the server the looking process was started.

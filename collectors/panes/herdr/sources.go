@@ -21,7 +21,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/internal/sys/herdr"
 )
 
 // Kind is the kind of a source that is a herdr server, and what its name begins with.

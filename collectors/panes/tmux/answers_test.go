@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/testkit/must"
-	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestAnswers reads what real servers of several versions said, testdata/answers/README.md tells of what.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
+	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
 )
 
 // BenchmarkRead compares the one exec a server with asking tmux about one session after the other, each with its panes and its

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
 
 // sessions turns a listing into the sessions of source, by their candidates' ids. With only, it gives only the session of that id, with its state.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/foreign"
-	"github.com/winnow-reaper/winnow/internal/peer"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
 
 // reader reads one server.

@@ -19,12 +19,12 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	wire "github.com/winnow-reaper/winnow/internal/tmux"
-	"github.com/winnow-reaper/winnow/testkit/executable"
-	"github.com/winnow-reaper/winnow/testkit/must"
-	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
+	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // read gives what the reader of one socket finds, by session names.

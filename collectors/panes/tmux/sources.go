@@ -19,7 +19,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peer"
 )
 
 // Kind is the kind of a source that is a tmux server, and what its name begins with.

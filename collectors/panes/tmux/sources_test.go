@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/collectors"
-	"github.com/winnow-reaper/winnow/testkit/must"
-	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
 )
 
 func env(kv ...string) func(string) string {

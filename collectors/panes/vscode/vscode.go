@@ -21,10 +21,10 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/peer"
-	"github.com/winnow-reaper/winnow/internal/proc"
-	"github.com/winnow-reaper/winnow/internal/tower"
-	"github.com/winnow-reaper/winnow/internal/vscode"
+	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/tower"
+	"github.com/winnow-reaper/winnow/internal/sys/vscode"
 )
 
 // Kind is the kind of a source that is a window of an editor, and what its name begins with.

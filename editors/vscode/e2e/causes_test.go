@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/tower"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestWindowsComeAndGo has two windows, one that is loaded anew, one whose extension host is killed, and a Tower that goes down and comes back.

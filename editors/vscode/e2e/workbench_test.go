@@ -22,9 +22,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/testkit/must"
-	"github.com/winnow-reaper/winnow/testkit/tower"
-	"github.com/winnow-reaper/winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/tower"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // patience is how long anything in the workbench may take. These machines are small and busy.

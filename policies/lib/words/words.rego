@@ -21,7 +21,7 @@ known(facts) := {name: value | some name, value in facts[_]}
 # title: A span of time
 # description: >-
 #   Seconds as a person reads them, in at most two units that follow each other: 4m12s, 2h5m, 6d. What is below the second one is left out,
-#   so that a span never says more than it is. The same words as the program's own (cmd/winnow/text.Span).
+#   so that a span never says more than it is. The same words as the program's own (internal/text.Span).
 span(seconds) := _span(max([floor(seconds), 0]))
 
 # What cannot be counted in nanoseconds, which ends at 292 years, has its days alone.

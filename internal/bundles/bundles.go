@@ -1,0 +1,213 @@
+// Package bundles gets the bundles that policy.bundles names, decides which of them may run, and keeps the last good one.
+//
+// A bundle is used when it is signed as the configuration wants, newer than what ran before, and loads. Whatever else there is to get is
+// refused, and the last good one goes on. That one lies in the state folder, and is verified again whenever it is loaded.
+package bundles
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/internal/sys/bundlehttp"
+	"github.com/winnow-reaper/winnow/internal/sys/bundleoci"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+)
+
+// Source is a bundle that the configuration names.
+type Source struct {
+	Name string
+	// From is the absolute path of a file, or a URL.
+	From string
+	// Verification is nil where any bundle is taken.
+	Verification *bundle.Verification
+	// Token is what a server wants to see; "" is nothing.
+	Token string
+}
+
+// Remote reports whether a place is a URL.
+func Remote(from string) bool { return strings.Contains(from, "://") }
+
+// Polling says how often servers are asked.
+type Polling struct {
+	// Min is the least time between two questions, Max the longest one after failures, Timeout how long one takes.
+	Min, Max, Timeout time.Duration
+}
+
+// Look says what may be asked now.
+type Look struct {
+	// Ask has servers asked, unless it is too early. Without it nothing goes to the network.
+	Ask bool
+	// Now asks at any time, and Wait lets a server hold its answer back for so long until there is something new.
+	Now  bool
+	Wait time.Duration
+}
+
+// Found is what there is of a source.
+type Found struct {
+	Source
+	// Last is the last good one, verified again; nil where there is none. Missing says why.
+	Last    *bundle.Bundle
+	Missing error
+	// New is another one that is newer and signed as it must be; it is not loaded yet. nil where there is none.
+	New *bundle.Bundle
+	// Refused is true where what was got is not used.
+	Refused bool
+
+	memory memory
+	data   []byte
+}
+
+// Find looks at one source. state is the folder of the bundles' memory. An error is for a memory that cannot be relied on: then it is not
+// known what ran before.
+func Find(ctx context.Context, state string, s Source, p Polling, l Look) (*Found, error) {
+	f := &Found{Source: s}
+	if err := f.recall(ctx, state); err != nil {
+		return nil, err
+	}
+	asked, err := f.get(ctx, p, l)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("interrupted while bundle %s was looked for; nothing was looked at, decided or done", s.Name)
+	case err != nil:
+		f.failed(p, err)
+	case asked:
+		f.memory.CheckedAt, f.memory.From = time.Now().UTC(), s.From
+		f.judge()
+	}
+	return f, nil
+}
+
+// get gets the bundle, and says whether its place was asked. An error says that it did not answer.
+func (f *Found) get(ctx context.Context, p Polling, l Look) (asked bool, err error) {
+	if !Remote(f.From) {
+		real, err := foreign.Path(f.From)
+		if err != nil {
+			return true, err
+		}
+		file, err := foreign.Read(ctx, real, foreign.Want{Max: bundle.Max, Ruling: true})
+		f.data = file.Data
+		return true, err
+	}
+	if !l.Ask || !l.Now && f.early(p) {
+		return false, nil
+	}
+	tag := ""
+	if f.Last != nil && f.memory.From == f.From {
+		tag = f.memory.ETag
+	}
+	if strings.HasPrefix(f.From, bundleoci.Scheme) {
+		a, err := bundleoci.Get(ctx, bundleoci.Request{Address: f.From, Digest: tag, Token: f.Token, Within: p.Timeout, Max: bundle.Max})
+		if err == nil && !a.Unchanged {
+			f.data, f.memory.ETag = a.Data, a.Digest
+		}
+		return true, err
+	}
+	a, err := bundlehttp.Get(ctx, bundlehttp.Request{
+		URL: f.From, ETag: tag, Wait: l.Wait, Token: f.Token, Within: p.Timeout, Max: bundle.Max,
+	})
+	if err == nil && !a.Unchanged {
+		f.data, f.memory.ETag = a.Data, a.ETag
+	}
+	return true, err
+}
+
+// early reports whether a server was asked a moment ago. One that failed is left alone for longer each time, also where there is no last
+// good one: many machines ask at once when a server comes back.
+func (f *Found) early(p Polling) bool {
+	now := time.Now()
+	if f.memory.RetryAt.After(now.Add(p.Max)) { // the clock was set back
+		return false
+	}
+	if f.memory.Failures > 0 {
+		return now.Before(f.memory.RetryAt)
+	}
+	return f.Last != nil && f.memory.From == f.From && now.Sub(f.memory.CheckedAt).Abs() < p.Min
+}
+
+// failed remembers that a place did not answer, and when to ask it again.
+func (f *Found) failed(p Polling, err error) {
+	now := time.Now().UTC()
+	if f.memory.Failures++; f.memory.FailingSince.IsZero() {
+		f.memory.FailingSince = now
+	}
+	wait := max(p.Min, time.Second)
+	for range min(f.memory.Failures-1, 30) {
+		wait = min(2*wait, p.Max)
+	}
+	f.memory.RetryAt = now.Add(wait/2 + rand.N(wait/2+1))
+	f.memory.Problem, f.memory.Refused = err.Error(), false
+}
+
+// refuse remembers why what was got is not used.
+func (f *Found) refuse(err error) {
+	f.New, f.Refused = nil, true
+	f.memory.Problem, f.memory.Refused = err.Error(), true
+	f.memory.Failures, f.memory.FailingSince, f.memory.RetryAt, f.memory.ETag = 0, time.Time{}, time.Time{}, ""
+}
+
+// judge says whether what was got may run.
+func (f *Found) judge() {
+	m := &f.memory
+	m.Failures, m.FailingSince, m.RetryAt = 0, time.Time{}, time.Time{}
+	if f.data == nil { // the server says that it is the same one
+		m.Problem, m.Refused = "", false
+		return
+	}
+	b, err := bundle.Read(f.data, f.Verification)
+	if err == nil {
+		err = m.older(b)
+	}
+	switch {
+	case err != nil:
+		f.refuse(err)
+	case f.Last != nil && b.Digest == f.Last.Digest:
+		m.Problem, m.Refused = "", false
+	default:
+		f.New = b
+	}
+}
+
+// Reject notes that the new bundle does not load: the last good one goes on.
+func (f *Found) Reject(err error) { f.refuse(err) }
+
+// Status is how a bundle stands.
+type Status struct {
+	Name, Revision, Digest, KeyID string
+	Serial                        int64
+	ActivatedAt, CheckedAt        time.Time
+	// Problem is why there is nothing newer; "" where all is well. Refused tells a bundle that was refused from one that could not be got,
+	// which is so since FailingSince.
+	Problem      string
+	Refused      bool
+	FailingSince time.Time
+}
+
+// Status says how a bundle stands. running is the one that is used now.
+func (f *Found) Status(running *bundle.Bundle) Status {
+	s := Status{Name: f.Name, CheckedAt: f.memory.CheckedAt, Problem: f.memory.Problem, Refused: f.memory.Refused, FailingSince: f.memory.FailingSince}
+	if running == nil && s.Problem == "" {
+		s.Problem = f.Nothing().Error()
+	}
+	if running != nil {
+		s.Revision, s.Digest, s.KeyID, s.Serial = running.Revision, running.Digest, running.KeyID, running.Serial
+	}
+	if a := f.memory.Active; a != nil && running != nil && a.Digest == running.Digest {
+		s.ActivatedAt = a.ActivatedAt
+	}
+	return s
+}
+
+// Nothing says why there is nothing to decide by. It is wrong configuration, or a server that has to be asked first.
+func (f *Found) Nothing() error {
+	problem := cmp.Or(f.memory.Problem, "it was never got: winnow policy pull gets it")
+	if f.Missing != nil {
+		problem = fmt.Sprintf("%v; %s", f.Missing, problem)
+	}
+	return errors.New(problem)
+}

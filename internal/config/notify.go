@@ -1,0 +1,79 @@
+package config
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/winnow-reaper/winnow/internal/notify"
+	"github.com/winnow-reaper/winnow/internal/sys/httppost"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// Notify says what winnow run tells people by itself, and where.
+type Notify struct {
+	// On are the groups that are told: acts, alarms, asks, problems.
+	On []string `json:"on"`
+	// Desktop shows them in the session of this user, Webhooks sends them to servers.
+	Desktop  bool      `json:"desktop"`
+	Webhooks []Webhook `json:"webhooks"`
+	// Rest is the least time between two messages to one place, Forget for how long something must have been missing to be new again.
+	Rest   time.Duration `json:"rest"`
+	Forget time.Duration `json:"forget"`
+	// Names is how many things a message names.
+	Names int `json:"names"`
+	// Timeout bounds one try to send a message, and Tries how many there are.
+	Timeout time.Duration `json:"timeout"`
+	Tries   int           `json:"tries"`
+}
+
+// Webhook is a server that gets messages.
+type Webhook struct {
+	// URL is its address, or URLFile the file that has it.
+	URL     string `json:"url"`
+	URLFile string `json:"url_file"`
+	// Format is json or slack; empty is json.
+	Format string `json:"format"`
+	// TokenFile has the token, which is sent in Header; empty is Authorization, as a bearer token.
+	TokenFile string `json:"token_file"`
+	Header    string `json:"header"`
+}
+
+// Told reports whether anything is told anywhere.
+func (n Notify) Told() bool { return n.Desktop || len(n.Webhooks) > 0 }
+
+// secretFiles are the files with secrets of notify, by their keys.
+func (c *Config) secretFiles() iter.Seq2[string, *string] {
+	return func(yield func(string, *string) bool) {
+		for i := range c.Notify.Webhooks {
+			w := &c.Notify.Webhooks[i]
+			if !yield("notify.webhooks", &w.URLFile) || !yield("notify.webhooks", &w.TokenFile) {
+				return
+			}
+		}
+	}
+}
+
+// check refuses what would be told nowhere, or would tell a secret.
+func (n Notify) check(must need) {
+	for _, on := range n.On {
+		must(slices.Contains(notify.Groups, on), "notify.on: unknown word %q%s", on, text.Hint(on, notify.Groups))
+	}
+	must(n.Rest >= 0 && n.Forget >= 0, "notify: rest is %s and forget %s; neither is negative", n.Rest, n.Forget)
+	must(n.Names >= 0 && n.Names <= 100, "notify.names is %d; it is a number from 0 to 100", n.Names)
+	must(n.Timeout > 0 && n.Timeout <= time.Minute, "notify.timeout is %s; it is more than 0s and at most 1m", n.Timeout)
+	must(n.Tries >= 1 && n.Tries <= 20, "notify.tries is %d; it is a number from 1 to 20", n.Tries)
+	seen := map[string]bool{}
+	for _, w := range n.Webhooks {
+		must((w.URL == "") != (w.URLFile == ""), "notify.webhooks: each wants a url, or a url_file that has it, and not both")
+		if w.URL != "" {
+			err := httppost.Check(w.URL, true)
+			must(err == nil, "notify.webhooks: url: %v", err)
+		}
+		must(!seen[w.URL+"\x00"+w.URLFile], "notify.webhooks: two of them have the same address: leave one out")
+		seen[w.URL+"\x00"+w.URLFile] = true
+		must(w.Format == "" || slices.Contains(notify.Formats, w.Format), "notify.webhooks: unknown format %q%s", w.Format, text.Hint(w.Format, notify.Formats))
+		must(w.Header == "" || notify.GoodHeader(w.Header), "notify.webhooks: header %q is no name of a header for a token, such as X-Api-Key", w.Header)
+		must(w.Header == "" || w.TokenFile != "", "notify.webhooks: header %q wants a token_file, which has its value", w.Header)
+	}
+}

@@ -1,0 +1,162 @@
+package config
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/winnow-reaper/winnow"
+)
+
+var update = flag.Bool("update", false, "write docs/schemas/config.json again")
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	data, err := JSONSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("config.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// valid holds a text of YAML against the schema.
+func valid(s *jsonschema.Schema, text string) error {
+	var v any
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		return err
+	}
+	return s.Validate(v)
+}
+
+// TestSchemaIsCurrent keeps docs/schemas/config.json equal to the Go type and to config.yaml's comments.
+func TestSchemaIsCurrent(t *testing.T) {
+	t.Parallel()
+	const file = "../../docs/schemas/config.json"
+	want, err := JSONSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(have)); diff != "" {
+		t.Errorf("%s is stale: go test ./internal/config -run Schema -update (-want +have):\n%s", file, diff)
+	}
+}
+
+var listing = regexp.MustCompile("(?ms)^```yaml\n(version: 1\n.*?)^```$")
+
+// TestSchemaTakesWhatIsShown: config.yaml itself, and every whole configuration in the docs.
+func TestSchemaTakesWhatIsShown(t *testing.T) {
+	t.Parallel()
+	s := compiled(t)
+	if err := valid(s, string(winnow.DefaultConfig)); err != nil {
+		t.Errorf("config.yaml: %v", err)
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range listing.FindAllSubmatch(text, -1) {
+			found++
+			if err := valid(s, string(m[1])); err != nil {
+				t.Errorf("%s: %v:\n%s", page, err, m[1])
+			}
+			if _, err := load("/f.yaml", m[1], nil); err != nil {
+				t.Errorf("%s: %v:\n%s", page, err, m[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("the docs show no whole configuration")
+	}
+}
+
+// TestSchemaAgreesWithTheProgram: each key that the program takes is in the schema with a description where config.yaml has one, and what the
+// program refuses by its form the schema refuses too.
+func TestSchemaAgreesWithTheProgram(t *testing.T) {
+	t.Parallel()
+	s := compiled(t)
+	tried := 0
+	for _, k := range keys(reflect.TypeFor[Config](), nil) {
+		if strings.HasPrefix(strings.Join(k.path, "."), "rules.markers") { // refused: they stand in collect
+			continue
+		}
+		if !described(s, k.path) {
+			t.Errorf("%s is not in the schema", k)
+		}
+		bad := key{append(k.path[:len(k.path)-1:len(k.path)-1], "zzzzqqqq"), k.of}
+		if text, _ := bad.file("1"); valid(s, text) == nil {
+			t.Errorf("%s: an unknown key beside it is taken", k)
+		}
+		for value := range k.wrong() {
+			if value != "" && strings.Contains("&*!", value[:1]) { // said of the text, which a schema does not see
+				continue
+			}
+			tried++
+			if text, _ := k.file(value); valid(s, text) == nil {
+				t.Errorf("%s: the value %q is taken", k, value)
+			}
+		}
+	}
+	if tried < 1000 {
+		t.Errorf("only %d wrong values", tried)
+	}
+	if valid(s, "rules: {}") == nil {
+		t.Error("a file without a version is taken")
+	}
+}
+
+// described reports whether a key is in the schema.
+func described(s *jsonschema.Schema, path []string) bool {
+	for _, name := range path {
+		if name == "[]" {
+			items, ok := s.Items.(*jsonschema.Schema)
+			if !ok {
+				return false
+			}
+			s = items
+			if len(s.AnyOf) > 0 { // one of the forms is an object
+				s = s.AnyOf[len(s.AnyOf)-1]
+			}
+			continue
+		}
+		if s = s.Properties[name]; s == nil {
+			return false
+		}
+	}
+	return true
+}

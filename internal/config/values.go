@@ -1,0 +1,206 @@
+package config
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/strict"
+	"github.com/winnow-reaper/winnow/internal/sys/days"
+)
+
+// shape is what a configuration must be.
+func shape() strict.Shape {
+	return strict.Shape{Type: reflect.TypeFor[Config](), Required: []string{"version"}, Leaf: leaf}
+}
+
+// isDuration says whether a value is written as a duration, and whether it becomes a number of seconds.
+func isDuration(t reflect.Type) (is, inSeconds bool) {
+	inSeconds = t.Kind() == reflect.Float64 && t != reflect.TypeFor[Ratio]() && t != reflect.TypeFor[subject.Processors]()
+	return inSeconds || t == reflect.TypeFor[time.Duration](), inSeconds
+}
+
+// leaf holds values that are written in a way of their own against that.
+func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
+	wants := ""
+	switch t {
+	case reflect.TypeFor[subject.Marker]():
+		return "", n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" // by its name alone
+	case reflect.TypeFor[subject.Markers]():
+		return "they are described in collect.processes.markers: write {name: MY_AGENT_SESSION, value: session} there", true
+	case reflect.TypeFor[Size](), reflect.TypeFor[subject.Bytes]():
+		return sizeLeaf(n), true
+	case reflect.TypeFor[[]subject.RuleLevel]():
+		wants = "it wants rules and their levels, such as {reap.dirs.disposable: off}"
+	case reflect.TypeFor[map[string]any]():
+		wants = "it wants the parameters of your own rules, such as {scratch_after: 3d}"
+	default:
+		return durationLeaf(t, n)
+	}
+	if n.Kind != yaml.MappingNode {
+		return wants, true
+	}
+	return "", true // takeLevels and takeOwn look at each
+}
+
+func durationLeaf(t reflect.Type, n *yaml.Node) (string, bool) {
+	if is, _ := isDuration(t); !is {
+		return "", false
+	}
+	var data any
+	if n.Kind != yaml.ScalarNode {
+		return "it wants a duration: 90s, 15m, 48h or 2d", true
+	}
+	if err := n.Decode(&data); err != nil {
+		return err.Error(), true
+	}
+	if _, err := days.Value(data); err != nil {
+		return err.Error(), true
+	}
+	return "", true
+}
+
+func sizeLeaf(n *yaml.Node) string {
+	var data any
+	if n.Kind != yaml.ScalarNode {
+		return "it wants a size: 500MB, 20GB or 1.5GiB"
+	}
+	err := n.Decode(&data)
+	if err == nil {
+		_, err = size(data)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// amounts reads 20GB where bytes are wanted.
+func amounts(_, to reflect.Type, data any) (any, error) {
+	if to != reflect.TypeFor[Size]() && to != reflect.TypeFor[subject.Bytes]() {
+		return data, nil
+	}
+	n, err := size(data)
+	return int64(n), err
+}
+
+// durations reads 90s and 15m where seconds or a duration are wanted.
+func durations(_, to reflect.Type, data any) (any, error) {
+	is, inSeconds := isDuration(to)
+	if !is {
+		return data, nil
+	}
+	d, err := days.Value(data)
+	switch {
+	case err != nil:
+		return nil, err
+	case inSeconds:
+		return d.Seconds(), nil
+	}
+	return d, nil
+}
+
+// Duration is time.ParseDuration with days of 24 hours in front: 2d, 1d12h.
+func Duration(s string) (time.Duration, error) { return days.Parse(s) }
+
+// checkPatterns refuses invalid patterns, which would protect everything or nothing, and texts that are empty, wherever they come
+// from: a variable of the environment can hold them too.
+func (c *Config) checkPatterns(must need) {
+	empty := emptyText(reflect.ValueOf(c).Elem(), "")
+	must(empty == "", "%s has an empty text in it; give it a value or remove it", empty)
+	for key, list := range map[string][]string{
+		"rules.protected": c.Rules.Protected, "rules.never_processes": c.Rules.NeverProcesses, "rules.disposable_content": c.Rules.DisposableContent,
+	} {
+		for _, p := range list {
+			err := policy.CheckGlob(p)
+			must(err == nil, "%s: %q is no pattern: %v", key, p, err)
+		}
+	}
+	for _, p := range c.Rules.Protected {
+		must(!strings.HasPrefix(p, "./") && !strings.HasPrefix(p, "../"),
+			"rules.protected: %q is a path that does not begin at the root and would protect nothing: write it out, or **/ before its end", p)
+		must(!strings.HasPrefix(p, "~") || isPath(p), "rules.protected: %q is in another user's home, which is not looked up, and would protect nothing: write its path out", p)
+	}
+	for _, p := range c.Rules.DisposableContent {
+		must(narrow(p), "rules.disposable_content: %q says too much: name two folders at least before a * that stands alone, and none that holds your home, such as ~/scratch/*", p)
+	}
+	for key, list := range map[string][]string{"rebuildable": c.Rules.Rebuildable, "tool_files": c.Rules.ToolFiles} {
+		for _, p := range list {
+			_, err := path.Match(p, "")
+			must(err == nil, "rules.%s: %q is no pattern: %v", key, p, err)
+		}
+	}
+	for _, m := range c.Rules.Makers {
+		must(m.Maker != "" && len(m.Names) > 0 && len(m.Marks) > 0, "rules.makers: %q wants the tool's name, names of folders that it makes, and marks in them", m.Maker)
+		for _, p := range slices.Concat(m.Names, m.Marks) {
+			_, err := path.Match(p, "")
+			must(err == nil && filepath.IsLocal(p), "rules.makers: %q of %s is no pattern for a path in a folder", p, m.Maker)
+		}
+	}
+	for _, r := range c.Rules.LockReasons {
+		re, err := regexp.Compile(r.Pattern)
+		must(err == nil, "rules.lock_reasons: the pattern of %s: %v", r.Tool, err)
+		must(err != nil || r.Tool != "" && re.SubexpIndex("pid") >= 0 && strings.HasPrefix(r.Pattern, "^") && strings.HasSuffix(r.Pattern, "$"),
+			"rules.lock_reasons: %q of %q wants the tool's name, and a pattern over the whole reason (from ^ to $) with a group (?P<pid>...)", r.Pattern, r.Tool)
+	}
+	for _, re := range c.Rules.DisposableDirs {
+		_, err := regexp.Compile(re)
+		must(err == nil, "rules.disposable_dirs: %q is no regular expression: %v", re, err)
+	}
+}
+
+// narrow is true for a glob over paths that cannot mean everything somewhere: two of its folders have names, and these are not all on the way to
+// the user's home before the first * that stands alone.
+func narrow(glob string) bool {
+	home, err := os.UserHomeDir()
+	named := 0
+	at := "/"
+	for part := range strings.SplitSeq(strings.Trim(glob, "/"), "/") {
+		if anything(part) {
+			return named >= 2 && err == nil && at != home && !strings.HasPrefix(home, strings.TrimSuffix(at, "/")+"/")
+		}
+		named++
+		at = path.Join(at, part)
+	}
+	return named >= 2 && at != home && !strings.HasPrefix(home, at+"/")
+}
+
+// emptyText finds a list of texts with an empty one.
+func emptyText(v reflect.Value, at string) string {
+	switch v.Kind() {
+	case reflect.Struct:
+		for f, x := range v.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			key := strings.TrimPrefix(at+"."+name, ".")
+			if name == "" {
+				key = at
+			}
+			if found := emptyText(x, key); found != "" {
+				return found
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			x := v.Index(i)
+			if x.Kind() == reflect.String && x.Len() == 0 {
+				return at
+			}
+			if found := emptyText(x, at); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// Seconds is a number of seconds as a duration.
+func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

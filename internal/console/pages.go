@@ -1,0 +1,430 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/report"
+)
+
+// How many things a page shows.
+const (
+	rowsAPage   = 100
+	goingAPage  = 25
+	actsAPage   = 50
+	purgeAtOnce = 500
+)
+
+// frame is what every page has around its content.
+type frame struct {
+	Title, Path, CSRF, Stamp string
+	// Back is the address of this page, without the message.
+	Back    string
+	Said    *message
+	Looked  *report.Report
+	Problem string
+	Pause   *ledger.Pause
+	// Daemon is how winnow run stands, nil where none answers.
+	Daemon      *client.State
+	DaemonKnown bool
+	// Alarms is how many there are.
+	Alarms int
+	Body   any
+}
+
+// Unread reports whether the look could not read everything.
+func (f frame) Unread() bool {
+	if f.Looked != nil {
+		for _, src := range f.Looked.Sources {
+			if src.Status == snapshot.Failed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Nav are the pages, in their order.
+func (f frame) Nav() []place { return places }
+
+type place struct{ Path, Name string }
+
+var places = []place{{"/", "Here"}, {"/going", "Would go"}, {"/acts", "Acts"}, {"/holds", "Holds"}, {"/trash", "Trash"}, {"/alarms", "Alarms"}, {"/policies", "Policies"}}
+
+// view gives the title and the content of a page, and the template for it.
+type view func(s *Server, r *http.Request, looked *report.Report) (title, template string, body any, err error)
+
+var views = map[string]view{
+	"/": (*Server).here, "/going": (*Server).going, "/candidate": (*Server).candidate, "/acts": (*Server).acts, "/holds": (*Server).holds,
+	"/trash": (*Server).trash, "/trash/purge": (*Server).purging, "/alarms": (*Server).alarms, "/policies": (*Server).policies,
+}
+
+// missing is an error for what is not there.
+type missing struct{ error }
+
+// page answers with a page.
+func (s *Server) page(w http.ResponseWriter, r *http.Request, session string) {
+	f := frame{Path: r.URL.Path, CSRF: s.keys.csrf(session), Stamp: s.world.Stamp(), Pause: s.world.Paused(), Said: s.messages.get(r.URL.Query().Get("said"))}
+	f.Looked, f.Problem = s.world.Look()
+	f.Daemon, f.DaemonKnown = s.world.Daemon()
+	if f.Looked != nil {
+		f.Alarms = len(f.Looked.Alarms)
+	}
+	f.Back = backOf(r.URL)
+	code, name, err := http.StatusOK, "", error(nil)
+	show, ok := views[r.URL.Path]
+	if !ok {
+		err = missing{errors.New("there is no such page")}
+	} else {
+		f.Title, name, f.Body, err = show(s, r, f.Looked)
+	}
+	if err != nil {
+		code, name, f.Title, f.Body = http.StatusInternalServerError, "failed", "It failed", err.Error()
+		if errors.As(err, new(missing)) || errors.Is(err, ErrNotFound) {
+			code, f.Title = http.StatusNotFound, "Not found"
+		}
+	}
+	if f.Looked == nil && f.Problem == "" {
+		w.Header().Set("Refresh", "2") // the first look is under way
+	}
+	var out bytes.Buffer
+	if err := s.pages.ExecuteTemplate(&out, name, f); err != nil {
+		s.log.Error("make a page", "page", r.URL.Path, "error", err)
+		http.Error(w, "the page could not be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(out.Len()))
+	w.WriteHeader(code)
+	if r.Method != http.MethodHead {
+		_, _ = out.WriteTo(w)
+	}
+}
+
+// backOf is the address to which a form of a page leads back.
+func backOf(u *url.URL) string {
+	q := u.Query()
+	q.Del("said")
+	return (&url.URL{Path: u.Path, RawQuery: q.Encode()}).String()
+}
+
+// knownBack is an address that a form may lead back to: a page of ours, "/" for anything else.
+func knownBack(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || u.Fragment != "" || views[u.Path] == nil {
+		return "/"
+	}
+	return backOf(u)
+}
+
+// here is the first page: what was found, by owner.
+func (s *Server) here(r *http.Request, looked *report.Report) (string, string, any, error) {
+	type kindCount struct {
+		Name, Plural string
+		report.Count
+	}
+	body := struct {
+		Filter  filter
+		Groups  []group
+		Pager   pager
+		Kinds   []snapshot.Kind
+		States  []string
+		Words   map[string]string
+		Census  []kindCount
+		Failed  []string
+		Sources map[string]snapshot.Source
+	}{Filter: filterOf(r.URL.Query()), Kinds: snapshot.Kinds, States: states, Words: stateWords}
+	if looked != nil {
+		page, p := paged(body.Filter.of(s.rows.get(looked)), body.Filter.Page, rowsAPage, body.Filter.Link)
+		body.Groups, body.Pager = groupsOf(page), p
+		body.Sources = looked.Sources
+		for _, k := range snapshot.Kinds {
+			if c, ok := looked.Census[k.Name]; ok {
+				body.Census = append(body.Census, kindCount{k.Name, k.Plural, c})
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(looked.Sources)) {
+			if looked.Sources[name].Status == snapshot.Failed {
+				body.Failed = append(body.Failed, name)
+			}
+		}
+	}
+	return "What is here", "here", body, nil
+}
+
+// going is what would go, or would but for a wait or a level, with all reasons.
+func (s *Server) going(r *http.Request, looked *report.Report) (string, string, any, error) {
+	body := struct {
+		Rows           []row
+		Pager          pager
+		Caps           []decision.Cap
+		Space          []string
+		Protect, Level string
+	}{}
+	if looked != nil {
+		all := slices.DeleteFunc(slices.Clone(s.rows.get(looked)), func(x row) bool { return x.State == stays })
+		slices.SortStableFunc(all, func(a, b row) int { return slices.Index(states, a.State) - slices.Index(states, b.State) })
+		body.Rows, body.Pager = paged(all, filterOf(r.URL.Query()).Page, goingAPage, func(n int) string { return link("/going", "page", pageNumber(n)) })
+		body.Caps = looked.Caps
+		body.Protect, body.Level = report.Levels(looked.Levels)
+		if looked.Space != nil {
+			body.Space = looked.Space.Lines(looked.Mode)
+		}
+	}
+	return "What would go, and why", "going", body, nil
+}
+
+// candidate is all about one thing.
+func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, any, error) {
+	id := r.URL.Query().Get("id")
+	x, err := s.world.Explain(r.Context(), id)
+	if err != nil {
+		return "", "", nil, err
+	}
+	hold, err := s.holdOn(r.Context(), id)
+	if err != nil {
+		return "", "", nil, err
+	}
+	d := decided(x)
+	body := struct {
+		*Explanation
+		Label, State, Words, Different string
+		Due                            time.Time
+		Hold                           *snapshot.Hold
+		Answers                        []string
+	}{Explanation: x, Label: report.Label(d), State: stateOf(d), Different: report.Otherwise(x.Otherwise), Hold: hold}
+	body.Words = stateWords[body.State]
+	if body.State == waits {
+		body.Due, _ = report.Due(d, x.TakenAt)
+	}
+	return report.Label(d), "candidate", body, nil
+}
+
+// decided is the decision that an explanation is of, with the reasons that count.
+func decided(x *Explanation) decision.Decision {
+	d := decision.Decision{ID: x.ID, Kind: x.Kind, Label: x.Label, Verdict: x.Verdict, Level: x.Level, InScope: x.InScope, Owner: x.Owner, About: x.About}
+	count := func(fired []explain.Fired) (out []decision.Reason) {
+		for _, f := range fired {
+			if f.Level != decision.Off {
+				out = append(out, f.Reason)
+			}
+		}
+		return out
+	}
+	d.Findings, d.Objections = count(x.Findings), count(x.Objections)
+	return d
+}
+
+func (s *Server) holdOn(ctx context.Context, id string) (*snapshot.Hold, error) {
+	holds, err := s.world.Holds(ctx)
+	if i := slices.IndexFunc(holds, func(h snapshot.Hold) bool { return h.ID == id && !over(h) }); i >= 0 {
+		return &holds[i], err
+	}
+	return nil, err
+}
+
+func over(h snapshot.Hold) bool { return h.Until != nil && h.Until.Before(time.Now()) }
+
+// act is an act as a page shows it.
+type act struct {
+	ledger.Act
+	Label, Outcome, Detail string
+	// Back is true where it can be brought back.
+	Back bool
+}
+
+func actOf(x ledger.Act) act {
+	a := act{Act: x, Label: report.Label(decision.Decision{ID: x.Intent.Candidate, Kind: x.Intent.Kind, Label: x.Intent.Label}),
+		Outcome: "open", Detail: "cut short; the next sweep that acts finds out how it went"}
+	if x.Outcome != nil {
+		a.Outcome = x.Outcome.Outcome
+		a.Detail, _, _ = strings.Cut(report.Aside(decision.Act{ID: x.Intent.ID, Outcome: *x.Outcome}), "; winnow restore ")
+		a.Back = x.Outcome.RestoreUntil != nil && x.RestoredAt == nil && x.PurgedAt == nil
+	}
+	return a
+}
+
+// acts is what sweeps did.
+func (s *Server) acts(r *http.Request, _ *report.Report) (string, string, any, error) {
+	days := 7
+	if n, err := strconv.Atoi(r.URL.Query().Get("days")); err == nil && n > 0 && n <= 3650 {
+		days = n
+	}
+	sweeps, acts, err := s.world.Acts(r.Context(), s.now().AddDate(0, 0, -days))
+	if err != nil {
+		return "", "", nil, err
+	}
+	all := make([]act, 0, len(acts))
+	for _, x := range acts {
+		all = append(all, actOf(x))
+	}
+	body := struct {
+		Days   int
+		Choice []int
+		Acts   []act
+		Pager  pager
+		Sweeps []ledger.Sweep
+		Total  int
+	}{Days: days, Choice: []int{1, 7, 30, 365}, Sweeps: sweeps[:min(len(sweeps), 20)], Total: len(sweeps)}
+	body.Acts, body.Pager = paged(all, filterOf(r.URL.Query()).Page, actsAPage, func(n int) string { return link("/acts", "days", days, "page", pageNumber(n)) })
+	return "Acts", "acts", body, nil
+}
+
+// holds is what a person keeps.
+func (s *Server) holds(r *http.Request, _ *report.Report) (string, string, any, error) {
+	type held struct {
+		snapshot.Hold
+		Over bool
+	}
+	all, err := s.world.Holds(r.Context())
+	body := []held{}
+	for _, h := range all {
+		body = append(body, held{h, over(h)})
+	}
+	return "Holds", "holds", body, err
+}
+
+// lying is an act of which something lies in the trash.
+type lying struct {
+	act
+	Bytes *int64
+	// Gone is true where it is only the entry of a worktree whose folder was gone.
+	Gone bool
+}
+
+// heap is what lies in the trash, with the sum of what is known.
+type heap struct {
+	Acts    []lying
+	Sum     int64
+	Unknown int
+}
+
+func heapOf(kept []Kept) heap {
+	h := heap{Acts: []lying{}}
+	for _, k := range kept {
+		d := k.Intent.Identity.Dir
+		h.Acts = append(h.Acts, lying{actOf(k.Act), k.Bytes, d != nil && d.Gone})
+		if k.Bytes == nil {
+			h.Unknown++
+		} else {
+			h.Sum += *k.Bytes
+		}
+	}
+	return h
+}
+
+// trash is what can be brought back.
+func (s *Server) trash(r *http.Request, _ *report.Report) (string, string, any, error) {
+	kept, err := s.world.Trash(r.Context())
+	all := heapOf(kept)
+	body := struct {
+		heap
+		Shown []lying
+		Pager pager
+	}{heap: all}
+	body.Shown, body.Pager = paged(all.Acts, filterOf(r.URL.Query()).Page, actsAPage, func(n int) string { return link("/trash", "page", pageNumber(n)) })
+	return "Trash", "trash", body, err
+}
+
+// purging asks whether something is to be removed for good. It names each act, and its form sends these and no others.
+func (s *Server) purging(r *http.Request, _ *report.Report) (string, string, any, error) {
+	kept, err := s.world.Trash(r.Context())
+	if err != nil {
+		return "", "", nil, err
+	}
+	q := r.URL.Query()
+	if q.Get("all") == "" {
+		kept = slices.DeleteFunc(kept, func(k Kept) bool { return !slices.Contains(q["act"], k.Intent.ID) })
+	}
+	if len(kept) == 0 {
+		return "", "", nil, missing{errors.New("this does not lie in the trash any more")}
+	}
+	left := max(0, len(kept)-purgeAtOnce)
+	body := struct {
+		heap
+		Left int
+	}{heapOf(kept[:len(kept)-left]), left}
+	return "Remove for good?", "purging", body, nil
+}
+
+// alarms is what a person should look at.
+func (s *Server) alarms(_ *http.Request, looked *report.Report) (string, string, any, error) {
+	type source struct {
+		Name string
+		snapshot.Source
+	}
+	body := struct {
+		Alarms     []report.Alarm
+		Failed     []source
+		Exceptions []report.Exception
+	}{}
+	if looked != nil {
+		body.Alarms = looked.Alarms
+		for _, name := range slices.Sorted(maps.Keys(looked.Sources)) {
+			if src := looked.Sources[name]; src.Status == snapshot.Failed || src.Status == snapshot.Absent && (src.Kind == "spawns" || src.Kind == "registry") {
+				body.Failed = append(body.Failed, source{name, src})
+			}
+		}
+		for _, x := range looked.Exceptions {
+			if x.State != report.Keeps {
+				body.Exceptions = append(body.Exceptions, x)
+			}
+		}
+	}
+	return "Alarms", "alarms", body, nil
+}
+
+// policies is what decides, with the levels and how often each rule spoke.
+func (s *Server) policies(r *http.Request, looked *report.Report) (string, string, any, error) {
+	p, err := s.world.Policies(r.Context())
+	if err != nil {
+		return "", "", nil, err
+	}
+	type rule struct {
+		Rule
+		Spoke int
+	}
+	spoke := map[string]int{}
+	if looked != nil {
+		for _, d := range looked.Decisions {
+			once := map[string]bool{}
+			for _, reason := range slices.Concat(d.Findings, d.Objections) {
+				if !once[reason.Rule] {
+					once[reason.Rule] = true
+					spoke[reason.Rule]++
+				}
+			}
+		}
+	}
+	body := struct {
+		*Policies
+		Reap, Keep []rule
+	}{Policies: p}
+	for _, x := range p.Rules {
+		if one := (rule{x, spoke[x.ID]}); strings.HasPrefix(x.ID, "reap.") {
+			body.Reap = append(body.Reap, one)
+		} else {
+			body.Keep = append(body.Keep, one)
+		}
+	}
+	return "Policies", "policies", body, nil
+}
+
+// CapWords is a cap in a sentence.
+func (f frame) CapWords(c decision.Cap) string {
+	return fmt.Sprintf("%s: %s", report.CapLabel(c), report.CapText(c))
+}

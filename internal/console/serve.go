@@ -1,0 +1,221 @@
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/winnow-reaper/winnow/internal/sys/peer"
+)
+
+//go:embed static
+var static embed.FS
+
+// The bounds of a server that one person uses.
+const (
+	maxConns     = 64
+	maxHeader    = 16 << 10
+	headerWithin = 5 * time.Second
+	bodyWithin   = 5 * time.Second // this machine's own, or a tunnel
+	answerWithin = 2 * time.Minute // a sweep of a large machine takes its time
+	idleWithin   = 30 * time.Second
+	stopWithin   = 3 * time.Second
+)
+
+// Server is a console that listens.
+type Server struct {
+	world    World
+	log      hclog.Logger
+	keys     keys
+	listener net.Listener
+	pages    *template.Template
+	messages messages
+	live     *live
+	rows     rows
+	now      func() time.Time
+}
+
+// Listen begins to listen on a loopback address, such as 127.0.0.1:0 for a free port. Nothing is answered before Serve.
+func Listen(world World, address string, log hclog.Logger) (*Server, error) {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || !at.Addr().IsLoopback() || at.Addr().Is4In6() || at.Addr().Zone() != "" {
+		return nil, fmt.Errorf("the console listens on a loopback address alone, such as 127.0.0.1:0 or [::1]:8080, and %q is no such address; nothing was started", address)
+	}
+	pages, err := parsed()
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", at.String())
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; the console was not started", at, err)
+	}
+	s := &Server{world: world, log: log, keys: newKeys(l.Addr()), pages: pages, live: newLive(world.Stamp), now: time.Now}
+	s.listener = &own{Listener: l, log: log, room: make(chan struct{}, maxConns)}
+	return s, nil
+}
+
+// URL is the address with the token that opens a session.
+func (s *Server) URL() string {
+	return (&url.URL{Scheme: "http", Host: s.keys.host, Path: "/", RawQuery: url.Values{"token": {s.keys.token}}.Encode()}).String()
+}
+
+// Serve answers until ctx ends, which is its normal end.
+func (s *Server) Serve(ctx context.Context) error {
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	server := &http.Server{
+		Handler:           http.HandlerFunc(s.answer),
+		ReadHeaderTimeout: headerWithin, ReadTimeout: bodyWithin, WriteTimeout: answerWithin, IdleTimeout: idleWithin, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return within },
+		ErrorLog:    s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+	}
+	go s.live.watch(within)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-within.Done()
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+		defer cancel()
+		if server.Shutdown(end) != nil {
+			_ = server.Close()
+		}
+	}()
+	err := server.Serve(s.listener)
+	stop()
+	<-ended
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("the console: %w", err)
+}
+
+// own is a listener that lets in this user's own programs, and not more connections than there is room for: a browser has some six, and who opens more waits for nothing.
+type own struct {
+	net.Listener
+	log  hclog.Logger
+	room chan struct{}
+}
+
+// Accept implements net.Listener.
+func (o *own) Accept() (net.Conn, error) {
+	for {
+		conn, err := o.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if err := peer.Accepted(conn); err != nil {
+			o.log.Debug("a connection was closed unread", "error", err)
+			_ = conn.Close()
+			continue
+		}
+		select {
+		case o.room <- struct{}{}:
+			return &roomed{Conn: conn, leave: sync.OnceFunc(func() { <-o.room })}, nil
+		default:
+			o.log.Debug("a connection was closed: there is no room for more")
+			_ = conn.Close()
+		}
+	}
+}
+
+// roomed is a connection that has a place.
+type roomed struct {
+	net.Conn
+	leave func()
+}
+
+// Close implements net.Conn.
+func (r *roomed) Close() error {
+	defer r.leave()
+	return r.Conn.Close()
+}
+
+// answer is everything that is asked of the console.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
+	headers(w.Header())
+	if no := s.keys.outside(r); no != nil {
+		s.refuse(w, no)
+		return
+	}
+	if given, ok := r.URL.Query()["token"]; ok && r.URL.Path == "/" && r.Method != http.MethodPost {
+		s.enter(w, r, given)
+		return
+	}
+	session := s.keys.sessionOf(r)
+	if session == "" {
+		s.refuse(w, noSession)
+		return
+	}
+	if r.Method == http.MethodPost {
+		s.post(w, r, session)
+		return
+	}
+	switch {
+	case r.URL.Path == "/events":
+		s.live.serve(w, r)
+	case path.Dir(r.URL.Path) == "/static":
+		file(w, r)
+	default:
+		s.page(w, r, session)
+	}
+}
+
+// enter opens a session for who brings the token, and leads to an address without it.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, given []string) {
+	if len(given) != 1 || !same(given[0], s.keys.token) {
+		s.refuse(w, noSession)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: s.keys.cookie, Value: s.keys.session(), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// refuse answers who is not let in. The page needs no file of the console.
+func (s *Server) refuse(w http.ResponseWriter, no *refusal) {
+	if no.code == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", "GET, HEAD, POST")
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(no.code)
+	if err := s.pages.ExecuteTemplate(w, "refused", no.text); err != nil {
+		s.log.Debug("write an answer", "error", err)
+	}
+}
+
+// file gives one of our own files.
+func file(w http.ResponseWriter, r *http.Request) {
+	name := path.Base(r.URL.Path)
+	kind := mime.TypeByExtension(path.Ext(name))
+	switch path.Ext(name) { // whatever the machine says of them
+	case ".js":
+		kind = "text/javascript; charset=utf-8"
+	case ".css":
+		kind = "text/css; charset=utf-8"
+	case ".svg":
+		kind = "image/svg+xml"
+	case ".LICENSE":
+		kind = "text/plain; charset=utf-8"
+	}
+	data, err := fs.ReadFile(static, "static/"+name)
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(data)
+	}
+}

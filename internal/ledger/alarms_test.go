@@ -1,0 +1,389 @@
+package ledger_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+)
+
+// older makes a ledger of the first version, as a sweep of that version left it.
+func older(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db, err := sql.Open("sqlite", path)
+	ok(t, err)
+	_, err = db.Exec(ledger.Migrations[0] + `;
+		INSERT INTO holds (id, owner, reason, since) VALUES ('dir:/w', 'me', 'mine', 1);
+		INSERT INTO sightings (id, rule, identity, first_at, last_at, count) VALUES ('session:tmux/x/$1', 'r', 'i', 1, 2, 3);
+		PRAGMA journal_mode = WAL; PRAGMA user_version = 1`)
+	ok(t, err)
+	ok(t, db.Close())
+	return path
+}
+
+// What is released is never changed: a ledger that was made with it would be of no known version.
+func TestTheFirstMigrationStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	sum := sha256.Sum256([]byte(ledger.Migrations[0]))
+	if got, want := hex.EncodeToString(sum[:8]), "ac1519277980ecac"; got != want {
+		t.Errorf("the first migration has digest %s; want %s", got, want)
+	}
+}
+
+func TestAnOlderLedgerIsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	path := older(t)
+	if _, err := ledger.OpenReadOnly(path); err == nil || !strings.Contains(err.Error(), "run winnow sweep once") {
+		t.Fatalf("reading it gave %v; want an error that says what to do", err)
+	}
+	for range 2 { // the second finds it up to date
+		l, err := ledger.Open(path)
+		ok(t, err)
+		ok(t, l.Check(t.Context()))
+		holds, err := l.Holds(t.Context())
+		ok(t, err)
+		sightings, err := l.Sightings(t.Context())
+		ok(t, err)
+		if len(holds) != 1 || len(sightings) != 1 {
+			t.Errorf("got %d holds and %d sightings; want 1 and 1", len(holds), len(sightings))
+		}
+		m, err := l.AlarmMemory(t.Context())
+		ok(t, err)
+		if d := cmp.Diff(alarm.Memory{}, m, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("memory (-want +got):\n%s", d)
+		}
+		ok(t, l.Close())
+	}
+	r, err := ledger.OpenReadOnly(path)
+	ok(t, err)
+	ok(t, r.Close())
+}
+
+// Two processes that meet an older ledger at the same time both come through.
+func TestTwoBringAnOlderLedgerUpToDateAtOnce(t *testing.T) {
+	t.Parallel()
+	path, n := older(t), 6
+	r := openAtOnce(t, path, n, func(l *ledger.Ledger, _ int) error { return l.NoteActs(t.Context(), t0, refused("dir:/w/a"), nil) })
+	rs, err := r.Refusals(t.Context())
+	ok(t, err)
+	if got := rs["dir:/w/a"].Count; got != n {
+		t.Errorf("counted %d refusals; want %d: none may be lost", got, n)
+	}
+}
+
+func refused(ids ...string) []decision.Act {
+	var acts []decision.Act
+	for _, id := range ids {
+		acts = append(acts, decision.Act{Candidate: id, Kind: "dir", Label: "a", Outcome: decision.Outcome{Outcome: decision.Refused, Detail: "git said no"}})
+	}
+	return acts
+}
+
+func TestAlarmMemoryIsKept(t *testing.T) {
+	t.Parallel()
+	l, ctx := open(t), t.Context()
+	memory := alarm.Memory{
+		Rules: "r1",
+		Scope: map[string]alarm.Scoped{
+			"dir:/w/a":        {Source: "dirs//w", Born: t0, OutSince: t0.Add(1), UnseenSince: t0.Add(2)},
+			"process:1@2":     {Source: "proc"},
+			"session:tmux/$1": {Source: "tmux/default", Born: t0},
+		},
+		Peaks:    map[string]alarm.Peak{"tab": {At: t0, Seen: 60, InScope: 40, LowSince: t0.Add(3)}, "dir": {At: t0, Seen: 12, InScope: 11}},
+		Sources:  map[string]alarm.Source{"proc": {OKAt: t0}, "tmux/default": {BadSince: t0, Looks: 2}},
+		Refusals: map[string]alarm.Refusal{"dir:/w/a": {Kind: "dir", Label: "a", Identity: "k", Outcome: "refused", Detail: "no", FirstAt: t0, LastAt: t0.Add(4), Count: 2}},
+		Capped:   map[string]alarm.Capped{"tab": {Detail: "too many", FirstAt: t0, LastAt: t0.Add(5), Count: 3}},
+	}
+	ok(t, l.SaveAlarmMemory(ctx, alarm.Change{
+		Rules: "r1", Scope: alarm.Delta[alarm.Scoped]{Put: memory.Scope}, Peaks: alarm.Delta[alarm.Peak]{Put: memory.Peaks},
+		Sources: alarm.Delta[alarm.Source]{Put: memory.Sources}, Refusals: alarm.Delta[alarm.Refusal]{Put: memory.Refusals},
+		Capped: alarm.Delta[alarm.Capped]{Put: memory.Capped},
+	}))
+	is := func(want alarm.Memory) {
+		t.Helper()
+		got, err := l.AlarmMemory(ctx)
+		ok(t, err)
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("memory (-want +got):\n%s", d)
+		}
+	}
+	is(memory)
+	ok(t, l.SaveAlarmMemory(ctx, alarm.Change{Rules: "r1"})) // nothing changes
+	is(memory)
+	ok(t, l.SaveAlarmMemory(ctx, alarm.Change{
+		Rules: "r2", Scope: alarm.Delta[alarm.Scoped]{Put: map[string]alarm.Scoped{"process:1@2": {Source: "proc", OutSince: t0}}, Forget: []string{"dir:/w/a", "session:tmux/$1"}},
+		Peaks: alarm.Delta[alarm.Peak]{Forget: []string{"tab", "dir"}}, Sources: alarm.Delta[alarm.Source]{Forget: []string{"proc", "none"}},
+		Refusals: alarm.Delta[alarm.Refusal]{Forget: []string{"dir:/w/a"}}, Capped: alarm.Delta[alarm.Capped]{Forget: []string{"tab"}},
+	}))
+	is(alarm.Memory{
+		Rules: "r2", Scope: map[string]alarm.Scoped{"process:1@2": {Source: "proc", OutSince: t0}},
+		Sources: map[string]alarm.Source{"tmux/default": {BadSince: t0, Looks: 2}},
+	})
+}
+
+// All sizes around the number of rows that go into one statement are written and forgotten whole.
+func TestAlarmMemoryOfEverySize(t *testing.T) {
+	t.Parallel()
+	l, ctx := open(t), t.Context()
+	for _, n := range []int{1, 63, 64, 65, 128, 200} {
+		all := alarm.Delta[alarm.Scoped]{Put: map[string]alarm.Scoped{}}
+		gone := alarm.Delta[alarm.Scoped]{}
+		for i := range n {
+			id := fmt.Sprintf("dir:/w/%d", i)
+			all.Put[id] = alarm.Scoped{Source: "dirs//w", Born: t0.Add(time.Duration(i))}
+			gone.Forget = append(gone.Forget, id)
+		}
+		for _, c := range []struct {
+			delta alarm.Delta[alarm.Scoped]
+			want  map[string]alarm.Scoped
+		}{{all, all.Put}, {all, all.Put}, {gone, nil}} {
+			ok(t, l.SaveAlarmMemory(ctx, alarm.Change{Scope: c.delta}))
+			got, err := l.AlarmMemory(ctx)
+			ok(t, err)
+			if d := cmp.Diff(c.want, got.Scope, cmpopts.EquateEmpty()); d != "" {
+				t.Fatalf("%d (-want +got):\n%s", n, d)
+			}
+		}
+	}
+}
+
+// A change that cannot be written whole is not written at all.
+func TestAlarmMemoryIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	before := alarm.Change{Rules: "r1", Scope: alarm.Delta[alarm.Scoped]{Put: map[string]alarm.Scoped{"dir:/w/a": {Source: "dirs//w"}}}}
+	ok(t, l.SaveAlarmMemory(t.Context(), before))
+	db, err := sql.Open("sqlite", l.Path())
+	ok(t, err)
+	defer db.Close()
+	_, err = db.Exec("CREATE TRIGGER no BEFORE INSERT ON peaks BEGIN SELECT raise(ROLLBACK, 'no room'); END")
+	ok(t, err)
+	err = l.SaveAlarmMemory(t.Context(), alarm.Change{
+		Rules: "r2", Scope: alarm.Delta[alarm.Scoped]{Forget: []string{"dir:/w/a"}},
+		Peaks:  alarm.Delta[alarm.Peak]{Put: map[string]alarm.Peak{"tab": {At: t0}}},
+		Capped: alarm.Delta[alarm.Capped]{Put: map[string]alarm.Capped{"tab": {FirstAt: t0, LastAt: t0, Count: 1}}},
+	})
+	if err == nil || !strings.Contains(err.Error(), l.Path()) {
+		t.Errorf("got %v; want an error that names the file", err)
+	}
+	m, err := l.AlarmMemory(t.Context())
+	ok(t, err)
+	if m.Rules != "r1" || len(m.Scope) != 1 || len(m.Capped) != 0 {
+		t.Errorf("half of it was written: %+v", m)
+	}
+	// The same for the acts: where the one part ends the transaction, the other is not written outside of it.
+	_, err = db.Exec("CREATE TRIGGER never BEFORE INSERT ON refusals BEGIN SELECT raise(ROLLBACK, 'no room'); END; DROP TRIGGER no")
+	ok(t, err)
+	acts := append(refused("dir:/w/a"), decision.Act{Candidate: "tab:x", Kind: "tab", Outcome: decision.Outcome{Outcome: decision.Capped}})
+	if err := l.NoteActs(t.Context(), t0, acts, nil); err == nil {
+		t.Error("no error")
+	}
+	if m, err = l.AlarmMemory(t.Context()); err != nil || len(m.Capped)+len(m.Refusals) != 0 {
+		t.Errorf("half of it was written: %+v, %v", m, err)
+	}
+}
+
+// Refusals are kept of acts whose intent never was.
+func TestNoteActs(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	over, cancel := context.WithCancel(t.Context())
+	cancel() // it has happened, also where the sweep is being interrupted
+	keys := map[string]string{"dir:/w/a": "k"}
+	capped := decision.Act{Candidate: "tab:x", Kind: "tab", Outcome: decision.Outcome{Outcome: decision.Capped, Detail: "too many"}}
+	for i := range 2 {
+		ok(t, l.NoteActs(over, t0.Add(time.Duration(i)), append(refused("dir:/w/a"), capped), keys))
+	}
+	want := map[string]alarm.Refusal{"dir:/w/a": {
+		Kind: "dir", Label: "a", Identity: "k", Outcome: "refused", Detail: "git said no", FirstAt: t0, LastAt: t0.Add(1), Count: 2,
+	}}
+	got, err := l.Refusals(t.Context())
+	ok(t, err)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("refusals (-want +got):\n%s", d)
+	}
+	m, err := l.AlarmMemory(t.Context())
+	ok(t, err)
+	if d := cmp.Diff(map[string]alarm.Capped{"tab": {Detail: "too many", FirstAt: t0, LastAt: t0.Add(1), Count: 2}}, m.Capped); d != "" {
+		t.Errorf("capped (-want +got):\n%s", d)
+	}
+	if acts, err := l.Acts(t.Context(), time.Time{}); err != nil || len(acts) != 0 {
+		t.Errorf("got acts %v, %v; want none", acts, err)
+	}
+	done := refused("dir:/w/a")
+	done[0].Outcome.Outcome = decision.Done
+	ok(t, l.NoteActs(t.Context(), t0, done, keys))
+	if got, err := l.Refusals(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("got %v, %v; want no refusals", got, err)
+	}
+}
+
+// A refusal that one process notes while another counts up is not lost, and a reader sees whole changes.
+func TestNoteActsBesideOthers(t *testing.T) {
+	t.Parallel()
+	first := open(t)
+	second, err := ledger.Open(first.Path())
+	ok(t, err)
+	defer second.Close()
+	reader, err := ledger.OpenReadOnly(first.Path())
+	ok(t, err)
+	defer reader.Close()
+	const times = 20
+	errs := make(chan error, 3)
+	done := make(chan struct{})
+	for _, l := range []*ledger.Ledger{first, second} {
+		go func() {
+			for range times {
+				if err := l.NoteActs(t.Context(), t0, refused("dir:/w/a", "dir:/w/b"), nil); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	go func() {
+		for {
+			rs, err := reader.Refusals(t.Context())
+			if err == nil && rs["dir:/w/a"].Count != rs["dir:/w/b"].Count {
+				err = fmt.Errorf("half of a change: %v", rs)
+			}
+			select {
+			case <-done:
+				errs <- err
+				return
+			default:
+			}
+			if err != nil {
+				errs <- err
+				return
+			}
+		}
+	}()
+	ok(t, <-errs)
+	ok(t, <-errs)
+	close(done)
+	ok(t, <-errs)
+	rs, err := reader.Refusals(t.Context())
+	ok(t, err)
+	if n := rs["dir:/w/a"].Count; n != 2*times {
+		t.Errorf("counted %d; want %d", n, 2*times)
+	}
+}
+
+// rememberForever says of each generation of the memory when it is durably written.
+func rememberForever(path string) error {
+	l, err := ledger.Open(path)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	m, err := l.AlarmMemory(ctx)
+	if err != nil {
+		return err
+	}
+	for g := m.Peaks["tab"].Seen + 1; ; g++ {
+		if err := l.SaveAlarmMemory(ctx, generation(g)); err != nil {
+			return err
+		}
+		fmt.Println("saved", g)
+	}
+}
+
+// generation is a change that every part of the memory can be known by.
+func generation(g int) alarm.Change {
+	scope := map[string]alarm.Scoped{}
+	for i := range 100 {
+		scope[fmt.Sprintf("tab:x/%d", i)] = alarm.Scoped{Source: fmt.Sprint(g)}
+	}
+	return alarm.Change{
+		Rules: fmt.Sprint(g), Scope: alarm.Delta[alarm.Scoped]{Put: scope},
+		Peaks: alarm.Delta[alarm.Peak]{Put: map[string]alarm.Peak{"tab": {At: t0, Seen: g}}},
+	}
+}
+
+func TestKilledWhileRememberingTheMemoryIsWhole(t *testing.T) {
+	attack.WithoutRaces(t)
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	said := 0
+	for range 8 {
+		cmd, lines := again(t, rememberEnv+"="+path)
+		for left := 1 + rand.IntN(10); lines.Scan(); left-- {
+			if _, err := fmt.Sscanf(lines.Text(), "saved %d", &said); err != nil {
+				t.Fatal(lines.Text())
+			}
+			if left == 0 {
+				ok(t, cmd.Process.Kill())
+			}
+		}
+		if cmd.Wait(); cmd.ProcessState.Success() {
+			t.Fatal("the process ended by itself")
+		}
+		l, err := ledger.Open(path)
+		ok(t, err)
+		ok(t, l.Check(t.Context()))
+		m, err := l.AlarmMemory(t.Context())
+		ok(t, err)
+		ok(t, l.Close())
+		g := m.Peaks["tab"].Seen
+		if g != said && g != said+1 {
+			t.Fatalf("generation %d is there, and %d was acknowledged", g, said)
+		}
+		if m.Rules != fmt.Sprint(g) || len(m.Scope) != 100 {
+			t.Fatalf("rules %s and %d in scope beside generation %d", m.Rules, len(m.Scope), g)
+		}
+		for id, x := range m.Scope {
+			if x.Source != fmt.Sprint(g) {
+				t.Fatalf("%s is of generation %s beside %d", id, x.Source, g)
+			}
+		}
+	}
+	if said < 8 {
+		t.Errorf("only %d generations were written", said)
+	}
+}
+
+// A collapse is found by the process after the one that saw the scope.
+func TestACollapseAcrossRestarts(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	limits := alarm.Limits{Min: 3, Collapse: 0.8, Remember: time.Hour}
+	s := &snapshot.Snapshot{TakenAt: t0, Sources: map[string]snapshot.Source{"tmux/default": {Kind: "tmux", Status: snapshot.OK}}, Sessions: map[string]snapshot.Session{}}
+	var ds []decision.Decision
+	for i := range 5 {
+		id := fmt.Sprintf("session:tmux/default/$%d", i)
+		s.Sessions[id] = snapshot.Session{Source: "tmux/default", CreatedAt: new(t0), Panes: []snapshot.Pane{{SessionPIDs: []int{1}}}}
+		ds = append(ds, decision.Decision{ID: id, Kind: "session", InScope: true})
+	}
+	for i, want := range []int{0, 1, 1, 0} {
+		l, err := ledger.Open(path)
+		ok(t, err)
+		m, err := l.AlarmMemory(t.Context())
+		ok(t, err)
+		change, alarms := alarm.Look(m, s, ds, "r", limits)
+		ok(t, l.SaveAlarmMemory(t.Context(), change))
+		ok(t, l.Close())
+		if len(alarms) != want {
+			t.Errorf("look %d gave %v; want %d alarms", i, alarms, want)
+		}
+		ds = nil
+		s.TakenAt = s.TakenAt.Add(31 * time.Minute)
+	}
+}

@@ -1,0 +1,197 @@
+package ledger_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+)
+
+// chainedLedger has four acts: one that was purged, one restored, one refused, one open.
+func chainedLedger(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l, err := ledger.Open(path)
+	ok(t, err)
+	defer l.Close()
+	ctx, until := t.Context(), t0.Add(time.Hour)
+	for i := range 4 {
+		ok(t, l.Intend(ctx, intent(fmt.Sprint("01A", i), t0.Add(time.Duration(i)*time.Second))))
+	}
+	ok(t, l.Settled(ctx, "01A0", decision.Outcome{Outcome: decision.Done, RestoreUntil: &until}))
+	ok(t, l.Settled(ctx, "01A1", decision.Outcome{Outcome: decision.Done, RestoreUntil: &until}))
+	ok(t, l.Settled(ctx, "01A2", decision.Outcome{Outcome: decision.Refused, Detail: "no"}))
+	ok(t, l.MarkPurged(ctx, "01A0", t0))
+	ok(t, l.MarkRestored(ctx, "01A1", t0))
+	return path
+}
+
+func verified(t *testing.T, path, known string) ledger.Chain {
+	t.Helper()
+	l, err := ledger.OpenReadOnly(path)
+	ok(t, err)
+	defer l.Close()
+	c, err := l.Verify(t.Context(), known)
+	ok(t, err)
+	return c
+}
+
+func TestAChainThatWasNotTouchedHolds(t *testing.T) {
+	t.Parallel()
+	path := chainedLedger(t)
+	c := verified(t, path, "")
+	if !c.Holds() || c.Entries != 9 || c.Acts != 4 || len(c.Head) != 64 {
+		t.Fatalf("chain: %+v", c)
+	}
+	l, err := ledger.Open(path)
+	ok(t, err)
+	defer l.Close()
+	ok(t, l.Settled(t.Context(), "01A2", decision.Outcome{Outcome: decision.Refused, Detail: "no"})) // again: nothing is written
+	if head, err := l.Head(t.Context()); err != nil || head != c.Head {
+		t.Errorf("head %s, %v; want %s", head, err, c.Head)
+	}
+	ok(t, l.Settled(t.Context(), "01A3", decision.Outcome{Outcome: decision.Gone}))
+	if after := verified(t, path, strings.ToUpper(c.Head)); !after.Holds() || after.Head == c.Head || after.Entries != 10 {
+		t.Errorf("an earlier head is in the chain: %+v", after)
+	}
+	if foreign := verified(t, path, strings.Repeat("0", 64)); foreign.Holds() || !strings.Contains(foreign.Faults[0].Problem, "is not in the chain") {
+		t.Errorf("a head of another ledger: %+v", foreign)
+	}
+}
+
+// TestAChainShowsWhatWasDoneByHand edits the file of a ledger as a person with the sqlite3 program does.
+func TestAChainShowsWhatWasDoneByHand(t *testing.T) {
+	t.Parallel()
+	whole, err := os.ReadFile(chainedLedger(t))
+	ok(t, err)
+	for name, c := range map[string]struct {
+		change string
+		want   string // in the first fault
+		entry  int64
+		act    string
+	}{
+		"an intent is edited":      {"UPDATE acts SET intent = replace(intent, '/w/01A0', '/w/other') WHERE id = '01A0'", "it was edited", 0, "01A0"},
+		"an outcome is edited":     {`UPDATE acts SET outcome = '{"outcome":"done"}' WHERE id = '01A2'`, "it was edited", 0, "01A2"},
+		"an outcome is taken away": {"UPDATE acts SET outcome = NULL, settled_at = NULL WHERE id = '01A2'", "it was edited", 0, "01A2"},
+		"a purge is taken away":    {"UPDATE acts SET purged_at = NULL WHERE id = '01A0'", "it was edited", 0, "01A0"},
+		"the time is counted anew": {"UPDATE acts SET counted = -1e9 WHERE id = '01A3'", "it was edited", 0, "01A3"},
+		"it is kept for longer":    {"UPDATE acts SET restore_until = restore_until + 1 WHERE id = '01A1'", "it was edited", 0, "01A1"},
+		"an act is removed":        {"DELETE FROM acts WHERE id = '01A1'", "it was removed", 0, "01A1"},
+		"an act is put in":         {"INSERT INTO acts SELECT '01B', sweep, candidate, at, intent, outcome, settled_at, restore_until, restored_at, purged_at, counted FROM acts WHERE id = '01A2'", "was put into the ledger by hand", 0, "01B"},
+		"an entry is edited":       {"UPDATE chain SET row = (SELECT row FROM chain WHERE n = 1) WHERE n = 3", "entry 3", 3, "01A2"},
+		"an entry's time":          {"UPDATE chain SET at = at + 1 WHERE n = 2", "entry 2", 2, "01A1"},
+		"two entries change places": {"UPDATE chain SET n = -1 WHERE n = 2; UPDATE chain SET n = 2 WHERE n = 3; UPDATE chain SET n = 3 WHERE n = -1",
+			"entry 2", 2, "01A2"},
+		"an entry is removed":       {"DELETE FROM chain WHERE n = 5", "entry 5 is missing", 5, ""},
+		"two entries are removed":   {"DELETE FROM chain WHERE n IN (5, 6)", "entries 5 to 6 are missing", 5, ""},
+		"the first is removed":      {"DELETE FROM chain WHERE n = 1", "entry 1 is missing", 1, ""},
+		"the end is removed":        {"DELETE FROM chain WHERE n > 7; UPDATE acts SET purged_at = NULL, restored_at = NULL", "ends with entry 7, and it had 9", 8, ""},
+		"the chain is removed":      {"DELETE FROM chain; DELETE FROM chain_head", "is not in the chain", 0, "01A0"},
+		"its end is not known":      {"DELETE FROM chain_head", "is not the last one", 9, ""},
+		"an act and all of it":      {"DELETE FROM acts WHERE id = '01A3'; DELETE FROM chain WHERE act = '01A3'", "entry 4 is missing", 4, ""},
+		"an entry is put in behind": {"INSERT INTO chain SELECT 10, act, event, at, row, link FROM chain WHERE n = 9", "entry 10", 10, "01A1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "ledger.db")
+			ok(t, os.WriteFile(path, whole, 0o600))
+			if before := verified(t, path, ""); !before.Holds() {
+				t.Fatalf("before: %+v", before)
+			}
+			for statement := range strings.SplitSeq(c.change, ";") {
+				ok(t, execute(path, statement))
+			}
+			got := verified(t, path, "")
+			if got.Holds() {
+				t.Fatalf("it holds: %+v", got)
+			}
+			if f := got.Faults[0]; !strings.Contains(f.Problem, c.want) || f.Entry != c.entry || f.Act != c.act {
+				t.Errorf("the first fault is %+v; want %q at entry %d, act %q; all: %+v", f, c.want, c.entry, c.act, got.Faults)
+			}
+		})
+	}
+}
+
+// TestAChainThatWasRewrittenIsShownByAHeadThatWasKept removes the end with all that shows it, which only a link that was kept elsewhere tells.
+func TestAChainThatWasRewrittenIsShownByAHeadThatWasKept(t *testing.T) {
+	t.Parallel()
+	path := chainedLedger(t)
+	head := verified(t, path, "").Head
+	for _, s := range []string{
+		"DELETE FROM chain WHERE n = 9", "UPDATE acts SET restored_at = NULL WHERE id = '01A1'",
+		"UPDATE chain_head SET n = 8, link = (SELECT link FROM chain WHERE n = 8)",
+	} {
+		ok(t, execute(path, s))
+	}
+	if c := verified(t, path, ""); !c.Holds() {
+		t.Errorf("nothing in the file shows it: %+v", c)
+	}
+	if c := verified(t, path, head); c.Holds() {
+		t.Error("the link that was kept is not in the chain, and nothing says so")
+	}
+}
+
+// TestTwoWritersShareOneChain has several processes' worth of connections write at the same time: no two entries follow the same one.
+func TestTwoWritersShareOneChain(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := openAtOnce(t, path, 4, func(l *ledger.Ledger, i int) error {
+		for k := range 5 {
+			id := fmt.Sprintf("01W%d%d", i, k)
+			if err := l.Intend(t.Context(), intent(id, t0)); err != nil {
+				return err
+			}
+			if err := l.Settled(t.Context(), id, decision.Outcome{Outcome: decision.Done}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	c, err := l.Verify(t.Context(), "")
+	if err != nil || !c.Holds() || c.Entries != 40 || c.Acts != 20 {
+		t.Errorf("chain: %+v, %v", c, err)
+	}
+}
+
+// TestFaultsAreBounded lists the first of very many.
+func TestFaultsAreBounded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l, err := ledger.Open(path)
+	ok(t, err)
+	for i := range 30 {
+		ok(t, l.Intend(t.Context(), intent(fmt.Sprintf("01C%02d", i), t0)))
+	}
+	ok(t, l.Close())
+	ok(t, execute(path, "UPDATE acts SET sweep = 'other'"))
+	if c := verified(t, path, ""); len(c.Faults) != 20 || c.More != 10 {
+		t.Errorf("%d faults and %d more", len(c.Faults), c.More)
+	}
+}
+
+// TestAnOlderLedgerIsChainedFromNowOn brings a ledger from before there was a chain up to date: its acts begin the chain.
+func TestAnOlderLedgerIsChainedFromNowOn(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	before := slices.Index(ledger.Migrations, ledger.Logged)
+	ok(t, os.WriteFile(path, nil, 0o600))
+	ok(t, execute(path, strings.Join(ledger.Migrations[:before], ";")+fmt.Sprintf("; PRAGMA user_version = %d;", before)+`
+		INSERT INTO acts (id, sweep, candidate, at, intent) VALUES ('01A', 's', 'dir:/w/a', 1, '{}'), ('01B', 's', 'dir:/w/b', 2, '{}')`))
+	l, err := ledger.Open(path)
+	ok(t, err)
+	ok(t, l.Intend(t.Context(), intent("01C", t0)))
+	ok(t, l.Close())
+	if c := verified(t, path, ""); !c.Holds() || c.Entries != 3 || c.Acts != 3 {
+		t.Errorf("chain: %+v", c)
+	}
+	ok(t, execute(path, "UPDATE acts SET intent = '{} ' WHERE id = '01A'"))
+	if c := verified(t, path, ""); c.Holds() || c.Faults[0].Act != "01A" {
+		t.Errorf("an act from before was edited: %+v", c)
+	}
+}

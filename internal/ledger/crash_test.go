@@ -1,0 +1,210 @@
+package ledger_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+)
+
+// The test binary runs itself to be killed: with crashEnv it intends and settles acts in the ledger there until it is, with
+// rememberEnv it writes the memory of alarms there, with lockEnv it takes that lock and waits.
+const (
+	crashEnv    = "WINNOW_TEST_CRASH_LEDGER"
+	rememberEnv = "WINNOW_TEST_CRASH_REMEMBERING"
+	lockEnv     = "WINNOW_TEST_LOCK"
+)
+
+func TestMain(m *testing.M) {
+	switch crash, remember, lock := os.Getenv(crashEnv), os.Getenv(rememberEnv), os.Getenv(lockEnv); {
+	case crash != "":
+		fmt.Println("failed", actForever(crash))
+		os.Exit(1)
+	case remember != "":
+		fmt.Println("failed", rememberForever(remember))
+		os.Exit(1)
+	case lock != "":
+		_, err := ledger.Lock(lock)
+		fmt.Println("locked", err)
+		time.Sleep(time.Hour)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// actForever says of each act when it is durably intended and when it is durably settled. Every third is left unsettled.
+func actForever(path string) error {
+	l, err := ledger.Open(path)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	for i := 0; ; i++ {
+		id := fmt.Sprintf("%d-%06d", os.Getpid(), i)
+		if err := l.Intend(ctx, intent(id, t0)); err != nil {
+			return err
+		}
+		fmt.Println("intended", id)
+		if i%3 == 2 {
+			continue
+		}
+		if err := l.Settled(ctx, id, decision.Outcome{Outcome: decision.Done}); err != nil {
+			return err
+		}
+		fmt.Println("settled", id)
+	}
+}
+
+// again starts this test binary again with one more variable.
+func again(t *testing.T, env string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	self, err := os.Executable()
+	ok(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), env)
+	out, err := cmd.StdoutPipe()
+	ok(t, err)
+	ok(t, cmd.Start())
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd, bufio.NewScanner(out)
+}
+
+func TestKilledAtAnyPointNothingAcknowledgedIsLost(t *testing.T) {
+	attack.WithoutRaces(t)
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	said := map[string]string{} // act id -> the last that was reported of it
+	for range 25 {
+		cmd, lines := again(t, crashEnv+"="+path)
+		left := 1 + rand.IntN(40)
+		for lines.Scan() {
+			word, id, _ := strings.Cut(lines.Text(), " ")
+			if word == "failed" {
+				t.Fatal(lines.Text())
+			}
+			said[id] = word
+			if left--; left == 0 {
+				go func() {
+					time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
+					cmd.Process.Kill()
+				}()
+			}
+			if left < -2000 {
+				t.Fatal("the process could not be killed")
+			}
+		}
+		if cmd.Wait(); cmd.ProcessState.Success() {
+			t.Fatal("the process ended by itself")
+		}
+		check(t, path, said)
+	}
+	if len(said) < 100 {
+		t.Errorf("only %d acts were tried", len(said))
+	}
+}
+
+// check compares what is in the ledger with what was acknowledged. One act at the very end may be further than what was reported.
+func check(t *testing.T, path string, said map[string]string) {
+	t.Helper()
+	l, err := ledger.Open(path)
+	ok(t, err)
+	defer l.Close()
+	ok(t, l.Check(t.Context()))
+	acts, err := l.Acts(t.Context(), time.Time{})
+	ok(t, err)
+	unsettled, err := l.Unsettled(t.Context())
+	ok(t, err)
+	open := map[string]bool{}
+	for _, in := range unsettled {
+		open[in.ID] = true
+		if said[in.ID] == "settled" {
+			t.Fatalf("%s was settled and is not any more", in.ID)
+		}
+	}
+	there := map[string]bool{}
+	for _, a := range acts {
+		there[a.Intent.ID] = true
+		if (a.Outcome == nil) != open[a.Intent.ID] {
+			t.Fatalf("%s is listed as unsettled: %v, and its outcome is %v", a.Intent.ID, open[a.Intent.ID], a.Outcome)
+		}
+	}
+	for id, word := range said {
+		if !there[id] {
+			t.Fatalf("%s was %s and is lost", id, word)
+		}
+	}
+}
+
+func TestLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state", "lock")
+	began := time.Now().Add(-time.Second)
+	unlock, err := ledger.Lock(path)
+	ok(t, err)
+	_, err = ledger.Lock(path)
+	var held *ledger.Held
+	if !errors.As(err, &held) {
+		t.Fatalf("a second lock gave %v; want *Held", err)
+	}
+	if held.PID != os.Getpid() || held.Since.Before(began) || held.Path != path {
+		t.Errorf("held %+v; want this process, since now", held)
+	}
+	if !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+		t.Errorf("%q does not name the holder", err)
+	}
+	// A process that is started meanwhile does not keep the lock.
+	child := exec.Command("sleep", "30")
+	ok(t, child.Start())
+	defer func() { child.Process.Kill(); child.Wait() }()
+	ok(t, unlock())
+	unlock, err = ledger.Lock(path)
+	ok(t, err)
+	ok(t, unlock())
+}
+
+func TestLockOfAKilledProcessIsFree(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	cmd, lines := again(t, lockEnv+"="+path)
+	if !lines.Scan() || lines.Text() != "locked <nil>" {
+		t.Fatalf("the other process said %q", lines.Text())
+	}
+	_, err := ledger.Lock(path)
+	var held *ledger.Held
+	if !errors.As(err, &held) || held.PID != cmd.Process.Pid {
+		t.Errorf("got %v; want held by %d", err, cmd.Process.Pid)
+	}
+	ok(t, cmd.Process.Kill())
+	cmd.Wait()
+	unlock, err := ledger.Lock(path)
+	ok(t, err)
+	ok(t, unlock())
+}
+
+// A lock whose holder has not yet written down who it is, or wrote rubbish, is held all the same.
+func TestLockWithoutAName(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := ledger.Lock(path)
+	ok(t, err)
+	defer unlock()
+	for _, text := range []string{"", "{", `{"pid":"x"}`} {
+		ok(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := ledger.Lock(path)
+		var held *ledger.Held
+		if !errors.As(err, &held) || held.PID != 0 || held.Path != path {
+			t.Errorf("with %q: got %v; want held by an unknown process", text, err)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package ledger_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+)
+
+func TestTrustedFolders(t *testing.T) {
+	t.Parallel()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(base, name) }
+	mkdir := func(name string, mode os.FileMode) {
+		if err := errors.Join(os.MkdirAll(at(name), 0o700), os.Chmod(at(name), mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mkdir("own", 0o700)
+	mkdir("readable", 0o755)
+	mkdir("writable", 0o777)
+	mkdir("sticky", 0o777|os.ModeSticky)
+	mkdir("open/own", 0o700)
+	mkdir("open", 0o777)
+	for name, to := range map[string]string{"link": "own", "linkToWritable": "writable", "dangling": "own/later"} {
+		if err := os.Symlink(at(to), at(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, trusted := range map[string]bool{
+		"own": true, "readable": true, "link": true, "own/a/b": true, "sticky/a": true, "dangling": true,
+		"writable": false, "sticky": false, "open/own": false, "open/a/b": false, "linkToWritable": false,
+	} {
+		if err := ledger.Trusted(at(name)); (err == nil) != trusted || !trusted && !errors.Is(err, ledger.ErrUntrusted) {
+			t.Errorf("%s: want trusted %v, got %v", name, trusted, err)
+		}
+		unlock, err := ledger.Lock(filepath.Join(at(name), "lock"))
+		if err == nil {
+			_ = unlock()
+		}
+		if (err == nil) != (trusted && name != "dangling") {
+			t.Errorf("%s: want a lock in it %v, got %v", name, trusted, err)
+		}
+	}
+	if st, err := os.Stat(at("own/a/b")); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("a folder that was made: want mode 0700, got %v, %v", st.Mode(), err)
+	}
+}
+
+func TestAttackTheStateFolder(t *testing.T) {
+	victim, attacker := attack.Users(t)
+	shared := filepath.Join(filepath.Dir(victim.Home), "shared")
+	if err := errors.Join(os.Mkdir(shared, 0o777), os.Chmod(shared, 0o777|os.ModeSticky)); err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(shared, name) }
+	a := attack.New(t, "another user's folder or link where the state folder is to be")
+	attacker.Mkdir(t, at("his"), 0o755)
+	attacker.Mkdir(t, at("his/in"), 0o777)
+	attacker.Link(t, victim.Home, at("link"))
+	attacker.Mkdir(t, at("handed"), 0o777)
+	if err := os.Mkdir(at("handed/in"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"his", "his/in", "his/later", "link", "link/in", "handed/in"} {
+		err := ledger.Trusted(at(name))
+		if !errors.Is(err, ledger.ErrUntrusted) {
+			a.Lost("%s: want %v, got %v", name, ledger.ErrUntrusted, err)
+			continue
+		}
+		if _, err := ledger.Lock(at(name) + "/lock"); err == nil {
+			a.Lost("%s: a lock was taken in it", name)
+			continue
+		}
+		a.Held()
+	}
+}
+
+func TestALedgerIsTightened(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	for range 2 {
+		l, err := ledger.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []string{path, path + "-wal", path + "-shm"} {
+			if st, err := os.Stat(p); err == nil && st.Mode().Perm() != 0o600 {
+				t.Errorf("%s: want mode 0600, got %v", p, st.Mode())
+			}
+		}
+		if err := errors.Join(l.Close(), os.Chmod(path, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

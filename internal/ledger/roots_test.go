@@ -1,0 +1,94 @@
+package ledger_test
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+)
+
+// below is an intent on a folder below a root.
+func below(id, root string) decision.Intent {
+	in := intent(id, t0)
+	in.Identity.Dir.Root = root
+	return in
+}
+
+// TestRoots: the folders below which acts were begun are remembered once each, whatever became of the acts.
+func TestRoots(t *testing.T) {
+	t.Parallel()
+	l, ctx := open(t), t.Context()
+	ok(t, l.Intend(ctx, below("01A", "/w/b")))
+	ok(t, l.Intend(ctx, below("01B", "/w/a")))
+	ok(t, l.Intend(ctx, below("01C", "/w/b")))
+	ok(t, l.Intend(ctx, below("01D", "")))
+	process := intent("01E", t0)
+	process.Kind, process.Identity = "process", decision.Identity{Key: "k", Process: &decision.Process{PID: 1}}
+	ok(t, l.Intend(ctx, process))
+	ok(t, l.Settled(ctx, "01A", decision.Outcome{Outcome: decision.Done}))
+	if added, err := l.Adopt(ctx, below("01F", "/w/\xff"), decision.Outcome{Outcome: decision.Done, RestoreUntil: new(t0)}); err != nil || !added {
+		t.Fatal(added, err)
+	}
+	// The same act, which the ledger has already: nothing is adopted.
+	if added, err := l.Adopt(ctx, below("01F", "/w/other"), decision.Outcome{Outcome: decision.Done}); err != nil || added {
+		t.Fatal(added, err)
+	}
+	roots, err := l.Roots(ctx)
+	ok(t, err)
+	if diff := cmp.Diff([]string{"/w/a", "/w/b", "/w/\xff"}, roots); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRootsOfAnOlderLedger: what was begun by a version that did not remember roots is found once, and a row that is no JSON is passed over.
+func TestRootsOfAnOlderLedger(t *testing.T) {
+	t.Parallel()
+	before := slices.IndexFunc(ledger.Migrations, func(m string) bool { return strings.Contains(m, "CREATE TABLE roots") })
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	text := strings.Join(ledger.Migrations[:before], ";") + fmt.Sprintf("; PRAGMA user_version = %d;", before)
+	for i, in := range []string{`{"identity": {"dir": {"root": "/w/b"}}}`, `{"identity": {"dir": {"root": "/w/a"}}}`, `{"identity": {"dir": {"root": "/w/b"}}}`,
+		`{"identity": {"dir": {"root": ""}}}`, `{"identity": {"dir": {"root": 7}}}`, `{"identity": {"process": {"pid": 1}}}`, `{"identity": `, ``, `null`} {
+		text += fmt.Sprintf("INSERT INTO acts (id, sweep, candidate, at, intent) VALUES ('%d', 's', 'c', 1, '%s');", i, in)
+	}
+	ok(t, execute(path, text))
+	l, err := ledger.Open(path)
+	ok(t, err)
+	defer l.Close()
+	roots, err := l.Roots(t.Context())
+	ok(t, err)
+	if diff := cmp.Diff([]string{"/w/a", "/w/b"}, roots); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestASweepDoesNotReadAllActs: they are kept for good, and what every sweep asks about them must not take longer with each.
+func TestASweepDoesNotReadAllActs(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	for i := range 20 {
+		in := below(fmt.Sprintf("%03d", i), "/w")
+		ok(t, l.Intend(t.Context(), in))
+		ok(t, l.Settled(t.Context(), in.ID, decision.Outcome{Outcome: decision.Done, RestoreUntil: new(t0)}))
+		if i > 3 {
+			ok(t, l.MarkPurged(t.Context(), in.ID, t0))
+		}
+	}
+	db, err := sql.Open("sqlite", l.Path())
+	ok(t, err)
+	defer db.Close()
+	for question, index := range ledger.EverySweep {
+		var a, b, c int
+		var first string
+		ok(t, db.QueryRow("EXPLAIN QUERY PLAN SELECT id, intent FROM acts "+question, 1).Scan(&a, &b, &c, &first))
+		if !strings.Contains(first, index) {
+			t.Errorf("%s: %s; want the index %s", question, first, index)
+		}
+	}
+}

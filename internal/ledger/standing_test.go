@@ -1,0 +1,575 @@
+package ledger_test
+
+import (
+	"cmp"
+	"compress/gzip"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/attack"
+)
+
+// model is what a ledger has to say of decisions, kept in the plainest way: all of them, of every sweep.
+type model struct {
+	ids    []string // of the sweeps, in the order in which they began
+	saved  map[string][]decision.Decision
+	acted  map[string]map[string]bool
+	pruned map[string]bool
+}
+
+// decisions is what the ledger must give of a sweep.
+func (m *model) decisions(sweep string) []decision.Decision {
+	all := []decision.Decision{}
+	for _, d := range m.saved[sweep] {
+		if !m.pruned[sweep] || m.acted[sweep][d.ID] {
+			all = append(all, d)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// world makes decisions that change as real ones do: ages that grow, spans in words, counts, reasons and candidates that come and go.
+type world struct {
+	*rand.Rand
+	things []thing
+}
+
+type thing struct {
+	id      string
+	born    time.Duration
+	verdict int
+	label   string
+	running int
+}
+
+func (w *world) step(i int) []decision.Decision {
+	for w.IntN(3) == 0 {
+		w.things = append(w.things, thing{id: fmt.Sprintf("dir:/w/%d", w.IntN(40)), born: time.Duration(w.Int64N(1e14)), label: fmt.Sprint("l", w.IntN(3))})
+	}
+	w.things = slices.DeleteFunc(w.things, func(thing) bool { return w.IntN(30) == 0 })
+	slices.SortFunc(w.things, func(a, b thing) int { return cmp.Compare(a.id, b.id) })
+	w.things = slices.CompactFunc(w.things, func(a, b thing) bool { return a.id == b.id })
+	all := []decision.Decision{}
+	for k := range w.things {
+		t := &w.things[k]
+		if w.IntN(15) == 0 {
+			t.verdict = w.IntN(4)
+		}
+		if w.IntN(5) == 0 {
+			t.running = w.IntN(3000)
+		}
+		age := time.Duration(i)*time.Minute + t.born
+		d := decision.Decision{ID: t.id, Kind: "dir", Verdict: decision.Spare, InScope: true, Label: t.label, Owner: fmt.Sprint("/r", k%3), Findings: []decision.Reason{}, Objections: []decision.Reason{}}
+		finding := decision.Reason{Rule: "reap.dirs.over", Message: fmt.Sprintf("its entry is done; %d processes are below it", t.running)}
+		objection := decision.Reason{Rule: "protect.young", Message: fmt.Sprintf("it changed %s ago; at least 15m is required", age.Round(time.Second)),
+			Evidence: map[string]any{"age": age.Seconds(), "grace": 900.0, "cpu": float64(t.running) * 1e-9 * float64(w.IntN(2))}}
+		switch t.verdict {
+		case 0:
+			d.Objections = append(d.Objections, objection)
+		case 1:
+			d.Objections = append(d.Objections, objection, decision.Reason{Rule: decision.RuleLive, Message: fmt.Sprintf("process %d (claude) works in it\n\"quoted\" \u2028", t.running)})
+		case 2:
+			d.Findings = append(d.Findings, finding)
+			d.Verdict, d.FirstSighting = decision.Reap, w.IntN(2) == 0
+		}
+		all = append(all, d)
+	}
+	w.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+	return all
+}
+
+// TestWhatWasSavedIsReadBack holds a ledger against the model over random sequences of sweeps: some are never saved, some are saved after a later one,
+// some led to acts, and the old ones are pruned.
+func TestWhatWasSavedIsReadBack(t *testing.T) {
+	attack.WithoutRaces(t)
+	t.Parallel()
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			l, ctx := open(t), t.Context()
+			w := &world{Rand: rand.New(rand.NewPCG(seed, 7))}
+			m := &model{saved: map[string][]decision.Decision{}, acted: map[string]map[string]bool{}, pruned: map[string]bool{}}
+			keep := ledger.Keep{Decisions: w.IntN(9), Sweeps: 1000}
+			var late []string
+			acts := 0
+			save := func(id string, i int) {
+				ds := w.step(i)
+				ok(t, l.SaveDecisions(ctx, id, append(ds, decision.Decision{ID: "dir:/out", Kind: "dir"})))
+				m.saved[id] = ds
+				for range w.IntN(2) {
+					acts++
+					if len(ds) == 0 {
+						break
+					}
+					of := ds[w.IntN(len(ds))].ID
+					if w.IntN(4) == 0 {
+						of = "dir:/none"
+					}
+					ok(t, l.Intend(ctx, decision.Intent{ID: fmt.Sprintf("act%04d", acts), Sweep: id, Candidate: of, At: t0}))
+					if m.acted[id] == nil {
+						m.acted[id] = map[string]bool{}
+					}
+					m.acted[id][of] = true
+				}
+			}
+			for i := range 40 {
+				id := fmt.Sprintf("s%03d", i)
+				ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(time.Duration(i) * time.Minute), Rules: "r", BootID: "b", Sources: map[string]int{"proc": 1}}))
+				m.ids = append(m.ids, id)
+				switch w.IntN(8) {
+				case 0: // it was cut short
+				case 1:
+					late = append(late, id)
+				default:
+					save(id, i)
+				}
+				if len(late) > 0 && w.IntN(3) == 0 {
+					if !m.pruned[late[0]] {
+						save(late[0], i)
+					}
+					late = late[1:]
+				}
+				if w.IntN(3) == 0 {
+					ok(t, l.Prune(ctx, keep))
+					for _, id := range m.ids[:max(0, len(m.ids)-keep.Decisions)] {
+						m.pruned[id] = true
+					}
+				}
+				if w.IntN(10) == 0 { // as every command of the program does
+					path := l.Path()
+					ok(t, l.Close())
+					var err error
+					l, err = ledger.Open(path)
+					ok(t, err)
+					defer l.Close()
+				}
+				for _, id := range m.ids {
+					if w.IntN(4) > 0 && id != m.ids[len(m.ids)-1] {
+						continue
+					}
+					m.check(t, l, id)
+				}
+			}
+		})
+	}
+}
+
+func (m *model) check(t *testing.T, l *ledger.Ledger, id string) {
+	t.Helper()
+	got, err := l.Decisions(t.Context(), id)
+	ok(t, err)
+	want := m.decisions(id)
+	if d := gocmp.Diff(want, got); d != "" {
+		t.Fatalf("decisions of %s (-want +got):\n%s", id, d)
+	}
+	i := slices.Index(m.ids, id)
+	verdicts, err := l.Verdicts(t.Context(), id)
+	ok(t, err)
+	var before map[string]string
+	for _, earlier := range slices.Backward(m.ids[:i]) {
+		if !m.pruned[earlier] {
+			before = map[string]string{}
+			for _, d := range m.decisions(earlier) {
+				before[d.ID] = d.Verdict
+			}
+			break
+		}
+	}
+	if d := gocmp.Diff(before, verdicts); d != "" {
+		t.Fatalf("verdicts before %s (-want +got):\n%s", id, d)
+	}
+	if m.pruned[id] {
+		return
+	}
+	b, err := l.Before(t.Context(), ledger.Asked{Rules: "r", BootID: "b", Jump: t0.Add(time.Duration(i) * time.Minute), Shrunk: t0})
+	ok(t, err)
+	used := map[string]bool{}
+	for _, d := range want {
+		if d.Verdict == decision.Spare && d.Used() {
+			used[d.ID] = true
+		}
+	}
+	if d := gocmp.Diff(used, b.Used); d != "" {
+		t.Fatalf("used at %s (-want +got):\n%s", id, d)
+	}
+	if i < len(m.ids)-1 {
+		return
+	}
+	owners := map[string]bool{}
+	for _, id := range m.ids[max(0, len(m.ids)-20):] {
+		for _, d := range m.decisions(id) {
+			owners[d.Owner] = true
+		}
+	}
+	repositories, err := l.Repositories(t.Context())
+	ok(t, err)
+	if want := slices.Sorted(maps.Keys(owners)); !slices.Equal(repositories, want) {
+		t.Fatalf("repositories %v, want %v", repositories, want)
+	}
+}
+
+func TestDecisionsOfASweepAreSavedOnce(t *testing.T) {
+	t.Parallel()
+	l, ctx := open(t), t.Context()
+	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "s", Started: t0}))
+	ok(t, l.SaveDecisions(ctx, "s", some(3)))
+	if err := l.SaveDecisions(ctx, "s", some(2)); err == nil {
+		t.Error("they were saved twice")
+	}
+	if got, err := l.Decisions(ctx, "s"); err != nil || len(got) != 3 {
+		t.Errorf("%d decisions, %v", len(got), err)
+	}
+}
+
+// TestASteadySweepIsSmall has a thousand decisions grow older: what a sweep adds to the file is a few bytes, and a reader sees each with its own age.
+func TestASteadySweepIsSmall(t *testing.T) {
+	attack.WithoutRaces(t)
+	t.Parallel()
+	l, ctx := open(t), t.Context()
+	const sweeps = 30
+	var size int64
+	for i := range sweeps {
+		id := fmt.Sprint("s", i)
+		ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(time.Duration(i) * time.Minute)}))
+		ok(t, l.SaveDecisions(ctx, id, aging(1000, time.Duration(i)*time.Minute)))
+		if i == 0 {
+			size = fileSize(t, l)
+		}
+	}
+	for i := range sweeps {
+		got, err := l.Decisions(ctx, fmt.Sprint("s", i))
+		ok(t, err)
+		if d := gocmp.Diff(aging(1000, time.Duration(i)*time.Minute), got); d != "" {
+			t.Fatalf("sweep %d (-want +got):\n%s", i, d)
+		}
+	}
+	if grown := (fileSize(t, l) - size) / (sweeps - 1); grown > 4096 {
+		t.Errorf("a sweep adds %d bytes", grown)
+	}
+}
+
+// fileSize is the size of a ledger with all that was written to it.
+func fileSize(t testing.TB, l *ledger.Ledger) int64 {
+	t.Helper()
+	db, err := sql.Open("sqlite", l.Path())
+	ok(t, err)
+	defer db.Close()
+	_, err = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	ok(t, err)
+	st, err := os.Stat(l.Path())
+	ok(t, err)
+	return st.Size()
+}
+
+// aging makes n decisions of worktrees that are young, as the shipped policies give them, each of another age, later by so much.
+func aging(n int, later time.Duration) []decision.Decision {
+	all := make([]decision.Decision, n)
+	for i := range all {
+		path := fmt.Sprintf("/home/somebody/project/.worktrees/task-%06d", i)
+		age := time.Duration(i)*7919*time.Millisecond + time.Duration(i*i)*time.Microsecond + later
+		all[i] = decision.Decision{
+			ID: "dir:" + path, Kind: "dir", Verdict: decision.Spare, InScope: true, Label: path, Owner: "/home/somebody/project", Findings: []decision.Reason{},
+			Objections: []decision.Reason{
+				{Rule: "protect.unsaved", Message: "it was not looked into, because it changed within the last 48h0m0s", Evidence: map[string]any{"lost": []any{}}},
+				{Rule: "protect.young", Message: "it changed " + span(age) + " ago; at least 2d is required", Evidence: map[string]any{"age": age.Seconds(), "grace": 172800.0}},
+			},
+		}
+	}
+	return all
+}
+
+// span is a span of time as policies/lib/words writes it.
+func span(d time.Duration) string {
+	s := int64(d / time.Second)
+	for _, u := range []struct {
+		seconds, below int64
+		names          string
+	}{{86400, 3600, "dh"}, {3600, 60, "hm"}, {60, 1, "ms"}} {
+		if s < u.seconds {
+			continue
+		}
+		if rest := s % u.seconds / u.below; rest > 0 {
+			return fmt.Sprintf("%d%c%d%c", s/u.seconds, u.names[0], rest, u.names[1])
+		}
+		return fmt.Sprintf("%d%c", s/u.seconds, u.names[0])
+	}
+	return fmt.Sprintf("%ds", s)
+}
+
+// TestOfAnOlderProgram opens a ledger that the program made before it wrote decisions when they change. It says all that it said then, also after new
+// sweeps, and is pruned as before.
+func TestOfAnOlderProgram(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	unzip(t, "testdata/version-10.db.gz", path)
+	want, err := os.ReadFile("testdata/version-10.json")
+	ok(t, err)
+	l, err := ledger.Open(path)
+	ok(t, err)
+	defer l.Close()
+	ctx := t.Context()
+	got, err := everything(ctx, l)
+	ok(t, err)
+	if d := gocmp.Diff(string(want), string(got)); d != "" {
+		t.Fatalf("-then +now:\n%s", d)
+	}
+	old, err := l.Decisions(ctx, "01S11")
+	ok(t, err)
+	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "01S12", Started: t0.Add(time.Hour), Rules: "r", BootID: "b", Sources: map[string]int{}}))
+	ok(t, l.SaveDecisions(ctx, "01S12", old))
+	for _, id := range []string{"01S11", "01S12"} {
+		ds, err := l.Decisions(ctx, id)
+		ok(t, err)
+		if d := gocmp.Diff(old, ds); d != "" || len(old) == 0 {
+			t.Errorf("%s (-want +got):\n%s", id, d)
+		}
+	}
+	ok(t, l.Prune(ctx, ledger.Keep{Decisions: 1, Sweeps: 100}))
+	for id, n := range map[string]int{"01S12": len(old), "01S11": 0, "01S09": 1, "01S03": 1} {
+		if ds, err := l.Decisions(ctx, id); err != nil || len(ds) != n {
+			t.Errorf("%s has %d decisions, want %d: %v", id, len(ds), n, err)
+		}
+	}
+}
+
+// TestAFileThatIsMostlyEmptyShrinks prunes what a program left that wrote every decision at every sweep. What is kept is as it was.
+func TestAFileThatIsMostlyEmptyShrinks(t *testing.T) {
+	attack.WithoutRaces(t)
+	t.Parallel()
+	l, ctx := open(t), t.Context()
+	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "old", Started: t0}))
+	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "new", Started: t0}))
+	ok(t, l.SaveDecisions(ctx, "new", aging(10, 0)))
+	ok(t, l.Intend(ctx, intent("01AAA", t0)))
+	db, err := sql.Open("sqlite", l.Path())
+	ok(t, err)
+	_, err = db.Exec(`WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 3000)
+		INSERT INTO decisions SELECT 1, 'dir:/' || i, 'dir', 'spare', '', '', '[]', '["' || hex(zeroblob(4000)) || '"]', 0 FROM c`)
+	ok(t, errors.Join(err, db.Close()))
+	before := fileSize(t, l)
+	ok(t, l.Prune(ctx, ledger.Keep{Decisions: 1, Sweeps: 10}))
+	if after := fileSize(t, l); before < 16<<20 || after > 1<<20 {
+		t.Errorf("the file had %d bytes and has %d", before, after)
+	}
+	ok(t, l.Check(ctx))
+	got, err := l.Decisions(ctx, "new")
+	ok(t, err)
+	if d := gocmp.Diff(aging(10, 0), got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if c, err := l.Verify(ctx, ""); err != nil || !c.Holds() || c.Acts != 1 {
+		t.Errorf("the chain: %v, %v", c, err)
+	}
+}
+
+func unzip(t *testing.T, from, to string) {
+	t.Helper()
+	f, err := os.Open(from)
+	ok(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	ok(t, err)
+	data, err := io.ReadAll(z)
+	ok(t, err)
+	ok(t, os.WriteFile(to, data, 0o600))
+}
+
+// everything is all that a ledger says, as JSON.
+func everything(ctx context.Context, l *ledger.Ledger) ([]byte, error) {
+	var errs []error
+	say := func(v any, err error) any { errs = append(errs, err); return v }
+	sweeps, err := l.Sweeps(ctx, time.Time{})
+	errs = append(errs, err)
+	all := map[string]any{"sweeps": sweeps}
+	for _, s := range sweeps {
+		all["decisions "+s.ID] = say(l.Decisions(ctx, s.ID))
+		all["verdicts before "+s.ID] = say(l.Verdicts(ctx, s.ID))
+		all["before "+s.ID] = say(l.Before(ctx, ledger.Asked{Rules: "r", BootID: "b", Jump: s.Started, Shrunk: s.Started}))
+	}
+	all["repositories"] = say(l.Repositories(ctx))
+	all["sightings"] = say(l.Sightings(ctx))
+	all["owners"] = say(l.Owners(ctx))
+	all["descents"] = say(l.Descents(ctx))
+	all["acts"] = say(l.Acts(ctx, time.Time{}))
+	all["chain"] = say(l.Verify(ctx, ""))
+	out, err := json.MarshalIndent(all, "", " ")
+	return append(out, '\n'), errors.Join(append(errs, err)...)
+}
+
+// TestADamagedRowIsSaid changes by hand what ticks and standing have: a reader says so.
+func TestADamagedRowIsSaid(t *testing.T) {
+	t.Parallel()
+	for _, damage := range []string{
+
+		"UPDATE ticks SET changes = x'00' WHERE saved = 3",
+		"UPDATE ticks SET changes = CAST((SELECT changes FROM ticks WHERE saved = 2) || x'01' AS BLOB) WHERE saved = 3",
+		"DELETE FROM standing WHERE k = 7",
+		"UPDATE standing SET objections = replace(objections, 'ago', '1') WHERE k = 8",
+		"UPDATE standing SET objections = '[' WHERE k = 8",
+	} {
+		l, ctx := open(t), t.Context()
+		for i := range 3 {
+			id := fmt.Sprint("s", i)
+			ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0}))
+			ok(t, l.SaveDecisions(ctx, id, aging(50, time.Duration(i)*time.Minute)))
+		}
+		db, err := sql.Open("sqlite", l.Path())
+		ok(t, err)
+		_, err = db.Exec(damage)
+		ok(t, errors.Join(err, db.Close()))
+		if _, err := l.Decisions(ctx, "s2"); !errors.Is(err, ledger.ErrCorrupt) {
+			t.Errorf("%s: %v", damage, err)
+		}
+	}
+}
+
+// A reader in another connection sees the decisions of a sweep whole while the writer saves and prunes.
+func TestDecisionsAreReadBesideAWriter(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	r, err := ledger.OpenReadOnly(w.Path())
+	ok(t, err)
+	defer r.Close()
+	ctx := t.Context()
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; i < 40 && err == nil; i++ {
+			id := fmt.Sprint("s", i)
+			err = errors.Join(w.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0}), w.SaveDecisions(ctx, id, aging(20+i%3, time.Duration(i)*time.Minute)),
+				w.Prune(ctx, ledger.Keep{Decisions: 3, Sweeps: 3}))
+		}
+		done <- err
+	}()
+	for reading := true; reading; {
+		select {
+		case err := <-done:
+			ok(t, err)
+			reading = false
+		default:
+		}
+		sweeps, err := r.Sweeps(ctx, time.Time{})
+		ok(t, err)
+		for _, s := range sweeps {
+			ds, err := r.Decisions(ctx, s.ID)
+			ok(t, err)
+			var i int
+			_, err = fmt.Sscanf(s.ID, "s%d", &i)
+			ok(t, err)
+			if len(ds) == 0 { // not saved yet, or pruned meanwhile
+				continue
+			}
+			if d := gocmp.Diff(aging(20+i%3, time.Duration(i)*time.Minute), ds); d != "" {
+				t.Fatalf("%s (-want +got):\n%s", s.ID, d)
+			}
+		}
+	}
+}
+
+// TestWhatIsSeenAgain has what looks remember stay right from look to look, whatever stays, goes, comes back and is seen or not.
+func TestWhatIsSeenAgain(t *testing.T) {
+	t.Parallel()
+	l, ctx := open(t), t.Context()
+	r := rand.New(rand.NewPCG(3, 4))
+	sightings := map[string]snapshot.Sighting{}
+	var owners []snapshot.Owner
+	for i := range 120 {
+		at := t0.Add(time.Duration(i) * time.Minute)
+		if i%17 == 16 { // the clock was put back
+			at = t0
+		}
+		for k := range 12 {
+			id := fmt.Sprint("process:", k)
+			before, known := sightings[id]
+			switch r.IntN(6) {
+			case 0:
+				delete(sightings, id)
+			case 1: // it could not be looked for
+			default:
+				if !known {
+					before = snapshot.Sighting{Rule: "r", Identity: fmt.Sprint(i), FirstAt: at}
+				}
+				before.LastAt, before.Count = at, before.Count+1
+				if r.IntN(4) == 0 {
+					before.IdleSince, before.Work = &at, &snapshot.Work{CPU: new(float64(i) / 3)}
+				}
+				sightings[id] = before
+			}
+		}
+		owners = nil
+		for k := range r.IntN(5) {
+			o := snapshot.Owner{Source: "codev/a b", Terminal: fmt.Sprint(k), FirstAt: t0, LastAt: at}
+			if r.IntN(2) == 0 {
+				o.RowAt = new(at.Add(-time.Duration(r.IntN(2)) * time.Minute))
+			}
+			owners = append(owners, o)
+		}
+		ok(t, l.SaveSightings(ctx, sightings))
+		ok(t, l.SaveOwners(ctx, owners))
+		for _, o := range owners { // saving leaves what it was given as it was
+			if o.LastAt != at || o.RowAt != nil && o.RowAt.Before(t0.Add(-time.Hour)) {
+				t.Fatalf("it was changed: %v", o)
+			}
+		}
+		got, err := l.Sightings(ctx)
+		ok(t, err)
+		if d := gocmp.Diff(sightings, got); d != "" {
+			t.Fatalf("look %d (-want +got):\n%s", i, d)
+		}
+		all, err := l.Owners(ctx)
+		ok(t, err)
+		if d := gocmp.Diff(append([]snapshot.Owner{}, owners...), all); d != "" {
+			t.Fatalf("look %d (-want +got):\n%s", i, d)
+		}
+	}
+}
+
+// TestWhatWasOnlySeenAgainIsNotWritten counts the rows that a look writes anew.
+func TestWhatWasOnlySeenAgainIsNotWritten(t *testing.T) {
+	t.Parallel()
+	l, ctx := open(t), t.Context()
+	look := func(i int) map[string]snapshot.Sighting {
+		all := map[string]snapshot.Sighting{}
+		for k := range 500 {
+			all[fmt.Sprint("dir:/w/", k)] = snapshot.Sighting{Rule: "r", Identity: "i", FirstAt: t0, LastAt: t0.Add(time.Duration(i) * time.Minute), Count: i + 1}
+		}
+		return all
+	}
+	ok(t, l.SaveSightings(ctx, look(0)))
+	ok(t, l.SaveSightings(ctx, look(1)))
+	before := walSize(t, l)
+	ok(t, l.SaveSightings(ctx, look(2)))
+	if wrote := walSize(t, l) - before; wrote > 3*4200 {
+		t.Errorf("a look that saw the same wrote %d bytes", wrote)
+	}
+	got, err := l.Sightings(ctx)
+	ok(t, err)
+	if d := gocmp.Diff(look(2), got); d != "" {
+		t.Error(d)
+	}
+}
+
+func walSize(t testing.TB, l *ledger.Ledger) int64 {
+	t.Helper()
+	st, err := os.Stat(l.Path() + "-wal")
+	ok(t, err)
+	return st.Size()
+}

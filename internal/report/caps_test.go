@@ -1,0 +1,69 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// TestADryRunPromisesNoMoreThanTheCapsLetThrough says on the first line what one sweep does, and of each cap one line with the flag that lifts it.
+func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
+	t.Parallel()
+	var ds []decision.Decision
+	for i := range 135 {
+		ds = append(ds, decision.Decision{ID: "process:" + strings.Repeat("1", i+1), Kind: "process", Verdict: decision.Reap, Owner: strings.Repeat("o", i/9), InScope: true})
+	}
+	caps := actuators.Caps{PerSweep: 50, PerOwner: 10, Share: 0.5, ShareFrom: 4}
+	say := func(mode string, past actuators.Past) (string, *Report) {
+		r := &Report{Mode: mode, Decisions: ds, Census: map[string]Count{"process": {Seen: 200, InScope: 135, Reap: 135}}}
+		r.Held(caps.Plan([]string{"process"}, ds, past))
+		var out bytes.Buffer
+		if err := r.Write(&out, text.Paint{Width: 1000}, "text", false); err != nil {
+			t.Fatal(err)
+		}
+		return out.String(), r
+	}
+	got, r := say(DryRun, actuators.Past{})
+	for _, want := range []string{
+		"135 would be reaped; this sweep does the oldest 50, the rest wait (--max 135 lifts this), 0 stay",
+		"slice  85 processes  135 acts of kind process are wanted, and act.caps.per_sweep allows a sweep 50: it holds back 85, the youngest, for later sweeps; --max 135 lifts this for one sweep",
+		"carries out what the caps let through",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in:\n%s", want, got)
+		}
+	}
+	if code := r.Code(false); code != ExitDone {
+		t.Errorf("a dry run with a slice ends with %d", code)
+	}
+	shrunk := actuators.Past{Most: map[string]actuators.Count{"registry/w": {Seen: 9}}, Now: map[string]int{"registry/w": 0}}
+	got, r = say(DryRun, shrunk)
+	if want := "135 would be reaped; this sweep does none of them (--all-of process --max 135 lifts this)"; !strings.Contains(got, want) || r.Code(false) != ExitDone {
+		t.Errorf("want %q in:\n%s", want, got)
+	}
+	if strings.Contains(got, "the oldest") {
+		t.Errorf("nothing goes, and a line says that the oldest do:\n%s", got)
+	}
+	caps.PerOwner = 2 // of 15 owners: fewer than the sweep allows
+	got, _ = say(DryRun, actuators.Past{})
+	if strings.Count(got, "the oldest") != 1 || !strings.Contains(got, "this sweep does the oldest 30, the rest wait") || !strings.Contains(got, "it holds back 105, the youngest") {
+		t.Errorf("two caps hold back, and the lines do not agree that 30 go:\n%s", got)
+	}
+	if _, r = say(Apply, shrunk); r.Code(false) != ExitCapped {
+		t.Error("an accident does not show in the exit code")
+	}
+	if _, r = say(Apply, actuators.Past{}); r.Code(false) != ExitDone {
+		t.Error("a slice shows in the exit code")
+	}
+}
+
+func TestStoppedIsAnAccidentOfThatKind(t *testing.T) {
+	r := &Report{Caps: []decision.Cap{{Kind: "dir", Cap: decision.CapPerOwner}, {Kind: "process", Cap: decision.CapJump, Stops: true}}}
+	if r.Stopped("dir") || !r.Stopped("process") || r.Stopped("session") {
+		t.Errorf("stopped: dir %v, process %v, session %v", r.Stopped("dir"), r.Stopped("process"), r.Stopped("session"))
+	}
+}

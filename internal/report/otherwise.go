@@ -1,0 +1,136 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// spans are the facts that are a number of seconds, by the last part of their name.
+var spans = []string{
+	"age", "idle", "made", "client_idle", "owner_seen", "steady", "first", "last", "completed", "ended", "started", "seen", "quiet",
+}
+
+// Otherwise says in words what would have to be otherwise: "it would go if input.dir.git.dirty were 0 (it is 3)". Empty where that was not
+// searched.
+func Otherwise(o *decision.Otherwise) string {
+	if o == nil {
+		return ""
+	}
+	would := "it would go"
+	if o.Verdict == decision.Spare {
+		would = "it would stay"
+	}
+	if len(o.Ways) == 0 {
+		return "what it would take was not found: " + o.Limit
+	}
+	var ways []string
+	for _, w := range o.Ways {
+		ways = append(ways, "if "+Way(w))
+	}
+	return would + " " + strings.Join(ways, ", or ")
+}
+
+// brief is Otherwise for one line of many: without why nothing was found.
+func brief(o *decision.Otherwise) string {
+	if o != nil && len(o.Ways) == 0 {
+		return "what it would take was not found"
+	}
+	return Otherwise(o)
+}
+
+// Way is one way in words, without the "if" before it.
+func Way(w decision.Way) string {
+	var out []string
+	for _, c := range w {
+		out = append(out, change(c))
+	}
+	return strings.Join(out, " and ")
+}
+
+func change(c decision.Change) string {
+	if c.Fact == "input.sighting" {
+		return earlier(c)
+	}
+	if _, object := c.To.(map[string]any); object && strings.Contains(c.Fact, ".panes[") && strings.HasSuffix(c.Fact, "]") {
+		return "nothing but its shell ran in " + c.Fact
+	}
+	list, _ := c.To.([]any)
+	_, isList := c.To.([]any)
+	_, object := c.From.(map[string]any)
+	switch {
+	case c.Gone && (object || strings.HasSuffix(c.Fact, "]")):
+		return "there were no " + c.Fact + is(c)
+	case c.Gone:
+		return c.Fact + " were not known" + is(c)
+	case isList && len(list) == 0, c.To == "":
+		return c.Fact + " were empty" + is(c)
+	}
+	to := shown(c.Fact, c.To)
+	if c.Bound != "" {
+		to = c.Bound + " " + to
+	}
+	return c.Fact + " were " + to + is(c)
+}
+
+// earlier is an earlier look that found the same.
+func earlier(c decision.Change) string {
+	if c.Gone {
+		return "no earlier look had found the same"
+	}
+	to, _ := c.To.(map[string]any)
+	said := fmt.Sprintf("a look %s ago had found the same", shown("first", to["first"]))
+	if _, idle := to["idle"]; idle {
+		said += ", and it had done nothing since"
+	}
+	return said
+}
+
+// maxFrom is how many columns of what a fact is are shown in a sentence.
+const maxFrom = 60
+
+// is says what the fact is now.
+func is(c decision.Change) string {
+	if c.Unknown {
+		return " (it is not known)"
+	}
+	from := shown(c.Fact, c.From)
+	if list, ok := c.From.([]any); ok && len(from) > maxFrom {
+		return fmt.Sprintf(" (it has %d)", len(list))
+	}
+	if len(from) > maxFrom {
+		return ""
+	}
+	return " (it is " + from + ")"
+}
+
+// shown is a fact's value for a person: seconds as a span of time.
+func shown(fact string, v any) string {
+	if n, ok := number(v); ok && slices.Contains(spans, fact[strings.LastIndex(fact, ".")+1:]) && n >= 1 {
+		return text.Span(time.Duration(n * float64(time.Second)))
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return text.Clean(fmt.Sprint(v))
+	}
+	return text.Clean(string(plain.JSON(data)))
+}
+
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case json.Number:
+		f, err := n.Float64()
+		return f, err == nil
+	case float64:
+		return n, true
+	case int:
+		return float64(n), true
+	}
+	return 0, false
+}

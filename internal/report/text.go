@@ -1,0 +1,677 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/winnow-reaper/winnow/internal/project"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// page writes a report as text.
+type page struct{ text.Paint }
+
+// write is the report for a person: what could not be read on top, then by kind what goes and why, and what stays by reason.
+func (p page) write(out io.Writer, r *Report, all bool) error {
+	w := bufio.NewWriter(out)
+	p.sourcesText(w, r.Sources)
+	protect, reap := Levels(r.Levels)
+	if protect != "" {
+		fmt.Fprintln(w, p.Bold(p.Red(text.Clean(protect))))
+	}
+	if reap != "" {
+		fmt.Fprintln(w, p.Yellow(text.Clean(reap)))
+	}
+	fmt.Fprintln(w, p.Bold(headline(r)))
+	for _, kind := range snapshot.Kinds {
+		if c, ok := r.Census[kind.Name]; ok {
+			p.kindText(w, r, kind, c, all)
+		}
+	}
+	if all {
+		p.workersText(w, r.Workers)
+	}
+	Acts(w, p.Paint, "acts", r.Acts)
+	Acts(w, p.Paint, "settled: acts that an earlier sweep was cut short in", r.Settled)
+	p.purgedText(w, r.Purged)
+	p.spaceText(w, r)
+	p.projectsText(w, r.Config.Projects, all)
+	p.exceptionsText(w, r.Exceptions, all)
+	for _, al := range r.Alarms {
+		fmt.Fprintln(w)
+		p.Rows(w, text.Row{Lead: "alarm", Color: p.Red, Label: al.Rule, Text: r.said(al)})
+	}
+	p.capsText(w, r)
+	if all || len(r.Config.Files) > 0 {
+		p.filesText(w, r.Config.Files)
+	}
+	p.closing(w, r)
+	return w.Flush()
+}
+
+// Headline says in one line what the sweep came to.
+func Headline(r *Report) string { return headline(r) }
+
+// headline says in one line what the sweep came to.
+func headline(r *Report) string {
+	var reap, after, wait int
+	for _, d := range r.Decisions {
+		switch {
+		case d.Verdict == decision.Reap:
+			reap++
+		case d.Follows():
+			after++
+		case d.Waits():
+			wait++
+		}
+	}
+	if r.Mode == Apply {
+		done := count(r.Acts, decision.Done)
+		rest := len(r.Acts) - done
+		s := fmt.Sprintf("%s done", text.Plural(done, "act"))
+		if rest > 0 {
+			s += fmt.Sprintf(", %d not", rest)
+		}
+		if wait > 0 {
+			s += fmt.Sprintf(", %d waiting for a second look", wait)
+		}
+		return s
+	}
+	s := fmt.Sprintf("%d would be reaped%s", reap, r.heldBack(reap))
+	if after > 0 {
+		s += fmt.Sprintf(", %d more once what uses them has gone", after)
+	}
+	s += fmt.Sprintf(", %d stay", len(r.Decisions)-reap-after)
+	if wait > 0 {
+		s += fmt.Sprintf(" (%d of them wait for a second look)", wait)
+	}
+	if len(r.Decisions) == 0 {
+		s = "nothing in scope was found"
+		if r.Code(false) == ExitPart {
+			s += " in what could be read"
+		}
+	}
+	return s
+}
+
+func count(acts []decision.Act, outcome string) int {
+	n := 0
+	for _, a := range acts {
+		if a.Outcome.Outcome == outcome {
+			n++
+		}
+	}
+	return n
+}
+
+// sourcesText lists what could not be read. An absent source is only worth a line if the configuration names it.
+func (p page) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
+	var bad []text.Row
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		s := sources[name]
+		if s.Status == snapshot.Failed || s.Status == snapshot.Absent && (s.Kind == "spawns" || s.Kind == "registry") {
+			bad = append(bad, text.Row{Lead: s.Status, Color: p.Red, Label: name, Text: s.Error})
+		}
+	}
+	if len(bad) == 0 {
+		return
+	}
+	fmt.Fprintln(w, p.Bold(p.Red("could not be read: everything that rests on it is kept")))
+	p.Rows(w, bad...)
+	fmt.Fprintln(w)
+}
+
+// kindText is one kind's group.
+func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all bool) {
+	var ds []decision.Decision
+	for _, d := range r.Decisions {
+		if d.Kind == kind.Name {
+			ds = append(ds, d)
+		}
+	}
+	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(rank(x), rank(y)) })
+	fmt.Fprintf(w, "\n%s  %s\n", p.Bold(kind.Plural), p.Dim(c.seen()))
+
+	var listed []decision.Decision
+	for _, d := range ds {
+		if Listed(d, all) {
+			listed = append(listed, d)
+		}
+	}
+	p.decisionRows(w, kind.Name, listed, r.TakenAt)
+	var rows []text.Row
+	if s := stays(ds); s != "" && !all {
+		rows = append(rows, text.Row{Lead: "keep", Color: p.Dim, Text: s})
+	}
+	if kind.Name == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
+		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: Veiling(r.Veil)})
+	}
+	for _, note := range untried(ds) {
+		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: note})
+	}
+	p.Rows(w, rows...)
+}
+
+// decisionRows is a table of decisions of one kind.
+func (p page) decisionRows(w io.Writer, kind string, ds []decision.Decision, taken time.Time) {
+	var head []string
+	if kind == snapshot.KindProcess && len(ds) > 0 {
+		head = []string{"process", "age", "memory", "owner", "folder"}
+	}
+	var rows []text.Row
+	for _, d := range ds {
+		row := p.decisionRow(d, taken)
+		if head != nil {
+			row.Cells = cells(d)
+		}
+		rows = append(rows, row)
+	}
+	p.Table(w, head, rows...)
+}
+
+// cells are the columns of a process beside its name: age, memory, owner, folder; "-" for what is not known.
+func cells(d decision.Decision) []string {
+	out := []string{"-", "-", cmp.Or(Short(d.Owner), "-"), "-"}
+	a := d.About
+	if a == nil {
+		return out
+	}
+	if a.Age != nil {
+		out[0] = text.Span(config.Seconds(*a.Age))
+	}
+	if a.Memory != nil {
+		out[1] = text.Size(*a.Memory)
+	}
+	if a.Folder != "" {
+		out[3] = text.Home(a.Folder)
+	}
+	if a.Gone && a.Folder != "" {
+		out[3] += " (deleted)"
+	}
+	return out
+}
+
+// Short is an owner as a column shows it: the first eight characters of what is a long id, and the end of a path.
+func Short(owner string) string {
+	if strings.HasPrefix(owner, "/") {
+		return text.Home(owner)
+	}
+	if r := []rune(owner); len(r) > 20 {
+		return string(r[:8])
+	}
+	return owner
+}
+
+// seen says what the look found of a kind, and where it could not look.
+func (c Count) seen() string {
+	s := fmt.Sprintf("%d seen, %d in scope", c.Seen, c.InScope)
+	if len(c.Failed) > 0 {
+		s += "; " + strings.Join(c.Failed, ", ") + " could not be read"
+	}
+	return text.Clean(s)
+}
+
+// Veiling says why nothing that began after a process is an orphan.
+func Veiling(v *snapshot.PaneProc) string {
+	return fmt.Sprintf("%s (pid %d) may be an agent: what it was started from, or what it runs, cannot be read; while it lives, nothing that began after it is taken for an orphan",
+		v.Name, v.PID)
+}
+
+// The order of decisions in a group.
+const (
+	rankReap = iota
+	rankAfter
+	rankLevel
+	rankWait
+	rankKeep
+)
+
+func rank(d decision.Decision) int {
+	switch {
+	case d.Verdict == decision.Reap:
+		return rankReap
+	case d.Follows():
+		return rankAfter
+	case d.Level != "":
+		return rankLevel
+	case d.Waits():
+		return rankWait
+	}
+	return rankKeep
+}
+
+// Label is what a person calls a candidate.
+func Label(d decision.Decision) string {
+	switch {
+	case d.Kind == snapshot.KindDir:
+		return text.Home(strings.TrimPrefix(d.ID, "dir:"))
+	case d.Kind == snapshot.KindProcess:
+		name, pid := d.Label, strings.TrimPrefix(d.ID, "process:")
+		if d.About != nil {
+			name = cmp.Or(d.About.Command, name)
+		}
+		pid, _, _ = strings.Cut(pid, "@")
+		return fmt.Sprintf("%s (%s)", name, pid)
+	case d.Label != "":
+		return d.Label
+	}
+	return d.ID
+}
+
+// Listed reports whether a report lists a decision in a line of its own: all lists also what is spared.
+func Listed(d decision.Decision, all bool) bool { return all || rank(d) <= rankWait }
+
+func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
+	row := text.Row{Label: Label(d)}
+	main := d.Main
+	row.Rest = brief(d.Otherwise)
+	if main == nil { // of a report that was not made here
+		main = Main(d, nil, nil)
+	}
+	row.Text, row.Next = main.Message, main.Next
+	if row.Next != "" {
+		row.Next = "next: " + row.Next
+	}
+	switch rank(d) {
+	case rankReap:
+		row.Lead, row.Color, row.Text = cmp.Or(d.Action, "reap"), p.Green, withSize(row.Text+entry(d), d)
+	case rankAfter:
+		row.Lead, row.Color, row.Next = "after", p.Green, ""
+		row.Text += ", which goes first; " + Messages(d.Findings)
+	case rankLevel:
+		row.Lead, row.Color, row.Text = d.Level, p.Yellow, leveled(d)
+	case rankWait:
+		row.Lead, row.Color = "wait", p.Yellow
+		row.Text += "; " + Messages(d.Objections)
+		if at, ok := Due(d, taken); ok {
+			row.Text += ", not before " + Clock(at)
+		}
+	default:
+		row.Lead, row.Color = "keep", p.Dim
+		if len(d.Findings) > 0 {
+			row.Text += "; although " + Messages(d.Findings)
+		}
+	}
+	return row
+}
+
+// entry says what goes of a worktree whose folder is gone.
+func entry(d decision.Decision) string {
+	if d.Kind != snapshot.KindDir || d.About == nil || !d.About.Gone {
+		return ""
+	}
+	return "; only its entry in " + cmp.Or(text.Home(d.About.Repository), "the repository") + " goes, into the trash"
+}
+
+// Messages are what reasons say, in one line.
+func Messages(rs []decision.Reason) string {
+	var out []string
+	for _, r := range rs {
+		out = append(out, strings.TrimSuffix(r.Message, "."))
+	}
+	return strings.Join(out, "; ")
+}
+
+// Stays counts in one line what is kept, by the main reason of each; "" where everything goes.
+func Stays(ds []decision.Decision) string { return stays(ds) }
+
+// stays counts what is kept by the main reason of each.
+func stays(ds []decision.Decision) string {
+	kept, by := 0, map[string]int{}
+	for _, d := range ds {
+		if rank(d) != rankKeep {
+			continue
+		}
+		kept++
+		main := d.Main
+		if main == nil {
+			main = Main(d, nil, nil)
+		}
+		by[main.Group]++
+	}
+	if kept == 0 {
+		return ""
+	}
+	groups := slices.SortedFunc(maps.Keys(by), func(x, y string) int {
+		return cmp.Or(cmp.Compare(by[y], by[x]), cmp.Compare(x, y))
+	})
+	var parts []string
+	for _, g := range groups {
+		said := g
+		if rest, ok := strings.CutPrefix(g, "hold "); ok && by[g] == 1 {
+			said = "holds " + rest
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", by[g], said))
+	}
+	return fmt.Sprintf("%d: %s", kept, strings.Join(parts, ", "))
+}
+
+// Acts lists acts under a title.
+func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act) {
+	if len(acts) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold(title))
+	var rows []text.Row
+	for _, x := range once(acts) {
+		color := p.Yellow
+		switch x.Outcome.Outcome {
+		case decision.Done, decision.Gone:
+			color = p.Green
+		case decision.Failed:
+			color = p.Red
+		}
+		detail := Aside(x)
+		if x.RestoreUntil != nil && !strings.Contains(detail, "winnow restore") && !strings.Contains(detail, "nothing brings it back") {
+			detail = strings.TrimSuffix(detail, ".") + "; winnow restore " + x.ID + " brings it back"
+		}
+		rows = append(rows, text.Row{Lead: x.Outcome.Outcome, Color: color, Label: actLabel(x), Text: detail})
+	}
+	p.Rows(w, rows...)
+}
+
+// Aside is what an act says of how it went. That a thing was set aside stands without the two paths, which a person can read nothing from: the
+// label names it, and the trash lists it.
+func Aside(x decision.Act) string {
+	head, tail, _ := strings.Cut(x.Detail, "; ")
+	what, place, ok := strings.Cut(head, " was moved to ")
+	if x.Outcome.Outcome != decision.Done || !ok || !strings.HasSuffix(place, "/"+x.ID) {
+		return x.Detail
+	}
+	said := "moved into the trash"
+	if strings.HasPrefix(what, "the entry ") {
+		said = "its entry went into the trash"
+	}
+	if tail != "" {
+		said += "; " + tail
+	}
+	return said
+}
+
+// once has one line stand for all that a cap held, with the reason that is the same for each. Which they are stands among what is to go.
+func once(acts []decision.Act) []decision.Act {
+	type reason struct{ kind, detail string }
+	held := map[reason]int{}
+	for _, x := range acts {
+		if x.Outcome.Outcome == decision.Capped {
+			held[reason{x.Kind, x.Detail}]++
+		}
+	}
+	var out []decision.Act
+	for _, x := range acts {
+		n := held[reason{x.Kind, x.Detail}]
+		switch {
+		case x.Outcome.Outcome != decision.Capped || n == 1:
+			out = append(out, x)
+		case n > 1:
+			kind, _ := snapshot.KindOf(x.Kind)
+			out = append(out, decision.Act{Label: fmt.Sprintf("%d %s", n, kind.Plural), Outcome: x.Outcome})
+			held[reason{x.Kind, x.Detail}] = 0
+		}
+	}
+	return out
+}
+
+// said leaves out of an alarm the reason of a cap that stands with the acts of the same report.
+func (r *Report) said(al Alarm) string {
+	for _, x := range r.Acts {
+		if x.Outcome.Outcome == decision.Capped {
+			if short, ok := strings.CutSuffix(al.Message, ": "+x.Detail); ok {
+				return short + " (said above)"
+			}
+		}
+	}
+	return al.Message
+}
+
+func actLabel(x decision.Act) string {
+	return Label(decision.Decision{ID: x.Candidate, Kind: x.Kind, Label: x.Label})
+}
+
+// workersText is what became of the workers that registries record, and the command to run next about each.
+func (p page) workersText(w io.Writer, ws []snapshot.Worker) {
+	if len(ws) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("workers"))
+	for _, x := range ws {
+		name, color := cmp.Or(x.ID, x.Name, x.Session), p.Dim
+		if x.ID != "" && x.Name != "" && x.Name != x.ID {
+			name += " (" + x.Name + ")"
+		}
+		switch x.Observation {
+		case snapshot.WorkerSafeToClose:
+			color = p.Green
+		case snapshot.WorkerStale, snapshot.WorkerUnknown, snapshot.WorkerUnregistered:
+			color = p.Yellow
+		}
+		fmt.Fprintf(w, "  %s  %s\n", color(text.Clean(strings.ReplaceAll(x.Observation, "_", " "))), text.Clean(name))
+		p.Indented(w, 4, p.Dim(text.Clean(x.Why)))
+		fmt.Fprintf(w, "    %s\n", text.Clean(x.NextCommand))
+	}
+}
+
+func (p page) purgedText(w io.Writer, ps []Purged) {
+	if len(ps) == 0 {
+		return
+	}
+	acts, freed := map[string]int{}, map[string]int64{}
+	for _, x := range ps {
+		acts[x.Why]++
+		freed[x.Why] += x.Bytes
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("purged"))
+	for _, why := range slices.Sorted(maps.Keys(acts)) {
+		p.Indented(w, 2, fmt.Sprintf("%s removed from the trash for good, %s freed%s", text.Plural(acts[why], "act"), text.Size(freed[why]), purgedFor[why]))
+	}
+}
+
+// purgedFor says to a person why something was removed for good.
+var purgedFor = map[string]string{
+	PurgedExpired:  ": the time to bring them back has passed (act.trash_ttl)",
+	PurgedMax:      " before their time, the oldest first: more than act.trash_max lay there",
+	PurgedPressure: " before their time, the oldest first: less of the file system was free than act.trash_pressure",
+}
+
+// closing says what to do next.
+func (p page) closing(w io.Writer, r *Report) {
+	var next []string
+	reap, wait, keep, later := false, false, "", time.Time{}
+	for _, d := range r.Decisions {
+		reap = reap || d.Verdict == decision.Reap
+		if rank(d) == rankWait {
+			if d.Kind != snapshot.KindProcess {
+				wait = true
+			} else if at, ok := Due(d, r.TakenAt); ok && at.After(later) {
+				later = at
+			}
+		}
+		if keep == "" && rank(d) == rankKeep {
+			keep = d.ID
+		}
+	}
+	if r.Mode == DryRun {
+		switch {
+		case reap && r.held > 0:
+			next = append(next, "nothing was changed; winnow sweep --apply carries out what the caps let through")
+		case reap && wait:
+			next = append(next, "nothing was changed; winnow sweep --apply carries this out, --apply --confirm also what waits")
+		case reap:
+			next = append(next, "nothing was changed; winnow sweep --apply carries this out")
+		case wait:
+			next = append(next, "nothing was changed; winnow sweep --apply --confirm looks twice and carries this out")
+		case len(r.Decisions) == 0:
+			next = append(next, "nothing was changed; winnow doctor says what can be seen and reaped here, winnow demo shows it on a made-up world")
+		default:
+			next = append(next, "nothing was changed")
+		}
+	}
+	if !later.IsZero() {
+		next = append(next, "processes take two looks: winnow sweep --apply after "+Clock(later)+" ends those that wait and have done nothing until then")
+	}
+	if keep != "" {
+		next = append(next, "winnow sweep --all lists what stays; winnow explain "+text.Quote(keep)+" says all about one of them")
+	}
+	if len(next) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	for _, n := range next {
+		for _, l := range text.Wrap(text.Clean(n), p.Width) {
+			fmt.Fprintln(w, p.Dim(l))
+		}
+	}
+}
+
+// Clock is a time of this day for a person, to the second after.
+func Clock(at time.Time) string { return at.Add(time.Second - 1).Local().Format(time.TimeOnly) }
+
+// writeMarkdown is the report for a pull request or a chat.
+func writeMarkdown(out io.Writer, r *Report, all bool) error {
+	w := bufio.NewWriter(out)
+	fmt.Fprintf(w, "# winnow %s: %s\n\n%s, policy %s\n", r.Mode, headline(r), r.TakenAt.Format(time.RFC3339), plain.Code(cmp.Or(r.Policy.Revision, r.Policy.Digest)))
+	protect, reap := Levels(r.Levels)
+	if protect != "" {
+		fmt.Fprintf(w, "\n> **%s**\n", plain.Cell(protect))
+	}
+	if reap != "" {
+		fmt.Fprintf(w, "\n%s\n", plain.Cell(reap))
+	}
+	for _, f := range r.Config.Files {
+		fmt.Fprintf(w, "\nruled by %s\n", plain.Code(f))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
+		if s := r.Sources[name]; s.Status == snapshot.Failed {
+			fmt.Fprintf(w, "\n> %s **could not be read:** %s\n", plain.Code(name), plain.Cell(s.Error))
+		}
+	}
+	for _, kind := range snapshot.Kinds {
+		c, ok := r.Census[kind.Name]
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(w, "\n## %s\n\n%s, %d reap, %d spare, %d unknown\n", kind.Plural, plain.Cell(c.seen()), c.Reap, c.Spare, c.Unknown)
+		for _, note := range untried(slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return d.Kind != kind.Name })) {
+			fmt.Fprintf(w, "\n%s\n", plain.Cell(note))
+		}
+		head := false
+		for _, d := range r.Decisions {
+			if d.Kind != kind.Name || !Listed(d, all) {
+				continue
+			}
+			if !head {
+				fmt.Fprint(w, "\n| verdict | candidate | why |\n|---|---|---|\n")
+				head = true
+			}
+			word, why := d.Verdict, Messages(d.Findings)
+			switch {
+			case d.Follows():
+				word, why = "after", Main(d, nil, nil).Message+", which goes first; "+why
+			case d.Level != "":
+				word, why = d.Level, leveled(d)
+			case d.Verdict == decision.Spare && d.Waits():
+				word, why = "wait", Messages(d.Findings)+"; "+Messages(d.Objections)
+			case d.Verdict == decision.Spare && d.Main != nil:
+				why = d.Main.Message
+			case d.Verdict == decision.Spare:
+				why = Messages(d.Objections)
+			default:
+				word, why = cmp.Or(d.Action, word), withSize(why, d)
+			}
+			cell := plain.Cell(why)
+			if o := brief(d.Otherwise); o != "" {
+				cell += "; " + plain.Code(o)
+			}
+			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(word), plain.Code(d.ID), cell)
+		}
+	}
+	for _, l := range r.Space.Lines(r.Mode) {
+		fmt.Fprintf(w, "\n%s\n", plain.Cell(l))
+	}
+	for i, x := range once(r.Acts) {
+		if i == 0 {
+			fmt.Fprint(w, "\n## acts\n\n| outcome | candidate | detail |\n|---|---|---|\n")
+		}
+		candidate := plain.Cell(x.Label)
+		if x.Candidate != "" {
+			candidate = plain.Code(x.Candidate)
+		}
+		fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(x.Outcome.Outcome), candidate, plain.Cell(x.Detail))
+	}
+	capsMarkdown(w, r)
+	for i, x := range r.Workers {
+		if !all {
+			break
+		}
+		if i == 0 {
+			fmt.Fprint(w, "\n## workers\n\n| observation | worker | why | next |\n|---|---|---|---|\n")
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", plain.Cell(x.Observation), plain.Cell(cmp.Or(x.ID, x.Name, x.Session)), plain.Cell(x.Why), plain.Code(x.NextCommand))
+	}
+	exceptionsMarkdown(w, r.Exceptions)
+	for _, al := range r.Alarms {
+		fmt.Fprintf(w, "\n> **alarm** %s %s\n", plain.Code(al.Rule), plain.Cell(r.said(al)))
+	}
+	return w.Flush()
+}
+
+// filesText names the files that ruled.
+func (p page) filesText(w io.Writer, files []string) {
+	fmt.Fprintf(w, "\n%s\n", p.Bold("ruled by"))
+	for _, f := range files {
+		fmt.Fprintf(w, "  %s\n", text.Clean(text.Home(f)))
+	}
+	if len(files) == 0 {
+		fmt.Fprintln(w, p.Dim("  the defaults alone"))
+	}
+}
+
+// projectsText says which projects' own files have changed, with --all also which keep things, and which were never trusted.
+func (p page) projectsText(w io.Writer, projects []ProjectRef, all bool) {
+	var shown []ProjectRef
+	for _, x := range projects {
+		if all || x.State != project.StateTrusted && x.State != snapshot.ProjectUntrusted {
+			shown = append(shown, x)
+		}
+	}
+	if len(shown) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("projects with a file of their own"))
+	var rows []text.Row
+	for _, x := range shown {
+		color, why := p.Yellow, x.Why
+		if x.State == project.StateTrusted {
+			color, why = p.Dim, "what it asks to keep stays"
+		}
+		rows = append(rows, text.Row{Lead: "note", Color: color, Label: text.Home(x.Path), Text: x.State + ": " + why})
+	}
+	p.Rows(w, rows...)
+}
+
+// Due is when a look may let go at the earliest of what waits for it: the wait's own evidence says how many seconds are left.
+func Due(d decision.Decision, taken time.Time) (time.Time, bool) {
+	for _, o := range d.Objections {
+		if o.Rule != decision.RuleSeenOnce {
+			continue
+		}
+		var left *float64
+		data, err := json.Marshal(o.Evidence["left"])
+		if err == nil && json.Unmarshal(data, &left) == nil && left != nil {
+			return taken.Add(config.Seconds(*left)), true
+		}
+	}
+	return time.Time{}, false
+}

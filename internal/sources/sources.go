@@ -1,0 +1,563 @@
+// Package sources says from the configuration which collectors read what.
+package sources
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/collectors/opensessions"
+	"github.com/winnow-reaper/winnow/collectors/panes/codev"
+	"github.com/winnow-reaper/winnow/collectors/panes/herdr"
+	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
+	"github.com/winnow-reaper/winnow/collectors/panes/vscode"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/records"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/config"
+)
+
+// Set is what a configuration, and the rules that were loaded, have read.
+type Set struct {
+	Config *config.Config
+	// Policy is nil in a command that judges nothing.
+	Policy *policy.Policy
+	// Folders is what the sources of folders share in one look; nil shares nothing.
+	Folders *dirs.Shared
+	// Table takes what is read of processes, for the question who uses folders; nil reads it again.
+	Table *processes.Table
+	// Descents is which processes earlier looks saw below agents.
+	Descents []snapshot.Descent
+	// Asker is the command for which this program looks, 0 for itself, and Asked what it was asked about.
+	Asker int
+	// From is the folder that the command is in, "" for this program's own.
+	From  string
+	Asked []string
+	Log   hclog.Logger
+}
+
+// Scope narrows a look to what one candidate needs; the zero Scope looks at everything.
+type Scope struct {
+	ID, Kind string
+	// Source is the candidate's own source, Native what that calls it (snapshot.Candidate).
+	Source, Native string
+	// Repository is the git folder of a worktree whose own folder is gone: nothing at its path leads there. "" for any other candidate.
+	Repository string
+	// Argv has command lines read.
+	Argv bool
+	// Alone leaves out everything but the processes: enough to show what runs, and never to judge it.
+	Alone bool
+	// Life leaves out everything that cannot prove that something lives: no folder is looked into. Of the folder Place, where that is not "", its lock is read.
+	Life  bool
+	Place string
+	// With are other candidates of the kind that the same look is for, each as ScopeOf has it.
+	With []Scope
+	// Peers names who speaks with a process, where it is otherwise enough that some process does.
+	Peers bool
+	// Full asks all about a folder, also where something already keeps it.
+	Full bool
+	// Gone says of processes that the look takes them for gone: they use no folder. Nil is none. Nothing is done on such a look.
+	Gone func(pid int) bool
+}
+
+// ScopeOf narrows a look to candidates of an earlier one, all of one kind.
+func ScopeOf(s *snapshot.Snapshot, id string, more ...string) Scope {
+	sc := scopeOf(s, id)
+	for _, id := range more {
+		sc.With = append(sc.With, scopeOf(s, id))
+	}
+	return sc
+}
+
+func scopeOf(s *snapshot.Snapshot, id string) Scope {
+	kind, _ := snapshot.KindOf(id)
+	c, _ := s.Find(id)
+	sc := Scope{ID: id, Kind: kind.Name, Source: c.Source, Native: c.Native}
+	if d := s.Dirs[id]; d.Gone != nil && *d.Gone && d.Git != nil {
+		sc.Repository = d.Git.CommonDir
+	}
+	return sc
+}
+
+// only is what the candidates' sources call them, where they are of that kind; nil asks for all.
+func (sc Scope) only(kind string) []string {
+	if sc.Kind != kind || sc.Native == "" {
+		return nil
+	}
+	out := []string{sc.Native}
+	for _, other := range sc.With {
+		out = append(out, other.Native)
+	}
+	return out
+}
+
+// pids are the processes that the look is narrowed to, nil for all.
+func (sc Scope) pids() []int {
+	var out []int
+	for _, native := range sc.only(snapshot.KindProcess) {
+		if pid, err := strconv.Atoi(native); err == nil && pid > 0 {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// from reports whether one of the candidates is of that source.
+func (sc Scope) from(source string) bool {
+	return sc.Source == source || slices.ContainsFunc(sc.With, func(other Scope) bool { return other.Source == source })
+}
+
+// needs reports whether a look at one candidate reads what it reads for candidates of these kinds.
+func (sc Scope) needs(kinds ...string) bool { return sc.Kind == "" || slices.Contains(kinds, sc.Kind) }
+
+// own leaves of the sources of a kind the candidates' own, where they are of that kind.
+func (sc Scope) own(kind string, list []collectors.Source) []collectors.Source {
+	if sc.Kind != kind {
+		return list
+	}
+	return slices.DeleteFunc(list, func(s collectors.Source) bool { return !sc.from(s.Name) })
+}
+
+// Of gives the sources that a look reads; known is what earlier looks remember of who had which terminal.
+func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error) {
+	c := set.Config.Collect
+	out := []collectors.Source{{
+		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
+		Reader: processes.New(set.Processes(sc)),
+	}}
+	if sc.Alone {
+		return out, nil
+	}
+	if sc.needs(snapshot.KindSession, snapshot.KindProcess) {
+		t, err := tmux.Sources(tmux.Options{
+			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.only(snapshot.KindSession),
+			Agents: set.Config.Rules.Agents,
+			Log:    set.Log.Named("tmux"),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find tmux servers: %w", err)
+		}
+		out = append(out, sc.own(snapshot.KindSession, t)...)
+	}
+	tabOfEditor := sc.Kind == snapshot.KindTab && slices.ContainsFunc(append([]Scope{sc}, sc.With...), func(one Scope) bool { return strings.HasPrefix(one.Source, vscode.Kind+"/") })
+	if sc.needs(snapshot.KindTerminal) || tabOfEditor { // a tab of Codev's is judged by what its builder has there
+		t, err := codev.Sources(set.codev(sc, known))
+		if err != nil {
+			return nil, config.Mistakef("collect.codev: %v", err)
+		}
+		out = append(out, sc.own(snapshot.KindTerminal, t)...)
+	}
+	if sc.needs(snapshot.KindTab, snapshot.KindProcess) {
+		t, err := herdr.Sources(herdr.Options{
+			Sockets: c.Herdr.Sockets, Env: os.Getenv, IsSet: isSet, Home: home(), UID: os.Getuid(), ProcRoot: c.Processes.Root,
+			Only: sc.only(snapshot.KindTab), Inspect: set.inspects, Log: set.Log.Named("herdr"),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find herdr servers: %w", err)
+		}
+		out = append(out, sc.own(snapshot.KindTab, t)...)
+	}
+	if sc.needs(snapshot.KindTab) {
+		t, err := vscode.Sources(vscode.Options{
+			Sockets: c.VSCode.Sockets, Env: os.Getenv, UID: os.Getuid(), Markers: set.agentMarkers(), ProcRoot: c.Processes.Root,
+			Only: sc.only(snapshot.KindTab), Log: set.Log.Named("vscode"),
+		})
+		if err != nil {
+			return nil, config.Mistakef("collect.vscode: %v", err)
+		}
+		out = append(out, sc.own(snapshot.KindTab, t)...)
+	}
+	if sc.needs(snapshot.KindProcess, snapshot.KindSession, snapshot.KindDir) {
+		out = append(out, set.openSessions()...)
+	}
+	recorded, err := set.records()
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, recorded...)
+	if sc.Life {
+		if sc.Place != "" {
+			if s, ok := dirs.Repository(set.dirOptions(sc), sc.Place); ok {
+				out = append(out, s)
+			}
+		}
+		return unique(out)
+	}
+	if sc.needs(snapshot.KindDir, snapshot.KindProcess, snapshot.KindSession) {
+		if sc.Kind == snapshot.KindDir {
+			out = append(out, set.Folder(sc)...)
+		} else {
+			out = append(out, set.Dirs(sc)...)
+		}
+	}
+	return unique(out)
+}
+
+// records are the spawn ledgers and registries: the configured ones, Shepherd's own stores, and the builders of Codev.
+func (set Set) records() ([]collectors.Source, error) {
+	builders, err := set.builders()
+	if err != nil {
+		return nil, err
+	}
+	c := set.Config.Collect
+	ledgers := with(c.Spawns, set.stores())
+	registries := with(c.Registry, set.stores())
+	registries = with(registries, unlike(builders, registries))
+	var out []collectors.Source
+	for _, list := range []struct {
+		kind    string
+		records []config.Record
+	}{{records.Spawns, ledgers}, {records.Registry, registries}} {
+		for _, r := range list.records {
+			o := records.Options{Fields: r.Fields}
+			if list.kind == records.Registry {
+				o.Over = set.over(r.Format)
+			}
+			s, err := records.Source(list.kind, r.Name, r.Format, r.Path, o)
+			if err != nil {
+				return nil, config.Mistakef("collect.%s: %v", list.kind, err)
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// with adds the records that a list lacks. It has a file already when path and format are the same, also under another name.
+func with(list, more []config.Record) []config.Record {
+	list = slices.Clip(list)
+	for _, r := range more {
+		if !slices.ContainsFunc(list, func(have config.Record) bool { return have.Path == r.Path && have.Format == r.Format }) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// unlike gives records that have the same name, or one that the operator has used, names of their own.
+func unlike(list, taken []config.Record) []config.Record {
+	for i, r := range list {
+		if slices.ContainsFunc(slices.Concat(taken, list[:i]), func(t config.Record) bool { return t.Name == r.Name }) {
+			list[i].Name += "~" + collectors.Short(r.Path)
+		}
+	}
+	return list
+}
+
+// stores are Shepherd's own, each of which is a spawn ledger and a registry.
+func (set Set) stores() []config.Record {
+	var out []config.Record
+	for _, path := range auto(set.Config.Collect.Shepherd.Stores, records.ShepherdStore) {
+		out = with(out, []config.Record{{Name: "shepherd", Format: records.Shepherd, Path: path}})
+	}
+	return unlike(out, slices.Concat(set.Config.Collect.Spawns, set.Config.Collect.Registry))
+}
+
+// builders are the stores of Codev's state folders, each of which is a registry of builders. One that does not exist yet records nothing.
+func (set Set) builders() ([]config.Record, error) {
+	paths, err := codev.Stores(set.codev(Scope{}, nil))
+	if err != nil {
+		return nil, config.Mistakef("collect.codev: %v", err)
+	}
+	var out []config.Record
+	for _, path := range paths {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			out = append(out, config.Record{Name: "codev", Format: records.Codev, Path: path})
+		}
+	}
+	return out, nil
+}
+
+// over are the statuses of a registry's format that say that an owner has ended.
+func (set Set) over(format string) []string {
+	i := slices.IndexFunc(set.Config.Rules.OverStatuses, func(o subject.OverStatuses) bool { return o.Format == format })
+	if i < 0 {
+		return nil
+	}
+	return set.Config.Rules.OverStatuses[i].Statuses
+}
+
+// openSessions are the folders in which agents write down the sessions that they have open.
+func (set Set) openSessions() []collectors.Source {
+	var out []collectors.Source
+	for _, path := range auto(set.Config.Collect.Claude.Sessions, opensessions.Folder) {
+		name := "claude"
+		if len(out) > 0 {
+			name += "-" + collectors.Short(path)
+		}
+		out = append(out, opensessions.Source(name, path))
+	}
+	for n, path := range auto(set.Config.Collect.Codex.Threads, opensessions.Threads) {
+		name := "codex"
+		if n > 0 {
+			name += "-" + collectors.Short(path)
+		}
+		out = append(out, opensessions.CodexSource(name, path, filepath.Join(set.Config.Collect.Processes.Root, "locks")))
+	}
+	for n, path := range auto(set.Config.Collect.Copilot.Sessions, opensessions.CopilotFolder) {
+		name := "copilot"
+		if n > 0 {
+			name += "-" + collectors.Short(path)
+		}
+		out = append(out, opensessions.CopilotSource(name, path))
+	}
+	return out
+}
+
+// auto are the paths of a list, each once, with the place that a program itself would use, if there is one, for config.Auto.
+func auto(paths []string, place func(env func(string) string, home string) (string, bool)) []string {
+	var out []string
+	for _, path := range paths {
+		ok := true
+		if path == config.Auto {
+			path, ok = place(os.Getenv, home())
+		}
+		if ok && !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// home is $HOME, empty where it is not set.
+func home() string {
+	path, _ := os.UserHomeDir()
+	return path
+}
+
+func isSet(name string) bool {
+	_, ok := os.LookupEnv(name)
+	return ok
+}
+
+// inFull says which candidates of a kind are read in full: those that the loaded rules can be about. A command that loads no rules, such
+// as snapshot, reads all of them in full, because any rules may judge what it writes.
+func (set Set) inFull(kind string) (classes []string, all bool) {
+	if set.Policy == nil {
+		return nil, true
+	}
+	return set.Policy.Candidates(kind)
+}
+
+// inspects says by a tab's label whether the server is asked what runs in the tab. What it is not asked is unknown to the policies.
+func (set Set) inspects(label string) bool {
+	classes, all := set.inFull(snapshot.KindTab)
+	l := set.Config.Rules.HelperLabels
+	return all || slices.Contains(classes, "helper_labels") &&
+		(slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) }))
+}
+
+// agentMarkers are the markers of agents: who opens a terminal with one in its environment opens it for an agent. What multiplexers set says nothing of that.
+func (set Set) agentMarkers() []string {
+	return slices.DeleteFunc(set.Config.MarkerNames(), set.namesPane)
+}
+
+// namesPane reports whether a marker says which pane a process is in.
+func (set Set) namesPane(marker string) bool {
+	return slices.Contains(set.Config.Rules.PaneMarkers, marker) || slices.Contains(snapshot.PaneMarkers, marker)
+}
+
+// MarksAgent reports whether a variable of the environment says that an agent may have started a process.
+func (set Set) MarksAgent(name string) bool {
+	return set.namesAgent(name) || slices.Contains(set.Config.MarkerNames(), name) && !set.namesPane(name)
+}
+
+// namesAgent reports whether the rules take a marker for one that names an agent, or its session, also where it is a multiplexer's.
+func (set Set) namesAgent(marker string) bool {
+	r := &set.Config.Rules
+	return slices.Contains(r.IDMarkers, marker) || slices.Contains(r.PIDMarkers, marker) ||
+		slices.ContainsFunc(r.MarkerRecords, func(m subject.MarkerRecord) bool { return m.Marker == marker })
+}
+
+// codev says which of Codev's state folders, with their Towers, are read.
+func (set Set) codev(sc Scope, known []snapshot.Owner) codev.Options {
+	c := set.Config.Collect
+	return codev.Options{
+		Homes: c.Codev.Homes, Tower: c.Codev.Tower, Env: os.Getenv, Home: home(), ProcRoot: c.Processes.Root,
+		Known: known, Only: sc.only(snapshot.KindTerminal), Log: set.Log.Named("codev"),
+	}
+}
+
+// Processes says what is read of processes. What is read in full follows from the rules.
+func (set Set) Processes(sc Scope) processes.Options {
+	c, r := set.Config.Collect.Processes, &set.Config.Rules
+	classes, all := set.inFull(snapshot.KindProcess)
+	markers := set.Config.MarkerNames()
+	for _, m := range snapshot.PaneMarkers { // those by which a process belongs to a pane
+		if !slices.Contains(markers, m) {
+			markers = append(markers, m)
+		}
+	}
+	panes := slices.DeleteFunc(slices.Clone(markers), func(m string) bool { return !set.namesPane(m) || set.namesAgent(m) })
+	below := make(map[int]uint64, len(set.Descents))
+	for _, d := range set.Descents {
+		below[d.PID] = d.StartTicks
+	}
+	return processes.Options{
+		Root: c.Root, Markers: markers, Panes: panes, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Opaque: r.OpaqueProcesses, Daemons: set.daemons(),
+		WithArgv: sc.Argv, Only: sc.pids(), All: all, Classes: classes, Peers: sc.Peers, Table: set.Table, Log: set.Log.Named("processes"),
+	}
+}
+
+// Dirs are the configured roots, the folders that agents are known to use, and the repository that the command runs in.
+func (set Set) Dirs(sc Scope) []collectors.Source {
+	o, c := set.dirOptions(sc), set.Config.Collect.Dirs
+	out := dirs.Roots(o, c.Roots)
+	for _, p := range c.AgentFolders {
+		for _, s := range dirs.Roots(o, []string{p}) {
+			if _, err := os.Stat(s.Path); !errors.Is(err, os.ErrNotExist) && !slices.ContainsFunc(out, named(s.Name)) {
+				out = append(out, s)
+			}
+		}
+	}
+	if wd := set.folder(); wd != "" && c.Discover {
+		if s, ok := dirs.Repository(o, wd); ok && !slices.ContainsFunc(out, named(s.Name)) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// folder is the one that the command is in, "" where that is not known.
+func (set Set) folder() string {
+	if set.From != "" {
+		return set.From
+	}
+	wd, _ := os.Getwd()
+	return wd
+}
+
+// Folder are the sources of the folders that a look is narrowed to.
+func (set Set) Folder(sc Scope) []collectors.Source { return set.ownDirs(set.Dirs(sc), sc) }
+
+// ownDirs finds the sources that folders came from, for another look at those folders alone. One that was discovered through a
+// record is found again through a folder's own repository.
+func (set Set) ownDirs(all []collectors.Source, sc Scope) []collectors.Source {
+	own := sc.own(snapshot.KindDir, slices.Clone(all))
+	for _, one := range append([]Scope{sc}, sc.With...) {
+		if slices.ContainsFunc(own, named(one.Source)) {
+			continue
+		}
+		if s, ok := dirs.Repository(set.dirOptions(sc), cmp.Or(one.Repository, one.Native)); ok && s.Name == one.Source {
+			own = append(own, s)
+		}
+	}
+	return own
+}
+
+func (set Set) dirOptions(sc Scope) dirs.Options {
+	r := &set.Config.Rules
+	o := dirs.Options{
+		Rebuildable: r.Rebuildable,
+		ToolFiles:   r.ToolFiles,
+		Grace:       config.Seconds(r.Grace.Dir),
+		TrimAfter:   config.Seconds(r.TrimAfter),
+		Only:        sc.only(snapshot.KindDir),
+		Full:        sc.Full,
+		Holders:     set.Holders(len(sc.only(snapshot.KindDir)) > 0),
+		Home:        home(),
+		Beside:      slices.Concat(set.Config.Collect.Dirs.Roots, set.Config.Collect.Dirs.AgentFolders, set.Config.Collect.Dirs.DiscoverUnder),
+		Timeout:     set.Config.Collect.Timeout,
+		Shared:      set.Folders,
+		Log:         set.Log.Named("dirs"),
+	}
+	for _, m := range r.Makers {
+		o.Makers = append(o.Makers, dirs.Maker{Name: m.Maker, Names: m.Names, Marks: m.Marks})
+	}
+	for _, s := range r.Scaffold {
+		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
+	}
+	for _, l := range r.LockReasons {
+		o.LockReasons = append(o.LockReasons, dirs.LockReason{Tool: l.Tool, Pattern: regexp.MustCompile(l.Pattern), Names: l.Names}) // config.Load compiled it
+	}
+	for _, l := range r.Levels {
+		if l.Kind == snapshot.KindDir && l.Level == decision.Off {
+			o.Off = append(o.Off, l.Rule)
+		}
+	}
+	if sc.Gone != nil {
+		o.Holders = without(o.Holders, sc.Gone)
+	}
+	if sc.Life {
+		o.Only = []string{sc.Place}
+	}
+	if sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession || sc.Life {
+		// Which folders are worktrees is all that these are judged by: their holders and their content are not read.
+		o.Holders, o.Places = nil, true
+	}
+	o.Later = (sc.ID == "" || len(sc.With) > 0) && !o.Places // who uses the folders is then asked once for all sources
+	return o
+}
+
+// daemons are those of agents' vendors.
+func (set Set) daemons() []processes.Daemon {
+	var out []processes.Daemon
+	for _, d := range set.Config.Rules.AgentDaemons {
+		out = append(out, processes.Daemon(d))
+	}
+	return out
+}
+
+// Holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
+// thoroughly.
+func (set Set) Holders(thorough bool) holdersFunc {
+	o := processes.HolderOptions{
+		Root: set.Config.Collect.Processes.Root, Opaque: set.Config.Rules.OpaqueProcesses, Servers: set.Config.Rules.Multiplexers, Daemons: set.daemons(), Thorough: thorough, Asker: set.Asker, Asked: set.Asked,
+	}
+	if home := home(); home != "" {
+		if real, err := filepath.EvalSymlinks(home); err == nil {
+			o.Home = real
+		}
+	}
+	if !thorough { // right before an act everything is read afresh
+		o.Table = set.Table
+	}
+	return func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+		return processes.Holders(ctx, o, paths)
+	}
+}
+
+// without leaves out of the users of folders the processes that count as gone.
+func without(holders holdersFunc, gone func(pid int) bool) holdersFunc {
+	return func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+		found, known, err := holders(ctx, paths)
+		for path, list := range found {
+			found[path] = slices.DeleteFunc(list, func(h snapshot.Holder) bool { return gone(h.PID) })
+		}
+		return found, known, err
+	}
+}
+
+// holdersFunc is dirs.Options.Holders.
+type holdersFunc = func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error)
+
+func named(name string) func(collectors.Source) bool {
+	return func(s collectors.Source) bool { return s.Name == name }
+}
+
+// unique refuses two sources of one name: one would hide the other.
+func unique(list []collectors.Source) ([]collectors.Source, error) {
+	seen := map[string]bool{}
+	for _, s := range list {
+		if seen[s.Name] {
+			return nil, config.Mistakef("two sources are called %q: give one of them another name", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	return list, nil
+}

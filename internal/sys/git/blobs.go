@@ -1,0 +1,58 @@
+package git
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // it is git's own name for a content, not a proof against forgery
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+)
+
+// UpstreamBlobs gives the names of the blobs that the upstream's tree has at these paths; a path at which it has none, or anything else, is
+// left out. One run of git, and none without an upstream.
+func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []string) (blobs map[string]string, err error) {
+	if r.upstream == "" || len(paths) == 0 {
+		return nil, nil
+	}
+	repo, err := r.sealing.open(ctx, git, r.CommonDir)
+	if err != nil {
+		return nil, fmt.Errorf("look into the upstream's tree: %w; git was not run", err)
+	}
+	sealed, err := repo.Seal(ctx, gitcmd.View{})
+	if err != nil {
+		return nil, fmt.Errorf("look into the upstream's tree: %w; git was not run", err)
+	}
+	defer func() { _ = sealed.Close() }()
+	blobs = map[string]string{}
+	args := append([]string{"--literal-pathspecs", "ls-tree", "-z", "--full-tree", r.upstream, "--"}, paths...)
+	_, err = sealed.Run(ctx, gitcmd.Call{Args: args}, func(record []byte) error {
+		about, path, ok := strings.Cut(string(record), "\t")
+		fields := strings.Fields(about) // mode, type, name
+		if !ok || len(fields) != 3 || !IsOID(fields[2]) {
+			return errAnswer
+		}
+		if fields[1] == "blob" && fields[0] != "120000" { // a link's blob is where it leads
+			blobs[path] = fields[2]
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look into the upstream's tree: %w", err)
+	}
+	return blobs, nil
+}
+
+// Blob is the name that the repository gives to a content.
+func (r *Repository) Blob(content []byte) string {
+	var h hash.Hash = sha1.New()
+	if r.format.SHA256 {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(content))
+	h.Write(content)
+	return hex.EncodeToString(h.Sum(nil))
+}

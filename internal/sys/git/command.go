@@ -1,0 +1,49 @@
+package git
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+)
+
+// Program is the git that is run.
+type Program = gitcmd.Program
+
+// sealing reads once, for all questions to git about one repository, what git is to know of it.
+type sealing struct {
+	mu   sync.Mutex
+	repo *gitcmd.Repository
+}
+
+func (s *sealing) open(ctx context.Context, git Program, common string) (*gitcmd.Repository, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.repo != nil {
+		return s.repo, nil
+	}
+	repo, err := git.Open(ctx, common)
+	if err == nil {
+		s.repo = repo
+	}
+	return repo, err
+}
+
+// Await gives what ask gives. What has not come back a moment after ctx has ended hangs in the file system: it is left behind, with the
+// cause of that end as the error.
+func Await[T any](ctx context.Context, ask func() T) (answer T, err error) {
+	lost := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lateness, func() { close(lost) }) })()
+	got := make(chan T, 1)
+	go func() { got <- ask() }()
+	select {
+	case answer = <-got:
+		return answer, nil
+	case <-lost:
+		return answer, context.Cause(ctx)
+	}
+}
+
+// lateness is the time for git to be ended and for its output to be read.
+const lateness = 50 * time.Millisecond

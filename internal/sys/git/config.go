@@ -1,0 +1,42 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+)
+
+// readConfig reads what a repository's configuration says of the repository itself and of its branches, and whether it may have remotes: it
+// names one, or includes another file.
+func readConfig(path string) (f gitcmd.Format, b follow, remotes bool, err error) {
+	vars, err := gitcmd.ReadConfig(context.Background(), path)
+	if err != nil {
+		return gitcmd.Format{}, follow{}, false, err
+	}
+	for _, v := range vars {
+		section, rest, _ := strings.Cut(v.Name, ".")
+		remotes = remotes || section == "include" || section == "includeif" || section == "remote" && strings.Contains(rest, ".")
+	}
+	if f, err = gitcmd.FormatOf(vars); err != nil {
+		return gitcmd.Format{}, follow{}, false, fmt.Errorf("%q: %w", path, err)
+	}
+	return f, following(vars), remotes, nil
+}
+
+// mainOf is the path of the main checkout of a repository with this format, "" where it has none or this is unknown.
+func mainOf(f gitcmd.Format, common string) string {
+	switch {
+	case f.Bare:
+		return ""
+	case f.Worktree != "" && filepath.IsAbs(f.Worktree):
+		return filepath.Clean(f.Worktree)
+	case f.Worktree != "":
+		return filepath.Join(common, f.Worktree)
+	case filepath.Base(common) == ".git":
+		return filepath.Dir(common)
+	}
+	return ""
+}

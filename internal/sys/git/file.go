@@ -1,0 +1,56 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+)
+
+// readFile reads one of a repository's files: a regular one of this user or root, of at most limit bytes, and no link.
+func readFile(path string, limit int64) (foreign.File, error) {
+	return foreign.ReadNow(path, foreign.Want{Max: limit})
+}
+
+// adminFolder is an open git folder, with the names of what is in it.
+type adminFolder struct {
+	foreign.Dir
+	path  string
+	names []string
+}
+
+func openAdmin(path string) (*adminFolder, error) {
+	d, err := foreign.OpenDir(path)
+	if err != nil {
+		return nil, err
+	}
+	names, err := d.Names()
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	return &adminFolder{d, path, names}, nil
+}
+
+func (a *adminFolder) has(name string) bool { return slices.Contains(a.names, name) }
+
+// read is readFile of what is at rel in the folder.
+func (a *adminFolder) read(rel string, limit int64) (foreign.File, error) {
+	return a.Dir.Read(rel, foreign.Want{Max: limit})
+}
+
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+}
+
+// later gives the later of two times, either of which may be the zero time.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,334 @@
+package git
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+)
+
+// PullRequest is what the repository records of a pull request. Number is 0, State and Head are "" where the record does not say them.
+type PullRequest struct {
+	// By is who keeps the record: ByConfiguration, ByRef or ByGraphite.
+	By     string
+	Number int64
+	// State is open, merged or closed.
+	State string
+	Head  string
+}
+
+// Who keeps records of pull requests in a repository.
+const (
+	// ByConfiguration: `branch.<name>.merge` is the ref of a pull request, as gh and glab write it for a fork's branch that cannot be pushed to, or
+	// `branch.<name>.github-pr-owner-number` names one, as Visual Studio Code's extension and GitLens write it.
+	ByConfiguration = "configuration"
+	// ByRef: the head of a pull request was fetched, and it is the commit that is checked out.
+	ByRef = "ref"
+	// ByGraphite: gt's cache of pull requests, the file .graphite_pr_info in the repository's git folder.
+	ByGraphite = "Graphite"
+)
+
+// follow is what a repository's configuration says of branches. It is evidence that never decides, so that what is written in ways that
+// are not read here is unknown.
+type follow struct {
+	branches map[string]*followed // by their names without refs/heads/
+	fetches  map[string][]string  // the refspecs of each remote
+	remotes  map[string]bool
+	// unread is true where the configuration includes other files, which may say it otherwise.
+	unread bool
+}
+
+type followed struct {
+	remote  string
+	merge   []string
+	request string // of branch.<name>.github-pr-owner-number
+}
+
+// following reads what variables say of branches and remotes. Of several values of a variable the last one holds; of merge and fetch all.
+func following(vars []gitcmd.Variable) follow {
+	f := follow{branches: map[string]*followed{}, fetches: map[string][]string{}, remotes: map[string]bool{}}
+	for _, v := range vars {
+		section, rest, _ := strings.Cut(v.Name, ".")
+		at := strings.LastIndexByte(rest, '.')
+		if section == "include" || section == "includeif" {
+			f.unread = true
+		}
+		if at < 0 {
+			continue
+		}
+		name, key := rest[:at], rest[at+1:]
+		if section == "remote" && (key == "url" || key == "fetch") {
+			f.remotes[name] = true
+		}
+		switch {
+		case section == "remote" && key == "fetch":
+			f.fetches[name] = append(f.fetches[name], v.Value)
+		case section == "branch" && slices.Contains([]string{"remote", "merge", "github-pr-owner-number"}, key):
+			b := f.branches[name]
+			if b == nil {
+				b = &followed{}
+				f.branches[name] = b
+			}
+			switch key {
+			case "remote":
+				b.remote = v.Value
+			case "merge":
+				b.merge = append(b.merge, v.Value)
+			default:
+				b.request = v.Value
+			}
+		}
+	}
+	return f
+}
+
+// remote is the name of the only remote, or origin.
+func (f follow) remote() string {
+	if len(f.remotes) == 1 && !f.unread {
+		for name := range f.remotes {
+			return name
+		}
+	}
+	return "origin"
+}
+
+// tracking gives the remote-tracking branch that a branch follows, "" where it follows none or this is not known: a remote that is an address, a
+// ref that no refspec fetches, several refs, another branch of this very repository.
+func (f follow) tracking(b *followed) string {
+	if b == nil || f.unread || len(b.merge) != 1 || b.remote == "" || b.remote == "." {
+		return ""
+	}
+	theirs, found := b.merge[0], ""
+	for _, spec := range f.fetches[b.remote] {
+		if skip, ok := strings.CutPrefix(spec, "^"); ok {
+			if _, hit := matches(skip, theirs); hit {
+				return ""
+			}
+			continue
+		}
+		from, to, ok := strings.Cut(strings.TrimPrefix(spec, "+"), ":")
+		if !ok || found != "" {
+			continue
+		}
+		star, hit := matches(from, theirs)
+		if !hit || strings.Contains(from, "*") != strings.Contains(to, "*") {
+			continue
+		}
+		found = strings.Replace(to, "*", star, 1)
+	}
+	if !strings.HasPrefix(found, "refs/remotes/") || !validRef(found) {
+		return ""
+	}
+	return found
+}
+
+// matches compares a ref with a side of a refspec, and gives what the * in it stands for.
+func matches(pattern, ref string) (star string, ok bool) {
+	before, after, glob := strings.Cut(pattern, "*")
+	if !glob {
+		return "", pattern == ref
+	}
+	if len(ref) < len(before)+len(after) || !strings.HasPrefix(ref, before) || !strings.HasSuffix(ref, after) {
+		return "", false
+	}
+	return ref[len(before) : len(ref)-len(after)], true
+}
+
+// readFollowed fills in what the repository records of the worktree's branch besides its commits.
+func (r *Repository) readFollowed(w *Worktree) {
+	if w.Head == "" {
+		return
+	}
+	name := strings.TrimPrefix(w.Branch, "refs/heads/")
+	b := r.follow.branches[name]
+	if ref := r.follow.tracking(b); ref != "" {
+		_, err := r.refs.Resolve(r.CommonDir, ref)
+		if missing := errors.Is(err, fs.ErrNotExist); err == nil || missing {
+			w.Followed, w.FollowedGone = ref, &missing
+		}
+	}
+	records, err := r.records()
+	if err != nil || r.follow.unread {
+		return
+	}
+	all := []PullRequest{}
+	if n := b.number(); n != 0 {
+		all = append(all, PullRequest{By: ByConfiguration, Number: n})
+	}
+	if w.Branch != "" {
+		all = append(all, records.branches[name]...)
+	}
+	for _, n := range records.heads[w.Head] {
+		all = append(all, PullRequest{By: ByRef, Number: n, Head: w.Head})
+	}
+	w.PullRequests = &all
+}
+
+// number gives the pull request that the configuration of a branch names, 0 where it names none.
+func (b *followed) number() int64 {
+	if b == nil {
+		return 0
+	}
+	for _, ref := range b.merge {
+		if n := numbered(ref); n != 0 {
+			return n
+		}
+	}
+	// owner#repository#number
+	if parts := strings.Split(b.request, "#"); len(parts) == 3 {
+		return whole(parts[2])
+	}
+	return 0
+}
+
+// forges are the folders of refs in which forges publish the heads of pull requests, and in which people fetch them.
+var forges = []string{"pull", "pulls", "pr", "pull-requests", "merge-requests", "mr"}
+
+// numbered gives the pull request whose head a ref is, 0 for any other ref: refs/pull/12/head (GitHub, Gitea, Forgejo),
+// refs/merge-requests/12/head (GitLab), refs/pull-requests/12/from (Bitbucket), and refs/remotes/origin/pr/12 or the like where these are fetched to.
+func numbered(ref string) int64 {
+	parts := strings.Split(ref, "/")
+	if last := parts[len(parts)-1]; last == "head" || last == "from" {
+		parts = parts[:len(parts)-1]
+	}
+	n := len(parts)
+	switch {
+	case parts[0] != "refs" || n < 3 || !slices.Contains(forges, parts[n-2]):
+		return 0
+	case n == 3 || n == 5 && parts[1] == "remotes":
+		return whole(parts[n-1])
+	}
+	return 0
+}
+
+// whole reads the number of a pull request, 0 where it is none.
+func whole(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 1 || text[0] == '+' {
+		return 0
+	}
+	return n
+}
+
+// records is what a repository records of pull requests: by branch, and by the commits that are heads of fetched ones.
+type records struct {
+	branches map[string][]PullRequest
+	heads    map[string][]int64
+}
+
+// maxGraphite is more than the cache of thousands of pull requests, whose texts it holds, in bytes.
+const maxGraphite = 64 << 20
+
+// readRecords reads the records of one repository, once.
+func (r *Repository) readRecords() func() (records, error) {
+	return sync.OnceValues(func() (records, error) {
+		branches, err := readGraphite(filepath.Join(r.CommonDir, ".graphite_pr_info"))
+		if err != nil {
+			return records{}, err
+		}
+		heads, err := r.refs.requests()
+		return records{branches: branches, heads: heads}, err
+	})
+}
+
+// requests gives the numbers of the pull requests whose heads were fetched, by these.
+func (r Refs) requests() (map[string][]int64, error) {
+	packed, err := r.packed()
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]string{}
+	for name, oid := range packed {
+		if numbered(name) != 0 {
+			named[name] = oid
+		}
+	}
+	folders := []string{}
+	for _, forge := range forges {
+		folders = append(folders, "refs/"+forge)
+		more, err := filepath.Glob(filepath.Join(escaped.Replace(r.common), "refs", "remotes", "*", forge))
+		if err != nil {
+			return nil, fmt.Errorf("list refs: %w", err)
+		}
+		for _, path := range more {
+			folders = append(folders, strings.TrimPrefix(path, r.common+"/"))
+		}
+	}
+	for _, folder := range folders {
+		if err := r.loose(folder+"/", func(name, oid string) {
+			if numbered(name) != 0 {
+				named[name] = oid
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	heads := map[string][]int64{}
+	for name, oid := range named {
+		if n := numbered(name); oid != "" && !slices.Contains(heads[oid], n) {
+			heads[oid] = append(heads[oid], n)
+		}
+	}
+	for _, numbers := range heads {
+		slices.Sort(numbers)
+	}
+	return heads, nil
+}
+
+// escaped writes a path so that filepath.Glob takes it as it stands.
+var escaped = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+
+// readGraphite reads gt's cache of pull requests, by branch. One that is missing is empty.
+func readGraphite(path string) (map[string][]PullRequest, error) {
+	f, err := readFile(path, maxGraphite)
+	if gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Graphite's record of pull requests: %w", err)
+	}
+	var cache struct {
+		Infos []struct {
+			Number   int64  `json:"prNumber"`
+			State    string `json:"state"`
+			Branch   string `json:"headRefName"`
+			Versions []struct {
+				Head string `json:"headSha"`
+				At   string `json:"createdAt"`
+			} `json:"versions"`
+		} `json:"prInfos"`
+	}
+	if err := json.Unmarshal(f.Data, &cache); err != nil {
+		return nil, fmt.Errorf("read Graphite's record of pull requests: %q: %w", path, err)
+	}
+	branches := map[string][]PullRequest{}
+	for _, info := range cache.Infos {
+		p := PullRequest{By: ByGraphite, Number: whole(strconv.FormatInt(info.Number, 10)), State: pullState(info.State)}
+		latest := ""
+		for _, v := range info.Versions { // their times are written so that they sort as text
+			if IsOID(v.Head) && v.At >= latest {
+				p.Head, latest = v.Head, v.At
+			}
+		}
+		if p.Number != 0 && info.Branch != "" {
+			branches[info.Branch] = append(branches[info.Branch], p)
+		}
+	}
+	return branches, nil
+}
+
+// pullState gives the state of a pull request by the word of a forge, "" for one that is not known here.
+func pullState(word string) string {
+	word = strings.ToLower(word)
+	if slices.Contains([]string{"open", "merged", "closed"}, word) {
+		return word
+	}
+	return ""
+}

@@ -1,0 +1,648 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+)
+
+// What shows that the work of a branch is in the upstream.
+const (
+	// ByAncestry: the upstream reaches the branch's head.
+	ByAncestry = "ancestry"
+	// ByPatches: each commit of the branch has one on the upstream that makes the same change in the same place, as after a rebase
+	// or a cherry-pick.
+	ByPatches = "patches"
+	// BySquash: one commit of the upstream makes the same change in the same place as all of the branch together.
+	BySquash = "squash"
+	// ByTree: a merge of the branch would change nothing in the upstream.
+	ByTree = "tree"
+)
+
+// Landing is the proof that the work of a branch is in the upstream. By is "" where none of the proofs holds.
+type Landing struct {
+	By string
+	// Commits are those of the upstream that brought the work in, for ByPatches and BySquash.
+	Commits []string
+}
+
+// Bounds of what is looked at in one repository.
+const (
+	// maxSince is how many commits of the upstream are compared; of a branch that is older no patch is looked for.
+	maxSince = 10_000
+	// maxOwn is how many commits of one branch are compared one by one.
+	maxOwn = 500
+	// maxMerges is how many merges are tried.
+	maxMerges = 1000
+	// maxMakers is how many commits of the upstream are asked whether they make one change in the same place.
+	maxMakers = 32
+	// mergeTime is the time that one of them may take.
+	mergeTime = 3 * time.Second
+)
+
+// Land finds out for all of these worktrees at once how their work got into the upstream where Weigh has found that the upstream does
+// not reach them, and whether the heads of those in which nothing was committed are kept by another branch. What it cannot find out
+// stays nil. It needs no network, and in a repository that lacks objects it does without them.
+//
+// That the work is in the upstream's history is what counts: when a later commit took it out again, it has landed all the same. What
+// is compared are differences, to the last blank. The same lines may stand in several places of a file: so the files must also be the
+// same before and after, or a merge of the one change into the other commit must change nothing in it. A branch whose commits together
+// change nothing is not looked for, and a branch that merged something in is compared as a whole. Without exactly one merge base there is no proof.
+func (r *Repository) Land(ctx context.Context, git Program, worktrees []*Worktree) error {
+	heads, fresh := map[string]bool{}, map[string]bool{}
+	for _, w := range worktrees {
+		switch {
+		case w.Head == "" || w.Commits == nil || w.Landed != nil && *w.Landed:
+			continue
+		case *w.Commits == 0:
+			fresh[w.Head] = true
+		}
+		// A branch that was brought here, as somebody's pull request is, lands too.
+		if w.Landed != nil && !r.ahead.many {
+			heads[w.Head] = true
+		}
+	}
+	if len(heads)+len(fresh) == 0 {
+		return nil
+	}
+	found, err := Await(ctx, func() landings { return r.landings(ctx, git, heads, fresh) })
+	if err == nil {
+		err = found.err
+	}
+	for _, w := range worktrees {
+		if l, ok := found.by[w.Head]; ok && heads[w.Head] {
+			w.Landing = &l
+		}
+		if kept, ok := found.kept[w.Head]; ok && fresh[w.Head] {
+			w.Elsewhere = &kept
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("ask git whether the work is on %s: %w", r.Upstream, err)
+	}
+	return nil
+}
+
+// landings is what was found, and what of it failed.
+type landings struct {
+	by   map[string]Landing
+	kept map[string]bool
+	err  error
+}
+
+func (r *Repository) landings(ctx context.Context, git Program, heads, fresh map[string]bool) (found landings) {
+	repo, err := r.sealing.open(ctx, git, r.CommonDir)
+	if err != nil {
+		return landings{err: fmt.Errorf("%w; git was not run", err)}
+	}
+	sealed, err := repo.Seal(ctx, gitcmd.View{Scratch: true})
+	if err != nil {
+		return landings{err: fmt.Errorf("%w; git was not run", err)}
+	}
+	defer func() { found.err = errors.Join(found.err, sealed.Close()) }()
+	if len(fresh) > 0 {
+		found.kept, found.err = r.elsewhere(ctx, sealed, fresh)
+	}
+	if len(heads) > 0 {
+		p := prover{ctx: ctx, sealed: sealed, upstream: r.upstream}
+		err := p.prove(r.ahead, slices.Sorted(maps.Keys(heads)))
+		found.by, found.err = p.found(), errors.Join(found.err, err)
+	}
+	return found
+}
+
+// elsewhere tells which of the heads a branch, a tag or a remote branch reaches that no linked worktree has checked out.
+func (r *Repository) elsewhere(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, error) {
+	used, err := r.checkedOut()
+	if err != nil {
+		return nil, err
+	}
+	keepers, err := r.refs.keepersBut(r.hashSize(), used)
+	if err != nil {
+		return nil, err
+	}
+	kept := map[string]bool{}
+	var in bytes.Buffer
+	for oid := range heads {
+		kept[oid] = true
+		in.WriteString(oid + "\n")
+	}
+	for oid := range keepers {
+		in.WriteString("^" + oid + "\n")
+	}
+	// A head that does not exist fails the run. A keeper that does not exist does so too: then it is not known.
+	_, err = sealed.Run(ctx, ask(&in, "rev-list", "--stdin"), func(line []byte) error {
+		if !IsOID(string(line)) {
+			return errAnswer
+		}
+		if _, ok := kept[string(line)]; ok {
+			kept[string(line)] = false
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for other branches: %w", err)
+	}
+	return kept, nil
+}
+
+// branch is what is compared of one head.
+type branch struct {
+	head string
+	// commits are those that the upstream does not reach; nil where they are not compared one by one.
+	commits []pair
+	base    string // the only merge base; "" where there is another number of them
+	whole   outline
+	landing *Landing // nil while it is not known
+	tried   bool     // the patches were looked for
+}
+
+// prover looks for proofs in one repository.
+type prover struct {
+	ctx      context.Context
+	sealed   *gitcmd.Sealed
+	upstream string
+	branches []*branch
+	since    since
+	merged   int // how many merges were tried
+}
+
+// prove fills in what holds. What was found before an error stands.
+func (p *prover) prove(over ahead, heads []string) error {
+	for _, head := range heads {
+		b, err := p.branch(over, head)
+		if err != nil {
+			return err
+		}
+		p.branches = append(p.branches, b)
+	}
+	// Where patches cannot be compared, as in a clone without files, the trees may still be.
+	return errors.Join(p.byPatches(), p.byTrees())
+}
+
+func (p *prover) found() map[string]Landing {
+	found := map[string]Landing{}
+	for _, b := range p.branches {
+		if b.landing != nil {
+			found[b.head] = *b.landing
+		}
+	}
+	return found
+}
+
+// branch walks from a head to the upstream's history. A commit without parents ends all proofs: it is the first of another history,
+// or the history was cut off there.
+func (p *prover) branch(over ahead, head string) (*branch, error) {
+	b := &branch{head: head}
+	seen, edge, straight := map[string]bool{}, map[string]bool{}, true
+	for todo := []string{head}; len(todo) > 0; {
+		oid := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[oid] {
+			continue
+		}
+		seen[oid] = true
+		parents, ok := over.commits[oid]
+		switch {
+		case !ok && over.edge[oid]:
+			edge[oid] = true
+			continue
+		case !ok || len(parents) == 0:
+			return b, nil
+		case len(parents) > 1:
+			straight = false
+		}
+		b.commits = append(b.commits, pair{oid, parents[0]})
+		todo = append(todo, parents...)
+	}
+	if !straight || len(b.commits) > maxOwn {
+		b.commits = nil
+	}
+	slices.Reverse(b.commits) // the oldest first
+	bases := slices.Sorted(maps.Keys(edge))
+	if len(bases) > 1 {
+		var err error
+		if bases, err = p.independent(bases); err != nil {
+			return nil, err
+		}
+	}
+	if len(bases) == 1 {
+		b.base = bases[0]
+	}
+	return b, nil
+}
+
+// maxArgs is how many commits are named in one command line.
+const maxArgs = 2000
+
+// independent gives those of the commits that no other one of them reaches.
+func (p *prover) independent(oids []string) ([]string, error) {
+	if len(oids) > maxArgs {
+		return nil, nil
+	}
+	out, err := p.sealed.Output(p.ctx, "", append([]string{"merge-base", "--independent"}, oids...)...)
+	found := strings.Fields(out)
+	if err == nil && (len(found) == 0 || slices.ContainsFunc(found, func(oid string) bool { return !IsOID(oid) })) {
+		err = errAnswer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for the merge base: %w", err)
+	}
+	return found, nil
+}
+
+// byPatches compares what the branches change with what the commits of the upstream do: first which paths, then the lines.
+func (p *prover) byPatches() error {
+	if err := p.readSince(); err != nil {
+		return err
+	}
+	var asked []*branch
+	var pairs []pair
+	for _, b := range p.branches {
+		if b.base == "" {
+			continue
+		}
+		asked = append(asked, b)
+		pairs = append(append(pairs, pair{b.head, b.base}), b.commits...)
+	}
+	theirs := p.since.pairs()
+	all, err := outlines(p.ctx, p.sealed, append(pairs, theirs...), len(pairs))
+	if err != nil {
+		return err
+	}
+	ours := all[:len(pairs)]
+	wanted, given := map[digest]bool{}, map[digest]bool{}
+	for _, o := range ours {
+		wanted[o.digest] = !o.many && !o.empty()
+	}
+	var full []pair
+	for i, o := range all[len(pairs):] {
+		if wanted[o.digest] && !o.many {
+			given[o.digest] = true
+			full = append(full, theirs[i])
+		}
+	}
+	n := len(full)
+	for i, o := range ours {
+		if given[o.digest] && !o.many {
+			full = append(full, pairs[i])
+		}
+	}
+	sums, err := digests(p.ctx, p.sealed, full)
+	if err != nil {
+		return err
+	}
+	makers := map[digest][]string{} // the commits of the upstream that make a change, the latest first
+	for i, sum := range sums[:n] {
+		makers[sum] = append(makers[sum], full[i].commit)
+	}
+	own := map[pair]digest{}
+	for i, sum := range sums[n:] {
+		own[full[n+i]] = sum
+	}
+	m := matcher{prover: p, makers: map[pair][]string{}, files: map[string]digest{}}
+	for i, sum := range sums[n:] {
+		m.makers[full[n+i]] = makers[sum]
+	}
+	for i, o := range all[len(pairs):] {
+		m.files[theirs[i].commit] = o.files
+	}
+	for _, b := range asked {
+		mine := ours[:1+len(b.commits)]
+		ours = ours[1+len(b.commits):]
+		b.whole = mine[0]
+		if err := m.match(b, mine[1:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matcher knows which commits of the upstream make the change of a pair, wherever it stands, and what they did to whole files.
+type matcher struct {
+	*prover
+	makers map[pair][]string
+	files  map[string]digest
+}
+
+// match looks for the commits of the upstream that make the changes of a branch.
+func (m *matcher) match(b *branch, outlines []outline) error {
+	if !m.since.reaches(b.base) {
+		return nil
+	}
+	b.tried = true
+	if b.whole.empty() {
+		return nil
+	}
+	var commits []string
+	for i, c := range b.commits {
+		if outlines[i].empty() { // it holds a message, and nothing else
+			continue
+		}
+		oid, err := m.maker(b, c, outlines[i], commits)
+		if err != nil {
+			return err
+		}
+		if oid == "" {
+			commits = nil
+			break
+		}
+		commits = append(commits, oid)
+	}
+	if len(commits) > 0 {
+		b.landing = &Landing{By: ByPatches, Commits: commits}
+		return nil
+	}
+	oid, err := m.maker(b, pair{b.head, b.base}, b.whole, nil)
+	if oid != "" {
+		b.landing = &Landing{By: BySquash, Commits: []string{oid}}
+	}
+	return err
+}
+
+// maker gives the commit of the upstream that makes a change of a branch in the same place, but none of the used ones; "" where no
+// commit is known to.
+func (m *matcher) maker(b *branch, change pair, o outline, used []string) (string, error) {
+	older := m.since.behind(b.base)
+	makers := slices.DeleteFunc(slices.Clone(m.makers[change]), func(oid string) bool { return older[oid] || slices.Contains(used, oid) })
+	if i := slices.IndexFunc(makers, func(oid string) bool { return m.files[oid] == o.files }); i >= 0 {
+		return makers[i], nil
+	}
+	for i, oid := range makers {
+		if i == maxMakers {
+			b.tried = false
+			break
+		}
+		same, known, err := m.inPlace(change, oid)
+		switch {
+		case err != nil:
+			return "", err
+		case same:
+			return oid, nil
+		}
+		b.tried = b.tried && known
+	}
+	return "", nil
+}
+
+// byTrees tries for the remaining branches what a merge would give.
+func (p *prover) byTrees() error {
+	var asked []*branch
+	for _, b := range p.branches {
+		if b.base != "" && b.landing == nil {
+			asked = append(asked, b)
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	var in strings.Builder
+	in.WriteString(p.upstream + "^{tree}\n")
+	for _, b := range asked {
+		in.WriteString(b.head + "^{tree}\n" + b.base + "^{tree}\n")
+	}
+	out, err := p.sealed.Output(p.ctx, in.String(), "cat-file", "--batch-check=%(objectname)")
+	if err != nil {
+		return fmt.Errorf("read trees: %w", err)
+	}
+	trees := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(trees) != 1+2*len(asked) {
+		return errAnswer
+	}
+	open, err := p.untouched(asked)
+	if err != nil {
+		return err
+	}
+	for i, b := range asked {
+		mine, before := trees[1+2*i], trees[2+2*i]
+		if !IsOID(trees[0]) || !IsOID(mine) || !IsOID(before) {
+			continue // a clone that lacks trees
+		}
+		if mine == before { // nothing that could be looked for
+			b.landing = &Landing{}
+			continue
+		}
+		if open[b] {
+			if b.tried {
+				b.landing = &Landing{}
+			}
+			continue
+		}
+		same, known, err := p.merges(b.head, trees[0])
+		switch {
+		case err != nil:
+			return err
+		case same:
+			b.landing = &Landing{By: ByTree}
+		case known && b.tried:
+			b.landing = &Landing{}
+		}
+	}
+	return nil
+}
+
+// untouched tells which of the branches changed a file that the upstream has as it was before: a merge would change it. So for most
+// branches whose work is nowhere else no merge need be tried.
+func (p *prover) untouched(asked []*branch) (map[*branch]bool, error) {
+	var in strings.Builder
+	n := 0
+	for _, b := range asked {
+		for _, c := range b.whole.some {
+			in.WriteString(p.upstream + ":" + c.path + "\n")
+			n++
+		}
+	}
+	out, err := p.sealed.Output(p.ctx, in.String(), "cat-file", "--batch-check=%(objectname)")
+	if err != nil {
+		return nil, fmt.Errorf("read files' names: %w", err)
+	}
+	lines := strings.Split(out, "\n")
+	if len(lines) != n+1 {
+		return nil, errAnswer
+	}
+	open := map[*branch]bool{}
+	for _, b := range asked {
+		for _, c := range b.whole.some {
+			now := lines[0]
+			lines = lines[1:]
+			missing := !IsOID(now) && strings.HasSuffix(now, " missing")
+			open[b] = open[b] || now == c.was || missing && IsZero(c.was)
+		}
+	}
+	return open, nil
+}
+
+// merges says whether a merge of head into the upstream gives the tree that the upstream has. It is not known where git is older than
+// 2.38, lacks objects, or takes too long.
+func (p *prover) merges(head, tree string) (same, known bool, err error) {
+	out, known, err := p.merge("--write-tree", "--no-messages", p.upstream, head)
+	return out == tree+"\n", known, err
+}
+
+// inPlace says whether a commit of the upstream has a change in the place where the branch made it: merged into that commit, the
+// change would change nothing. The merge is one of files alone, which every git can do.
+func (p *prover) inPlace(change pair, commit string) (same, known bool, err error) {
+	out, known, err := p.merge(change.against, commit, change.commit)
+	return known && sameFiles.MatchString(out), known, err
+}
+
+// sameFiles is what git merge-tree prints of files that both sides changed. The lines that a merge would change follow each of them.
+var sameFiles = regexp.MustCompile(`\A(changed in both\n(  (base|our|their)  +[0-7]+ [0-9a-f]+ .*\n){3})*\z`)
+
+// merge runs git merge-tree, which writes into no repository, and gives what it prints.
+func (p *prover) merge(args ...string) (out string, known bool, err error) {
+	if p.merged++; p.merged > maxMerges {
+		return "", false, fmt.Errorf("more than %d merges would have to be tried; the rest is not known", maxMerges)
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, mergeTime)
+	defer cancel()
+	out, err = p.sealed.Output(ctx, "", append([]string{"-c", "core.fsync=none", "merge-tree"}, args...)...)
+	var exit *exec.ExitError
+	switch {
+	case p.ctx.Err() != nil:
+		return "", false, context.Cause(p.ctx)
+	case errors.As(err, &exit) && exit.ExitCode() == 1 && ctx.Err() == nil:
+		return "conflicts", true, nil
+	case errors.Is(err, gitcmd.ErrNoGit):
+		return "", false, err
+	case err != nil:
+		return "", false, nil
+	}
+	return out, true, nil
+}
+
+// since is what the upstream has since the oldest merge base that is not too old: its commits, the latest first.
+type since struct {
+	commits []string
+	parents map[string][]string
+	bases   map[string]bool
+	older   map[string]map[string]bool
+}
+
+// reaches says whether all that the upstream has since that commit was read.
+func (s *since) reaches(base string) bool { return s.bases[base] }
+
+// pairs are the commits with one parent. A merge brings in what other commits changed, and a commit without parents may be one where
+// the history was cut off.
+func (s *since) pairs() []pair {
+	var pairs []pair
+	for _, oid := range s.commits {
+		if parents := s.parents[oid]; len(parents) == 1 {
+			pairs = append(pairs, pair{oid, parents[0]})
+		}
+	}
+	return pairs
+}
+
+// behind gives the commits among them that the base reaches.
+func (s *since) behind(base string) map[string]bool {
+	if older, ok := s.older[base]; ok {
+		return older
+	}
+	older := map[string]bool{}
+	for todo := []string{base}; len(todo) > 0; {
+		oid := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		parents, ok := s.parents[oid]
+		if !ok || older[oid] {
+			continue
+		}
+		older[oid] = true
+		todo = append(todo, parents...)
+	}
+	s.older[base] = older
+	return older
+}
+
+// readSince reads the upstream's commits since the oldest of the merge bases. Where they are too many, it is the newer half of the
+// bases whose branches are looked for, and so on.
+func (p *prover) readSince() error {
+	bases, err := p.newestFirst()
+	if err != nil {
+		return err
+	}
+	for ; len(bases) > 0; bases = bases[:len(bases)/2] {
+		s, err := p.sinceAll(bases)
+		if err != nil {
+			return err
+		}
+		if len(s.commits) <= maxSince {
+			p.since = s
+			return nil
+		}
+	}
+	return nil
+}
+
+// newestFirst gives the merge bases of the branches by their time.
+func (p *prover) newestFirst() ([]string, error) {
+	set := map[string]bool{}
+	for _, b := range p.branches {
+		if b.base != "" {
+			set[b.base] = true
+		}
+	}
+	if len(set) < 2 {
+		return slices.Collect(maps.Keys(set)), nil
+	}
+	var bases []string
+	in := bytes.NewBufferString(strings.Join(slices.Sorted(maps.Keys(set)), "\n") + "\n")
+	_, err := p.sealed.Run(p.ctx, ask(in, "rev-list", "--no-walk=sorted", "--stdin"), func(line []byte) error {
+		if !set[string(line)] {
+			return errAnswer
+		}
+		bases = append(bases, string(line))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for the oldest merge base: %w", err)
+	}
+	return bases[:min(len(bases), maxArgs)], nil
+}
+
+// sinceAll reads what the upstream has since a commit that all these bases have in their history.
+func (p *prover) sinceAll(bases []string) (since, error) {
+	s := since{parents: map[string][]string{}, bases: map[string]bool{}, older: map[string]map[string]bool{}}
+	in := bytes.NewBufferString(p.upstream + "\n")
+	oldest := bases[0]
+	if len(bases) > 1 {
+		out, err := p.sealed.Output(p.ctx, "", append([]string{"merge-base", "--octopus"}, bases...)...)
+		var exit *exec.ExitError
+		if oldest = strings.TrimSuffix(out, "\n"); errors.As(err, &exit) && exit.ExitCode() == 1 {
+			oldest, err = "", nil // they have nothing in common
+		} else if err == nil && !IsOID(oldest) {
+			err = errAnswer
+		}
+		if err != nil {
+			return s, fmt.Errorf("look for the oldest merge base: %w", err)
+		}
+	}
+	if oldest != "" {
+		in.WriteString("^" + oldest + "\n")
+	}
+	_, err := p.sealed.Run(p.ctx, ask(in, "rev-list", "--parents", fmt.Sprintf("--max-count=%d", maxSince+1), "--stdin"), func(line []byte) error {
+		oids := strings.Fields(string(line))
+		if len(oids) == 0 || slices.ContainsFunc(oids, func(oid string) bool { return !IsOID(oid) }) {
+			return errAnswer
+		}
+		s.commits = append(s.commits, oids[0])
+		s.parents[oids[0]] = oids[1:]
+		return nil
+	})
+	if err != nil {
+		return s, fmt.Errorf("list the upstream's commits: %w", err)
+	}
+	for _, base := range bases {
+		s.bases[base] = true
+	}
+	return s, nil
+}

@@ -1,0 +1,131 @@
+package git_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
+)
+
+// prey is a repository with a linked worktree that an attacker can write to, and a program that leaves a mark when it is run.
+type prey struct {
+	testing.TB
+	dir, home, main, tree, admin, common, mark, evil string
+}
+
+func newPrey(t testing.TB, init ...string) *prey {
+	t.Helper()
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	p := &prey{TB: t, dir: dir, home: at("home"), main: at("main"), tree: at("tree"), mark: at("ran"), evil: at("evil.sh")}
+	p.write(filepath.Join(p.home, ".gitconfig"), "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"+
+		"[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n")
+	executable.Write(t, p.evil, "#!/bin/sh\necho \"$0 $*\" >>'"+p.mark+"'\nexit 1\n")
+	p.git(dir, append([]string{"init", "-q", p.main}, init...)...)
+	p.common = filepath.Join(p.main, ".git")
+	p.write(filepath.Join(p.main, "a.txt"), "one\n")
+	p.write(filepath.Join(p.main, "b.txt"), "two\n")
+	p.git(p.main, "add", ".")
+	p.git(p.main, "commit", "-q", "-m", "first")
+	p.git(p.main, "worktree", "add", "-q", "-b", "work", p.tree)
+	p.admin = filepath.Join(p.common, "worktrees", "tree")
+	return p
+}
+
+func (p *prey) write(path, text string) {
+	p.Helper()
+	must.Do(p, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(p, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func (p *prey) add(path, text string) {
+	p.Helper()
+	f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(p)
+	must.Get(f.WriteString(text))(p)
+	must.Do(p, f.Close())
+}
+
+func (p *prey) try(dir string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(p.Context(), wait.Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "HOME=") && !strings.HasPrefix(kv, "XDG_") {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	cmd.Env = append(cmd.Env, "HOME="+p.home, "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true", "LC_ALL=C")
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+func (p *prey) git(dir string, args ...string) string {
+	p.Helper()
+	out, err := p.try(dir, args...)
+	if err != nil {
+		p.Fatalf("git %v in %s: %v\n%s", args, dir, err, out)
+	}
+	return strings.TrimSuffix(out, "\n")
+}
+
+// touch gives the tracked files times that the index does not know, so that git looks into them, and filters run.
+func (p *prey) touch() {
+	p.Helper()
+	later := time.Now().Add(time.Minute)
+	for _, name := range []string{"a.txt", "b.txt"} {
+		must.Do(p, os.Chtimes(filepath.Join(p.tree, name), later, later))
+	}
+}
+
+// ran is what the program left, which is then forgotten.
+func (p *prey) ran() string {
+	p.Helper()
+	data, err := os.ReadFile(p.mark)
+	if os.IsNotExist(err) {
+		return ""
+	}
+	if err == nil {
+		err = os.Remove(p.mark)
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	return string(data)
+}
+
+// look asks everything that is ever asked about the worktree.
+func (p *prey) look() (git.Content, *git.Worktree, error) {
+	return p.lookAt(p.tree)
+}
+
+func (p *prey) lookAt(tree string) (content git.Content, w *git.Worktree, err error) {
+	ctx, cancel := context.WithTimeout(p.Context(), wait.Patience)
+	defer cancel()
+	finder := git.NewFinder()
+	place, err := finder.Locate(tree)
+	if err != nil {
+		return content, nil, err
+	}
+	repo, err := finder.Open(place.CommonDir)
+	if err != nil {
+		return content, nil, err
+	}
+	w = repo.Read(place)
+	if err := repo.Weigh(ctx, git.Program{}, []*git.Worktree{w}); err != nil {
+		return content, w, err
+	}
+	content, err = repo.Status(ctx, git.Program{}, w)
+	return content, w, err
+}

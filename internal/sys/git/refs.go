@@ -1,0 +1,235 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+)
+
+// Refs resolves the refs of one repository that keeps them in files.
+type Refs struct {
+	common string
+	packed func() (map[string]string, error)
+}
+
+// NewRefs gives the refs of the repository with that common folder. Packed refs are read once.
+func NewRefs(common string) Refs {
+	return Refs{common: common, packed: sync.OnceValues(func() (map[string]string, error) {
+		f, err := readFile(filepath.Join(common, "packed-refs"), maxRefs)
+		if gone(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read packed refs: %w", err)
+		}
+		packed, err := parsePacked(f.Data)
+		if err != nil {
+			return nil, fmt.Errorf("read packed refs: %w", err)
+		}
+		return packed, nil
+	})}
+}
+
+// own says whether a ref belongs to one worktree and not to the repository (gitrevisions(7), "refs" of gitglossary).
+func own(name string) bool {
+	return strings.HasPrefix(name, "refs/worktree/") || strings.HasPrefix(name, "refs/bisect/") ||
+		strings.HasPrefix(name, "refs/rewritten/")
+}
+
+// Resolve gives the object that a ref stands for, seen from the worktree with that admin folder. fs.ErrNotExist says that there
+// is no such ref, as with a branch that has no commit yet.
+func (r Refs) Resolve(admin, name string) (string, error) {
+	for range maxSymrefs {
+		base := r.common
+		if own(name) {
+			base = admin
+		}
+		f, err := readFile(filepath.Join(base, name), maxSmall)
+		if gone(err) || errors.Is(err, foreign.ErrNotRegular) {
+			return r.lookup(name)
+		}
+		if err != nil {
+			return "", fmt.Errorf("resolve %s: %w", name, err)
+		}
+		ref, oid, err := parseHead(f.Data)
+		if err != nil {
+			return "", fmt.Errorf("resolve %s: it %w", name, err)
+		}
+		if oid != "" {
+			return oid, nil
+		}
+		name = ref
+	}
+	return "", fmt.Errorf("resolve %s: too many symbolic refs", name)
+}
+
+func (r Refs) lookup(name string) (string, error) {
+	packed, err := r.packed()
+	if err != nil {
+		return "", err
+	}
+	if oid, ok := packed[name]; ok && !own(name) {
+		return oid, nil
+	}
+	return "", fmt.Errorf("resolve %s: %w", name, fs.ErrNotExist)
+}
+
+// upstream finds the remote's default branch: what a remote's HEAD stands for, origin's before the only other one; else main or
+// master of the named remote, if just one of them exists. "" says that it is missing or not certain.
+func (r Refs) upstream(named string) (name, oid string, err error) {
+	remotes, err := os.ReadDir(filepath.Join(r.common, "refs", "remotes"))
+	if err != nil && !gone(err) {
+		return "", "", fmt.Errorf("find upstream: %w", err)
+	}
+	heads := map[string]string{}
+	for _, remote := range remotes {
+		f, err := readFile(filepath.Join(r.common, "refs", "remotes", remote.Name(), "HEAD"), maxSmall)
+		if err != nil {
+			continue
+		}
+		if ref, _, err := parseHead(f.Data); err == nil && ref != "" {
+			heads[remote.Name()] = ref
+		}
+	}
+	ref := heads["origin"]
+	if len(heads) == 1 {
+		for _, ref = range heads {
+		}
+	}
+	if ref != "" {
+		if oid, err := r.Resolve(r.common, ref); err == nil {
+			return ref, oid, nil
+		}
+	}
+	return r.guess(named)
+}
+
+// guess tries the usual names of a remote's default branch.
+func (r Refs) guess(remote string) (name, oid string, err error) {
+	for _, ref := range []string{"refs/remotes/" + remote + "/main", "refs/remotes/" + remote + "/master"} {
+		if !validRef(ref) {
+			return "", "", nil
+		}
+		at, err := r.Resolve(r.common, ref)
+		switch {
+		case err == nil && name != "": // both exist
+			return "", "", nil
+		case err == nil:
+			name, oid = ref, at
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", "", fmt.Errorf("find upstream: %w", err)
+		}
+	}
+	return name, oid, nil
+}
+
+// usual are the usual names of a default branch.
+var usual = []string{"refs/heads/main", "refs/heads/master", "refs/heads/trunk"}
+
+// local finds the default branch of a repository without remotes: of main, master and trunk the one that the main checkout has checked
+// out, else the only one that exists. "" says that it is not certain.
+func (r Refs) local() (name, oid string, err error) {
+	remote := func(name string) bool { return strings.HasPrefix(name, "refs/remotes/") }
+	packed, err := r.packed()
+	if err != nil {
+		return "", "", err
+	}
+	for name := range packed {
+		if remote(name) {
+			return "", "", nil
+		}
+	}
+	seen := false
+	if err := r.loose("refs/remotes/", func(string, string) { seen = true }); err != nil || seen {
+		return "", "", err
+	}
+	head, _, err := ReadHead(r.common)
+	if err != nil {
+		return "", "", nil
+	}
+	there := map[string]string{}
+	for _, ref := range usual {
+		at, err := r.Resolve(r.common, ref)
+		switch {
+		case err == nil && ref == head:
+			return ref, at, nil
+		case err == nil:
+			there[ref], name = at, ref
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", "", fmt.Errorf("find the default branch: %w", err)
+		}
+	}
+	if len(there) != 1 {
+		return "", "", nil
+	}
+	return name, there[name], nil
+}
+
+// looseFiles hands over each file below a folder of refs that is still there, with why it could not be read. A folder that is missing has
+// none.
+func looseFiles(folder string, each func(path string, f foreign.File, err error) error) error {
+	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case gone(err):
+			return nil
+		case err != nil || d.IsDir():
+			return err
+		}
+		f, err := readFile(path, maxSmall)
+		if gone(err) {
+			return nil
+		}
+		return each(path, f, err)
+	})
+}
+
+// looseRefs lists the objects that the refs below folder stand for, in a worktree's own refs.
+func looseRefs(folder string) ([]string, error) {
+	var oids []string
+	err := looseFiles(folder, func(path string, f foreign.File, err error) error {
+		if err != nil {
+			return err
+		}
+		ref, oid, err := parseHead(f.Data)
+		if err != nil {
+			return fmt.Errorf("%q %w", path, err)
+		}
+		if ref == "" {
+			oids = append(oids, oid)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the worktree's own refs: %w", err)
+	}
+	slices.Sort(oids)
+	return oids, nil
+}
+
+// ReadHead gives what the HEAD in a git folder holds: a ref, or a commit.
+func ReadHead(admin string) (ref, oid string, err error) {
+	f, err := readFile(filepath.Join(admin, "HEAD"), maxSmall)
+	if err == nil {
+		ref, oid, err = parseHead(f.Data)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("read HEAD in %s: %w", admin, err)
+	}
+	return ref, oid, nil
+}
+
+// Head gives the commit that the HEAD in a git folder of the repository leads to.
+func (r Refs) Head(admin string) (string, error) {
+	ref, oid, err := ReadHead(admin)
+	if err != nil || oid != "" {
+		return oid, err
+	}
+	return r.Resolve(admin, ref)
+}

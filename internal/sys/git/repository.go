@@ -1,0 +1,217 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+)
+
+// Repository is what all worktrees of a repository share.
+type Repository struct {
+	CommonDir string
+	// Main is the main checkout's path, "" for a bare repository.
+	Main string
+	// Upstream is the remote's default branch, such as refs/remotes/origin/main, or, in a repository without any remote, its own, such as
+	// refs/heads/main; "" where it is missing or not certain.
+	Upstream string
+	// FetchedAt is when Upstream last moved, or anything was last fetched; the zero time where nothing shows it.
+	FetchedAt time.Time
+
+	upstream string // the commit that Upstream stands for
+	finder   *Finder
+	refs     Refs
+	format   gitcmd.Format
+	follow   follow
+	records  func() (records, error)
+	sealing  sealing
+	ahead    ahead    // filled by Weigh
+	stashed  []string // what the stash's reflog names; all but the newest stash are nowhere else
+}
+
+// Open reads what the repository with that common folder has in files. It runs nothing.
+func (f *Finder) Open(common string) (*Repository, error) {
+	if !f.once {
+		return f.open(common)
+	}
+	o := f.opened.keep(common, &opening{})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.repo != nil {
+		return o.repo, nil
+	}
+	repo, err := f.open(common)
+	if err == nil {
+		o.repo = repo
+	}
+	return repo, err
+}
+
+func (f *Finder) open(common string) (*Repository, error) {
+	format, follow, remotes, err := readConfig(filepath.Join(common, "config"))
+	if err != nil {
+		return nil, fmt.Errorf("open repository: %w", err)
+	}
+	if format.Reftable || exists(filepath.Join(common, "reftable")) {
+		return nil, fmt.Errorf("open repository: %q keeps its refs in a format that is not read here (reftable)", common)
+	}
+	r := &Repository{finder: f, CommonDir: common, Main: mainOf(format, common), refs: NewRefs(common), format: format, follow: follow}
+	r.records = r.readRecords()
+	if r.Upstream, r.upstream, err = r.refs.upstream(follow.remote()); err == nil && r.Upstream == "" && !remotes {
+		r.Upstream, r.upstream, err = r.refs.local()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open repository: %w", err)
+	}
+	if r.stashed, err = r.stash(); err != nil {
+		return nil, fmt.Errorf("open repository: %w", err)
+	}
+	r.FetchedAt = r.fetched()
+	return r, nil
+}
+
+func (r *Repository) stash() ([]string, error) {
+	oid, err := r.refs.Resolve(r.CommonDir, "refs/stash")
+	if gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	oids := []string{oid}
+	log, err := readReflog(filepath.Join(r.CommonDir, "logs", "refs", "stash"))
+	if err != nil && !gone(err) {
+		return nil, err
+	}
+	for _, e := range log.entries {
+		oids = append(oids, e.new)
+	}
+	return oids, nil
+}
+
+// fetched is the latest sign that the remote was asked. An empty FETCH_HEAD is what a failed fetch leaves behind.
+func (r *Repository) fetched() time.Time {
+	at := fetchHead(r.CommonDir)
+	folder := filepath.Join(r.CommonDir, "worktrees")
+	entries, _ := os.ReadDir(folder)
+	for _, e := range entries {
+		at = later(at, fetchHead(filepath.Join(folder, e.Name())))
+	}
+	if r.Upstream == "" {
+		return at
+	}
+	for _, path := range []string{r.Upstream, filepath.Join("logs", r.Upstream)} {
+		if info, err := os.Stat(filepath.Join(r.CommonDir, path)); err == nil {
+			at = later(at, info.ModTime())
+		}
+	}
+	return at
+}
+
+func fetchHead(admin string) time.Time {
+	var st unix.Stat_t
+	if err := unix.Lstat(filepath.Join(admin, "FETCH_HEAD"), &st); err != nil || st.Size == 0 {
+		return time.Time{}
+	}
+	return time.Unix(st.Mtim.Unix())
+}
+
+// Entries lists the admin folders of the repository's linked worktrees, also of those whose own folder is not there any more.
+func (r *Repository) Entries() ([]string, error) {
+	folder := filepath.Join(r.CommonDir, "worktrees")
+	entries, err := os.ReadDir(folder)
+	if gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list worktrees: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, filepath.Join(folder, e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// checkedOut gives the branches that linked worktrees have checked out, by their whole names. One entry that cannot be read is an error.
+func (r *Repository) checkedOut() (map[string]bool, error) {
+	folder := filepath.Join(r.CommonDir, "worktrees")
+	entries, err := os.ReadDir(folder)
+	if err != nil && !gone(err) {
+		return nil, fmt.Errorf("list worktrees: %w", err)
+	}
+	names := map[string]bool{}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		ref, _, err := ReadHead(filepath.Join(folder, e.Name()))
+		switch {
+		case gone(err):
+		case err != nil:
+			return nil, err
+		default:
+			names[ref] = true
+		}
+	}
+	return names, nil
+}
+
+// Tree gives the real path of the worktree that an admin folder is for. fs.ErrNotExist says that this folder, or what says where it is, is not
+// there.
+func (f *Finder) Tree(admin string) (string, error) { return f.registered(admin) }
+
+// EntryPath is the path that an admin folder names as its worktree's, whether or not that is there.
+func EntryPath(admin string) (string, error) {
+	text, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: %w", err)
+	}
+	dot, err := parsePath(text.Data)
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: gitdir in %q %w", admin, err)
+	}
+	path := filepath.Dir(dot)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(admin, path)
+	}
+	return path, nil
+}
+
+// registered gives the real path of the worktree that an admin folder is for. The file names the worktree's .git; since git 2.48
+// it may be relative to the admin folder.
+func (f *Finder) registered(admin string) (string, error) {
+	if !f.once {
+		return f.tree(admin)
+	}
+	if path, known := f.trees.of(admin); known {
+		return path, nil
+	}
+	path, err := f.tree(admin)
+	if err != nil {
+		return "", err
+	}
+	return f.trees.keep(admin, path), nil
+}
+
+func (f *Finder) tree(admin string) (string, error) {
+	text, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: %w", err)
+	}
+	dot, err := parsePath(text.Data)
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: gitdir in %q %w", admin, err)
+	}
+	path, err := f.realPath(admin, filepath.Dir(dot))
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,236 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/memfs"
+)
+
+// The reasons for which a revision is not read.
+var (
+	// ErrNoRevision says that the repository has no commit of that name.
+	ErrNoRevision = errors.New("no such revision")
+	// ErrNoPath says that the commit has nothing at that path.
+	ErrNoPath = errors.New("the revision has nothing at that path")
+)
+
+// Reading bounds what is read of a revision.
+type Reading struct {
+	// Names is how many files a folder may have, Bytes how much they may hold together. More is an error.
+	Names int
+	Bytes int64
+	// File is how much one file may hold. A greater one is listed, and reading it is an error.
+	File int64
+	// Wanted says which files are read, by their paths below the folder; the others are listed, and reading one is an error. nil wants all.
+	Wanted func(path string) bool
+}
+
+// Revision is a commit of a repository, to be read without a checkout.
+type Revision struct {
+	// Commit is its whole name.
+	Commit string
+
+	repo *gitcmd.Repository
+	name string
+}
+
+// Revision finds the commit that name stands for in the repository that the folder lies in: a branch, a tag, a commit, or what leads to
+// one from there (HEAD~1). HEAD is that of the checkout that the folder is in. Git is asked in a folder of our own, as everywhere here: it
+// reads nothing but refs and objects, runs no hook and no filter, and fetches nothing. A name that stands for no commit is ErrNoRevision.
+func (f *Finder) Revision(ctx context.Context, git Program, folder, name string) (*Revision, error) {
+	fail := func(err error) (*Revision, error) { return nil, fmt.Errorf("read revision %q: %w", name, err) }
+	place, ok := f.Around(folder)
+	if !ok || place.CommonDir == "" {
+		return fail(fmt.Errorf("%w around %s", ErrNone, folder))
+	}
+	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, "\x00\n:") {
+		return fail(fmt.Errorf("%w: it is no name of one", ErrNoRevision))
+	}
+	repo, err := git.Open(ctx, place.CommonDir)
+	if err != nil {
+		return fail(fmt.Errorf("%w; git was not run", err))
+	}
+	head, oid, err := ReadHead(cmp.Or(place.AdminDir, place.CommonDir))
+	if err != nil {
+		return fail(err)
+	}
+	if oid == "" {
+		oid = "ref: " + head
+	}
+	sealed, err := repo.Seal(ctx, gitcmd.View{Refs: true, Head: oid})
+	if err != nil {
+		return fail(fmt.Errorf("%w; git was not run", err))
+	}
+	defer func() { _ = sealed.Close() }()
+	out, err := sealed.Output(ctx, "", "rev-parse", "--quiet", "--verify", "--end-of-options", name+"^{commit}")
+	commit := strings.TrimSpace(out)
+	switch {
+	case ctx.Err() != nil:
+		return fail(context.Cause(ctx))
+	case errors.Is(err, gitcmd.ErrNoGit):
+		return fail(err)
+	case err != nil || !IsOID(commit):
+		if shallow, _ := filepath.Glob(filepath.Join(place.CommonDir, "shallow")); len(shallow) > 0 {
+			return fail(fmt.Errorf("%w; this clone is shallow, so that older commits are missing: fetch them (git fetch --unshallow; fetch-depth: 0 in a workflow)", ErrNoRevision))
+		}
+		return fail(ErrNoRevision)
+	}
+	return &Revision{Commit: commit, repo: repo, name: name}, nil
+}
+
+// Files are those below a folder of the revision; "" or "." is all of it. A link is listed and not followed. A repository inside is an
+// error: what it holds is in no commit of this one.
+func (r *Revision) Files(ctx context.Context, dir string, within Reading) (fs.FS, error) {
+	dir = below(dir)
+	fail := func(err error) (fs.FS, error) { return nil, fmt.Errorf("read %s:%s: %w", r.name, dir, err) }
+	if strings.ContainsAny(dir, "\x00\n") {
+		return fail(ErrNoPath)
+	}
+	sealed, err := r.repo.Seal(ctx, gitcmd.View{})
+	if err != nil {
+		return fail(fmt.Errorf("%w; git was not run", err))
+	}
+	defer func() { _ = sealed.Close() }()
+	kind, err := sealed.Output(ctx, r.Commit+":"+dir+"\n", "cat-file", "--batch-check=%(objecttype)")
+	switch kind = strings.TrimSpace(kind); {
+	case err != nil:
+		return fail(err)
+	case kind == "blob":
+		return fail(errors.New("it is a file; name the folder"))
+	case kind != "tree":
+		return fail(ErrNoPath)
+	}
+	l := listing{files: memfs.FS{}, within: within}
+	_, err = sealed.Run(ctx, gitcmd.Call{Args: []string{"ls-tree", "-r", "-z", "-l", "--full-tree", r.Commit + ":" + dir}}, l.add)
+	if err != nil {
+		return fail(err)
+	}
+	if err := l.read(ctx, sealed); err != nil {
+		return fail(err)
+	}
+	return l.files, nil
+}
+
+// File is one file of the revision, of at most so many bytes. Nothing there is ErrNoPath.
+func (r *Revision) File(ctx context.Context, name string, most int64) ([]byte, error) {
+	name = below(name)
+	fail := func(err error) ([]byte, error) { return nil, fmt.Errorf("read %s:%s: %w", r.name, name, err) }
+	if strings.ContainsAny(name, "\x00\n") {
+		return fail(ErrNoPath)
+	}
+	sealed, err := r.repo.Seal(ctx, gitcmd.View{})
+	if err != nil {
+		return fail(fmt.Errorf("%w; git was not run", err))
+	}
+	defer func() { _ = sealed.Close() }()
+	about, err := sealed.Output(ctx, r.Commit+":"+name+"\n", "cat-file", "--batch-check=%(objecttype) %(objectsize) %(objectname)")
+	if err != nil {
+		return fail(err)
+	}
+	fields := strings.Fields(about)
+	if len(fields) != 3 || fields[0] != "blob" || !IsOID(fields[2]) {
+		return fail(ErrNoPath)
+	}
+	if size, err := strconv.ParseInt(fields[1], 10, 64); err != nil || size > most {
+		return fail(fmt.Errorf("%w: %s bytes, and %d are the most", foreign.ErrTooLarge, fields[1], most))
+	}
+	out, err := sealed.Output(ctx, "", "cat-file", "blob", fields[2])
+	if err != nil {
+		return fail(err)
+	}
+	return []byte(out), nil
+}
+
+// below is a path in a revision as git takes it: from the repository's top, "" for all of it.
+func below(name string) string { return strings.Trim(path.Clean("/"+name), "/") }
+
+// The types of what a tree lists that is neither a file nor a folder, as modes.
+const (
+	modeLink       = "120000"
+	modeRepository = "160000"
+)
+
+// listing is what a tree lists, and what is to be read of it.
+type listing struct {
+	files  memfs.FS
+	within Reading
+	bytes  int64
+	// oids and paths are of the files to read, in one order.
+	oids, paths []string
+	sizes       []int64
+}
+
+var (
+	errUnwanted = errors.New("it is not a file that is read here")
+	errListed   = errors.New("git lists something that cannot be a file here")
+)
+
+// add takes one line of ls-tree -l: mode, type, name and size, a tab, the path.
+func (l *listing) add(record []byte) error {
+	about, name, ok := strings.Cut(string(record), "\t")
+	fields := strings.Fields(about)
+	if !ok || len(fields) != 4 || !IsOID(fields[2]) {
+		return errAnswer
+	}
+	if !fs.ValidPath(name) || name == "." {
+		return fmt.Errorf("%w: %q", errListed, name)
+	}
+	if len(l.files) >= l.within.Names {
+		return fmt.Errorf("%d files are the most", l.within.Names)
+	}
+	switch fields[0] {
+	case modeRepository:
+		return fmt.Errorf("%s is a repository of its own (a submodule), and what it holds would not be read: put the files themselves there", name)
+	case modeLink:
+		l.files[name] = memfs.File{Mode: fs.ModeSymlink}
+		return nil
+	}
+	size, err := strconv.ParseInt(fields[3], 10, 64)
+	if err != nil {
+		return errAnswer
+	}
+	switch {
+	case l.within.Wanted != nil && !l.within.Wanted(name):
+		l.files[name] = memfs.File{Err: errUnwanted}
+		return nil
+	case size > l.within.File:
+		l.files[name] = memfs.File{Err: fmt.Errorf("%w: %d bytes, and %d are the most", foreign.ErrTooLarge, size, l.within.File)}
+		return nil
+	}
+	if l.bytes += size; l.bytes > l.within.Bytes {
+		return fmt.Errorf("%w: %d bytes in all are the most", foreign.ErrTooLarge, l.within.Bytes)
+	}
+	l.files[name] = memfs.File{}
+	l.oids, l.paths, l.sizes = append(l.oids, fields[2]), append(l.paths, name), append(l.sizes, size)
+	return nil
+}
+
+// read reads the files that are wanted, in one run of git: for each a line with its name, type and size, its content, a line's end.
+func (l *listing) read(ctx context.Context, sealed *gitcmd.Sealed) error {
+	if len(l.oids) == 0 {
+		return nil
+	}
+	out, err := sealed.Output(ctx, strings.Join(l.oids, "\n")+"\n", "cat-file", "--batch")
+	if err != nil {
+		return err
+	}
+	for i, oid := range l.oids {
+		head, rest, ok := strings.Cut(out, "\n")
+		if want := fmt.Sprintf("%s blob %d", oid, l.sizes[i]); !ok || head != want || int64(len(rest)) <= l.sizes[i] {
+			return fmt.Errorf("%w: %s is missing in the repository, or is not what the tree says", errAnswer, l.paths[i])
+		}
+		l.files[l.paths[i]] = memfs.File{Data: []byte(rest[:l.sizes[i]])}
+		out = rest[l.sizes[i]+1:]
+	}
+	return nil
+}

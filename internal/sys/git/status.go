@@ -1,0 +1,227 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+)
+
+// Content is what lies in a worktree that is not in a commit.
+type Content struct {
+	// Dirty counts tracked paths that differ from HEAD, staged and unmerged ones among them.
+	Dirty int
+	// Untracked are the untracked paths.
+	Untracked []string
+	// Ignored are the ignored paths, a folder that is ignored as a whole as one, with a slash at its end.
+	Ignored []string
+	// Gitlinks are the paths of the submodules that the index names; nil when they are not known.
+	Gitlinks []string
+	// Hidden says why Dirty is not to be trusted; nil when it is.
+	Hidden error
+}
+
+// Status asks git what lies in the worktree: one run, and one more where files differ that a content filter would have to judge. An
+// exit code that is not zero, or anything on stderr, is an error and no answer, since git then did not see everything.
+//
+// Git is shown HEAD and the index as they were read here, so that both speak of the same ones.
+func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (Content, error) {
+	content, err := r.status(ctx, git, w)
+	if err != nil {
+		return Content{}, fmt.Errorf("ask git for the content: %w", err)
+	}
+	return content, nil
+}
+
+func (r *Repository) status(ctx context.Context, git Program, w *Worktree) (content Content, err error) {
+	sealed, err := r.show(ctx, git, w, &content)
+	if err != nil {
+		return content, fmt.Errorf("%w; git was not run", err)
+	}
+	defer func() { err = errors.Join(err, sealed.Close()) }()
+	p := porcelain{content: &content}
+	if err = p.ask(ctx, sealed); err == nil && p.head != cmp.Or(w.Head, "(initial)") { // how git names a commit that is not there yet
+		err = fmt.Errorf("%w: it does not name the commit that was asked about", errAnswer)
+	}
+	if err == nil && content.Hidden == nil && content.Dirty > 0 && content.Dirty == len(p.unsure) {
+		content.Hidden, err = unjudged(ctx, sealed, p.unsure)
+	}
+	return content, err
+}
+
+// show makes the git folder that git is asked in, and writes into content what the index alone says.
+func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content *Content) (*gitcmd.Sealed, error) {
+	repo, err := r.sealing.open(ctx, git, r.CommonDir)
+	if err != nil {
+		return nil, err
+	}
+	view, err := w.view()
+	if err != nil {
+		return nil, err
+	}
+	idx, err := indexOf(view.Index, r.hashSize())
+	if err != nil {
+		content.Hidden = fmt.Errorf("read index: %q %w", filepath.Join(w.AdminDir, "index"), err)
+		if view.SharedName, view.Shared, err = w.shared(err); err != nil {
+			return nil, err
+		}
+	} else {
+		content.Gitlinks = append([]string{}, idx.gitlinks...)
+		content.Hidden = idx.hides(w.Path)
+	}
+	return repo.Seal(ctx, view)
+}
+
+// view is what git is shown of the worktree.
+func (w *Worktree) view() (gitcmd.View, error) {
+	v := gitcmd.View{Admin: w.AdminDir, Tree: w.Path, Head: w.Head}
+	if w.Detached == nil || w.Head == "" && w.Branch == "" {
+		return v, errors.New("its HEAD is not known")
+	}
+	f, err := readFile(filepath.Join(w.AdminDir, "index"), maxIndex)
+	if err != nil && !gone(err) {
+		return v, fmt.Errorf("read index: %w", err)
+	}
+	v.Index, v.Mod = f.Data, f.Mod
+	return v, nil
+}
+
+// shared reads the other file of an index that is split.
+func (w *Worktree) shared(why error) (name string, data []byte, err error) {
+	var split splitIndex
+	if !errors.As(why, &split) {
+		return "", nil, nil
+	}
+	f, err := readFile(filepath.Join(w.AdminDir, split.shared()), maxIndex)
+	if err != nil {
+		return "", nil, fmt.Errorf("read index: %w", err)
+	}
+	return split.shared(), f.Data, nil
+}
+
+// ask runs git status and reads its answer.
+func (p *porcelain) ask(ctx context.Context, sealed *gitcmd.Sealed) error {
+	stderr, err := sealed.Run(ctx, gitcmd.Call{Args: []string{"status", "--porcelain=v2", "-z", "--untracked-files=all",
+		"--ignored=matching", "--ignore-submodules=dirty", "--no-renames", "--branch", "--no-ahead-behind"}}, p.record)
+	switch {
+	case err != nil:
+		return err
+	case stderr != "":
+		line, _, _ := strings.Cut(stderr, "\n")
+		return fmt.Errorf("git complained: %s", line)
+	case p.origin:
+		return errors.New("git's output was cut off")
+	}
+	return nil
+}
+
+func (r *Repository) hashSize() int {
+	if r.format.SHA256 {
+		return 32
+	}
+	return 20
+}
+
+// unjudged looks whether files that differ have a content filter: a program that turns what is in the folder into what git keeps, as
+// with large files and secrets. It is never run, so that whether such a file was changed is unknown. Nil says that no file needs
+// one.
+func unjudged(ctx context.Context, sealed *gitcmd.Sealed, paths []string) (hidden, err error) {
+	if !sealed.Filters() {
+		return nil, nil
+	}
+	var answer []string
+	in := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
+	_, err = sealed.Run(ctx, gitcmd.Call{Args: []string{"check-attr", "-z", "--stdin", "filter"}, Stdin: in}, func(field []byte) error {
+		answer = append(answer, string(field))
+		return nil
+	})
+	if err == nil && len(answer) != 3*len(paths) {
+		err = errAnswer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for content filters: %w", err)
+	}
+	first, driver, n := "", "", 0
+	for field := range slices.Chunk(answer, 3) { // path, attribute, value
+		if value := field[2]; value != "unspecified" && value != "unset" && value != "set" && sealed.Filtered(value) {
+			if n == 0 {
+				first, driver = field[0], value
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return fmt.Errorf("%q cannot be judged without running its filter (%s), which is a program that a configuration names; "+
+		"files like it: %d", first, driver, n), nil
+}
+
+// hides says whether the index keeps git status from seeing changes below path: entries that are never compared, and files that
+// are there although the index says that they are left out.
+func (idx index) hides(path string) error {
+	if idx.assumed > 0 {
+		return fmt.Errorf("%d files are marked assume-unchanged, so that changes to them do not show", idx.assumed)
+	}
+	for _, name := range idx.skipped {
+		if exists(filepath.Join(path, name)) {
+			return fmt.Errorf("%q is there although it is marked skip-worktree, so that changes to it do not show", name)
+		}
+	}
+	return nil
+}
+
+// porcelain reads what git status --porcelain=v2 -z prints.
+type porcelain struct {
+	content *Content
+	origin  bool   // the next record is the path that a renamed file had
+	head    string // the commit that git compared with: that it answers at all shows that it is git
+	// unsure are the paths that differ from the index and in nothing else: a content filter might make them the same.
+	unsure []string
+}
+
+// changedFile gives the path of an ordinary entry whose file differs from the index, which is as in HEAD: "1 .M", six fields, the path.
+func changedFile(record []byte) (string, bool) {
+	const fields = 9
+	f := strings.SplitN(string(record), " ", fields)
+	if len(f) < fields || f[0] != "1" || f[1] != ".M" || f[2] != "N..." {
+		return "", false
+	}
+	return f[fields-1], true
+}
+
+func (p *porcelain) record(record []byte) error {
+	if p.origin {
+		p.origin = false
+		return nil
+	}
+	if len(record) < 3 || record[1] != ' ' {
+		return errAnswer
+	}
+	switch record[0] {
+	case '#':
+		if head, ok := strings.CutPrefix(string(record), "# branch.oid "); ok {
+			p.head = head
+		}
+	case '1', 'u':
+		p.content.Dirty++
+		if path, ok := changedFile(record); ok {
+			p.unsure = append(p.unsure, path)
+		}
+	case '2':
+		p.content.Dirty++
+		p.origin = true
+	case '?':
+		p.content.Untracked = append(p.content.Untracked, string(record[2:]))
+	case '!':
+		p.content.Ignored = append(p.content.Ignored, string(record[2:]))
+	default:
+		return errAnswer
+	}
+	return nil
+}

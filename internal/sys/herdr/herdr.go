@@ -1,0 +1,179 @@
+// Package herdr asks a herdr server: one request a connection, one line each way. It has the calls that change nothing; those that
+// change something are in package act, which collectors may not import.
+//
+// What the answers hold is in wire.go. https://herdr.dev describes the protocol.
+package herdr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/winnow-reaper/winnow/internal/sys/herdr/internal/rpc"
+)
+
+// MaxPath is the longest path of a socket, in bytes.
+const MaxPath = rpc.MaxPath
+
+// The reasons for which a call failed, besides a Refusal and those of package peer.
+var (
+	ErrNoServer = rpc.ErrNoServer
+	ErrAnother  = rpc.ErrAnother
+	ErrNotSent  = rpc.ErrNotSent
+	// ErrUntold says that an answer about one pane does not say what was asked.
+	ErrUntold = errors.New("herdr does not say")
+)
+
+// The codes of refusals that are handled apart.
+const (
+	InvalidRequest = rpc.InvalidRequest
+	PaneNotFound   = rpc.PaneNotFound
+)
+
+// Refusal is an answer that says no to one request.
+type Refusal = rpc.Refusal
+
+// Code is the code of the server's refusal in err, "" where err is not a refusal.
+func Code(err error) string {
+	var no *Refusal
+	if errors.As(err, &no) {
+		return no.Code
+	}
+	return ""
+}
+
+// Client asks one server. Its fields are those of rpc.Conn, which does not have its methods: a request that no method here makes can be
+// made by package act only. The errors of the methods are those of rpc.Conn.Call.
+type Client rpc.Conn
+
+func (c *Client) call(ctx context.Context, method string, params any, kind string, out rpc.Result) (int, error) {
+	return (*rpc.Conn)(c).Call(ctx, method, params, kind, out)
+}
+
+// none are the parameters of a method that takes none; the member must be there all the same.
+var none = struct{}{}
+
+// Pong is who a server says that it is.
+type Pong struct {
+	Version  string `json:"version"`
+	Protocol *int   `json:"protocol"`
+}
+
+// Ping asks the server who it is, and gives the pid of the process that listens, 0 for one outside of this pid namespace. That it
+// answers says nothing of its health: a ping does not reach its main loop.
+func (c *Client) Ping(ctx context.Context) (Pong, int, error) {
+	var out struct {
+		rpc.Type
+		Pong
+	}
+	pid, err := c.call(ctx, "ping", none, "pong", &out)
+	return out.Pong, pid, err
+}
+
+// Look gives the server's whole state as of one moment. It takes one request; servers before 0.7.2 do not know that request.
+func (c *Client) Look(ctx context.Context) (*World, error) {
+	var out struct {
+		rpc.Type
+		Snapshot *World `json:"snapshot"`
+	}
+	pid, err := c.call(ctx, "session.snapshot", none, "session_snapshot", &out)
+	w := out.Snapshot
+	switch {
+	case Code(err) == InvalidRequest:
+		if w, err = c.lists(ctx); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, err
+	case w == nil:
+		return nil, errors.New("the answer to session.snapshot has no snapshot; see what listens there")
+	default:
+		w.Server = pid
+	}
+	if err := w.check(); err != nil {
+		return nil, fmt.Errorf("%w; look again, and if it stays so this version of herdr speaks differently", err)
+	}
+	return w, nil
+}
+
+// lists takes the server's state list by list, twice: what every list gave both times was so at the moment in between.
+func (c *Client) lists(ctx context.Context) (*World, error) {
+	before, err := c.round(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.round(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !alike(before, after) {
+		return nil, errors.New("its tabs changed while it was read, and this version cannot give them at once; look again")
+	}
+	return after, nil
+}
+
+// round asks for panes first and workspaces last: whether a tab is the last of its workspace is then known most freshly.
+func (c *Client) round(ctx context.Context) (*World, error) {
+	w := &World{}
+	out := struct {
+		rpc.Type
+		*World
+	}{World: w}
+	for _, list := range []string{"pane", "tab", "workspace"} {
+		var err error
+		if w.Server, err = c.call(ctx, list+".list", none, list+"_list", &out); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// Running asks what runs in a pane, which costs the server a walk through /proc. It wraps ErrUntold where the answer leaves a part of
+// it out.
+func (c *Client) Running(ctx context.Context, pane string) (*Running, error) {
+	var out struct {
+		rpc.Type
+		Running *Running `json:"process_info"`
+	}
+	if !PaneID(pane) { // without a pane's id herdr would answer about the one that has the focus
+		return nil, fmt.Errorf("%w: %.40q is no id of a pane", ErrNotSent, pane)
+	}
+	if _, err := c.call(ctx, "pane.process_info", map[string]string{"pane_id": pane}, "pane_process_info", &out); err != nil {
+		return nil, err
+	}
+	if err := out.Running.check(pane); err != nil {
+		return nil, err
+	}
+	return out.Running, nil
+}
+
+// Current gives the pane in which a process was started that has the given id in its environment: that pane may have moved since.
+func (c *Client) Current(ctx context.Context, caller string) (*Pane, error) {
+	var out struct {
+		rpc.Type
+		Pane *Pane `json:"pane"`
+	}
+	_, err := c.call(ctx, "pane.current", map[string]string{"caller_pane_id": caller}, "pane_current", &out)
+	return out.Pane, err
+}
+
+// Text gives what a pane shows and has shown, at most that many lines counted from its end, with lines that were wrapped at its edge in
+// one piece.
+func (c *Client) Text(ctx context.Context, pane string, lines int) (string, error) {
+	var out struct {
+		rpc.Type
+		Read struct {
+			Pane string  `json:"pane_id"`
+			Text *string `json:"text"`
+		} `json:"read"`
+	}
+	params := map[string]any{"pane_id": pane, "source": "recent_unwrapped", "format": "text", "lines": lines}
+	_, err := c.call(ctx, "pane.read", params, "pane_read", &out)
+	switch {
+	case err != nil:
+		return "", err
+	case out.Read.Pane != pane || out.Read.Text == nil:
+		return "", fmt.Errorf("%w what pane %s shows", ErrUntold, pane)
+	}
+	return *out.Read.Text, nil
+}

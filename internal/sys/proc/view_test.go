@@ -1,0 +1,94 @@
+package proc_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+)
+
+// sandboxed starts a shell in namespaces of its own, with one folder mounted over another, and gives its pid when that is so.
+func sandboxed(t *testing.T, flags, real, over string) int {
+	t.Helper()
+	cmd := exec.Command("unshare", append(strings.Fields(flags), "sh", "-c", "mount --bind "+real+" "+over+" && echo ready && read line")...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skip("needs unshare: ", err)
+	}
+	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
+		t.Skipf("this machine lets nobody have namespaces here: %q, %v", line, err)
+	}
+	return cmd.Process.Pid
+}
+
+// TestViewOf tells who has other mounts, and which paths lead there to other folders.
+func TestViewOf(t *testing.T) {
+	t.Parallel()
+	if v, err := proc.ViewOf("/proc", os.Getpid()); err != nil || !v.Mounts || !v.PIDs {
+		t.Errorf("this process itself: %+v, %v", v, err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	real, over := filepath.Join(dir, "real"), filepath.Join(dir, "over")
+	for _, at := range []string{real + "/x", real + "/only", over + "/x"} {
+		if err := os.MkdirAll(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/", dir+"/link"); err != nil { // is followed below the other's own root folder
+		t.Fatal(err)
+	}
+	pid := sandboxed(t, "-rm", real, over)
+	if v, err := proc.ViewOf("/proc", pid); err != nil || v.Mounts || !v.PIDs {
+		t.Errorf("a process with other mounts: %+v, %v", v, err)
+	}
+	for path, want := range map[string]bool{
+		"/": true, real: true, real + "/x": true, real + "/none/at/all": true, over: false, over + "/x": false, over + "/only": false, over + "/none/at/all": false,
+		dir + "/link" + real: true, dir + "/link" + over: false,
+	} {
+		if same, err := proc.SameThere("/proc", pid, path); err != nil || same != want {
+			t.Errorf("%s: the same: %v, %v; want %v", path, same, err, want)
+		}
+	}
+	if _, err := proc.ViewOf("/proc", 1<<22+1); err == nil { // above the kernel's greatest
+		t.Error("a process that is not there has a view")
+	}
+	if _, err := proc.SameThere("/proc", 1<<22+1, "/"); err == nil {
+		t.Error("a process that is not there sees a folder")
+	}
+}
+
+// TestViewOfAnotherPIDNamespace: the number of a process says there another one.
+func TestViewOfAnotherPIDNamespace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	parent := sandboxed(t, "-rmpf", dir, dir)
+	all, err := proc.Scan("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid, s := range all {
+		if s.Parent != parent {
+			continue
+		}
+		if v, err := proc.ViewOf("/proc", pid); err != nil || v.PIDs || v.Mounts {
+			t.Errorf("%+v, %v", v, err)
+		}
+		return
+	}
+	t.Error("the shell in the namespace was not found")
+}

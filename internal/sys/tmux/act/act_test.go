@@ -1,0 +1,25 @@
+package act
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
+)
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	s := testkit.Fresh(t, "worker")
+	for _, text := range []string{"", "plain", "it's", `"$HOME" #{pid} \ ~ {}`, "a ; b", "%if", "''"} {
+		s.Run("set-option", "-g", "@x", "unset")
+		file := filepath.Join(filepath.Dir(s.Socket), "conf")
+		if err := os.WriteFile(file, []byte("set-option -g @x "+quote(text)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.Run("source-file", file)
+		if got := s.Run("show-options", "-gv", "@x"); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}

@@ -1,0 +1,325 @@
+// Package tower is the one client of Codev's Tower, and the one reader of its state folder and of its shellpers (contract of Codev 3.3.1).
+//
+// It changes nothing. Most GETs of a Tower delete rows that it finds stale, so only those that change nothing are asked. The one call that
+// closes a terminal is in package act.
+package tower
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/sys/peer"
+)
+
+const (
+	// DefaultAddress is where a Tower listens unless it is configured otherwise.
+	DefaultAddress = "http://127.0.0.1:4100"
+
+	keyHeader = "codev-tower-key"
+	// maxAnswer is the longest answer that is read, in bytes. A Tower has 100 terminals at most, of some 300 bytes each.
+	maxAnswer = 4 << 20
+)
+
+// The failures of a Tower, each with what to do about it. ErrNotSent says that the request did not reach it, ErrLost that no whole answer
+// came, so that what the Tower did is not known.
+var (
+	ErrNotSent = errors.New("it cannot be reached")
+	ErrLost    = errors.New("no answer of it came through")
+	ErrDown    = fmt.Errorf("%w: no Tower runs there; start it (afx tower start)", ErrNotSent)
+	ErrKey     = errors.New("it refuses the key (401); set CODEV_TOWER_KEY to the key that it was started with, or name this folder's own Tower in collect.codev.tower")
+	// errUnavailable is a 503 that does not say that the Tower is starting.
+	errUnavailable = errors.New("it answers 503; look again in a moment")
+	errHangs       = fmt.Errorf("%w: it did not answer in time; see whether it hangs, or is still starting", ErrLost)
+	errHungUp      = fmt.Errorf("%w: it hung up before the answer was whole; it may be restarting: look again", ErrLost)
+	errLong        = fmt.Errorf("%w: the answer is longer than the %d MiB that winnow reads; see what listens there", ErrLost, maxAnswer>>20)
+	errShape       = fmt.Errorf("%w: winnow does not know this answer; see what listens there: this version reads Codev 3.3", ErrLost)
+)
+
+// Starting says that a Tower is not ready yet, and when it wants to be asked again; 0 where it did not say.
+type Starting struct{ After time.Duration }
+
+func (Starting) Error() string { return "it is starting up; look again in a moment" }
+
+// Status is an answer that a Tower is not known to give.
+type Status int
+
+func (s Status) Error() string {
+	return fmt.Sprintf("it answers %d; see what listens there: this version reads Codev 3.3", int(s))
+}
+
+// Undone reports whether err says that the Tower positively did nothing.
+func Undone(err error) bool {
+	var starting Starting
+	return errors.Is(err, ErrNotSent) || errors.Is(err, ErrKey) || errors.As(err, &starting)
+}
+
+// Base gives the base URL of a Tower's address. The key is sent there, so every address but one of this machine's loopback is refused.
+func Base(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err == nil && u.Scheme == "http" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && (u.Path == "" || u.Path == "/") {
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+			return "http://" + u.Host, nil
+		}
+	}
+	return "", errors.New("its address is no http URL of this machine's loopback, and the key to a Tower must not travel; write one such as " + DefaultAddress)
+}
+
+// Client asks one Tower. It goes to a server of this user on this machine only: through no proxy, after no redirect.
+type Client struct {
+	// Base is the Tower's base URL.
+	Base    string
+	key     string
+	timeout time.Duration
+	http    *http.Client
+}
+
+// New gives a client of the Tower at base, which Base gave. Timeout is how long one answer may take.
+func New(base, key string, timeout time.Duration) *Client {
+	transport := peer.Transport()
+	transport.DisableKeepAlives = true // a connection that was kept could be another Tower's by then
+	return &Client{Base: base, key: key, timeout: timeout, http: &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Answer is an answer that came whole.
+type Answer struct {
+	Status int
+	body   []byte
+	after  string
+}
+
+// Word is the word by which the Tower names an error.
+func (a Answer) Word() string {
+	var v struct {
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(a.body, &v) != nil {
+		return ""
+	}
+	return v.Error
+}
+
+// Refusal is what an answer means that is not the one that was asked for. Its text is not repeated: it may hold anything.
+func (a Answer) Refusal() error {
+	switch {
+	case a.Status == http.StatusUnauthorized:
+		return ErrKey
+	case a.Status == http.StatusServiceUnavailable && a.Word() == "STARTING_UP":
+		seconds, err := strconv.Atoi(a.after)
+		if err != nil || seconds < 0 || seconds > int(time.Hour/time.Second) {
+			seconds = 0
+		}
+		return Starting{time.Duration(seconds) * time.Second}
+	case a.Status == http.StatusServiceUnavailable:
+		return errUnavailable
+	}
+	return Status(a.Status)
+}
+
+// Version asks who answers. The key is not sent, for it is not known yet whether that is a Tower.
+func (c *Client) Version(ctx context.Context) (string, error) {
+	return get(ctx, c, "/api/version", "", parseVersion)
+}
+
+// Terminals asks which terminals the Tower has.
+func (c *Client) Terminals(ctx context.Context) ([]Entry, error) {
+	return get(ctx, c, "/api/terminals", c.key, parseTerminals)
+}
+
+// Husks asks for the pids of shellpers that the Tower itself would sweep. A Tower without a manager of shellpers has none to tell of.
+func (c *Client) Husks(ctx context.Context) ([]int, error) {
+	pids, err := get(ctx, c, "/api/shellpers/husks", c.key, parseHusks)
+	if errors.Is(err, errUnavailable) {
+		return nil, nil
+	}
+	return pids, err
+}
+
+// get asks, and parses the body of a 200. The error says which Tower was asked for what.
+func get[T any](ctx context.Context, c *Client, path, key string, parse func([]byte) (T, error)) (out T, err error) {
+	a, err := c.ask(ctx, http.MethodGet, path, key, c.timeout)
+	switch {
+	case err == nil && a.Status == http.StatusOK:
+		out, err = parse(a.body)
+	case err == nil:
+		err = a.Refusal()
+	}
+	if err != nil {
+		return out, fmt.Errorf("ask the Tower at %s for %s: %w", c.Base, path, err)
+	}
+	return out, nil
+}
+
+// Ask sends one request with the key and reads its answer, within twice the time that a question has. It is for package act.
+func (c *Client) Ask(ctx context.Context, method, path string) (Answer, error) {
+	return c.ask(ctx, method, path, c.key, 2*c.timeout)
+}
+
+func (c *Client) ask(ctx context.Context, method, path, key string, within time.Duration) (Answer, error) {
+	bounded, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	req, err := http.NewRequestWithContext(bounded, method, c.Base+path, nil)
+	if err != nil {
+		return Answer{}, ErrNotSent
+	}
+	if key != "" {
+		req.Header.Set(keyHeader, key)
+	}
+	resp, err := c.http.Do(req)
+	var body []byte
+	if err == nil {
+		body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+		_ = resp.Body.Close()
+	}
+	switch {
+	case err == nil && len(body) > maxAnswer:
+		return Answer{}, errLong
+	case err == nil:
+		return Answer{resp.StatusCode, body, resp.Header.Get("Retry-After")}, nil
+	}
+	return Answer{}, failure(ctx, bounded, err, within)
+}
+
+// failure says why no answer came, without the words of what came instead.
+func failure(ctx, bounded context.Context, err error, within time.Duration) error {
+	var op *net.OpError
+	var number syscall.Errno
+	kind := ErrLost
+	if errors.As(err, &op) && op.Op == "dial" {
+		kind = ErrNotSent
+	}
+	switch {
+	case errors.Is(err, unix.ECONNREFUSED):
+		return ErrDown
+	case peer.Refused(err):
+		var named *url.Error // it names the URL once more
+		if errors.As(err, &named) {
+			err = named.Err
+		}
+		return fmt.Errorf("%w: %w", ErrNotSent, err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w in time: %w; see whether the Tower hangs, or raise collect.timeout", kind, context.Cause(ctx))
+	case bounded.Err() != nil && kind == ErrNotSent:
+		return fmt.Errorf("%w within %s: %w", kind, within, bounded.Err())
+	case bounded.Err() != nil:
+		return fmt.Errorf("%w (%w after %s)", errHangs, bounded.Err(), within)
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.ECONNRESET):
+		return errHungUp
+	case errors.As(err, &number):
+		return fmt.Errorf("%w: %w; see what listens there", kind, number)
+	case kind == ErrNotSent:
+		return fmt.Errorf("%w: %w", kind, op.Err)
+	}
+	return errShape
+}
+
+// The words of Entry.Status.
+const (
+	Running = "running"
+	Exited  = "exited"
+)
+
+// Entry is a terminal as a Tower lists it.
+type Entry struct {
+	ID     string `json:"id"`
+	Label  string `json:"label"`
+	Status string `json:"status"`
+	// PID is the shellper's, -1 before it is attached.
+	PID *int `json:"pid"`
+	// CreatedAt is RFC 3339 text, LastDataAt milliseconds since 1970 with or without a fraction.
+	CreatedAt  string   `json:"createdAt"`
+	LastDataAt *float64 `json:"lastDataAt"`
+	ExitCode   *int     `json:"exitCode"`
+}
+
+// Process is the pid of its shellper, 0 where the Tower says none.
+func (e *Entry) Process() int {
+	if e == nil || e.PID == nil || *e.PID <= 0 || *e.PID >= 1<<31 {
+		return 0
+	}
+	return *e.PID
+}
+
+// State is what the Tower says of one terminal, as far as an act on it rests on that, in one text: of the entry with that id and of those
+// that have that process, id, label, status and pid. A terminal that goes by its process alone may be one that has no pid yet.
+// It leaves out what changes while nothing happens to the terminal, such as the time of its latest output.
+func State(all []Entry, id string, pid int) string {
+	type said struct {
+		ID, Label, Status string
+		PID               int
+	}
+	out := []said{}
+	for i := range all {
+		e := &all[i]
+		if e.ID == id || pid > 0 && e.Process() == pid || e.Process() == 0 && !ID.MatchString(id) {
+			out = append(out, said{e.ID, e.Label, e.Status, e.Process()})
+		}
+	}
+	text, _ := json.Marshal(out) // strings and numbers always are
+	return string(text)
+}
+
+// ID is what Codev's ids of terminals look like. They go into a candidate's id and into requests.
+var ID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// parseVersion reads the answer to /api/version.
+func parseVersion(body []byte) (string, error) {
+	var v struct {
+		Version string `json:"version"`
+	}
+	if json.Unmarshal(body, &v) != nil || v.Version == "" {
+		return "", errShape
+	}
+	return v.Version, nil
+}
+
+// parseTerminals reads the answer to /api/terminals. A missing list is not an empty one, and an entry that cannot be understood, or is
+// there twice, makes the others doubtful: it may be any of them that is not listed.
+func parseTerminals(body []byte) ([]Entry, error) {
+	var v struct {
+		Terminals *[]Entry `json:"terminals"`
+	}
+	if json.Unmarshal(body, &v) != nil || v.Terminals == nil {
+		return nil, errShape
+	}
+	seen := map[string]bool{}
+	for _, e := range *v.Terminals {
+		if !ID.MatchString(e.ID) || seen[e.ID] {
+			return nil, errShape
+		}
+		seen[e.ID] = true
+	}
+	return *v.Terminals, nil
+}
+
+// parseHusks reads the pids in the answer to /api/shellpers/husks.
+func parseHusks(body []byte) ([]int, error) {
+	var v struct {
+		Candidates *[]Entry `json:"candidates"`
+	}
+	if json.Unmarshal(body, &v) != nil || v.Candidates == nil {
+		return nil, errShape
+	}
+	var out []int
+	for _, c := range *v.Candidates {
+		if c.Process() == 0 {
+			return nil, errShape
+		}
+		out = append(out, c.Process())
+	}
+	return out, nil
+}

@@ -1,0 +1,213 @@
+// Package line speaks with one window of an editor: one JSON object a line on a unix socket (editors/vscode/protocol.schema.json).
+//
+// It is below internal/sys/vscode so that nothing else can name it: package vscode has the requests that read, and package act those that change.
+package line
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/peer"
+)
+
+// maxLine is the longest line that is read, in bytes.
+const maxLine = 1 << 20
+
+var (
+	// ErrNoServer says that no process listens on a socket, as the kernel says.
+	ErrNoServer = errors.New("no window listens there")
+	// ErrAnother says that another window listens than the one that must.
+	ErrAnother = errors.New("another window listens there")
+	// ErrNotSent says that nothing of a request went out, so that the window cannot have acted on it.
+	ErrNotSent = errors.New("nothing was sent")
+)
+
+// Window says which window is asked.
+type Window struct {
+	Socket string
+	// UID is the user whose windows may be asked; it must be the user of this process.
+	UID int
+	// Is, where it is set, is the window that must answer: its extension host's pid and start, and the id that it gave itself.
+	Is *Hello
+	// Patience bounds all of one conversation; 0 leaves that to the context.
+	Patience time.Duration
+}
+
+// Conn is a conversation with a window that has been proved to be this user's own, as this process was to the window. It is for one
+// goroutine at a time.
+type Conn struct {
+	Hello
+	conn  *net.UnixConn
+	lines *bufio.Reader
+	next  int
+	ctx   context.Context // bounds every request of the conversation
+	stop  func()
+}
+
+// Open connects, learns from the kernel who listens, and proves to the window whose this process is. Its errors wrap ErrNotSent, because
+// nothing else was asked, with ErrNoServer, ErrAnother or what peer.Refused knows where that is known.
+func (w Window) Open(ctx context.Context) (*Conn, error) {
+	cancel := func() {}
+	if w.Patience > 0 {
+		ctx, cancel = context.WithTimeout(ctx, w.Patience)
+	}
+	c, err := w.open(ctx, cancel)
+	if err != nil {
+		cancel()
+		if !errors.Is(err, ErrNotSent) {
+			err = fmt.Errorf("%w: %w", ErrNotSent, err)
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+func (w Window) open(ctx context.Context, cancel func()) (*Conn, error) {
+	if w.UID != os.Geteuid() { // peer.Dial connects to no other user
+		return nil, fmt.Errorf("%w: winnow runs as uid %d, and uid %d is wanted", peer.ErrOther, os.Geteuid(), w.UID)
+	}
+	conn, pid, err := peer.Dial(ctx, w.Socket)
+	if err != nil {
+		return nil, closed(ctx, err)
+	}
+	unhook := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	c := &Conn{conn: conn, lines: bufio.NewReaderSize(conn, 64<<10), ctx: ctx, stop: func() { unhook(); cancel() }}
+	if err = c.greet(w, pid); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// greet asks the window who it is, compares that with what the kernel says, and proves who asks.
+func (c *Conn) greet(w Window, pid int) error {
+	real, err := foreign.Path(w.Socket) // the proof goes beside the socket itself, and not beside a link to it
+	if err != nil {
+		return err
+	}
+	if err := c.hello(); err != nil {
+		return err
+	}
+	switch {
+	case pid <= 0 || pid != c.PID:
+		return fmt.Errorf("the kernel says that pid %d listens, and the window says that it is pid %d; it may be in another pid namespace, so its pids say nothing here", pid, c.PID)
+	case filepath.Base(real) != c.Window+".sock":
+		return fmt.Errorf("the window says that it is %s, and its socket is called %.40q; see what listens there", c.Window, filepath.Base(real))
+	case w.Is != nil && (w.Is.PID != c.PID || w.Is.StartTicks != c.StartTicks || w.Is.Window != c.Window):
+		return fmt.Errorf("%w: window %s (pid %d) listens now, window %s (pid %d) did before; it was loaded again", ErrAnother, c.Window, c.PID, w.Is.Window, w.Is.PID)
+	}
+	return c.leaveProof(filepath.Dir(real))
+}
+
+// leaveProof makes a file that only this user can make, which the window looks at and removes.
+func (c *Conn) leaveProof(dir string) error {
+	fd, err := Folder(dir)
+	if err != nil {
+		return fmt.Errorf("%w; no proof was left there", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	name := c.Window + "." + c.challenge + ".proof"
+	proof, err := unix.Openat(fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return fmt.Errorf("make the proof %s in %s: %w", name, dir, err)
+	}
+	defer func() { _ = unix.Unlinkat(fd, name, 0) }() // a window that answers has removed it
+	err = unix.Fchmod(proof, 0o600)                   // a umask may have taken rights from the owner
+	if err = errors.Join(err, unix.Close(proof)); err != nil {
+		return fmt.Errorf("make the proof %s in %s: %w", name, dir, err)
+	}
+	return c.prove()
+}
+
+// Ask sends one request and decodes the result, which must be an object, into out. It gives a *Refusal where the window says no; after any
+// other error that does not wrap ErrNotSent it is not known what the window did.
+func (c *Conn) Ask(method string, params, out any) error {
+	c.next++
+	id := strconv.Itoa(c.next)
+	text, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+	}
+	if err := c.ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w: %w", method, ErrNotSent, c.lost(err, 0))
+	}
+	if _, err := c.conn.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("%s: %w", method, c.lost(err, 0))
+	}
+	line, err := c.read()
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, c.lost(err, len(line)))
+	}
+	if err := decode(line, id, out); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return nil
+}
+
+var errTooLong = errors.New("the answer is longer than winnow reads")
+
+// read gives one line. Beside an error it gives what came of it.
+func (c *Conn) read() ([]byte, error) {
+	var out []byte
+	for {
+		part, err := c.lines.ReadSlice('\n')
+		out = append(out, part...)
+		switch {
+		case len(out) > maxLine:
+			return nil, errTooLong
+		case err == nil:
+			return out, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return out, err
+		}
+	}
+}
+
+// Close ends the conversation.
+func (c *Conn) Close() {
+	c.stop()
+	_ = c.conn.Close()
+}
+
+// closed explains a connection that did not come about.
+func closed(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return fmt.Errorf("no such socket: %w", ErrNoServer)
+	case errors.Is(err, unix.ECONNREFUSED):
+		return fmt.Errorf("the window that made this socket was closed or loaded again, or its extension host has ended: %w", ErrNoServer)
+	case peer.Refused(err):
+		return err
+	case ctx.Err() != nil:
+		return late(ctx)
+	}
+	return err
+}
+
+// lost explains a conversation that ended before the answer did, after so many bytes of it.
+func (c *Conn) lost(err error, got int) error {
+	switch {
+	case c.ctx.Err() != nil:
+		return late(c.ctx)
+	case errors.Is(err, errTooLong):
+		return fmt.Errorf("%w (%d MiB); see what listens there", err, maxLine>>20)
+	case got > 0:
+		return fmt.Errorf("it hung up in the middle of an answer, after %d bytes: %w; the window may be loading again: look again", got, err)
+	}
+	return fmt.Errorf("it hung up without an answer: %w; the window may be loading again: look again", err)
+}
+
+func late(ctx context.Context) error {
+	return fmt.Errorf("no answer in time: %w; its extension host may be busy: look again, or raise collect.timeout", context.Cause(ctx))
+}

@@ -1,0 +1,140 @@
+// Package vscode asks a window of VS Code, or of an editor made of it, that has the Winnow extension, for its terminal tabs.
+//
+// The protocol is editors/vscode/protocol.schema.json: a unix socket a window, one JSON object a line. What changes something is in package
+// act, which collectors may not import.
+package vscode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/sys/vscode/internal/line"
+)
+
+// Protocol is the one that is spoken.
+const Protocol = line.Protocol
+
+// maxTerminals is how many tabs of one window are read.
+const maxTerminals = 1000
+
+// The reasons for which a conversation failed, besides a Refusal and those of package peer.
+var (
+	ErrNoServer = line.ErrNoServer
+	ErrAnother  = line.ErrAnother
+	ErrNotSent  = line.ErrNotSent
+)
+
+type (
+	// Hello is what a window says of itself.
+	Hello = line.Hello
+	// Refusal is an answer of the window's that says no.
+	Refusal = line.Refusal
+)
+
+// Window says which window is asked. Its fields are those of line.Window, which does not have its methods: a request that no function here
+// makes can be made by package act only.
+type Window line.Window
+
+// Code is the code of a window's refusal in err, "" where err is not a refusal.
+func Code(err error) string {
+	var no *Refusal
+	if errors.As(err, &no) {
+		return no.Code
+	}
+	return ""
+}
+
+// List gives the tabs of a window and what it says of itself. markers are the names of variables that are looked for in what tabs were
+// opened with. Its errors are those of line.Window.Open, a *Refusal, or that the window cannot be relied on.
+func List(ctx context.Context, w Window, markers []string) (Hello, []Terminal, error) {
+	c, err := line.Window(w).Open(ctx)
+	if err != nil {
+		return Hello{}, nil, err
+	}
+	defer c.Close()
+	all, err := Terminals(c, markers)
+	return c.Hello, all, err
+}
+
+// Terminals is List in a conversation that package act has begun.
+func Terminals(c *line.Conn, markers []string) ([]Terminal, error) {
+	var out struct {
+		Terminals *[]json.RawMessage `json:"terminals"`
+	}
+	const method = "terminals.list"
+	if err := c.Ask(method, map[string]any{"markers": append([]string{}, markers...)}, &out); err != nil {
+		return nil, err
+	}
+	all, err := terminals(out.Terminals, markers)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; see what listens there, or run winnow editor install and load the window again, or update winnow", method, err)
+	}
+	return all, nil
+}
+
+// terminals takes a list apart and says whether it holds together: one tab that is odd makes the others doubtful.
+func terminals(list *[]json.RawMessage, markers []string) ([]Terminal, error) {
+	switch {
+	case list == nil:
+		return nil, errors.New("the answer leaves out its terminals")
+	case len(*list) > maxTerminals:
+		return nil, fmt.Errorf("%d tabs, more than winnow reads (%d)", len(*list), maxTerminals)
+	}
+	all, seen := []Terminal{}, map[int]bool{}
+	for _, text := range *list {
+		t, err := terminal(text)
+		if err == nil {
+			err = t.check(markers)
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case seen[t.N]:
+			return nil, fmt.Errorf("tab %d is listed twice", t.N)
+		}
+		seen[t.N] = true
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// check says what is odd about a tab. markers are the names that were asked for.
+func (t *Terminal) check(markers []string) error {
+	given := slices.Concat(ptr(t.Markers)...)
+	unasked := slices.IndexFunc(given, func(m string) bool { return !slices.Contains(markers, m) })
+	switch {
+	case t.N <= 0:
+		return fmt.Errorf("a tab has the number %d", t.N)
+	case t.Shape != Shell && t.Shape != Task && t.Shape != Pty:
+		return fmt.Errorf("tab %d has the shape %.20q, which winnow does not know", t.N, t.Shape)
+	case t.PID != nil && *t.PID <= 0 || t.StartTicks != nil && t.PID == nil:
+		return fmt.Errorf("tab %d has a process without a pid", t.N)
+	case t.OpenedAt.IsZero() || t.ShownAt != nil && t.ShownAt.IsZero():
+		return fmt.Errorf("tab %d has a time of year 1", t.N)
+	case t.Program != nil && strings.ContainsAny(*t.Program, "/\x00"):
+		return fmt.Errorf("tab %d has more than the base name of its program", t.N)
+	case unasked >= 0: // it could be anything, a value too
+		return fmt.Errorf("tab %d has a marker that was not asked for", t.N)
+	}
+	return line.Texts(fmt.Sprintf("tab %d", t.N), slices.Concat([]string{t.Name, t.Cwd}, ptr(t.CreationName), ptr(t.Program))...)
+}
+
+// ptr is what p points to, or nothing.
+func ptr[T any](p *T) []T {
+	if p == nil {
+		return nil
+	}
+	return []T{*p}
+}
+
+// Find gives the listed tab of that number, or nil.
+func Find(all []Terminal, n int) *Terminal {
+	if i := slices.IndexFunc(all, func(t Terminal) bool { return t.N == n }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}

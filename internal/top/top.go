@@ -1,0 +1,235 @@
+// Package top shows what agents run on this machine, by owner: one look as a document, and a live view of one look after the other.
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// Schema names the shape of what winnow top --format json prints.
+const Schema = "winnow.top/v1"
+
+// Look is what runs at one time. docs/schemas/top.json is generated from it.
+type Look struct {
+	Schema  string    `json:"schema" jsonschema:"enum=winnow.top/v1"`
+	TakenAt time.Time `json:"taken_at"`
+	// Over is between which two looks processor time was measured, in seconds; 0 where there was only one.
+	Over float64 `json:"over"`
+	// Owners are the agents with what they run, and what agents that have ended left behind; those with most memory first.
+	Owners []Owner `json:"owners"`
+}
+
+// Owner is an agent, or an agent's session, with what runs for it.
+type Owner struct {
+	// Name says it to a person: "claude (24)", "agent session 5a3c2f11". Alive is true where an agent of it runs.
+	Name  string `json:"name"`
+	Alive bool   `json:"alive"`
+	// CPU is in processors, Memory in bytes, both the sum over Processes.
+	CPU       *float64  `json:"cpu,omitempty"`
+	Memory    int64     `json:"memory"`
+	Processes []Process `json:"processes"`
+}
+
+// Process is one process of an owner.
+type Process struct {
+	ID      string `json:"id"`
+	PID     int    `json:"pid"`
+	Command string `json:"command"`
+	Folder  string `json:"folder,omitempty"`
+	// Age is in seconds, CPU in processors since the look before. Memory is in bytes: its share of what is in memory (PSS), or, where that cannot be
+	// read, all that it has there (RSS); Shared is then true.
+	Age    *float64 `json:"age,omitempty"`
+	CPU    *float64 `json:"cpu,omitempty"`
+	Memory *int64   `json:"memory,omitempty"`
+	Shared bool     `json:"memory_is_rss,omitempty"`
+	Agent  bool     `json:"agent,omitempty"`
+	// Verdict is reap, wait, keep, the level of the only rules that found a reason (ask, observe), or, for what no rule is about, "". Why is the
+	// main reason.
+	Verdict string `json:"verdict,omitempty" jsonschema:"enum=reap,enum=wait,enum=keep,enum=ask,enum=observe"`
+	Why     string `json:"why,omitempty"`
+}
+
+// Inputs are what a look is made of.
+type Inputs struct {
+	Snapshot *snapshot.Snapshot
+	Config   *subject.Config
+	// Before is the snapshot of the look before, nil for the first.
+	Before *snapshot.Snapshot
+	// Verdicts are the latest decisions on processes, by id, with their main reasons.
+	Verdicts map[string]decision.Decision
+	// PSS gives a process's share of memory.
+	PSS func(pid int) (int64, error)
+	// UID is the user whose processes are shown.
+	UID int
+}
+
+// Of makes a look.
+func Of(in Inputs) Look {
+	s := in.Snapshot
+	look := Look{Schema: Schema, TakenAt: s.TakenAt, Owners: []Owner{}}
+	if in.Before != nil {
+		look.Over = s.TakenAt.Sub(in.Before.TakenAt).Seconds()
+	}
+	x := family{byPID: map[int]string{}, agents: map[string]bool{}, subjects: map[string]*subject.Subject{}, s: s}
+	joined := subject.Join(s, in.Config)
+	for id, p := range s.Processes {
+		if p.UID == nil || *p.UID != in.UID || p.IsKernel() || p.State == "Z" || p.State == "X" {
+			continue
+		}
+		sub, ok := joined.Subject(id)
+		if !ok {
+			continue
+		}
+		x.byPID[p.PID], x.subjects[id] = id, sub
+		x.agents[id] = sub.Lineage != nil && sub.Lineage.IsAgent != nil && *sub.Lineage.IsAgent
+	}
+	groups := map[string]*Owner{}
+	for id, sub := range x.subjects {
+		d, decided := in.Verdicts[id]
+		key, name, alive := x.owner(id, cmp.Or(d.Owner, sub.Owner), decided || marked(sub))
+		if key == "" {
+			continue
+		}
+		g := groups[key]
+		if g == nil {
+			g = &Owner{Name: name, Alive: alive}
+			groups[key] = g
+		}
+		g.Processes = append(g.Processes, in.process(id, sub, x.agents[id], look.Over))
+	}
+	for _, g := range groups {
+		g.sum()
+		look.Owners = append(look.Owners, *g)
+	}
+	slices.SortFunc(look.Owners, func(x, y Owner) int {
+		return cmp.Or(cmp.Compare(y.Memory, x.Memory), cmp.Compare(x.Name, y.Name))
+	})
+	return look
+}
+
+func marked(sub *subject.Subject) bool {
+	return sub.Lineage != nil && sub.Lineage.Markers != nil && len(*sub.Lineage.Markers) > 0
+}
+
+func (o *Owner) sum() {
+	slices.SortFunc(o.Processes, func(x, y Process) int {
+		return cmp.Or(-cmp.Compare(number(x.Agent), number(y.Agent)), cmp.Compare(memory(y), memory(x)), cmp.Compare(x.PID, y.PID))
+	})
+	for _, p := range o.Processes {
+		o.Memory += memory(p)
+		if p.CPU != nil {
+			sum := *p.CPU
+			if o.CPU != nil {
+				sum += *o.CPU
+			}
+			o.CPU = &sum
+		}
+	}
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func memory(p Process) int64 {
+	if p.Memory == nil {
+		return 0
+	}
+	return *p.Memory
+}
+
+// family finds the agent above a process.
+type family struct {
+	s        *snapshot.Snapshot
+	byPID    map[int]string
+	agents   map[string]bool
+	subjects map[string]*subject.Subject
+}
+
+// owner says whose a process is: the uppermost agent's at or above it, else the agent session's that its markers name. A flag's value names no
+// session. key is "" for what no agent has to do with.
+func (x family) owner(id, session string, known bool) (key, name string, alive bool) {
+	top := ""
+	at, seen := id, map[string]bool{}
+	for at != "" && !seen[at] {
+		seen[at] = true
+		if x.agents[at] {
+			top = at
+		}
+		p := x.s.Processes[at]
+		if p == nil || p.PPID == nil {
+			break
+		}
+		at = x.byPID[*p.PPID]
+	}
+	switch {
+	case top != "":
+		p := x.s.Processes[top]
+		return top, fmt.Sprintf("%s (%d)", p.Name, p.PID), true
+	case !known:
+		return "", "", false
+	case len(session) > 2:
+		return "session " + session, "agent session " + report.Short(session), false
+	}
+	return "unnamed", "an agent that left no session id", false
+}
+
+func (in Inputs) process(id string, sub *subject.Subject, agent bool, over float64) Process {
+	p := in.Snapshot.Processes[id]
+	about := sub.About()
+	out := Process{ID: id, PID: p.PID, Agent: agent, Command: p.Name, Age: sub.Age, Memory: p.RSS, Shared: p.RSS != nil}
+	if about != nil {
+		out.Command, out.Folder = about.Command, about.Folder
+	}
+	if n, err := in.PSS(p.PID); err == nil {
+		out.Memory, out.Shared = &n, false
+	}
+	if in.Before != nil && over > 0 {
+		if b, ok := in.Before.Processes[id]; ok && b.CPU != nil && p.CPU != nil {
+			used := max(*p.CPU-*b.CPU, 0) / over
+			out.CPU = &used
+		}
+	}
+	if d, ok := in.Verdicts[id]; ok {
+		out.Verdict = "keep"
+		switch {
+		case d.Verdict == decision.Reap:
+			out.Verdict = "reap"
+		case d.Level != "":
+			out.Verdict = d.Level
+		case d.Waits():
+			out.Verdict = "wait"
+		}
+		if d.Main != nil {
+			out.Why = d.Main.Message
+		}
+	}
+	return out
+}
+
+// Share writes processor time as a part of one processor.
+func Share(cpu *float64) string {
+	if cpu == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f%%", *cpu*100)
+}
+
+// Bytes writes memory, "-" where it is not known.
+func Bytes(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return text.Size(*n)
+}
