@@ -10,12 +10,12 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 )
 
 // newTrim is a world whose worktree has work in it that nothing else has, and a folder that can be made again; and a judge for which
 // nothing has to be idle or large.
-func newTrim(t testing.TB) (w *world, j *judging.Judge, path string) {
+func newTrim(t testing.TB) (w *world, j *judge.Judge, path string) {
 	t.Helper()
 	w = newWorld(t)
 	w.write(filepath.Join(w.main, ".git/info/exclude"), "node_modules\n")
@@ -44,7 +44,7 @@ func TestContentGoesAndComesBack(t *testing.T) {
 	}
 	a := New(w.o)
 	out := j.Carry(t.Context(), a, d)
-	judging.WantOutcome(t, decision.Done, out)
+	judge.WantOutcome(t, decision.Done, out)
 	if out.Freed.Bytes < 100_000 {
 		t.Errorf("%d bytes are taken away, want 100000 and some", out.Freed.Bytes)
 	}
@@ -90,9 +90,9 @@ func TestContentWindow(t *testing.T) {
 		"its worktree becomes another folder": func(w *world, _ string) { w.unlink() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			judging.Window(t, func(t *testing.T) judging.Trial {
+			judge.Window(t, func(t *testing.T) judge.Trial {
 				w, j, path := newTrim(t)
-				return judging.Trial{Judge: j, Actuator: New(w.o), Decision: j.Until(decision.Reap, "dir:"+path, path),
+				return judge.Trial{Judge: j, Actuator: New(w.o), Decision: j.Until(decision.Reap, "dir:"+path, path),
 					Change: func() { change(w, path) },
 					There:  func() bool { _, err := os.Lstat(filepath.Join(path, "a/large")); return err == nil }}
 			})
@@ -184,16 +184,16 @@ func TestContentComesBackIntoItsWorktreeOnly(t *testing.T) {
 	t.Parallel()
 	w, j, path := newTrim(t)
 	a := New(w.o)
-	judging.WantOutcome(t, decision.Done, j.Carry(t.Context(), a, j.Until(decision.Reap, "dir:"+path, path)))
+	judge.WantOutcome(t, decision.Done, j.Carry(t.Context(), a, j.Until(decision.Reap, "dir:"+path, path)))
 	in := throughJSON(t, j.Intent)
 	away := filepath.Join(w.root, "away")
 	w.git(w.main, "worktree", "move", w.tree, away)
 	_, err := a.Restore(t.Context(), in)
-	judging.WantErr(t, actuators.ErrRefused, err, w.tree, "nothing was restored")
+	judge.WantErr(t, actuators.ErrRefused, err, w.tree, "nothing was restored")
 	w.git(w.main, "worktree", "move", away, w.tree)
 	w.write(filepath.Join(path, "again"), "made again\n")
 	_, err = a.Restore(t.Context(), in)
-	judging.WantErr(t, actuators.ErrRefused, err, "something is at")
+	judge.WantErr(t, actuators.ErrRefused, err, "something is at")
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
 	}

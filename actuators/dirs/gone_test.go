@@ -17,7 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 )
 
 // vanish removes the worktree's folder as a person does, and gives the path of its entry. Nothing has happened in that for days.
@@ -275,7 +275,7 @@ func TestTheFolderComesBackAtEachStep(t *testing.T) {
 // TestGoneWindow has the folder come back in the last moments of an act, with the judge of the program.
 func TestGoneWindow(t *testing.T) {
 	t.Parallel()
-	judging.Window(t, func(t *testing.T) judging.Trial {
+	judge.Window(t, func(t *testing.T) judge.Trial {
 		w := newWorld(t)
 		admin := w.vanish()
 		j := w.judge()
@@ -286,7 +286,7 @@ func TestGoneWindow(t *testing.T) {
 				}}, w.main)
 			return []collectors.Source{source}, nil
 		}
-		return judging.Trial{Judge: j, Actuator: New(w.o), Decision: j.Until(decision.Reap, "dir:"+w.tree, w.tree),
+		return judge.Trial{Judge: j, Actuator: New(w.o), Decision: j.Until(decision.Reap, "dir:"+w.tree, w.tree),
 			Change: func() { w.write(filepath.Join(w.tree, ".git"), "gitdir: "+admin+"\n") },
 			There:  func() bool { _, err := os.Lstat(filepath.Join(admin, "HEAD")); return err == nil }}
 	})

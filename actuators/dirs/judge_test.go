@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 )
 
 // looser takes every folder that is called work or plain, also one that is locked or holds work.
@@ -30,15 +30,15 @@ objections contains {"rule": "protect.mine", "message": "mine keeps it", "eviden
 `
 
 // judge judges the folders of the world as the program does.
-func (w *world) judge() *judging.Judge {
+func (w *world) judge() *judge.Judge {
 	w.t.Helper()
-	j := judging.New(w.t, snapshot.KindDir, judging.Shipped, nil, func(d decision.Decision) string { return d.Identity.Dir.Path })
+	j := judge.New(w.t, snapshot.KindDir, judge.Shipped, nil, func(d decision.Decision) string { return d.Identity.Dir.Path })
 	j.Sources = func(only []string) ([]collectors.Source, error) { return w.sources(j, only, 0), nil }
 	return j
 }
 
 // sources are the folders of the world, and from trim on what can be made again in them.
-func (w *world) sources(j *judging.Judge, only []string, trim time.Duration) []collectors.Source {
+func (w *world) sources(j *judge.Judge, only []string, trim time.Duration) []collectors.Source {
 	return dirs.Roots(dirs.Options{Rebuildable: j.Rules.Rebuildable, Only: only, TrimAfter: trim, Home: w.base, Machine: w.base,
 		Holders: func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
 			return processes.Holders(ctx, processes.HolderOptions{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: len(only) > 0}, paths)
@@ -110,13 +110,13 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 // TestWindow writes into a folder in the last moments of an act.
 func TestWindow(t *testing.T) {
 	t.Parallel()
-	judging.Window(t, func(t *testing.T) judging.Trial {
+	judge.Window(t, func(t *testing.T) judge.Trial {
 		w := newWorld(t)
 		path := filepath.Join(w.root, "plain")
 		w.write(filepath.Join(path, "file"), "work\n")
 		j := w.judge()
 		j.Without([]string{"protect/nested", "protect/unsaved"}, map[string]string{"reap/dirs/mine/mine.rego": looser})
-		return judging.Trial{Judge: j, Actuator: New(w.o), Decision: j.Until(decision.Reap, "dir:"+path, path),
+		return judge.Trial{Judge: j, Actuator: New(w.o), Decision: j.Until(decision.Reap, "dir:"+path, path),
 			Change: func() { w.write(filepath.Join(path, "file"), "WORK\n") },
 			There:  func() bool { _, err := os.Lstat(filepath.Join(path, "file")); return err == nil }}
 	})

@@ -10,13 +10,13 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
-func judge(t *testing.T) *judging.Judge {
-	return judging.New(t, snapshot.KindProcess, judging.Shipped, func([]string) ([]collectors.Source, error) { return nil, nil },
+func newJudge(t *testing.T) *judge.Judge {
+	return judge.New(t, snapshot.KindProcess, judge.Shipped, func([]string) ([]collectors.Source, error) { return nil, nil },
 		func(d decision.Decision) string { return strconv.Itoa(d.Identity.Process.PID) })
 }
 
@@ -37,11 +37,11 @@ func idOf(t *testing.T, c *child) string {
 // TestWindow has a process become another program in the last moments of an act.
 func TestWindow(t *testing.T) {
 	t.Parallel()
-	judging.Window(t, func(t *testing.T) judging.Trial {
+	judge.Window(t, func(t *testing.T) judge.Trial {
 		c := start(t, "changes", true)
-		j := judge(t)
+		j := newJudge(t)
 		j.Without(nil, looser(c))
-		return judging.Trial{Judge: j, Actuator: New(options()), Decision: j.Until(decision.Reap, idOf(t, c), strconv.Itoa(c.Process.Pid)), There: c.alive,
+		return judge.Trial{Judge: j, Actuator: New(options()), Decision: j.Until(decision.Reap, idOf(t, c), strconv.Itoa(c.Process.Pid)), There: c.alive,
 			Change: func() {
 				if err := c.Process.Signal(unix.SIGUSR1); err != nil {
 					t.Error(err)
@@ -66,7 +66,7 @@ objections contains {"rule": "protect.mine", "message": "mine keeps it", "eviden
 	for path, text := range mine {
 		stricter[path] = text
 	}
-	j := judge(t)
+	j := newJudge(t)
 	j.Without(nil, mine)
 	var without []string
 	for _, o := range j.Until(decision.Spare, id, native).Objections {

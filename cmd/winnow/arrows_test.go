@@ -21,14 +21,14 @@ type arrow struct {
 // reads, and internal/sys/proc/act, whose types embed or take those of proc, acts.
 const actCalls = "winnow/internal/sys/*/act"
 
-// judging is the judge of the tests of actuators. It wires collectors, engine and policies as cmd does, so their arrows do not have it.
-const judging = "winnow/test/kit/judging"
+// testJudge is the judge of the tests of actuators. It wires collectors, engine and policies as cmd does, so their arrows do not have it.
+const testJudge = "winnow/test/kit/judge"
 
 var arrows = []arrow{
-	{"winnow", judging, nil, "it is for tests: the program's own judge is in cmd"},
-	{judging, "winnow/", []string{"winnow/actuators", "winnow/internal/config", "winnow/collectors", "winnow/engine", "winnow/policies", "winnow/test/kit/wait"},
+	{"winnow", testJudge, nil, "it is for tests: the program's own judge is in cmd"},
+	{testJudge, "winnow/", []string{"winnow/actuators", "winnow/internal/config", "winnow/collectors", "winnow/engine", "winnow/policies", "winnow/test/kit/wait"},
 		"it looks and judges; it changes nothing"},
-	{judging, actCalls, nil, "it looks and judges; it changes nothing"},
+	{testJudge, actCalls, nil, "it looks and judges; it changes nothing"},
 	{"winnow/collectors", "winnow/engine", []string{"winnow/engine/snapshot"}, "a collector sees; it cannot name a decision, nor judge"},
 	{"winnow/collectors", "winnow/actuators", nil, "a collector changes nothing"},
 	{"winnow/collectors", actCalls, nil, "a collector reads: the calls that change something are in the client's package act, for actuators alone"},
@@ -95,7 +95,7 @@ func TestArrows(t *testing.T) {
 				continue
 			}
 			for _, a := range arrows {
-				if p.ImportPath == judging && (a.from == "winnow/test/kit" || a.to == "winnow/test/kit") {
+				if p.ImportPath == testJudge && (a.from == "winnow/test/kit" || a.to == "winnow/test/kit") {
 					continue
 				}
 				if under(p.ImportPath, a.from) && under(imp, a.to) && !excepted(imp, a.except) {

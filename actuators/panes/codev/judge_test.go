@@ -11,7 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	see "github.com/winnow-reaper/winnow/collectors/panes/codev"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	kit "github.com/winnow-reaper/winnow/test/kit/tower"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -22,7 +22,7 @@ var moments = []string{"decided", "held", "judged", "saved", "last"}
 // judging gives the world a real judge.
 func (w *world) judging() {
 	w.t.Helper()
-	w.judge = judging.New(w.t, "terminal", judging.Shipped,
+	w.judge = judge.New(w.t, "terminal", judge.Shipped,
 		func(only []string) ([]collectors.Source, error) {
 			return see.Sources(see.Options{Homes: []string{w.Home()}, Tower: w.URL(), Env: w.o.Env, Home: w.env["HOME"], Only: only, Known: w.known, Timeout: wait.Patience})
 		},
@@ -80,20 +80,20 @@ func TestWindow(t *testing.T) {
 	t.Parallel()
 	t.Run("closed by its Tower", func(t *testing.T) {
 		t.Parallel()
-		judging.Window(t, func(t *testing.T) judging.Trial {
+		judge.Window(t, func(t *testing.T) judge.Trial {
 			w := newWorld(t)
 			st := w.builder(kit.Terminal{})
 			w.expect(st.ID)
-			return judging.Trial{Judge: w.judge, Actuator: New(w.o), Decision: w.decide(st.ID), There: func() bool { return w.Alive(st.ID) },
+			return judge.Trial{Judge: w.judge, Actuator: New(w.o), Decision: w.decide(st.ID), There: func() bool { return w.Alive(st.ID) },
 				Change: func() { w.answered(http.MethodGet, w.listing(with("label", "Architect 2"))) }}
 		})
 	})
 	t.Run("ended by its process", func(t *testing.T) {
 		t.Parallel()
-		judging.Window(t, func(t *testing.T) judging.Trial {
+		judge.Window(t, func(t *testing.T) judge.Trial {
 			w := newWorld(t)
 			st, id := w.lost("sh", "-c", "while read -r x; do sleep 1000 & done")
-			return judging.Trial{Judge: w.judge, Actuator: New(w.o), Decision: w.decided[id.ID], There: func() bool { return w.Alive(st.ID) },
+			return judge.Trial{Judge: w.judge, Actuator: New(w.o), Decision: w.decided[id.ID], There: func() bool { return w.Alive(st.ID) },
 				Change: func() {
 					n := len(w.belowOf(st.PID))
 					w.Type(st.ID, "x\n")

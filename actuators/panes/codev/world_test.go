@@ -21,7 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	kit "github.com/winnow-reaper/winnow/test/kit/tower"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -35,7 +35,7 @@ type world struct {
 	o   Options
 	log bytes.Buffer
 	// judge judges, known is what earlier looks remember, and decided what was decided.
-	judge   *judging.Judge
+	judge   *judge.Judge
 	known   []snapshot.Owner
 	decided map[string]decision.Decision
 }

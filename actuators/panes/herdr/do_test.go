@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	wire "github.com/winnow-reaper/winnow/internal/sys/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -37,7 +37,7 @@ func TestDoClosesThatTabAndNoOther(t *testing.T) {
 				w.s.Expect("tab.close", w.husk)
 				g := grasped(t, a, d)
 				out := g.do(t.Context(), d)
-				judging.WantOutcome(t, decision.Done, out, label, "is gone, and 2 of its 2 processes with it", "text of 2 panes", g.plan.Folder)
+				judge.WantOutcome(t, decision.Done, out, label, "is gone, and 2 of its 2 processes with it", "text of 2 panes", g.plan.Folder)
 				if out.Freed.RSS <= 0 {
 					t.Errorf("freed %d bytes of memory", out.Freed.RSS)
 				}
@@ -77,7 +77,7 @@ func TestDoAsksAsLittleAsItCan(t *testing.T) {
 	d := w.judged(w.husk)
 	before := len(w.s.Calls())
 	w.s.Expect("tab.close", w.husk)
-	judging.WantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d))
+	judge.WantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d))
 	var got []string
 	for _, c := range w.s.Calls()[before:] {
 		got = append(got, c.Method)
@@ -96,7 +96,7 @@ func TestDoTakesTheJudgedHelpersOfAShell(t *testing.T) {
 	wait.Eventually(t, "a background job", func() bool { return len(procs.SessionPIDs(p.PID)) == 2 })
 	d := w.decided(w.judge(), w.husk) // which the policies would keep
 	w.s.Expect("tab.close", w.husk)
-	judging.WantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d), "2 of its 2 processes")
+	judge.WantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d), "2 of its 2 processes")
 	for _, pid := range d.Identity.Tab.Panes[0].Members {
 		if procs.Lives(pid) {
 			t.Errorf("pid %d lives on", pid)
@@ -265,7 +265,7 @@ func TestDoKeepsNoTextThatTheServerDoesNotGive(t *testing.T) {
 	d := w.judged(w.husk)
 	a := actuator(t, Options{})
 	w.s.Expect("tab.close", w.husk)
-	judging.WantOutcome(t, decision.Done, attempt(t, a, d), "no text of its panes was kept")
+	judge.WantOutcome(t, decision.Done, attempt(t, a, d), "no text of its panes was kept")
 }
 
 func TestDoRefusesWhereTheTextCannotBeSaved(t *testing.T) {
@@ -283,7 +283,7 @@ func TestDoRefusesWhereTheTextCannotBeSaved(t *testing.T) {
 				return herdr.Fault{}
 			})
 			a := actuator(t, Options{})
-			judging.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "save the text")
+			judge.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "save the text")
 			w.wantUntouched(a)
 		})
 	}
@@ -292,7 +292,7 @@ func TestDoRefusesWhereTheTextCannotBeSaved(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(a.Trash, act), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	judging.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "trash")
+	judge.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "trash")
 }
 
 // TestDoFindsOutHowACloseWent lets the one tab.close go wrong in every way.
@@ -338,7 +338,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 			g := grasped(t, a, d)
 			out := g.do(t.Context(), d)
 			_ = g.Close()
-			judging.WantOutcome(t, c.want, out, c.word)
+			judge.WantOutcome(t, c.want, out, c.word)
 			if out.Open != c.open {
 				t.Errorf("want it open: %v, got %v", c.open, out.Open)
 			}
@@ -374,7 +374,7 @@ func TestDoCannotBeInterruptedHalfway(t *testing.T) {
 		if want == decision.Done {
 			w.s.Expect("tab.close", w.husk)
 		}
-		judging.WantOutcome(t, want, g.do(ctx, d))
+		judge.WantOutcome(t, want, g.do(ctx, d))
 		_ = g.Close()
 		if want != decision.Done {
 			w.wantUntouched(a)
@@ -393,7 +393,7 @@ func TestBuryEndsWhatOutlivesTheClose(t *testing.T) {
 	d := w.decided(w.judge(), w.husk) // which the policies would keep
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	judging.WantOutcome(t, decision.Done, out, "2 of its 2 processes", "2 of them outlived the close and were signalled")
+	judge.WantOutcome(t, decision.Done, out, "2 of its 2 processes", "2 of them outlived the close and were signalled")
 	if out.Freed.RSS <= 0 {
 		t.Errorf("freed %d bytes", out.Freed.RSS)
 	}
@@ -442,7 +442,7 @@ func TestBurySparesWhatWasNotJudgedOrHasLeft(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Kill(leaver, syscall.SIGKILL) })
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	judging.WantOutcome(t, decision.Done, out, "has left its session")
+	judge.WantOutcome(t, decision.Done, out, "has left its session")
 	if !procs.Lives(leaver) || !procs.Lives(stranger) {
 		t.Errorf("the process that left lives: %v, the one that was not judged: %v", procs.Lives(leaver), procs.Lives(stranger))
 	}
@@ -465,7 +465,7 @@ func TestBurySparesAPaneThatWasMovedAway(t *testing.T) {
 	}
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	judging.WantOutcome(t, decision.Done, out, "its pane was moved", "1 of its 2 processes")
+	judge.WantOutcome(t, decision.Done, out, "its pane was moved", "1 of its 2 processes")
 	if !procs.Lives(moved.PID) {
 		t.Error("the shell of the pane that was moved was ended")
 	}
@@ -481,7 +481,7 @@ func TestBuryEndsNothingForAnotherServer(t *testing.T) {
 	g := grasped(t, actuator(t, Options{}), w.judged(w.husk))
 	for _, v := range []*wire.World{nil, {Server: g.id.ServerPID + 1}} {
 		out := g.bury(t.Context(), &whereabouts{view: v})
-		judging.WantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is no longer the one")
+		judge.WantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is no longer the one")
 	}
 	if !procs.Lives(g.members[0].PID) {
 		t.Error("its shell was ended")
@@ -501,7 +501,7 @@ func TestDoLeavesPanesThatWereAllMovedAway(t *testing.T) {
 		return herdr.Fault{}
 	})
 	w.s.Expect("tab.close", w.husk)
-	judging.WantOutcome(t, decision.Changed, attempt(t, a, d), "in another tab")
+	judge.WantOutcome(t, decision.Changed, attempt(t, a, d), "in another tab")
 	if !procs.Lives(d.Identity.Tab.Panes[0].PID) {
 		t.Error("its shell was ended")
 	}
@@ -523,7 +523,7 @@ func TestDoLeavesAHandedOverTab(t *testing.T) {
 	})
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	judging.WantOutcome(t, decision.Failed, out, "still lists it")
+	judge.WantOutcome(t, decision.Failed, out, "still lists it")
 	if !out.Open || !procs.Lives(d.Identity.Tab.Panes[0].PID) || !w.s.HasTab(w.husk) {
 		t.Errorf("open %v, tabs %v", out.Open, w.s.Tabs())
 	}
@@ -539,7 +539,7 @@ func TestDoTellsThatTheWorkspaceWentToo(t *testing.T) {
 		}
 	}})
 	w.s.Expect("tab.close", w.husk)
-	judging.WantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "WORKSPACE", "IS GONE TOO")
+	judge.WantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "WORKSPACE", "IS GONE TOO")
 
 	w = fresh(t, herdr.Options{Profile: herdr.V075})
 	a.Step = func(step string) {
@@ -549,7 +549,7 @@ func TestDoTellsThatTheWorkspaceWentToo(t *testing.T) {
 	}
 	w.s.Expect("tab.close", w.husk)
 	_ = os.RemoveAll(a.Trash)
-	judging.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "tab_close_failed")
+	judge.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "tab_close_failed")
 
 	w = fresh(t, herdr.Options{})
 	third := w.s.Tab(w.work, "third", quiet)
@@ -560,5 +560,5 @@ func TestDoTellsThatTheWorkspaceWentToo(t *testing.T) {
 	}
 	w.s.Expect("tab.close", w.husk)
 	_ = os.RemoveAll(a.Trash)
-	judging.WantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "another program or person closed "+third)
+	judge.WantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "another program or person closed "+third)
 }

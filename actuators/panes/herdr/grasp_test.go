@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -74,7 +74,7 @@ func wantRefused(t *testing.T, w *world, d decision.Decision) {
 	before := len(w.s.Calls())
 	a := actuator(t, Options{})
 	_, err := a.Hold(t.Context(), act, d)
-	judging.WantErr(t, actuators.ErrRefused, err)
+	judge.WantErr(t, actuators.ErrRefused, err)
 	if n := len(w.s.Calls()) - before; n > 0 {
 		t.Errorf("%+v: %d requests", d.Identity.Tab, n)
 	}
@@ -140,7 +140,7 @@ func TestHoldRefusesWhatIsNotKnown(t *testing.T) {
 	for _, id := range []string{"", "..", "../x", "a/b", "a\n"} {
 		a := actuator(t, Options{})
 		_, err := a.Hold(t.Context(), id, whole)
-		judging.WantErr(t, actuators.ErrRefused, err)
+		judge.WantErr(t, actuators.ErrRefused, err)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestActRefusesAnotherTabThanTheJudgedOne(t *testing.T) {
 			}
 			last := clone(t, whole)
 			c.change(last.Identity.Tab)
-			judging.WantOutcome(t, c.want, h.Act(t.Context(), intent(h, last)), c.word)
+			judge.WantOutcome(t, c.want, h.Act(t.Context(), intent(h, last)), c.word)
 			_ = h.Close()
 			w.wantUntouched(a)
 		})
@@ -189,7 +189,7 @@ func TestActRefusesAnotherTabThanTheJudgedOne(t *testing.T) {
 		d := clone(t, whole)
 		c.change(d.Identity.Tab)
 		_, err := actuator(t, Options{}).Hold(t.Context(), act, d)
-		judging.WantErr(t, c.want, err, c.word)
+		judge.WantErr(t, c.want, err, c.word)
 	}
 }
 
@@ -231,7 +231,7 @@ type ruled struct {
 	o    herdr.Options
 	make func(*testing.T, *world) (tab string) // nil is the husk
 	// rules changes what the policies are given.
-	rules func(*world, *judge)
+	rules func(*world, *sessionJudge)
 	// objection is of the shipped rules; "" where they let it go. Without it, it is carried out.
 	objection string
 }
@@ -259,8 +259,8 @@ func (r ruled) called(name, objection string) ruled {
 	return r
 }
 
-func inside(pairs ...string) func(*world, *judge) {
-	return func(w *world, j *judge) {
+func inside(pairs ...string) func(*world, *sessionJudge) {
+	return func(w *world, j *sessionJudge) {
 		j.env = func(name string) string {
 			for i := 0; i < len(pairs); i += 2 {
 				if pairs[i] == name {
@@ -291,9 +291,9 @@ var rulings = []ruled{
 	}, objection: "protect.workspace"},
 	checkout(herdr.Options{}, true, main).called("a group's worktree", ""),
 	checkout(herdr.Options{}, false, other).called("a main checkout alone", ""),
-	{name: "a protocol that was not tried", rules: func(_ *world, j *judge) { j.Rules.HerdrProtocols = []int{17, 18} }, objection: "protect.untried"},
+	{name: "a protocol that was not tried", rules: func(_ *world, j *sessionJudge) { j.Rules.HerdrProtocols = []int{17, 18} }, objection: "protect.untried"},
 	{name: "a server to come", o: herdr.Options{Profile: herdr.Future}, objection: "protect.untried"},
-	{name: "no status is idle", rules: func(_ *world, j *judge) { j.Rules.AgentIdle = []string{} }, objection: "protect.live"},
+	{name: "no status is idle", rules: func(_ *world, j *sessionJudge) { j.Rules.AgentIdle = []string{} }, objection: "protect.live"},
 	{name: "an agent is in it", make: func(_ *testing.T, w *world) string { w.s.SetStatus(w.s.Panes(w.husk)[0].ID, "working"); return w.husk }, objection: "protect.live"},
 	{name: "its pane is ours", rules: inside("HERDR_ENV", "1", "HERDR_SOCKET_PATH", "SOCKET", "HERDR_PANE_ID", "OWN"), objection: "protect.self"},
 	{name: "our pane is nowhere", rules: inside("HERDR_SOCKET_PATH", "SOCKET", "HERDR_PANE_ID", "w2:p9"), objection: "protect.self"},
@@ -334,7 +334,7 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 			if c.objection != "" {
 				wanted := d
 				wanted.Verdict = decision.Reap // as an earlier look may have found
-				judging.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, wanted), "must stay")
+				judge.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, wanted), "must stay")
 				w.wantUntouched(a)
 				if n := w.s.Dialogs(); n > 0 {
 					t.Errorf("the user was asked %d times", n)
@@ -345,20 +345,20 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 				}
 			} else {
 				j.Without(nil, map[string]string{"protect/mine/mine.rego": strictly})
-				judging.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "mine keeps it")
+				judge.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "mine keeps it")
 				w.wantUntouched(a)
-				j.By(judging.Shipped)
+				j.By(judge.Shipped)
 			}
 			w.s.Expect("tab.close", tab)
 			if c.o.Profile == herdr.V071 && c.name == "the last tab of an old server" { // which says no by itself
-				judging.WantOutcome(t, decision.Refused, j.Carry(t.Context(), a, d), "last tab")
+				judge.WantOutcome(t, decision.Refused, j.Carry(t.Context(), a, d), "last tab")
 				return
 			}
 			if c.name == askedFor {
-				judging.WantOutcome(t, decision.Failed, j.Carry(t.Context(), a, d), "IN A DIALOG NOW")
+				judge.WantOutcome(t, decision.Failed, j.Carry(t.Context(), a, d), "IN A DIALOG NOW")
 				return
 			}
-			judging.WantOutcome(t, decision.Done, j.Carry(t.Context(), a, d))
+			judge.WantOutcome(t, decision.Done, j.Carry(t.Context(), a, d))
 			if w.s.HasTab(tab) {
 				t.Error("it is there still")
 			}
@@ -400,7 +400,7 @@ findings contains {"rule": "reap.tabs.mine", "message": "it is mine", "evidence"
 		t.Fatal(objections(d))
 	}
 	w.s.Expect("tab.close", tab)
-	judging.WantOutcome(t, decision.Done, j.Carry(t.Context(), actuator(t, Options{}), d), "2 of its 2 processes")
+	judge.WantOutcome(t, decision.Done, j.Carry(t.Context(), actuator(t, Options{}), d), "2 of its 2 processes")
 }
 
 // TestThePoliciesBelieveTheKernelAboutTheForeground has a server that says of a pane that its shell is in front, and a command that is.
@@ -412,7 +412,7 @@ func TestThePoliciesBelieveTheKernelAboutTheForeground(t *testing.T) {
 	d := w.judged(w.husk)
 	sh.typeIn(t, "sleep 1000\n")
 	wait.Eventually(t, "a command in front", func() bool { return len(procs.SessionPIDs(sh.pid)) == 2 && procs.State(sh.pid) == 'S' })
-	judging.WantOutcome(t, decision.Changed, w.judge().Carry(t.Context(), a, d), "must stay")
+	judge.WantOutcome(t, decision.Changed, w.judge().Carry(t.Context(), a, d), "must stay")
 	w.wantUntouched(a)
 }
 
@@ -437,7 +437,7 @@ func TestActSurvivesEveryFault(t *testing.T) {
 				})
 				a := actuator(t, Options{})
 				a.patience = 100 * time.Millisecond
-				judging.WantOutcome(t, decision.Refused, attempt(t, a, d))
+				judge.WantOutcome(t, decision.Refused, attempt(t, a, d))
 				w.wantUntouched(a)
 			}
 		})

@@ -12,21 +12,21 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 )
 
-const act = judging.Act
+const act = judge.Act
 
-// judge is the real one, of tabs.
-type judge struct {
-	*judging.Judge
+// sessionJudge is the real one, of tabs.
+type sessionJudge struct {
+	*judge.Judge
 	env func(string) string
 }
 
-func (w *world) judge() *judge {
+func (w *world) judge() *sessionJudge {
 	w.t.Helper()
-	j := &judge{}
-	j.Judge = judging.New(w.t, snapshot.KindTab, judging.Shipped,
+	j := &sessionJudge{}
+	j.Judge = judge.New(w.t, snapshot.KindTab, judge.Shipped,
 		func(only []string) ([]collectors.Source, error) {
 			return seen.Sources(seen.Options{Sockets: []string{w.s.Socket()}, UID: os.Geteuid(), Env: j.env, Only: only, Inspect: func(string) bool { return true }})
 		},
@@ -36,7 +36,7 @@ func (w *world) judge() *judge {
 }
 
 // id is what the server's source calls a tab.
-func (j *judge) id(tab string) string {
+func (j *sessionJudge) id(tab string) string {
 	j.T.Helper()
 	sources, err := j.Sources([]string{tab})
 	if err != nil || len(sources) != 1 {
@@ -54,7 +54,7 @@ func (w *world) judged(tab string) decision.Decision {
 }
 
 // decided is what is decided of a tab whose shells wait for input.
-func (w *world) decided(j *judge, tab string) decision.Decision {
+func (w *world) decided(j *sessionJudge, tab string) decision.Decision {
 	w.t.Helper()
 	w.wait(tab)
 	d, err := j.One(w.t.Context(), j.id(tab), tab)
@@ -96,13 +96,13 @@ func TestWindow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			judging.Window(t, func(t *testing.T) judging.Trial {
+			judge.Window(t, func(t *testing.T) judge.Trial {
 				w := fresh(t, herdr.Options{})
 				d := w.judged(w.husk)
 				if strings.HasSuffix(t.Name(), "nothing_changes") {
 					w.s.Expect("tab.close", w.husk)
 				}
-				return judging.Trial{Judge: w.judge().Judge, Actuator: actuator(t, Options{}), Decision: d,
+				return judge.Trial{Judge: w.judge().Judge, Actuator: actuator(t, Options{}), Decision: d,
 					Change: func() { change(t, w, d.Identity.Tab) }, There: func() bool { return w.s.HasTab(w.husk) }}
 			})
 		})

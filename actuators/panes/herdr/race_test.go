@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -406,7 +406,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 	d, d2 := w.judged(w.husk), w.judged(other)
 	g := grasped(t, a, d)
 	_, err := a.Hold(t.Context(), act, d2)
-	judging.WantErr(t, actuators.ErrRefused, err, "another program is closing a tab", a.Lock)
+	judge.WantErr(t, actuators.ErrRefused, err, "another program is closing a tab", a.Lock)
 	if st, err := os.Lstat(a.Lock); err != nil || st.Mode() != 0o600 {
 		t.Errorf("the lock: %v %v", st, err)
 	}
@@ -458,7 +458,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 		b := actuator(t, Options{})
 		b.Lock = lock(t.TempDir())
 		_, err := b.Hold(t.Context(), act, d)
-		if judging.WantErr(t, actuators.ErrRefused, err); t.Failed() {
+		if judge.WantErr(t, actuators.ErrRefused, err); t.Failed() {
 			t.Fatal(name)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	wire "github.com/winnow-reaper/winnow/internal/sys/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -182,7 +182,7 @@ func (w *world) wantSettled(a *Actuator, d decision.Decision, in decision.Intent
 		w.t.Errorf("open %v, tabs %v: %s", out.Open, w.s.Tabs(), out.Detail)
 	}
 	if closed {
-		judging.WantOutcome(w.t, decision.Done, out, "settled after an interruption")
+		judge.WantOutcome(w.t, decision.Done, out, "settled after an interruption")
 		if out.RestoreUntil == nil || !out.RestoreUntil.Equal(in.RestoreUntil) {
 			w.t.Errorf("it can be restored until %v", out.RestoreUntil)
 		}
@@ -191,11 +191,11 @@ func (w *world) wantSettled(a *Actuator, d decision.Decision, in decision.Intent
 		}
 		return
 	}
-	judging.WantOutcome(w.t, decision.Failed, out, "interrupted before it was closed")
+	judge.WantOutcome(w.t, decision.Failed, out, "interrupted before it was closed")
 	w.wantUntouched(a)
 	w.s.Before(nil)
 	w.s.Expect("tab.close", w.husk)
-	judging.WantOutcome(w.t, decision.Done, attempt(w.t, a, d)) // the lock is free, and nothing is in the way
+	judge.WantOutcome(w.t, decision.Done, attempt(w.t, a, d)) // the lock is free, and nothing is in the way
 }
 
 // cut is an act that was cut short right before the given step, in this process.
@@ -271,7 +271,7 @@ func TestSettle(t *testing.T) {
 				a.patience = 300 * time.Millisecond
 			}
 			out := a.Settle(t.Context(), in)
-			judging.WantOutcome(t, c.want, out, c.word)
+			judge.WantOutcome(t, c.want, out, c.word)
 			if out.Open != c.open {
 				t.Errorf("want it open: %v, got %v", c.open, out.Open)
 			}
@@ -297,7 +297,7 @@ func TestSettleLeavesOpenWhatItsShellSpeaksAgainst(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	sh.end(t)
-	judging.WantOutcome(t, decision.Done, a.Settle(t.Context(), in), "settled")
+	judge.WantOutcome(t, decision.Done, a.Settle(t.Context(), in), "settled")
 }
 
 func TestSettleSaysUnknownOfAnIntentThatItCannotRead(t *testing.T) {
@@ -317,11 +317,11 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	g := grasped(t, a, d)
 	in := intent(g, d)
 	_, err := a.Restore(t.Context(), in)
-	judging.WantErr(t, actuators.ErrRefused, err, "no longer in the trash")
+	judge.WantErr(t, actuators.ErrRefused, err, "no longer in the trash")
 	_, err = a.Restore(t.Context(), decision.Intent{ID: act, Plan: []byte(`{}`)})
-	judging.WantErr(t, actuators.ErrRefused, err, "not one of its own")
+	judge.WantErr(t, actuators.ErrRefused, err, "not one of its own")
 	w.s.Expect("tab.close", w.husk)
-	judging.WantOutcome(t, decision.Done, g.do(t.Context(), d))
+	judge.WantOutcome(t, decision.Done, g.do(t.Context(), d))
 
 	w.s.Expect("tab.create", w.work)
 	before := w.s.Tabs()

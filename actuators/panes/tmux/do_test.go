@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -34,7 +34,7 @@ func TestDoEndsThatSessionAndNoOther(t *testing.T) {
 		return strings.Contains(s.Run("capture-pane", "-p", "-t", d.Identity.Session.Panes[0].ID), "the-23-lines")
 	})
 	out := s.carry(t.Context(), a, d)
-	judging.WantOutcome(t, decision.Done, out, "vie", "2 panes", filepath.Join(a.Trash, act))
+	judge.WantOutcome(t, decision.Done, out, "vie", "2 panes", filepath.Join(a.Trash, act))
 	if out.Freed.RSS <= 0 {
 		t.Errorf("freed %d bytes of memory", out.Freed.RSS)
 	}
@@ -62,7 +62,7 @@ func TestDoTellsThatTheLastSessionTookTheServer(t *testing.T) {
 	s := fresh(t, "only")
 	d := s.judged("only")
 	a := actuator(t, Options{})
-	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "is gone")
+	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "is gone")
 	wait.Eventually(t, "the server ends without a session", func() bool { return !procs.Lives(d.Identity.Session.ServerPID) })
 }
 
@@ -74,7 +74,7 @@ func TestDoSavesWhatAFullScreenProgramHides(t *testing.T) {
 		return s.Run("display-message", "-p", "-t", d.Identity.Session.Panes[0].ID, "#{alternate_on}") == "1"
 	})
 	a := actuator(t, Options{})
-	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 	text, err := os.ReadFile(filepath.Join(filepath.Join(a.Trash, act), "pane-0.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestDoEndsASessionWithADeadPane(t *testing.T) {
 	})
 	d := s.judged("kept")
 	a := actuator(t, Options{})
-	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "1 of its 1 process")
+	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "1 of its 1 process")
 }
 
 // The loose policy lets each of these go as it is at the last look: what keeps it is that it is not what was held and judged before.
@@ -145,7 +145,7 @@ func TestDoLeavesWhatChangedInBetween(t *testing.T) {
 				out := j.Carry(t.Context(), a, d)
 				// A look that reads the processes before those of a new pane, or of one that was started again, does not know which they are.
 				if !slices.Contains([]string{"a new pane", "a pane started again"}, c.name) || out.Outcome != decision.Refused || !strings.Contains(out.Detail, "could not be read right before the act") {
-					judging.WantOutcome(t, c.want, out)
+					judge.WantOutcome(t, c.want, out)
 				}
 				wantUntouched(t, a, s, "worker")
 			})
@@ -171,7 +171,7 @@ func TestDoLeavesASessionWhoseClientWentOnTyping(t *testing.T) {
 			return activity() != before
 		})
 	}})
-	judging.WantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "it was used")
+	judge.WantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "it was used")
 	wantUntouched(t, a, s, "worker")
 }
 
@@ -186,7 +186,7 @@ func TestDoEndsAnAttachedSessionThatWasJudgedSo(t *testing.T) {
 		t.Fatalf("judged with %d clients", d.Identity.Session.Attached)
 	}
 	a := actuator(t, Options{})
-	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 }
 
 func TestDoKillsNothingThatItCannotSave(t *testing.T) {
@@ -214,7 +214,7 @@ func TestDoKillsNothingThatItCannotSave(t *testing.T) {
 	} {
 		a := New(o)
 		out := s.carry(t.Context(), a, d)
-		judging.WantOutcome(t, decision.Failed, out, "left untouched")
+		judge.WantOutcome(t, decision.Failed, out, "left untouched")
 		if !s.Has("worker") {
 			t.Fatalf("%s: the session is gone", name)
 		}
@@ -234,7 +234,7 @@ func TestDoFailsWhenTheServerStops(t *testing.T) {
 		}
 	}})
 	a.within = 300 * time.Millisecond
-	judging.WantOutcome(t, decision.Failed, s.carry(t.Context(), a, d), "left untouched")
+	judge.WantOutcome(t, decision.Failed, s.carry(t.Context(), a, d), "left untouched")
 	if err := syscall.Kill(d.Identity.Session.ServerPID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestDoStopsBeforeTheKillWhenInterrupted(t *testing.T) {
 				cancel()
 			}
 		}})
-		judging.WantOutcome(t, decision.Failed, s.carry(ctx, a, d), "left untouched")
+		judge.WantOutcome(t, decision.Failed, s.carry(ctx, a, d), "left untouched")
 		wantUntouched(t, a, s, "worker")
 	}
 }
@@ -282,7 +282,7 @@ func TestDoEndsWhatSurvivesTheHangUp(t *testing.T) {
 			}
 			var steps []string
 			a := actuator(t, Options{TermGrace: 300 * time.Millisecond, Step: func(name string) { steps = append(steps, name) }})
-			judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "2 of its 2 processes", "2 of them outlived the hang-up")
+			judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "2 of its 2 processes", "2 of them outlived the hang-up")
 			if procs.Lives(shell) || procs.Lives(job) {
 				t.Errorf("shell lives: %v, its job lives: %v", procs.Lives(shell), procs.Lives(job))
 			}
@@ -309,7 +309,7 @@ func TestDoLeavesWhatWasNotJudged(t *testing.T) {
 		return strings.TrimSpace(string(text)) == "sleep"
 	})
 	a := actuator(t, Options{})
-	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "1 of its 1 process")
+	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "1 of its 1 process")
 	if !procs.Lives(late) {
 		t.Error("a process that was not judged was ended")
 	}
@@ -329,7 +329,7 @@ func TestDoLeavesASurvivorThatLeftTheSession(t *testing.T) {
 	if !procs.Lives(job) {
 		t.Fatalf("a process that is not the pane's any more was ended: %s", out.Detail)
 	}
-	judging.WantOutcome(t, decision.Done, out, "pid "+strconv.Itoa(job)+" was left")
+	judge.WantOutcome(t, decision.Done, out, "pid "+strconv.Itoa(job)+" was left")
 }
 
 // Who loses the server in the middle of the kill knows neither that it was done nor that it was not.
@@ -349,7 +349,7 @@ func TestDoKeepsWhatItSavedWhenTheEndIsNotKnown(t *testing.T) {
 	}})
 	j := s.judge(loose)
 	out := j.Carry(t.Context(), a, d)
-	judging.WantOutcome(t, decision.Failed, out, "not known", filepath.Join(a.Trash, act))
+	judge.WantOutcome(t, decision.Failed, out, "not known", filepath.Join(a.Trash, act))
 	if out.RestoreUntil == nil || !out.RestoreUntil.Equal(j.Intent.RestoreUntil) {
 		t.Errorf("what was saved can be restored until %v", out.RestoreUntil)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -75,16 +75,16 @@ func TestGraspRefusesWhatIsNotKnown(t *testing.T) {
 			c.change(d.Identity.Session)
 			a := actuator(t, Options{})
 			_, err := a.Hold(t.Context(), act, d)
-			judging.WantErr(t, actuators.ErrRefused, err)
+			judge.WantErr(t, actuators.ErrRefused, err)
 			wantUntouched(t, a, s, "worker")
 		})
 	}
 	a := actuator(t, Options{})
 	_, err := a.Hold(t.Context(), act, decision.Decision{ID: "session:tmux/s/$0"})
-	judging.WantErr(t, actuators.ErrRefused, err)
+	judge.WantErr(t, actuators.ErrRefused, err)
 	for _, id := range []string{"", "..", "../x", "a/b"} {
 		_, err := a.Hold(t.Context(), id, s.judged("worker"))
-		judging.WantErr(t, actuators.ErrRefused, err)
+		judge.WantErr(t, actuators.ErrRefused, err)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestGraspRefusesTheFloor(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := actuator(t, c.options)
 			_, err := a.Hold(t.Context(), act, d)
-			judging.WantErr(t, actuators.ErrRefused, err, c.word)
+			judge.WantErr(t, actuators.ErrRefused, err, c.word)
 			wantUntouched(t, a, s, "worker")
 		})
 	}
@@ -151,7 +151,7 @@ func TestGraspTellsGoneFromChangedFromFailed(t *testing.T) {
 			c.change(t, s, d.Identity.Session)
 			a := actuator(t, Options{})
 			_, err := a.Hold(t.Context(), act, d)
-			judging.WantErr(t, c.want, err)
+			judge.WantErr(t, c.want, err)
 			if strings.HasPrefix(c.name, "the se") {
 				return
 			}
@@ -198,6 +198,6 @@ func TestADeadPaneIsNoLiveOne(t *testing.T) {
 		}
 	}
 	for _, err := range []error{g(77).same(l(77, true)), g(0).same(l(77, false)), g(77).same(l(78, false))} {
-		judging.WantErr(t, actuators.ErrChanged, err)
+		judge.WantErr(t, actuators.ErrChanged, err)
 	}
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
-const act = judging.Act
+const act = judge.Act
 
 // Policies that a judge decides by. loose is the shipped tree of an operator who lets every session go, also one that is attached or at work, and
 // strict the shipped tree with one objection more.
 var (
-	loose = sync.OnceValues(func() (*judging.Policies, error) {
-		return judging.Tree([]string{"protect/attached", "protect/live"}, map[string]string{"reap/sessions/all/all.rego": `package policies.reap.sessions.all
+	loose = sync.OnceValues(func() (*judge.Policies, error) {
+		return judge.Tree([]string{"protect/attached", "protect/live"}, map[string]string{"reap/sessions/all/all.rego": `package policies.reap.sessions.all
 
 in_scope if input.kind == "session"
 
 findings contains {"rule": "reap.sessions.all", "message": "every session goes", "evidence": {}} if input.kind == "session"
 `})
 	})
-	strict = sync.OnceValues(func() (*judging.Policies, error) {
-		return judging.Tree(nil, map[string]string{"protect/mine/mine.rego": `package policies.protect.mine
+	strict = sync.OnceValues(func() (*judge.Policies, error) {
+		return judge.Tree(nil, map[string]string{"protect/mine/mine.rego": `package policies.protect.mine
 
 objections contains {"rule": "protect.mine", "message": "its name says that it is kept", "evidence": {}} if {
 	input.kind == "session"
@@ -42,9 +42,9 @@ _other if startswith(input.session.name, "keep") == false
 	})
 )
 
-func (s *server) judge(policies func() (*judging.Policies, error)) *judging.Judge {
+func (s *server) judge(policies func() (*judge.Policies, error)) *judge.Judge {
 	s.T.Helper()
-	j := judging.New(s.T, "session", policies,
+	j := judge.New(s.T, "session", policies,
 		func(only []string) ([]collectors.Source, error) {
 			return tmux.Sources(tmux.Options{Sockets: []string{s.Socket}, Only: only})
 		},
@@ -54,7 +54,7 @@ func (s *server) judge(policies func() (*judging.Policies, error)) *judging.Judg
 }
 
 // decide is what is decided of the session of that name, once that is so and its panes run their programs.
-func (s *server) decide(j *judging.Judge, name, verdict string) decision.Decision {
+func (s *server) decide(j *judge.Judge, name, verdict string) decision.Decision {
 	s.T.Helper()
 	id := s.ID(name)
 	d := j.Until(verdict, tmux.ID("tmux/"+filepath.Base(s.Socket), id), id)
@@ -82,10 +82,10 @@ func TestCarryALooserPolicy(t *testing.T) {
 	s.Run("link-window", "-d", "-s", "=bystander:", "-t", "=worker:7")
 	j := s.judge(loose)
 	for _, name := range []string{"watched", "worker"} {
-		s.decide(s.judge(judging.Shipped), name, decision.Spare)
+		s.decide(s.judge(judge.Shipped), name, decision.Spare)
 		d := s.decide(j, name, decision.Reap)
 		out := j.Carry(t.Context(), actuator(t, Options{Shells: shells, TermGrace: 200 * time.Millisecond}), d)
-		judging.WantOutcome(t, decision.Done, out, "is gone")
+		judge.WantOutcome(t, decision.Done, out, "is gone")
 		if s.Has(name) || !s.Has("twin") || !s.Has("bystander") {
 			t.Errorf("%s is there: %v, its twin: %v, the bystander: %v", name, s.Has(name), s.Has("twin"), s.Has("bystander"))
 		}
@@ -113,7 +113,7 @@ func TestCarryAStricterPolicy(t *testing.T) {
 			}
 		}
 		a := actuator(t, Options{Shells: shells})
-		judging.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "its name says that it is kept")
+		judge.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "its name says that it is kept")
 		wantUntouched(t, a, s, "keep")
 	}
 }
@@ -121,12 +121,12 @@ func TestCarryAStricterPolicy(t *testing.T) {
 // TestWindow has a window shown by another session too in the last moments of an act. The policies let it go all the same.
 func TestWindow(t *testing.T) {
 	t.Parallel()
-	judging.Window(t, func(t *testing.T) judging.Trial {
+	judge.Window(t, func(t *testing.T) judge.Trial {
 		s := fresh(t, "worker")
 		s.Run("new-session", "-d", "-s", "bystander")
 		j := s.judge(loose)
 		d := s.decide(j, "worker", decision.Reap)
-		return judging.Trial{Judge: j, Actuator: actuator(t, Options{Shells: shells}), Decision: d, There: func() bool { return s.Has("worker") },
+		return judge.Trial{Judge: j, Actuator: actuator(t, Options{Shells: shells}), Decision: d, There: func() bool { return s.Has("worker") },
 			Change: func() { s.Run("link-window", "-d", "-s", d.Identity.Session.ID+":", "-t", "=bystander:7") }}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -51,7 +51,7 @@ func TestDoLeavesASessionOverWhichAPopupWasOpened(t *testing.T) {
 			a := actuator(t, Options{})
 			popup := 0
 			a.looking = func() { popup = s.popup("=" + named + ":") }
-			judging.WantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "popup", strconv.Itoa(popup))
+			judge.WantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "popup", strconv.Itoa(popup))
 			wantUntouched(t, a, s, "worker")
 			if !procs.Lives(popup) {
 				t.Error("the popup has ended")
@@ -82,7 +82,7 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 			return err == nil && !strings.HasPrefix(h.Was.Comm, "tmux")
 		})
 	}
-	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 	if s.Has("worker") || !s.Has("bystander") || !procs.Lives(popup) {
 		t.Errorf("worker is there: %v, bystander: %v, the popup: %v", s.Has("worker"), s.Has("bystander"), procs.Lives(popup))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -23,7 +23,7 @@ var shells = []string{"sh", "dash", "bash"}
 // prompted is a decision of the shipped policies on a session whose shell waits at its prompt.
 func (s *server) prompted(name string) decision.Decision {
 	s.T.Helper()
-	d := s.decide(s.judge(judging.Shipped), name, decision.Reap)
+	d := s.decide(s.judge(judge.Shipped), name, decision.Reap)
 	for _, p := range d.Identity.Session.Panes {
 		wait.Eventually(s.T, "the shell waits", func() bool { return resting(p.PID) })
 	}
@@ -46,16 +46,16 @@ func TestCarryEndsASessionAtItsPromptAndLeavesNoHook(t *testing.T) {
 		if !c.end {
 			a.looking = func() { s.Run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "x") }
 		}
-		out := s.judge(judging.Shipped).Carry(t.Context(), a, d)
+		out := s.judge(judge.Shipped).Carry(t.Context(), a, d)
 		// tmux tells in whole seconds when a session was last used: of the two that it must rest, one is certain.
 		if rested := time.Since(born); i == 0 && rested < time.Second {
 			t.Errorf("its shell was started %s ago, and it was ended", rested)
 		}
 		if c.end {
-			judging.WantOutcome(t, decision.Done, out)
+			judge.WantOutcome(t, decision.Done, out)
 			continue
 		}
-		judging.WantOutcome(t, decision.Changed, out, "left untouched")
+		judge.WantOutcome(t, decision.Changed, out, "left untouched")
 		if got := s.Run("show-hooks", "-t", c.name); got != "after-paste-buffer[3] display-message own" {
 			t.Errorf("the session's hooks are %q", got)
 		}
@@ -87,7 +87,7 @@ func TestCarryLeavesAPromptThatStartsSomething(t *testing.T) {
 				}
 				a := actuator(t, Options{Shells: shells})
 				a.rests = 0
-				j := s.judge(judging.Shipped)
+				j := s.judge(judge.Shipped)
 				switch when {
 				case 0:
 					if text == "true" {
@@ -107,7 +107,7 @@ func TestCarryLeavesAPromptThatStartsSomething(t *testing.T) {
 						}
 					}
 				}
-				judging.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "left untouched")
+				judge.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "left untouched")
 				wantUntouched(t, a, s, "worker")
 				for _, pid := range procs.SessionPIDs(shell.PID) {
 					_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -135,7 +135,7 @@ func TestStillLeavesAShellThatCameBackToItsPrompt(t *testing.T) {
 		}
 	}
 	wait.Eventually(t, "its prompt", func() bool { return resting(shell.PID) })
-	judging.WantErr(t, actuators.ErrChanged, g.still(), "has run since it was looked at")
+	judge.WantErr(t, actuators.ErrChanged, g.still(), "has run since it was looked at")
 }
 
 // What was judged with the session may go on with what it does; only the shell at its prompt may start nothing more.
@@ -148,7 +148,7 @@ func TestDoEndsAPromptWithAJobBehindIt(t *testing.T) {
 	wait.Eventually(t, "its job runs", func() bool {
 		return len(procs.SessionPIDs(d.Identity.Session.Panes[0].PID)) >= 3 && resting(d.Identity.Session.Panes[0].PID)
 	})
-	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), actuator(t, Options{Shells: shells}), d))
+	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), actuator(t, Options{Shells: shells}), d))
 }
 
 // What reads nothing leaves what is sent to it where it is, as a shell does for the moment until it is woken.
@@ -176,7 +176,7 @@ func TestStillLeavesWhatIsNotRead(t *testing.T) {
 		n, err := p.held.Typed()
 		return err == nil && n == len("true\n")
 	})
-	judging.WantErr(t, actuators.ErrChanged, g.still(), "has not read yet", "left untouched")
+	judge.WantErr(t, actuators.ErrChanged, g.still(), "has not read yet", "left untouched")
 }
 
 func turnsOf(t testing.TB, pid int) uint64 {
@@ -222,6 +222,6 @@ func TestCarryRefusesAProgramWhoseNameCannotBeCompared(t *testing.T) {
 		return strings.HasPrefix(string(text), "a{}")
 	})
 	a := actuator(t, Options{Shells: shells})
-	judging.WantOutcome(t, decision.Refused, s.carry(t.Context(), a, d), "cannot be compared", "left untouched")
+	judge.WantOutcome(t, decision.Refused, s.carry(t.Context(), a, d), "cannot be compared", "left untouched")
 	wantUntouched(t, a, s, "worker")
 }

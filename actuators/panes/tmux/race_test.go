@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -42,7 +42,7 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 			a := attack.New(t, c.title)
 			s := fresh(t, "bystander")
 			dir := filepath.Dir(s.Socket)
-			lines, j := s.sender("=bystander"), s.judge(judging.Shipped)
+			lines, j := s.sender("=bystander"), s.judge(judge.Shipped)
 			var killed, kept, refused int
 			for i := range trialsOf(t, 40) {
 				name := "w" + strconv.Itoa(i)

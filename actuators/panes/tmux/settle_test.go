@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
-	"github.com/winnow-reaper/winnow/test/kit/judging"
+	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -98,7 +98,7 @@ func TestSettle(t *testing.T) {
 				c.then(t, s, in.Identity.Session)
 			}
 			out := a.Settle(wait.Within(t, time.Second), in)
-			judging.WantOutcome(t, c.want, out, c.word)
+			judge.WantOutcome(t, c.want, out, c.word)
 			if c.kept != (out.RestoreUntil != nil && out.RestoreUntil.Equal(in.RestoreUntil)) {
 				t.Errorf("want it kept: %v, and it can be restored until %v", c.kept, out.RestoreUntil)
 			}
@@ -154,8 +154,8 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 		t.Errorf("nothing was saved yet, and it was restored: %v", err)
 	}
 	_, err := a.Restore(t.Context(), decision.Intent{ID: act, Plan: []byte(`{}`)})
-	judging.WantErr(t, actuators.ErrRefused, err, "not one of its own")
-	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judge.WantErr(t, actuators.ErrRefused, err, "not one of its own")
+	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 
 	got, err := a.Restore(t.Context(), in)
 	if err != nil {
@@ -187,7 +187,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 		}
 	}
 	_, err = a.Restore(t.Context(), in)
-	judging.WantErr(t, actuators.ErrRefused, err, "is there already")
+	judge.WantErr(t, actuators.ErrRefused, err, "is there already")
 	if n := strings.Count(s.Run("list-sessions", "-F", "#{session_name}"), "\n"); n != 1 {
 		t.Errorf("a refused restore left %d sessions", n+1)
 	}
@@ -206,7 +206,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	a := actuator(t, Options{Tmux: bare})
 	d := s.judged("only")
 	in := intent(grasped(t, a, d), d)
-	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 	wait.Eventually(t, "no server", func() bool { return !procs.Lives(d.Identity.Session.ServerPID) })
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)

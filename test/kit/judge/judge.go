@@ -1,6 +1,6 @@
-// Package judging gives the tests of actuators a real judge: the collectors, the shipped policies or what a test makes of them, the default
+// Package judge gives the tests of actuators a real judge: the collectors, the shipped policies or what a test makes of them, the default
 // rules without any wait, and the Carrier. Nothing but tests imports it.
-package judging
+package judge
 
 import (
 	"context"
