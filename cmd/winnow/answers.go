@@ -160,7 +160,7 @@ func (s *answers) begin(r *http.Request) (*reply, error) {
 	cfg := *now.cfg // who loads policies writes their parameters into it
 	q := &reply{line: r.Header.Get(headerForm) != ""}
 	q.outW, q.errW = plain.NewWriter(&q.out), plain.NewWriter(&q.notes)
-	q.app = &app{out: q.outW, errOut: q.errW, flags: now.flags, cfg: &cfg, hands: &hands{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}
+	q.app = (&app{core: core{cfg: &cfg, hands: &hands{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}, out: q.outW, errOut: q.errW, flags: now.flags}).watched()
 	q.flags.format, q.flags.also = "json", nil
 	level := hclog.Warn
 	if q.line {
@@ -217,7 +217,7 @@ func deciding(cfg *config.Config) string {
 
 // forCommand is the process of this very command line for which the daemon looks, 0 where it does so for itself or another program: the command counts no more than
 // it would by itself. Any other program that asks counts as what it is, and so do those that it started.
-func (a *app) forCommand() int {
+func (a *core) forCommand() int {
 	if !a.line {
 		return 0
 	}

@@ -18,7 +18,7 @@ import (
 
 // kept lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error
 // says that the ledger could not be read; what the manifests say is then the answer.
-func (a *app) kept(ctx context.Context) ([]ledger.Act, error) {
+func (a *core) kept(ctx context.Context) ([]ledger.Act, error) {
 	r, err := a.trashOnRecord(ctx)
 	return append(r.kept, untold(a.asides(ctx, a.trashRoots(nil, r.roots), r.known))...), err
 }
@@ -54,7 +54,7 @@ func trashOnRecord(ctx context.Context, l *ledger.Ledger) (r onRecord, err error
 }
 
 // trashOnRecord is what the ledger knows of the trash, nothing where it cannot be read.
-func (a *app) trashOnRecord(ctx context.Context) (r onRecord, err error) {
+func (a *core) trashOnRecord(ctx context.Context) (r onRecord, err error) {
 	err = a.readLedger(func(l *ledger.Ledger) (err error) {
 		r, err = trashOnRecord(ctx, l)
 		return err
@@ -74,7 +74,7 @@ func untold(asides []actdirs.Aside) []ledger.Act {
 }
 
 // asides reads the manifests in every trash that this user may have, and says which of them were passed over.
-func (a *app) asides(ctx context.Context, roots []string, known map[string]bool) []actdirs.Aside {
+func (a *core) asides(ctx context.Context, roots []string, known map[string]bool) []actdirs.Aside {
 	found, wrong := a.asidesOf(ctx, roots, known)
 	for _, err := range wrong {
 		a.note("passed over in the trash: %v", err)
@@ -82,7 +82,7 @@ func (a *app) asides(ctx context.Context, roots []string, known map[string]bool)
 	return found
 }
 
-func (a *app) asidesOf(ctx context.Context, roots []string, known map[string]bool) ([]actdirs.Aside, []error) {
+func (a *core) asidesOf(ctx context.Context, roots []string, known map[string]bool) ([]actdirs.Aside, []error) {
 	dirs, ok := a.actuators(snapshot.Host{}, roots)[snapshot.KindDir].(*actdirs.Actuator)
 	if !ok {
 		return nil, nil
@@ -92,7 +92,7 @@ func (a *app) asidesOf(ctx context.Context, roots []string, known map[string]boo
 
 // trashRoots are the folders in which there may be a trash: the roots and repositories that the configuration and the place where the
 // command runs lead to, those that a look found, and those that are on record. A worktree's root is the folder that it lies in.
-func (a *app) trashRoots(s *snapshot.Snapshot, recorded []string) []string {
+func (a *core) trashRoots(s *snapshot.Snapshot, recorded []string) []string {
 	roots := map[string]bool{}
 	add := func(path string) {
 		if real, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(real) {
@@ -183,7 +183,7 @@ func (s *sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, erro
 }
 
 // checkTrash says what lies in the trash, and whether the ledger knows of it.
-func (a *app) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
+func (a *core) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
 	var out []Check
 	if ttl := a.cfg.Act.TrashTTL; ttl <= 0 {
 		out = append(out, Check{"state", "act.trash_ttl", limited, fmt.Sprintf("is %s: what a sweep sets aside goes for good at its end, and nothing can be brought back", ttl)})

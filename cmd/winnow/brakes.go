@@ -56,7 +56,7 @@ func knownBrakes(rules []string) error {
 }
 
 // tripped are the brakes that hold.
-func (a *app) tripped(ctx context.Context) ([]brakes.Brake, error) {
+func (a *core) tripped(ctx context.Context) ([]brakes.Brake, error) {
 	m := brakes.Memory{}
 	err := a.readLedger(func(l *ledger.Ledger) error { return l.Brakes(ctx, &m) })
 	return m.Tripped, err
@@ -100,7 +100,7 @@ func (a *app) releaseBrakes(ctx context.Context, rules []string) error {
 }
 
 // letGo releases brakes, and gives those that held.
-func (a *app) letGo(ctx context.Context, rules []string) ([]brakes.Brake, error) {
+func (a *core) letGo(ctx context.Context, rules []string) ([]brakes.Brake, error) {
 	if err := a.trustState(); err != nil {
 		return nil, err
 	}

@@ -290,7 +290,7 @@ func newSteadyWorld(t *testing.T, seed uint64) *steadyWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-steady-" + fmt.Sprint(seed), Home: w.dir}}
+	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-steady-" + fmt.Sprint(seed), Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
 	w.d, err = a.newDaemon(t.Context(), runFlags{})
 	if err != nil {
 		t.Fatal(err)
@@ -525,7 +525,7 @@ func TestASweepThatFailsAfterItsActs(t *testing.T) {
 		"not even that": nil,
 	} {
 		var out bytes.Buffer
-		d := &daemon{app: &app{out: &out, flags: globalFlags{format: "text"}}}
+		d := &daemon{app: (&app{out: &out, flags: globalFlags{format: "text"}}).watched()}
 		d.doneBefore(r)
 		if has := r != nil && len(r.Acts)+len(r.Purged) > 0; has != strings.Contains(out.String(), want) || !has && out.Len() > 0 {
 			t.Errorf("%s: %q", want, out.String())

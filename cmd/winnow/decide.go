@@ -47,7 +47,7 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 		a.sayBundles(r)
 		r.Held(a.cfg.Act.Caps.Floor().Plan(a.touched(f.kinds), res.Decisions, actuators.Past{}))
 		if f.explain {
-			if err := a.otherwise(ctx, e, s, r, f.all); err != nil {
+			if err := a.otherwise(ctx, e, s, r, f.all || a.json()); err != nil {
 				return err
 			}
 		}

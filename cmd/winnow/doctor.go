@@ -81,7 +81,7 @@ func byArea(checks []Check) []Check {
 	return slices.SortedStableFunc(slices.Values(checks), func(x, y Check) int { return cmp.Compare(first(x.Area), first(y.Area)) })
 }
 
-func (a *app) checkConfig() Check {
+func (a *core) checkConfig() Check {
 	if a.cfg.File == "" {
 		return Check{"config", "configuration", healthy, "no file, so the defaults hold; winnow init writes a file to edit, and " + config.UserPlace() + " is read unasked"}
 	}
@@ -89,7 +89,7 @@ func (a *app) checkConfig() Check {
 }
 
 // checkLevelsSet names the rules that are not on.
-func (a *app) checkLevelsSet() []Check {
+func (a *core) checkLevelsSet() []Check {
 	var out []Check
 	protect, reap := report.Levels(a.cfg.Rules.Levels)
 	if protect != "" {
@@ -101,7 +101,7 @@ func (a *app) checkLevelsSet() []Check {
 	return out
 }
 
-func (a *app) checkState(ctx context.Context) []Check {
+func (a *core) checkState(ctx context.Context) []Check {
 	dir := a.cfg.State
 	var out []Check
 	st, err := os.Stat(dir)
@@ -140,7 +140,7 @@ func (a *app) checkState(ctx context.Context) []Check {
 	return append(out, a.checkKept(ctx, l)...)
 }
 
-func (a *app) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule, []report.PolicyLayer) {
+func (a *core) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule, []report.PolicyLayer) {
 	e, p, err := a.engine(ctx)
 	if err != nil {
 		return Check{"policies", "policies", broken, err.Error()}, nil, nil
@@ -154,7 +154,7 @@ func (a *app) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule,
 }
 
 // checkLayers says which layers of policies there are below the shipped one, where each is from, and what was granted to it.
-func (a *app) checkLayers(ctx context.Context, layers []report.PolicyLayer) []Check {
+func (a *core) checkLayers(ctx context.Context, layers []report.PolicyLayer) []Check {
 	repositories, err := a.repositories(ctx)
 	if err != nil {
 		return []Check{{"policies", "layer " + report.LayerRepository, broken, err.Error()}}
@@ -174,7 +174,7 @@ func (a *app) checkLayers(ctx context.Context, layers []report.PolicyLayer) []Ch
 }
 
 // checkBundles says how the bundles stand that the configuration names.
-func (a *app) checkBundles() []Check {
+func (a *core) checkBundles() []Check {
 	var out []Check
 	for _, s := range a.bundles {
 		c := Check{"policies", "bundle " + s.Name, healthy, "revision " + revisionText(s)}
@@ -190,7 +190,7 @@ func (a *app) checkBundles() []Check {
 }
 
 // checkExceptions says how the exceptions of the policies stand, and what of this machine they match.
-func (a *app) checkExceptions(s *snapshot.Snapshot) []Check {
+func (a *core) checkExceptions(s *snapshot.Snapshot) []Check {
 	all := a.cfg.Rules.Exceptions
 	if len(all) == 0 {
 		return nil
@@ -217,7 +217,7 @@ func (a *app) checkExceptions(s *snapshot.Snapshot) []Check {
 }
 
 // checkOwn lists the parameters that loaded rules declare, each with its value.
-func (a *app) checkOwn(rules map[string]policy.Rule) []Check {
+func (a *core) checkOwn(rules map[string]policy.Rule) []Check {
 	var out []Check
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
 		for _, p := range rules[id].Own {
@@ -328,7 +328,7 @@ func checkSources(s *snapshot.Snapshot) []Check {
 }
 
 // checkHerdr says of each herdr server whether its tabs may be closed, and whether the records of who works where can be read.
-func (a *app) checkHerdr(s *snapshot.Snapshot) []Check {
+func (a *core) checkHerdr(s *snapshot.Snapshot) []Check {
 	var out []Check
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		src := s.Sources[name]
@@ -358,7 +358,7 @@ func (a *app) checkHerdr(s *snapshot.Snapshot) []Check {
 	return out
 }
 
-func (a *app) checkHost(s *snapshot.Snapshot) []Check {
+func (a *core) checkHost(s *snapshot.Snapshot) []Check {
 	h := s.Host
 	var out []Check
 	if h.UID != nil && *h.UID != 0 {
@@ -384,7 +384,7 @@ func (a *app) checkHost(s *snapshot.Snapshot) []Check {
 }
 
 // checkRules says of each reason to reap, the shipped ones and one's own, whether it can fire here at all, and if not, why.
-func (a *app) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []Check {
+func (a *core) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []Check {
 	can := a.needs(s)
 	var out []Check
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
@@ -429,7 +429,7 @@ func anyRead(s *snapshot.Snapshot, kind, format string) bool {
 }
 
 // needs are the words that METADATA may name as a rule's needs, each with why it is missing here: "" where it is not.
-func (a *app) needs(s *snapshot.Snapshot) map[string]string {
+func (a *core) needs(s *snapshot.Snapshot) map[string]string {
 	r, markers := &a.cfg.Rules, a.cfg.MarkerNames()
 	recorded := slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Session != "" })
 	worktree, upstream := false, false

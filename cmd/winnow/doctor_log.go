@@ -10,7 +10,7 @@ import (
 )
 
 // checkKept says what the ledger keeps for others: the chain of acts, recordings, and decisions on their way to a log.
-func (a *app) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
+func (a *core) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
 	var out []Check
 	add := func(name, status, format string, args ...any) {
 		out = append(out, Check{"state", name, status, fmt.Sprintf(format, args...)})

@@ -131,7 +131,7 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 }
 
 // explanation explains one candidate of a snapshot.
-func (a *app) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string) (Explained, error) {
+func (a *core) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string) (Explained, error) {
 	sub, ok := subject.Join(s, &a.cfg.Rules.Config).Subject(id)
 	if !ok {
 		return Explained{}, fmt.Errorf("explain %s: it cannot be judged", id)

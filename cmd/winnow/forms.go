@@ -111,7 +111,7 @@ func (a *app) written(ctx context.Context, write func(*app) error) error {
 		var to bytes.Buffer
 		other := *a
 		other.flags.format, other.out, other.paint = form, plain.NewWriter(&to), paint{text.New(&to, text.Never)}
-		if err := write(&other); err != nil {
+		if err := write(other.watched()); err != nil {
 			return fmt.Errorf("--also %s: %w", text.Quote(also), err)
 		}
 		if err := outfile.Write(ctx, file, func(w io.Writer) error { _, err := to.WriteTo(w); return err }); err != nil {

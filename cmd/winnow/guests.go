@@ -16,7 +16,7 @@ import (
 // admit lets the policies of trusted repositories object to what the engine decides. Where the list of these cannot be read, the look says so as a
 // source that failed, and everything stays.
 // Their exceptions count as those of the configuration too, where a person asks why.
-func (a *app) admit(ctx context.Context, e *eval.Engine, cfg *config.Config) {
+func (a *core) admit(ctx context.Context, e *eval.Engine, cfg *config.Config) {
 	trusted, err := a.store().All(ctx)
 	if err != nil {
 		a.log.Warn("the policies of trusted repositories were not read", "error", err)
@@ -38,7 +38,7 @@ func (a *app) admit(ctx context.Context, e *eval.Engine, cfg *config.Config) {
 }
 
 // guest are the policies of a repository, by the path of its main checkout. What they bring is read here and not built.
-func (a *app) guest(ctx context.Context, main string, files []project.PolicyFile) (eval.Guest, error) {
+func (a *core) guest(ctx context.Context, main string, files []project.PolicyFile) (eval.Guest, error) {
 	g := eval.Guest{
 		Digest: project.PoliciesDigest(files), Tree: policy.Tree{Name: "repository:" + main, FS: project.PoliciesFS(files), Prefix: project.PoliciesFolder(main)},
 		Base: []policy.Tree{{Name: embeddedTree, FS: policies.Files}}, Limits: a.limits(), Program: eval.Self(),
@@ -59,7 +59,7 @@ func (a *app) guest(ctx context.Context, main string, files []project.PolicyFile
 }
 
 // checkGuest refuses policies of a repository that would not load, or do more than keep.
-func (a *app) checkGuest(ctx context.Context, main string, files []project.PolicyFile) error {
+func (a *core) checkGuest(ctx context.Context, main string, files []project.PolicyFile) error {
 	if len(files) == 0 {
 		return nil
 	}

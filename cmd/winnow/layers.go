@@ -162,7 +162,7 @@ func (r ruleset) shown(p *policy.Policy) []report.PolicyLayer {
 }
 
 // repositories are the trusted repositories that have policies of their own, as layers: each is loaded, and one that is refused says why.
-func (a *app) repositories(ctx context.Context) ([]report.PolicyLayer, error) {
+func (a *core) repositories(ctx context.Context) ([]report.PolicyLayer, error) {
 	trusted, err := a.store().All(ctx)
 	if err != nil {
 		return nil, err

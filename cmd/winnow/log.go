@@ -81,7 +81,7 @@ func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapsho
 }
 
 // loadMask gives what masks say, or, where they cannot be loaded, that they could not.
-func (a *app) loadMask(ctx context.Context, folder string) decisionlog.Masker {
+func (a *core) loadMask(ctx context.Context, folder string) decisionlog.Masker {
 	real, err := foreign.Folder(folder)
 	var files mask.Files
 	if err == nil {
@@ -198,7 +198,7 @@ func (l *decisionLogger) result(d decision.Decision) decisionlog.Result {
 }
 
 // sinks are where decisions are logged.
-func (a *app) sinks() (all []string) {
+func (a *core) sinks() (all []string) {
 	if a.cfg.DecisionLog.File.Path != "" {
 		all = append(all, sinkFile)
 	}

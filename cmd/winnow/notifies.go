@@ -69,7 +69,7 @@ func (d *daemon) notifies(ctx context.Context) (end func()) {
 }
 
 // notifyOptions are what the configuration says of notifications.
-func (a *app) notifyOptions() notify.Options {
+func (a *core) notifyOptions() notify.Options {
 	c := a.cfg.Notify
 	o := notify.Options{
 		On: c.On, Names: c.Names, Rest: c.Rest, Forget: c.Forget, Tries: c.Tries, Wait: notifyWait, Timeout: c.Timeout, Last: notifyLast,

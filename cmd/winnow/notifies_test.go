@@ -238,7 +238,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 		return cfg
 	}
 	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\n", o.URL))
-	a := &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}
+	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
 	d, err := a.newDaemon(t.Context(), runFlags{})
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}
+	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
 	d, err := a.newDaemon(t.Context(), runFlags{apply: true})
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 // TestASweepThatAnotherOneKeepsOutIsNoFailure: it is neither counted as failed, of which an alert would tell, nor told.
 func TestASweepThatAnotherOneKeepsOutIsNoFailure(t *testing.T) {
 	t.Parallel()
-	d, path := &daemon{app: &app{cfg: &config.Config{}, log: hclog.NewNullLogger()}}, filepath.Join(t.TempDir(), "m")
+	d, path := &daemon{app: &app{core: core{cfg: &config.Config{}, log: hclog.NewNullLogger()}}}, filepath.Join(t.TempDir(), "m")
 	d.cfg.Run.Metrics.Listen = "unix:" + path
 	end, err := measuring.begin(t.Context(), d)
 	if err != nil {

@@ -29,12 +29,12 @@ const (
 const firstWays = 4
 
 // otherwise says of every decision that the report lists what would turn it. What was not looked at when the time was up is counted.
-func (a *app) otherwise(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot, r *report.Report, all bool) error {
+func (a *core) otherwise(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot, r *report.Report, all bool) error {
 	j := subject.Join(s, &a.cfg.Rules.Config)
 	end := time.Now().Add(explainAll)
 	err := explainEach(r, func(d decision.Decision, known *reasons) (*decision.Otherwise, error) {
 		sub, ok := j.Subject(d.ID)
-		if !ok || !a.json() && !report.Listed(d, all) {
+		if !ok || !report.Listed(d, all) {
 			return nil, nil
 		}
 		left := time.Until(end)

@@ -206,7 +206,7 @@ func (d *difference) compare(ctx context.Context) (doc *comparison.Document, err
 // load finds and loads both versions.
 func (d *difference) load(ctx context.Context, sides [2]*side) error {
 	f, words := d.flags, []string{comparison.Base, comparison.Head}
-	v := versions{app: d.app, repo: f.repo, path: f.path}
+	v := versions{core: &d.core, configFile: d.app.flags.config, policy: d.app.flags.policy, repo: f.repo, path: f.path}
 	for i, of := range []struct {
 		configFlag, config string
 		levels             []string
@@ -283,7 +283,7 @@ func (s *side) load(ctx context.Context, v versions, name, flag, file string, le
 	if err := cfg.SetLevels(levels); err != nil {
 		return err
 	}
-	cfg.Policy.Timeout, cfg.Policy.Memory = v.app.cfg.Policy.Timeout, v.app.cfg.Policy.Memory
+	cfg.Policy.Timeout, cfg.Policy.Memory = v.core.cfg.Policy.Timeout, v.core.cfg.Policy.Memory
 	s.rules = ruleset{trees: s.trees, cfg: cfg}
 	if s.rules.embedded() {
 		// Decided in this process, beside the reading of other snapshots, whose memory would count.
@@ -427,7 +427,7 @@ type compared struct {
 const maxUnanswered = 3
 
 // compareAll compares the snapshots, several at a time, and adds them in their order. A few are held in memory. It gives the first one that was compared.
-func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, found []foundSnapshot) (first *snapshot.Snapshot, err error) {
+func (a *core) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, found []foundSnapshot) (first *snapshot.Snapshot, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(found), 4))

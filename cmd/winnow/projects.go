@@ -19,7 +19,7 @@ import (
 
 // projects writes into a snapshot which projects the user trusts and what these keep. A list that cannot be read is a source that
 // failed: what it keeps is not known then.
-func (a *app) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.Scope) {
+func (a *core) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.Scope) {
 	store := project.Store{State: a.cfg.State}
 	trusted, err := store.All(ctx)
 	for _, t := range trusted {

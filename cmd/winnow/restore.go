@@ -44,7 +44,7 @@ type restored struct {
 }
 
 func (a *app) restore(ctx context.Context, acts []string) error {
-	s := &sweeper{app: a}
+	s := &sweeper{core: &a.core}
 	defer s.close()
 	if err := s.lock(ctx, true, askedWait); err != nil {
 		return err

@@ -137,7 +137,7 @@ func forWish(long span) string {
 }
 
 // owner is who places a hold.
-func (a *app) owner() string {
+func (a *core) owner() string {
 	if a.asker.Conn != nil && a.asker.UID != os.Getuid() {
 		return "root"
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/worker"
 	"github.com/winnow-reaper/winnow/internal/bundles"
@@ -22,18 +23,23 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// app is one run of the program: where it writes, its flags, its configuration and its logger.
+// app is one run of the program by a person or a program: what it does, where it writes, and its flags.
 type app struct {
+	core
 	out, errOut io.Writer // a plain.Writer each: nothing gets past it raw
 	flags       globalFlags
-	cfg         *config.Config
-	decides     string // see deciding
-	log         hclog.Logger
 	paint       paint
-	hands       *hands
-	acting      ledger.Acting
 	// drawing is true while a command has the whole terminal.
 	drawing bool
+}
+
+// core is what looking, judging and acting need of one run of the program. It prints nothing.
+type core struct {
+	cfg     *config.Config
+	decides string // see deciding
+	log     hclog.Logger
+	hands   *hands
+	acting  ledger.Acting
 	// policy is what was loaded last; nil in a command that judges nothing.
 	policy *policy.Policy
 	// bundles say how the bundles stand that were looked for then.
@@ -46,6 +52,27 @@ type app struct {
 	// line is true where this very command line asks, and asked is what about.
 	line  bool
 	asked []string
+	// tell has a person read a line about what goes on; nil: nobody reads along.
+	tell func(line string)
+	// watch begins to show a person which sources are being read; nil: nobody looks on.
+	watch func() (show func([]collectors.Running), clear func())
+}
+
+// watched has this run's person told what its core does: it is called for each copy that writes elsewhere.
+func (a *app) watched() *app {
+	a.tell = func(line string) { fmt.Fprintln(a.errOut, line) }
+	a.watch = func() (func([]collectors.Running), func()) {
+		p := a.progress()
+		return p.show, p.clear
+	}
+	return a
+}
+
+// note tells a line for a person.
+func (c *core) note(format string, args ...any) {
+	if c.tell != nil {
+		c.tell("winnow: " + text.Clean(fmt.Sprintf(format, args...)))
+	}
 }
 
 // paint is how commands write to a terminal.
@@ -65,7 +92,7 @@ type globalFlags struct {
 }
 
 func newRoot(out, errOut *plain.Writer, h *hands) *cobra.Command {
-	a := &app{out: out, errOut: errOut, hands: h, acting: acting}
+	a := (&app{core: core{hands: h, acting: acting}, out: out, errOut: errOut}).watched()
 	root := &cobra.Command{
 		Use:   "winnow",
 		Short: "Clear away what coding agents leave behind, and never anything else",
@@ -246,9 +273,4 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// note writes a line for a person on stderr.
-func (a *app) note(format string, args ...any) {
-	fmt.Fprintln(a.errOut, "winnow: "+text.Clean(fmt.Sprintf(format, args...)))
 }

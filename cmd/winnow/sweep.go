@@ -111,7 +111,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 		return err
 	}
 	if f.confirm && a.waits(r) {
-		if err := s.explain(ctx, r, f.show); err != nil {
+		if err := s.explain(ctx, r, f.show, a.json()); err != nil {
 			return err
 		}
 		if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.show.all); err != nil {
@@ -124,7 +124,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 			return err
 		}
 	}
-	if err := s.explain(ctx, r, f.show); err != nil {
+	if err := s.explain(ctx, r, f.show, a.json()); err != nil {
 		return err
 	}
 	if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.show.all); err != nil {
@@ -136,16 +136,16 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 	return nil
 }
 
-// explain adds to what the last sweep listed what would turn it, where that was asked for.
-func (s *sweeper) explain(ctx context.Context, r *report.Report, f showFlags) error {
+// explain adds what would turn it to what the last sweep listed, or to every decision, where that was asked for.
+func (s *sweeper) explain(ctx context.Context, r *report.Report, f showFlags, every bool) error {
 	if !f.explain {
 		return nil
 	}
-	return s.otherwise(ctx, s.engine, s.seen, r, f.all)
+	return s.otherwise(ctx, s.engine, s.seen, r, every || f.all)
 }
 
 // waits reports whether a second look, rules.confirm_after from now, could reap something that this one could not.
-func (a *app) waits(r *report.Report) bool {
+func (a *core) waits(r *report.Report) bool {
 	next := r.TakenAt.Add(config.Seconds(a.cfg.Rules.ConfirmAfter))
 	return slices.ContainsFunc(r.Decisions, func(d decision.Decision) bool {
 		at, known := report.Due(d, r.TakenAt)

@@ -34,7 +34,7 @@ const (
 )
 
 // trail answers them for a terminal. It is nil for anything else.
-func (a *app) trail(ctx context.Context, s *snapshot.Snapshot, id string) ([]Answer, error) {
+func (a *core) trail(ctx context.Context, s *snapshot.Snapshot, id string) ([]Answer, error) {
 	t, ok := s.Terminals[id]
 	if !ok {
 		return nil, nil

@@ -48,7 +48,7 @@ func newTrash(a *app) *cobra.Command {
 }
 
 // sized adds to acts what they take up in the trash.
-func (a *app) sized(ctx context.Context, kept []ledger.Act) []setAside {
+func (a *core) sized(ctx context.Context, kept []ledger.Act) []setAside {
 	var all []setAside
 	for i, l := range a.lying(ctx, kept) {
 		one := setAside{Act: kept[i]}
@@ -204,7 +204,7 @@ func (a *app) consent(all []setAside) error {
 
 // removeAll removes each by the rules of purging: only what is unchanged and that no process uses.
 func (a *app) removeAll(ctx context.Context, all []setAside, out *emptied) error {
-	s := &sweeper{app: a}
+	s := &sweeper{core: &a.core}
 	defer s.close()
 	if err := s.lock(ctx, true, askedWait); err != nil {
 		return err

@@ -71,7 +71,7 @@ type Trusted struct {
 	PoliciesSHA256 string               `json:"policies_sha256,omitempty"`
 }
 
-func (a *app) store() project.Store { return project.Store{State: a.cfg.State} }
+func (a *core) store() project.Store { return project.Store{State: a.cfg.State} }
 
 func (a *app) trust(ctx context.Context, folder string) error {
 	main, err := mainCheckout(folder)
@@ -122,7 +122,7 @@ func policiesAlone(main string) string {
 }
 
 // knownRules refuses to turn off a rule that does not exist: that line would do nothing.
-func (a *app) knownRules(ctx context.Context, file string, data []byte, off []string) error {
+func (a *core) knownRules(ctx context.Context, file string, data []byte, off []string) error {
 	if len(off) == 0 {
 		return nil
 	}

@@ -30,7 +30,10 @@ type version struct {
 
 // versions says where versions of the policies and of configurations are looked for.
 type versions struct {
-	app *app
+	core *core
+	// configFile is the configuration that a person named, policy are the policies that they put above all.
+	configFile string
+	policy     []string
 	// repo is a folder in the repository that revisions are of, path the folder of policies in a revision that names none.
 	repo, path string
 }
@@ -46,10 +49,10 @@ func (v versions) trees(ctx context.Context, name string) (version, error) {
 	var err error
 	switch name {
 	case configuredTrees:
-		if out.trees, err = v.app.trees(ctx); err != nil {
+		if out.trees, err = v.core.trees(ctx); err != nil {
 			return out, err
 		}
-		published, err := v.app.publishedTrees(ctx)
+		published, err := v.core.publishedTrees(ctx)
 		out.trees = append(out.trees, published...)
 		return out, err
 	case embeddedTree:
@@ -73,11 +76,11 @@ func (v versions) trees(ctx context.Context, name string) (version, error) {
 
 // with puts a tree into a version, on top of the embedded policies and below those that --policy names.
 func (v versions) with(ctx context.Context, out version, tree policy.Tree) (version, error) {
-	if v.app.cfg.Policy.Embedded && !replaces(tree) {
+	if v.core.cfg.Policy.Embedded && !replaces(tree) {
 		out.trees = append(out.trees, policy.Tree{Name: embeddedTree, FS: policies.Files})
 	}
 	out.trees = append(out.trees, tree)
-	for _, p := range v.app.flags.policy {
+	for _, p := range v.policy {
 		path, err := config.Path(p)
 		if err != nil {
 			return out, config.Mistakef("--policy: %w", err)
@@ -155,7 +158,7 @@ func (v versions) config(ctx context.Context, flag, name string) (*config.Config
 	}
 	rev, file, inRevision := strings.Cut(name, ":")
 	if _, err := os.Lstat(name); err == nil || name == "" || !inRevision {
-		c, err := config.Load(cmp.Or(name, v.app.flags.config), os.Environ())
+		c, err := config.Load(cmp.Or(name, v.configFile), os.Environ())
 		if err != nil && name != "" {
 			return nil, config.Mistakef("%s: %w", flag, err)
 		}

@@ -125,7 +125,7 @@ func (a *app) whyAlive(ctx context.Context, what, as string) (life.Answer, error
 }
 
 // question says what is asked for. Its kind is "" where only a look tells what has that name.
-func (a *app) question(what, as string) (life.Question, error) {
+func (a *core) question(what, as string) (life.Question, error) {
 	q := life.Question{Asked: what, Kind: as, ID: what}
 	if strings.TrimSpace(what) == "" || strings.ContainsRune(what, 0) {
 		return q, config.Mistakef("it is not said what is asked for: give a folder, a pid, a session, a tab, a terminal or an agent's session id")
@@ -169,7 +169,7 @@ func isPID(s string) bool {
 }
 
 // numbered reads a pid, or a pid with when it began.
-func (a *app) numbered(q *life.Question, s string) error {
+func (a *core) numbered(q *life.Question, s string) error {
 	pid, ticks, both := strings.Cut(s, "@")
 	n, err := strconv.Atoi(pid)
 	if err != nil || n <= 0 {
@@ -193,7 +193,7 @@ func (a *app) numbered(q *life.Question, s string) error {
 const maxLinks = 40
 
 // placed finds the real path of a folder, which may be gone, and whether this user sees all who use it.
-func (a *app) placed(q *life.Question, what string) error {
+func (a *core) placed(q *life.Question, what string) error {
 	if rest, ok := strings.CutPrefix(what, "~"); ok && (rest == "" || rest[0] == '/') { // the shell left it
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -299,7 +299,7 @@ func realPath(p string) (real string, there bool, err error) {
 }
 
 // holdersOf asks who uses the folder, as is asked right before an act on it, and puts that into the snapshot.
-func (a *app) holdersOf(ctx context.Context, s *snapshot.Snapshot, q *life.Question) error {
+func (a *core) holdersOf(ctx context.Context, s *snapshot.Snapshot, q *life.Question) error {
 	found, known, err := a.sources().Holders(true)(ctx, []string{q.Path})
 	q.HoldersAt = time.Now().UTC()
 	if ctx.Err() != nil {
