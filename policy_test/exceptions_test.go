@@ -96,14 +96,14 @@ func TestExceptionsOfARepositoryThatNoRuleHeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guest := eval.Guest{Digest: "d1", Mute: true, Exceptions: []subject.Exception{{What: subject.What{Label: "feature"}, Why: "y", Who: "z", Until: "never", Within: "d1"}}}
+	repository := eval.Repository{Digest: "d1", Exceptions: []subject.Exception{{What: subject.What{Label: "feature"}, Why: "y", Who: "z", Until: "never", Within: "d1"}}}
 	whole := shipped(t)
 	config := configOf(t, Case{})
 	for _, e := range []*eval.Engine{bare, whole} {
 		if got := decide(t, e, config, worldOf(t, Case{}))["dir:/w/feature"]; got.Verdict != decision.Reap {
-			t.Fatalf("without the repository's policies it stays: %+v", got)
+			t.Fatalf("without the repository's exceptions it stays: %+v", got)
 		}
-		e.Admit(guest)
+		e.Admit(repository)
 	}
 	world := trusting(worldOf(t, Case{}), "d1", []any{"/w/feature"}, "/home/u/acme")
 	for want, e := range map[string]*eval.Engine{decision.RuleUnknown: bare, "protect.excepted": whole} {

@@ -67,7 +67,7 @@ func newDoctor(a *app) *cobra.Command {
 
 func (a *app) examine(ctx context.Context) []Check {
 	loaded, rules, layers := a.checkPolicies(ctx)
-	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkBundles(), a.checkLayers(ctx, layers), a.checkOwn(rules), checkKernel(a.cfg.State), checkPrograms(ctx))
+	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkBundles(), checkLayers(layers), a.checkOwn(rules), checkKernel(a.cfg.State), checkPrograms(ctx))
 	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
@@ -154,21 +154,13 @@ func (a *core) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule
 }
 
 // checkLayers says which layers of policies there are below the shipped one, where each is from, and what was granted to it.
-func (a *core) checkLayers(ctx context.Context, layers []report.PolicyLayer) []Check {
-	repositories, err := a.repositories(ctx)
-	if err != nil {
-		return []Check{{"policies", "layer " + report.LayerRepository, broken, err.Error()}}
-	}
+func checkLayers(layers []report.PolicyLayer) []Check {
 	var out []Check
-	for _, l := range slices.Concat(layers, repositories) {
+	for _, l := range layers {
 		if l.Layer == report.LayerShipped {
 			continue
 		}
-		c := Check{"policies", "layer " + l.Layer, healthy, layerText(l)}
-		if l.Problem != "" {
-			c.Status = limited
-		}
-		out = append(out, c)
+		out = append(out, Check{"policies", "layer " + l.Layer, healthy, layerText(l)})
 	}
 	return out
 }

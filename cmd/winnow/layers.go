@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -45,10 +43,7 @@ func nameLayers(p *policy.Policy, fired []explain.Fired) {
 	for i := range fired {
 		f := &fired[i]
 		at := slices.IndexFunc(p.Files, func(x policy.File) bool { return x.Name == f.File })
-		repository, _ := f.Evidence["repository"].(string)
 		switch {
-		case strings.HasPrefix(f.Rule, eval.RepositoryRule):
-			f.Layer = report.LayerRepository + ": " + repository
 		case at < 0 || p.Files[at].Tree == embeddedTree:
 		case strings.HasPrefix(p.Files[at].Tree, bundleTree):
 			f.Layer = report.LayerOrganisation + ": bundle " + strings.TrimPrefix(p.Files[at].Tree, bundleTree)
@@ -120,7 +115,7 @@ func refusedLayers(_ []*config.Layer, err error) (policy.Refusals, error) {
 	return nil, err
 }
 
-// shown are the layers of a ruleset as a person sees them, from the top, without repositories; none where what they say cannot be read.
+// shown are the layers of a ruleset as a person sees them, from the top; none where what they say cannot be read.
 func (r ruleset) shown(p *policy.Policy) []report.PolicyLayer {
 	out := []report.PolicyLayer{}
 	layers, err := r.layers(p)
@@ -161,32 +156,6 @@ func (r ruleset) shown(p *policy.Policy) []report.PolicyLayer {
 	return out
 }
 
-// repositories are the trusted repositories that have policies of their own, as layers: each is loaded, and one that is refused says why.
-func (a *core) repositories(ctx context.Context) ([]report.PolicyLayer, error) {
-	trusted, err := a.store().All(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []report.PolicyLayer
-	for _, t := range trusted {
-		if len(t.Policies) == 0 {
-			continue
-		}
-		one := report.PolicyLayer{Layer: report.LayerRepository, From: t.Path, Granted: []string{}}
-		var rules map[string]policy.Rule
-		g, err := a.guest(ctx, t.Path, t.Policies)
-		if err == nil {
-			rules, err = eval.CheckGuest(ctx, g)
-		}
-		if err != nil {
-			one.Problem = "everything in it stays, since its policies do not load: " + strings.Join(strings.Fields(err.Error()), " ")
-		}
-		one.Rules = len(rules)
-		out = append(out, one)
-	}
-	return out, nil
-}
-
 // layerText is a layer in a sentence.
 func layerText(l report.PolicyLayer) string {
 	out := fmt.Sprintf("%s, %s", l.From, text.Plural(l.Rules, "rule"))
@@ -199,9 +168,6 @@ func layerText(l report.PolicyLayer) string {
 		out += "; granted nothing, so it can only keep more"
 	default:
 		out += "; granted " + strings.Join(l.Granted, ", ")
-	}
-	if l.Problem != "" {
-		out += "; " + l.Problem
 	}
 	return out
 }

@@ -167,11 +167,6 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 			if err := r.check(p); err != nil {
 				return err
 			}
-			repositories, err := a.repositories(ctx)
-			if err != nil {
-				return err
-			}
-			layers = append(layers, repositories...)
 		}
 	}
 	if f.rulesOf != "" && len(checked.Refused) == 0 {

@@ -293,7 +293,7 @@ func (s *side) load(ctx context.Context, v versions, name, flag, file string, le
 	return err
 }
 
-// check is ruleset.check of a side that was loaded, and lets the policies of trusted repositories object.
+// check is ruleset.check of a side that was loaded, and has the exceptions of trusted repositories in force.
 func (s *side) check(ctx context.Context, a *app, beside ...*policy.Policy) error {
 	if err := s.rules.check(s.policy, beside...); err != nil {
 		return err

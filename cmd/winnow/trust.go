@@ -30,8 +30,8 @@ func newTrust(a *app) *cobra.Command {
 		Long: `Trust shows what the file .winnow/config.yaml of a project says and then stores that, so that it holds for the project's folders and for
 what works in them. FOLDER lies in the repository (the working directory when none is given); the file is read from its main checkout.
 
-Such a file can only keep: protected paths, holds, and rules that are turned off there. Policies in .winnow/policies beside it can only object. What you trusted holds until you trust another
-content or take it back; a later change of the file has no effect.`,
+Such a file can only keep: protected paths, holds, and rules that are turned off there; so can exceptions in .winnow/exceptions.yaml beside it. No rule of a
+repository is loaded. What you trusted holds until you trust another content or take it back; a later change of the files has no effect.`,
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			folder := "."
@@ -66,9 +66,9 @@ type Trusted struct {
 	Why       string       `json:"why,omitempty"`
 	TrustedAt time.Time    `json:"trusted_at"`
 	Says      project.File `json:"says"`
-	// Policies are the repository's own policies with their texts, PoliciesSHA256 is their digest.
-	Policies       []project.PolicyFile `json:"policies,omitempty"`
-	PoliciesSHA256 string               `json:"policies_sha256,omitempty"`
+	// Exceptions is the text of the repository's exceptions, ExceptionsSHA256 is its digest.
+	Exceptions       string `json:"exceptions,omitempty"`
+	ExceptionsSHA256 string `json:"exceptions_sha256,omitempty"`
 }
 
 func (a *core) store() project.Store { return project.Store{State: a.cfg.State} }
@@ -79,9 +79,9 @@ func (a *app) trust(ctx context.Context, folder string) error {
 		return err
 	}
 	file := projectFile(main)
-	data, err := project.Read(ctx, main)
+	data, err := project.Read(ctx, main, project.Name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return config.Mistakef("%s is not there: the project has no file of its own%s; nothing was trusted", file, policiesAlone(main))
+		return config.Mistakef("%s is not there: the project has no file of its own%s; nothing was trusted", file, exceptionsAlone(main))
 	}
 	if err != nil {
 		return config.Mistakef("%v; nothing was trusted", err)
@@ -93,32 +93,39 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if err := a.knownRules(ctx, file, data, says.Off()); err != nil {
 		return err
 	}
-	policies, err := project.ReadPolicies(ctx, main)
+	exceptions, err := project.ReadExceptions(ctx, main)
 	if err != nil {
 		return config.Mistakef("%w; nothing was trusted", err)
 	}
-	if err := a.checkGuest(ctx, main, policies); err != nil {
-		return err
+	if _, err := exceptionsOf(main, string(exceptions)); err != nil {
+		return config.Mistakef("the repository's exceptions are refused; nothing was trusted:\n%w", err)
 	}
 	t := Trusted{
 		Project: main, File: file, SHA256: project.Digest(data), State: project.StateTrusted, TrustedAt: time.Now().UTC(), Says: says,
-		Policies: policies, PoliciesSHA256: project.PoliciesDigest(policies),
+		Exceptions: string(exceptions), ExceptionsSHA256: project.ExceptionsDigest(string(exceptions)),
+	}
+	if old := project.NotFollowed(main); old != "" {
+		t.State, t.Why = project.StateRefused, old
+		a.note("%s", old)
 	}
 	if a.flags.format == "text" { // it is shown before it is stored
 		a.saysText(a.out, t)
 	}
-	if err := a.store().Trust(main, data, policies, t.TrustedAt); err != nil {
+	if err := a.store().Trust(main, data, exceptions, t.TrustedAt); err != nil {
 		return err
 	}
 	return a.say(t, "\ntrusted; winnow trust --revoke %s takes it back", text.Quote(main))
 }
 
-// policiesAlone says of policies that lie there without the file what to do.
-func policiesAlone(main string) string {
-	if _, err := os.Lstat(project.PoliciesFolder(main)); err != nil {
-		return ""
+// exceptionsAlone says of exceptions that lie there without the file what to do.
+func exceptionsAlone(main string) string {
+	if _, err := os.Lstat(filepath.Join(main, project.Folder, project.Exceptions)); err == nil {
+		return ", and its exceptions are trusted together with that: write version: 1 into it"
 	}
-	return ", and its policies are trusted together with that: write version: 1 into it"
+	if old := project.NotFollowed(main); old != "" {
+		return ". " + old
+	}
+	return ""
 }
 
 // knownRules refuses to turn off a rule that does not exist: that line would do nothing.
@@ -161,16 +168,13 @@ func (a *app) saysText(w io.Writer, t Trusted) {
 	for _, rule := range t.Says.Off() {
 		p.Indented(w, 2, text.Clean("turns "+rule+" off"))
 	}
-	if len(t.Policies) > 0 {
-		p.Indented(w, 2, text.Clean(fmt.Sprintf("its policies in %s/%s, sha256 %.12s, may object to what else would go of it:", project.Folder, project.Policies, t.PoliciesSHA256)))
-		for _, f := range t.Policies {
-			p.Indented(w, 4, p.Bold(text.Clean(f.Path)))
-			for line := range strings.Lines(f.Text) {
-				fmt.Fprintf(w, "      %s\n", text.Clean(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
-			}
+	if t.Exceptions != "" {
+		p.Indented(w, 2, text.Clean(fmt.Sprintf("its exceptions in %s/%s, sha256 %.12s, keep what they match there:", project.Folder, project.Exceptions, t.ExceptionsSHA256)))
+		for line := range strings.Lines(t.Exceptions) {
+			fmt.Fprintf(w, "    %s\n", text.Clean(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
 		}
 	}
-	if len(t.Says.Protected)+len(t.Says.Holds)+len(t.Says.Levels)+len(t.Policies) == 0 {
+	if len(t.Says.Protected)+len(t.Says.Holds)+len(t.Says.Levels)+len(t.Exceptions) == 0 {
 		p.Indented(w, 2, "asks for nothing")
 	}
 }
@@ -182,7 +186,7 @@ func (a *app) listTrusted(ctx context.Context) error {
 	}
 	var out []Trusted
 	for _, t := range all {
-		x := Trusted{Project: t.Path, File: projectFile(t.Path), SHA256: t.SHA256, TrustedAt: t.TrustedAt, Says: t.Says, Policies: t.Policies, PoliciesSHA256: t.PoliciesSHA256}
+		x := Trusted{Project: t.Path, File: projectFile(t.Path), SHA256: t.SHA256, TrustedAt: t.TrustedAt, Says: t.Says, Exceptions: t.Exceptions, ExceptionsSHA256: t.ExceptionsSHA256}
 		x.State, x.Why = t.State(ctx)
 		out = append(out, x)
 	}

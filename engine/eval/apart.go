@@ -75,9 +75,6 @@ func Apart(ctx context.Context, o policy.LoadOptions, l Limits, program Program)
 
 // Close ends the process in which an engine's policies are judged, if they are judged apart.
 func (e *Engine) Close() error {
-	for _, g := range e.guests {
-		g.close()
-	}
 	if e.apart == nil {
 		return nil
 	}

@@ -65,7 +65,7 @@ func (e *Engine) decide(ctx context.Context, l *look) (Result, error) {
 	return e.result(ctx, l, answers)
 }
 
-// withExceptions is the configuration with the exceptions of this engine's policies and guests, beside those that it has already: what more there is can only keep.
+// withExceptions is the configuration with the exceptions of this engine's policies and of repositories, beside those that it has already: what more there is can only keep.
 func (e *Engine) withExceptions(c *subject.Config) *subject.Config {
 	with := *c
 	for i, x := range e.Exceptions() {
@@ -110,7 +110,7 @@ func (e *Engine) every(ctx context.Context, l *look, ids []string, tell tell) er
 	return nil
 }
 
-// result is what was decided, by the answers of all candidates and what the policies of repositories object to them. The error is only for a ctx that ended.
+// result is what was decided, by the answers of all candidates and what is missing of repositories. The error is only for a ctx that ended.
 func (e *Engine) result(ctx context.Context, l *look, answers []answer) (Result, error) {
 	j, s, c := l.joined, l.snapshot, l.config
 	out := Result{
@@ -120,9 +120,7 @@ func (e *Engine) result(ctx context.Context, l *look, answers []answer) (Result,
 	for _, kind := range snapshot.Kinds {
 		out.Seen[kind.Name] = len(j.IDs(kind.Name))
 	}
-	if err := e.hear(ctx, l, answers); err != nil {
-		return Result{}, fmt.Errorf("decide: %w", err)
-	}
+	e.keepMissing(l, answers)
 	for _, a := range answers {
 		if a.err != nil {
 			out.Errors = append(out.Errors, Failure{ID: a.id, Err: a.err})

@@ -57,8 +57,8 @@ type Engine struct {
 	// inside is true in the process that judges for another one: it compiles rules when it is told to, and not while it judges, where it has no time for that.
 	inside bool
 	apart  *apart // nil for one that judges in this process
-	guests map[string]*guest
-	// excepted are the exceptions that they bring.
+	// admitted are the digests of the exceptions of repositories that are in force, and excepted these exceptions.
+	admitted map[string]bool
 	excepted []subject.Exception
 }
 

@@ -22,10 +22,11 @@ func (e *Engine) Explain(ctx context.Context, sub *subject.Subject) (explain.Exp
 	if len(sub.Config.Levels) > 0 {
 		level(sub, &out)
 	}
-	return out, e.hearExplained(ctx, sub, &out)
+	e.explainMissing(sub, &out)
+	return out, nil
 }
 
-// why is the explanation as if every rule were on, and no repository had policies.
+// why is the explanation as if every rule were on.
 func (e *Engine) why(ctx context.Context, sub *subject.Subject) (explain.Explanation, error) {
 	out := explain.Explanation{ID: sub.ID, Kind: sub.Kind, Label: sub.Label, Verdict: decision.Spare}
 	if _, known := e.kinds[sub.Kind]; !known {

@@ -58,7 +58,7 @@ func (e *Engine) Otherwise(ctx context.Context, sub *subject.Subject, s Search) 
 	if err != nil {
 		return nil, fmt.Errorf("explain %s: search what would change its decision: %w", sub.ID, err)
 	}
-	return e.hearOtherwise(ctx, sub, out)
+	return e.withoutMissing(sub, out), nil
 }
 
 // otherwise searches in this process.

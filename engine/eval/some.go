@@ -54,7 +54,7 @@ func (e *Engine) foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.
 }
 
 // fewer are the rules that may object less where another one finds less: with the true answers, which give fewer reasons, they may keep silent.
-var fewer = []string{decision.RuleSeenOnce, heeds, "protect.project"}
+var fewer = []string{decision.RuleSeenOnce, exceptedRule, "protect.project"}
 
 // keptBy is what keeps the candidate of a decision that was made by the best answers.
 func keptBy(d decision.Decision, keeps func(rule string) bool) string {

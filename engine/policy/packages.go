@@ -40,7 +40,6 @@ func place(modules []module) Refusals {
 	var refused Refusals
 	for _, m := range modules {
 		refused = append(refused, m.folder()...)
-		refused = append(refused, m.keeps()...)
 		_, rs := m.candidates()
 		refused = append(refused, rs...)
 	}
@@ -154,24 +153,6 @@ func (m module) folder() Refusals {
 	if !m.rooted(have) {
 		return Refusals{m.refuse(ClassPlace, at, fmt.Sprintf("package %s is outside the roots of its manifest %q", written, m.from.manifest.Roots),
 			"add its root to .manifest, or move the file")}
-	}
-	return nil
-}
-
-// keeps holds a repository's policies to rules that keep.
-func (m module) keeps() Refusals {
-	path := below(m.Package)
-	if !m.from.tree.Keeps || len(path) == 0 {
-		return nil
-	}
-	if path[0] != "protect" {
-		return Refusals{m.refuse(ClassGrant, m.Package.Location, fmt.Sprintf("package %s.%s is in a repository's policies, which can only keep", root, strings.Join(path, ".")),
-			"take it out, or move it to a folder of your own that policy.paths names: a repository may have packages under policies.protect and no others")}
-	}
-	for _, a := range m.Annotations {
-		if _, ok := a.Custom["own"]; ok {
-			return Refusals{m.refuse(ClassOwn, a.Location, "own: a repository's rules have no parameters: no configuration gives them a value", "write the value into the rule")}
-		}
 	}
 	return nil
 }

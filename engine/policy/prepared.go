@@ -85,7 +85,7 @@ func (s *Sources) Digest() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n", digest(s.trees))
 	for _, t := range s.trees {
-		fmt.Fprintf(h, "%q %q %t %t %t %t %q\n", t.tree.Name, t.tree.Prefix, t.tree.Beside, t.tree.Bundled, t.tree.Published, t.tree.Keeps, t.tree.Only)
+		fmt.Fprintf(h, "%q %q %t %t %t %q\n", t.tree.Name, t.tree.Prefix, t.tree.Beside, t.tree.Bundled, t.tree.Published, t.tree.Only)
 		for _, f := range t.files {
 			fmt.Fprintf(h, "%q\n", f.Name)
 		}

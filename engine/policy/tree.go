@@ -39,8 +39,6 @@ type Tree struct {
 	Bundled bool
 	// Published is true for a bundle that the configuration names: it is an organisation's, and stands above the trees of the user.
 	Published bool
-	// Keeps is true for the policies of a repository: they may have packages under policies.protect and no others.
-	Keeps bool
 }
 
 // File is a file that was loaded.
@@ -178,9 +176,6 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 	refused = append(refused, r.readExceptions()...)
 	layer, twice := layerOf(r.files)
 	refused = append(refused, twice...)
-	if t.Keeps && layer.Path != "" {
-		refused = append(refused, Refusal{Class: ClassLayer, File: path.Join(t.Prefix, layer.Path), Problem: "a repository's policies are granted nothing and grant nothing", Fix: "take it out"})
-	}
 	speaks := len(r.policies())+len(r.tests) > 0 || layer.Path != "" || slices.ContainsFunc(r.files, func(f File) bool { return f.Path == ExceptionsName })
 	if err == nil && !speaks {
 		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files or " + ExceptionsName + ", or leave it out"})
@@ -365,7 +360,6 @@ type wireTree struct {
 	Prefix  string     `json:"prefix"`
 	Beside  bool       `json:"beside,omitempty"`
 	Bundled bool       `json:"bundled,omitempty"`
-	Keeps   bool       `json:"keeps,omitempty"`
 	Files   []wireFile `json:"files"`
 	Tests   []wireFile `json:"tests,omitempty"`
 	Data    []wireFile `json:"data,omitempty"`
@@ -382,7 +376,7 @@ func (s *Sources) MarshalJSON() ([]byte, error) {
 	var out []wireTree
 	for _, t := range s.trees {
 		out = append(out, wireTree{
-			Name: t.tree.Name, Prefix: t.tree.Prefix, Beside: t.tree.Beside, Bundled: t.tree.Bundled, Keeps: t.tree.Keeps,
+			Name: t.tree.Name, Prefix: t.tree.Prefix, Beside: t.tree.Beside, Bundled: t.tree.Bundled,
 			Files: sizes(t.files), Tests: sizes(t.tests), Data: sizes(t.data),
 		})
 	}
@@ -413,7 +407,7 @@ func (s *Sources) UnmarshalJSON(data []byte) error {
 	*s = Sources{}
 	for _, w := range ws {
 		s.trees = append(s.trees, &read{
-			tree: Tree{Name: w.Name, Prefix: w.Prefix, Beside: w.Beside, Bundled: w.Bundled, Keeps: w.Keeps}, manifest: manifest{Roots: []string{root}},
+			tree: Tree{Name: w.Name, Prefix: w.Prefix, Beside: w.Beside, Bundled: w.Bundled}, manifest: manifest{Roots: []string{root}},
 			files: room(w.Name, w.Files), tests: room(w.Name, w.Tests), data: room(w.Name, w.Data),
 		})
 	}

@@ -960,9 +960,9 @@ type Project struct {
 	Why   string `json:"why,omitempty"`
 	// SHA256 is the digest of what was trusted, in hexadecimal digits.
 	SHA256 string `json:"sha256,omitempty"`
-	// Policies is the digest of the repository's own policies that were trusted with it, in hexadecimal digits; absent where it has none. What they
-	// say is not in a snapshot: who decides it has them by this digest, or keeps what they might keep.
-	Policies string `json:"policies,omitempty"`
+	// Exceptions is the digest of the repository's exceptions that were trusted with it, in hexadecimal digits; absent where it has no file of them.
+	// They are not in a snapshot: who decides it has them by this digest, or keeps what they might keep.
+	Exceptions string `json:"exceptions,omitempty"`
 	// Worktrees are the real paths of its linked worktrees. Where they could not be read the source says so.
 	Worktrees []string `json:"worktrees,omitempty"`
 	// Protected are globs relative to the checkout, Holds paths with why they stay, Off the rules that are turned off there. Known and

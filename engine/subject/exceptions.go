@@ -26,7 +26,7 @@ type Exception struct {
 	Tree string
 	File string
 	Line int
-	// Within is the digest of a repository's policies (snapshot.Project.Policies), where it is one of theirs: it keeps what lies or works in a repository
+	// Within is the digest of a repository's exceptions (snapshot.Project.Exceptions), where it is one of them: it keeps what lies or works in a repository
 	// that has these, and nothing else. "" for one of the operator's own policies.
 	Within string
 }
@@ -209,13 +209,13 @@ func (j *Joined) exceptionsOf(sub *Subject, placesOf func(*Joined, *Subject) []s
 	return out
 }
 
-// lies reports whether a candidate lies or works in a repository with these policies, or may, and whether that is known. "" is every place.
+// lies reports whether a candidate lies or works in a repository with these exceptions, or may, and whether that is known. "" is every place.
 func lies(sub *Subject, within string) (in, known bool) {
 	if within == "" {
 		return true, true
 	}
 	for _, p := range sub.Projects {
-		if p.Policies == within { // it is one of Projects because it lies there, or because that is not known
+		if p.Exceptions == within { // it is one of Projects because it lies there, or because that is not known
 			return true, p.Places != nil
 		}
 	}

@@ -124,12 +124,12 @@ func TestAnExceptionOfARepository(t *testing.T) {
 		change   func(*snapshot.Snapshot)
 		id, want string
 	}{
-		"a worktree of it":                        {snapshot.Project{Path: "/home/u/src/acme", Policies: "d1"}, nil, "dir:/home/u/wt/demo-1", "[]"},
-		"a session in it":                         {snapshot.Project{Path: "/home/u/src/acme", Policies: "d1"}, nil, "session:tmux/default/$4", "[]"},
-		"elsewhere":                               {snapshot.Project{Path: "/home/u/src/other", Policies: "d1"}, nil, "dir:/home/u/wt/demo-1", ""},
-		"another one's policies":                  {snapshot.Project{Path: "/home/u/src/acme", Policies: "d2"}, nil, "dir:/home/u/wt/demo-1", ""},
-		"it is not known where the repository is": {snapshot.Project{Policies: "d1"}, nil, "dir:/home/u/wt/demo-1", "[repository]"},
-		"it is not known where it works": {snapshot.Project{Path: "/home/u/src/acme", Policies: "d1"}, func(s *snapshot.Snapshot) {
+		"a worktree of it":                        {snapshot.Project{Path: "/home/u/src/acme", Exceptions: "d1"}, nil, "dir:/home/u/wt/demo-1", "[]"},
+		"a session in it":                         {snapshot.Project{Path: "/home/u/src/acme", Exceptions: "d1"}, nil, "session:tmux/default/$4", "[]"},
+		"elsewhere":                               {snapshot.Project{Path: "/home/u/src/other", Exceptions: "d1"}, nil, "dir:/home/u/wt/demo-1", ""},
+		"another one's exceptions":                {snapshot.Project{Path: "/home/u/src/acme", Exceptions: "d2"}, nil, "dir:/home/u/wt/demo-1", ""},
+		"it is not known where the repository is": {snapshot.Project{Exceptions: "d1"}, nil, "dir:/home/u/wt/demo-1", "[repository]"},
+		"it is not known where it works": {snapshot.Project{Path: "/home/u/src/acme", Exceptions: "d1"}, func(s *snapshot.Snapshot) {
 			s.Processes["process:11@110"].Cwd = nil
 		}, "process:11@110", "[repository]"},
 	} {

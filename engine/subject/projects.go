@@ -22,7 +22,7 @@ func indexProjects(s *snapshot.Snapshot) []project {
 		if p.State == snapshot.ProjectUntrusted {
 			continue
 		}
-		one := project{main: clean(p.Path), says: Project{Path: p.Path, File: p.File, Policies: p.Policies, Off: p.Off}}
+		one := project{main: clean(p.Path), says: Project{Path: p.Path, File: p.File, Exceptions: p.Exceptions, Off: p.Off}}
 		for _, w := range p.Worktrees {
 			one.worktrees = append(one.worktrees, clean(w))
 		}

@@ -379,8 +379,8 @@ type Project struct {
 	// Places are where the candidate lies, relative to the main checkout; in a worktree elsewhere, under the name of the worktree. Absent where
 	// it is not known whether it lies in the project.
 	Places *[]string `json:"places,omitempty"`
-	// Policies is the digest of the repository's own policies, which can only keep; absent where it has none.
-	Policies string `json:"policies,omitempty"`
+	// Exceptions is the digest of the repository's own exceptions, which can only keep; absent where it has no file of them.
+	Exceptions string `json:"exceptions,omitempty"`
 	// Keeps are globs over such places that stay, with what lies below them. Above are globs over the folders that they lie in, which
 	// stay too. Off are the rules that are turned off there.
 	Keeps *[]Keep   `json:"keeps,omitempty"`

@@ -2,7 +2,7 @@
 // which of these files a user trusts.
 //
 // Such a file comes with a clone, so it is not trusted until the user says so. What it may say is small and can only keep
-// things: paths, holds, and rules that are turned off there.
+// things: paths, holds, and rules that are turned off there. Exceptions may lie beside it. All of it is data: no rule of a repository is loaded.
 package project
 
 import (
@@ -15,16 +15,18 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/strict"
 )
 
-// Folder and Name are where the file lies in a checkout.
+// Folder and Name are where the file lies in a checkout, and Exceptions is the file with its exceptions beside it.
 const (
-	Folder = ".winnow"
-	Name   = "config.yaml"
+	Folder     = ".winnow"
+	Name       = "config.yaml"
+	Exceptions = policy.ExceptionsName
 )
 
-// The bounds of a file: bytes, entries of a list, bytes of a text.
+// The bounds of each of the two files: bytes, entries of a list, bytes of a text.
 const (
 	maxSize = 64 << 10
 	maxList = 100

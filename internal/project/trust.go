@@ -1,6 +1,7 @@
 package project
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,9 +33,9 @@ type Trusted struct {
 	SHA256    string    `json:"sha256"`
 	TrustedAt time.Time `json:"trusted_at"`
 	Text      string    `json:"text"`
-	// Policies are the repository's own policies at that time, by path, and PoliciesSHA256 is their digest.
-	Policies       []PolicyFile `json:"policies,omitempty"`
-	PoliciesSHA256 string       `json:"policies_sha256,omitempty"`
+	// Exceptions is the text of the repository's exceptions at that time, "" without a file of them, and ExceptionsSHA256 is its hash.
+	Exceptions       string `json:"exceptions,omitempty"`
+	ExceptionsSHA256 string `json:"exceptions_sha256,omitempty"`
 
 	// Says is what the text means.
 	Says File `json:"-"`
@@ -44,6 +45,14 @@ type Trusted struct {
 func Digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
+}
+
+// ExceptionsDigest is the digest of the exceptions of a repository, "" without a file of them.
+func ExceptionsDigest(text string) string {
+	if text == "" {
+		return ""
+	}
+	return Digest([]byte(text))
 }
 
 // Store remembers what is trusted, a file a project, in the folder trusted of the state folder.
@@ -84,26 +93,29 @@ func (s Store) All(ctx context.Context) ([]Trusted, error) {
 
 func (s Store) read(ctx context.Context, file string) (Trusted, error) {
 	var t Trusted
-	f, err := foreign.Read(ctx, file, foreign.Want{Max: 8 * (maxSize + maxPolicies), Ruling: true})
+	f, err := foreign.Read(ctx, file, foreign.Want{Max: 16 * maxSize, Ruling: true})
 	if err != nil {
 		return t, err
 	}
-	switch err := json.Unmarshal(f.Data, &t); {
+	dec := json.NewDecoder(bytes.NewReader(f.Data))
+	dec.DisallowUnknownFields() // such as policies, which an older version stored: what they kept is not known
+	switch err := dec.Decode(&t); {
 	case err != nil:
 		return t, fmt.Errorf("%s: %w", file, err)
 	case t.Schema != schema:
 		return t, fmt.Errorf("%s: its schema is %q, and this version reads %q", file, t.Schema, schema)
-	case t.SHA256 != Digest([]byte(t.Text)) || t.PoliciesSHA256 != PoliciesDigest(t.Policies) || file != s.file(t.Path):
+	case t.SHA256 != Digest([]byte(t.Text)) || t.ExceptionsSHA256 != ExceptionsDigest(t.Exceptions) || file != s.file(t.Path):
 		return t, fmt.Errorf("%s: it was changed by something else than Winnow", file)
 	}
 	t.Says, err = Parse(file, []byte(t.Text))
 	return t, err
 }
 
-// Trust remembers a project's file as it is in data, and its policies, in the place of what was trusted before.
-func (s Store) Trust(path string, data []byte, policies []PolicyFile, now time.Time) error {
+// Trust remembers a project's file as it is in data, and its exceptions, in the place of what was trusted before.
+func (s Store) Trust(path string, data, exceptions []byte, now time.Time) error {
 	text, err := json.MarshalIndent(Trusted{
-		Schema: schema, Path: path, SHA256: Digest(data), TrustedAt: now.UTC(), Text: string(data), Policies: policies, PoliciesSHA256: PoliciesDigest(policies),
+		Schema: schema, Path: path, SHA256: Digest(data), TrustedAt: now.UTC(), Text: string(data),
+		Exceptions: string(exceptions), ExceptionsSHA256: ExceptionsDigest(string(exceptions)),
 	}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("remember project: %w", err)
@@ -150,7 +162,7 @@ const (
 
 // State compares what is trusted with the file as it is. Why says what is the matter, "" for StateTrusted.
 func (t Trusted) State(ctx context.Context) (state, why string) {
-	data, err := Read(ctx, t.Path)
+	data, err := Read(ctx, t.Path, Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return StateGone, "its file no longer exists: what you trusted holds until winnow trust --revoke"
@@ -159,12 +171,14 @@ func (t Trusted) State(ctx context.Context) (state, why string) {
 	case Digest(data) != t.SHA256:
 		return StateChanged, "its file was changed since you trusted it: what you trusted holds, the change does not; winnow trust shows it"
 	}
-	policies, err := ReadPolicies(ctx, t.Path)
-	switch {
+	exceptions, err := ReadExceptions(ctx, t.Path)
+	switch old := NotFollowed(t.Path); {
 	case err != nil:
 		return StateRefused, err.Error() + ": what you trusted holds"
-	case PoliciesDigest(policies) != t.PoliciesSHA256:
-		return StateChanged, "its policies were changed since you trusted it: what you trusted holds, the change does not; winnow trust shows them"
+	case string(exceptions) != t.Exceptions:
+		return StateChanged, "its exceptions were changed since you trusted it: what you trusted holds, the change does not; winnow trust shows them"
+	case old != "":
+		return StateRefused, old
 	}
 	return StateTrusted, ""
 }

@@ -152,9 +152,9 @@ func (c *Conformance) Add(i Incident) {
 	c.OK = c.Undecided+c.Reaped == 0
 }
 
-// PolicyLayer is a tree of policies, or a repository's, with what it may do.
+// PolicyLayer is a tree of policies with what it may do.
 type PolicyLayer struct {
-	// Layer is shipped, organisation, user or repository. From is where the tree comes from, as a person calls it.
+	// Layer is shipped, organisation or user. From is where the tree comes from, as a person calls it.
 	Layer string `json:"layer"`
 	From  string `json:"from"`
 	// Rules are how many rules it has, File its layer.yaml where it has one.
@@ -162,8 +162,6 @@ type PolicyLayer struct {
 	File  string `json:"file,omitempty"`
 	// Granted are the names that the layers above grant to it. What reaps no more needs no grant.
 	Granted []string `json:"granted"`
-	// Problem is why it has no effect as it is, or not the effect that it should have.
-	Problem string `json:"problem,omitempty"`
 }
 
 // The layers of policies, from the top.
@@ -171,5 +169,4 @@ const (
 	LayerShipped      = "shipped"
 	LayerOrganisation = "organisation"
 	LayerUser         = "user"
-	LayerRepository   = "repository"
 )
