@@ -31,7 +31,7 @@ var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
 func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, past actuators.Past, f sweepFlags) {
-	defer s.hands.take()()
+	defer s.hands.Begin()()
 	carrier := s.carrier(snap, &judge{core: s.core, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.cfg))
 	carrier.Past = past
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
@@ -162,7 +162,7 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 		return nil, fmt.Errorf("settle acts that were cut short: %w; nothing was done", err)
 	}
 	byKind := s.actuators(host, intendedRoots(open))
-	defer s.hands.take()()
+	defer s.hands.Begin()()
 	var out []decision.Act
 	for _, in := range open {
 		actuator, ok := byKind[in.Kind]

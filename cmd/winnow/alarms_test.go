@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/text"
-
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/engine/alarm"
@@ -20,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // alarmWorld is a sweeper with a ledger, and a machine of made-up tmux sessions that it is given.

@@ -29,6 +29,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -160,7 +161,7 @@ func (s *answers) begin(r *http.Request) (*reply, error) {
 	cfg := *now.cfg // who loads policies writes their parameters into it
 	q := &reply{line: r.Header.Get(headerForm) != ""}
 	q.outW, q.errW = plain.NewWriter(&q.out), plain.NewWriter(&q.notes)
-	q.app = (&app{core: core{cfg: &cfg, hands: &hands{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}, out: q.outW, errOut: q.errW, flags: now.flags}).watched()
+	q.app = (&app{core: core{cfg: &cfg, hands: &stop.Inflight{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}, out: q.outW, errOut: q.errW, flags: now.flags}).watched()
 	q.flags.format, q.flags.also = "json", nil
 	level := hclog.Warn
 	if q.line {

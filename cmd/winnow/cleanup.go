@@ -228,7 +228,7 @@ func waived(d decision.Decision) decision.Decision {
 
 // actOn carries the one decision out. The caps of a sweep limit acts that no person asked for one by one; a cap of 0 still holds.
 func (s *sweeper) actOn(ctx context.Context, sweep string, snap *snapshot.Snapshot, t asked, d decision.Decision) decision.Act {
-	defer s.hands.take()()
+	defer s.hands.Begin()()
 	c := s.cfg.Act.Caps
 	one := actuators.Caps{PerSweep: min(c.PerSweep, 1), PerOwner: min(c.PerOwner, 1), AllOf: []string{d.Kind}}
 	j := &asking{sweeper: s, last: snap, asked: t}

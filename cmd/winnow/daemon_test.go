@@ -27,6 +27,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -290,7 +291,7 @@ func newSteadyWorld(t *testing.T, seed uint64) *steadyWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-steady-" + fmt.Sprint(seed), Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-steady-" + fmt.Sprint(seed), Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
 	w.d, err = a.newDaemon(t.Context(), runFlags{})
 	if err != nil {
 		t.Fatal(err)

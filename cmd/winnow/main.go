@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 )
 
@@ -28,8 +29,8 @@ func run(args []string) int {
 	if len(args) == 1 && args[0] == eval.ServeArgument {
 		return judgeApart()
 	}
-	out, errOut, h := plain.NewWriter(os.Stdout), plain.NewWriter(os.Stderr), &hands{}
-	ctx, stop := untilSignalled(errOut, h)
+	out, errOut, h := plain.NewWriter(os.Stdout), plain.NewWriter(os.Stderr), &stop.Inflight{}
+	ctx, stop := stop.Signalled(errOut, h)
 	defer stop()
 	root := newRoot(out, errOut, h)
 	root.SetArgs(completing(args))

@@ -27,6 +27,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -238,7 +239,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 		return cfg
 	}
 	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\n", o.URL))
-	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
 	d, err := a.newDaemon(t.Context(), runFlags{})
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +290,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
 	d, err := a.newDaemon(t.Context(), runFlags{apply: true})
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +312,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	}
 	refuses := make(chan error, 1)
 	go func() { // once the act is in hand: a ledger that has this when it is opened is not trusted
-		wait.Until(wait.Patience, d.hands.full)
+		wait.Until(wait.Patience, d.hands.Any)
 		_, err := db.Exec("CREATE TRIGGER never BEFORE UPDATE OF finished ON sweeps BEGIN SELECT raise(ROLLBACK, 'no room'); END")
 		refuses <- err
 	}()

@@ -40,7 +40,7 @@ func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Sn
 		s.note("%s in the trash that %s past by the clock; %s, so nothing was removed for good", text.Plural(len(expired), "act"), are(len(expired)), unsteady)
 	default:
 		p := s.purger(snap, r, expired)
-		defer s.hands.take()()
+		defer s.hands.Begin()()
 		for _, rec := range expired {
 			if ctx.Err() == nil && s.halted() == nil && s.waited(ctx, r, rec) {
 				p.purge(ctx, rec, report.PurgedExpired)
@@ -110,7 +110,7 @@ func (s *sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 	}
 	things, sum := s.things(ctx, kept)
 	p := s.purger(snap, r, kept)
-	defer s.hands.take()()
+	defer s.hands.Begin()()
 	whole := 0
 	for _, t := range things {
 		if ctx.Err() != nil || s.halted() != nil {

@@ -75,7 +75,7 @@ func (a *app) restore(ctx context.Context, acts []string) error {
 		return fmt.Errorf("restore %s: %w; nothing was restored", strings.Join(ids, ", "), err)
 	}
 	actuator := a.actuators(host, intendedRoots(wanted))
-	defer s.hands.take()()
+	defer s.hands.Begin()()
 	var back []restored
 	var failed error
 	code := 0

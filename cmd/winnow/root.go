@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -38,7 +39,7 @@ type core struct {
 	cfg     *config.Config
 	decides string // see deciding
 	log     hclog.Logger
-	hands   *hands
+	hands   *stop.Inflight
 	acting  ledger.Acting
 	// policy is what was loaded last; nil in a command that judges nothing.
 	policy *policy.Policy
@@ -91,7 +92,7 @@ type globalFlags struct {
 	noColor    bool
 }
 
-func newRoot(out, errOut *plain.Writer, h *hands) *cobra.Command {
+func newRoot(out, errOut *plain.Writer, h *stop.Inflight) *cobra.Command {
 	a := (&app{core: core{hands: h, acting: acting}, out: out, errOut: errOut}).watched()
 	root := &cobra.Command{
 		Use:   "winnow",

@@ -151,13 +151,13 @@ func (d *daemon) loop(ctx context.Context) error {
 	signal.Notify(now, syscall.SIGUSR1)
 	defer signal.Stop(now)
 	reload := make(chan struct{}, 1)
-	d.hands.onHangUp(func() {
+	d.hands.OnHangUp(func() {
 		select {
 		case reload <- struct{}{}:
 		default: // one reload that is still to come reads what is there then
 		}
 	})
-	defer d.hands.onHangUp(nil)
+	defer d.hands.OnHangUp(nil)
 	end, err := d.begins(ctx, false)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -20,10 +21,10 @@ import (
 func TestAnActInHandIsNeverCutShort(t *testing.T) {
 	t.Parallel()
 	const grace = 100 * time.Millisecond
-	h, got, over := &hands{}, make(chan os.Signal, 1), make(chan struct{})
-	done := h.take()
+	h, got, over := &stop.Inflight{}, make(chan os.Signal, 1), make(chan struct{})
+	done := h.Begin()
 	ended := make(chan syscall.Signal, 1)
-	go func() { ended <- lastSignal(syscall.SIGTERM, got, h, over, grace) }()
+	go func() { ended <- stop.LastSignal(syscall.SIGTERM, got, h, over, grace) }()
 	select {
 	case s := <-ended:
 		t.Fatalf("ended by %v with an act in hand", s)
@@ -33,13 +34,13 @@ func TestAnActInHandIsNeverCutShort(t *testing.T) {
 	if s := <-ended; s != syscall.SIGTERM {
 		t.Errorf("the act has ended: want SIGTERM, got %v", s)
 	}
-	h.take()
+	h.Begin()
 	got <- syscall.SIGINT
-	if s := lastSignal(syscall.SIGTERM, got, h, over, time.Minute); s != syscall.SIGINT {
+	if s := stop.LastSignal(syscall.SIGTERM, got, h, over, time.Minute); s != syscall.SIGINT {
 		t.Errorf("a second signal: want SIGINT, got %v", s)
 	}
 	close(over)
-	if s := lastSignal(syscall.SIGTERM, got, h, over, time.Minute); s != 0 {
+	if s := stop.LastSignal(syscall.SIGTERM, got, h, over, time.Minute); s != 0 {
 		t.Errorf("the program has ended: want none, got %v", s)
 	}
 }
@@ -95,7 +96,7 @@ func parent() {
 		}
 		fmt.Println(pid)
 	}
-	endNow(syscall.SIGTERM)
+	stop.EndNow(syscall.SIGTERM)
 }
 
 // TestAChildsChildEndsWithIt: the child that has them may be gone before its own children's turn comes.

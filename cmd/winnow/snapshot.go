@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/winnow-reaper/winnow/internal/redact"
-	"github.com/winnow-reaper/winnow/internal/sources"
-
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/redact"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/outfile"
 	"github.com/winnow-reaper/winnow/internal/text"
 )

@@ -10,6 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/pace"
+	"github.com/winnow-reaper/winnow/internal/stop"
 )
 
 // BenchmarkSteady compares, in the same rounds and on the same machine, what the daemon pays for a sweep that finds nothing new, and for one after one folder has changed, with one that
@@ -24,7 +25,7 @@ func BenchmarkSteady(b *testing.B) {
 			w.app.cfg.Run.FullEvery = 1 << 30
 			// What keeps the worktrees is no age: of a young one is said how old it is, and so it is asked of at each look.
 			w.app.cfg.Rules.Grace.Dir, w.app.cfg.Rules.Protected = 0, []string{w.dir + "/wt/**"}
-			w.app.acting, w.app.hands = ledger.Acting{Name: "winnow-bench-steady", Home: w.dir}, &hands{}
+			w.app.acting, w.app.hands = ledger.Acting{Name: "winnow-bench-steady", Home: w.dir}, &stop.Inflight{}
 			d, err := w.app.newDaemon(b.Context(), runFlags{})
 			if err != nil {
 				b.Fatal(err)

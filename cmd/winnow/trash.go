@@ -222,7 +222,7 @@ func (a *app) removeAll(ctx context.Context, all []setAside, out *emptied) error
 		return fmt.Errorf("empty the trash: %w; nothing was removed", err)
 	}
 	byKind := a.actuators(host, intendedRoots(intents))
-	defer s.hands.take()()
+	defer s.hands.Begin()()
 	for _, x := range all {
 		in := x.Intent
 		if !slices.ContainsFunc(still, func(k ledger.Act) bool { return k.Intent.ID == in.ID }) {

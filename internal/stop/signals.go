@@ -1,4 +1,5 @@
-package main
+// Package stop ends the program in order: signals, acts in hand, and what it started.
+package stop
 
 import (
 	"context"
@@ -35,14 +36,14 @@ func signalName(s syscall.Signal) string {
 	return s.String()
 }
 
-// hands counts the acts in hand: what must come to its end once it was begun.
-type hands struct {
+// Inflight counts the acts in hand: what must come to its end once it was begun.
+type Inflight struct {
 	n      atomic.Int32
 	hangUp atomic.Pointer[func()]
 }
 
-// onHangUp has f called at SIGHUP, in the place of an interruption; nil brings that back.
-func (h *hands) onHangUp(f func()) {
+// OnHangUp has f called at SIGHUP, in the place of an interruption; nil brings that back.
+func (h *Inflight) OnHangUp(f func()) {
 	if f == nil {
 		h.hangUp.Store(nil)
 		return
@@ -51,7 +52,7 @@ func (h *hands) onHangUp(f func()) {
 }
 
 // heard reports whether a signal is followed in another way than by an interruption.
-func (h *hands) heard(s os.Signal) bool {
+func (h *Inflight) heard(s os.Signal) bool {
 	f := h.hangUp.Load()
 	if s != syscall.SIGHUP || f == nil {
 		return false
@@ -60,21 +61,21 @@ func (h *hands) heard(s os.Signal) bool {
 	return true
 }
 
-// take begins one; the function that it gives ends it.
-func (h *hands) take() (done func()) {
+// Begin begins one; the function that it gives ends it.
+func (h *Inflight) Begin() (done func()) {
 	h.n.Add(1)
 	return func() { h.n.Add(-1) }
 }
 
-func (h *hands) full() bool { return h.n.Load() > 0 }
+func (h *Inflight) Any() bool { return h.n.Load() > 0 }
 
-// untilSignalled gives a context that the first SIGINT, SIGTERM or SIGHUP ends. The second one ends the process at once, and what it
+// Signalled gives a context that the first SIGINT, SIGTERM or SIGHUP ends. The second one ends the process at once, and what it
 // started, at any moment. A signal that the caller ignores, as nohup does with SIGHUP, stays ignored.
 //
 // While hands follow SIGHUP otherwise, it interrupts nothing.
 //
 // SIGPIPE is caught as well, so that a closed pipe is an error of a write and not the end in the middle of an act.
-func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func()) {
+func Signalled(errOut io.Writer, h *Inflight) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	got := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -98,7 +99,7 @@ func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func(
 			// Beside: who reads stderr may have stopped reading, and the second signal must be heard all the same.
 			go fmt.Fprintf(errOut, "winnow: %v: no new act begins, and the current one is finished; a second signal ends winnow at once\n", interrupted{first})
 			cancel(interrupted{first})
-			endNow(lastSignal(first, got, h, over, stopGrace))
+			EndNow(LastSignal(first, got, h, over, stopGrace))
 			return
 		}
 	}()
@@ -120,9 +121,9 @@ func receive(got <-chan os.Signal, over <-chan struct{}) (os.Signal, bool) {
 	}
 }
 
-// lastSignal waits for the next signal, or until no act has been in hand for the time of grace, and gives the signal to end by; 0 when
+// LastSignal waits for the next signal, or until no act has been in hand for the time of grace, and gives the signal to end by; 0 when
 // the program had ended before.
-func lastSignal(first syscall.Signal, got <-chan os.Signal, h *hands, over <-chan struct{}, grace time.Duration) syscall.Signal {
+func LastSignal(first syscall.Signal, got <-chan os.Signal, h *Inflight, over <-chan struct{}, grace time.Duration) syscall.Signal {
 	tick := time.NewTicker(grace / 100)
 	defer tick.Stop()
 	idle := time.Now()
@@ -133,7 +134,7 @@ func lastSignal(first syscall.Signal, got <-chan os.Signal, h *hands, over <-cha
 		case s := <-got:
 			return s.(syscall.Signal)
 		case <-tick.C:
-			if h.full() {
+			if h.Any() {
 				idle = time.Now()
 			}
 			if time.Since(idle) > grace {
@@ -143,8 +144,8 @@ func lastSignal(first syscall.Signal, got <-chan os.Signal, h *hands, over <-cha
 	}
 }
 
-// endNow ends what the program started, and the program, with the exit code of a program that the signal ended.
-func endNow(s syscall.Signal) {
+// EndNow ends what the program started, and the program, with the exit code of a program that the signal ended.
+func EndNow(s syscall.Signal) {
 	if s == 0 {
 		return
 	}

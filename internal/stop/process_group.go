@@ -1,11 +1,11 @@
-package main
+package stop
 
 import (
 	"os"
 
-	"github.com/winnow-reaper/winnow/internal/sys/proc"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // endChildren kills the processes that this one started, and what those started, as long as they are in its session: a tmux
