@@ -33,6 +33,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/version"
 )
 
 // answering is the daemon's local API (docs/api.md): every answer is that of a command, which runs here and prints into the answer.
@@ -192,7 +193,7 @@ var errOtherwise = errors.New("the daemon runs with another configuration, anoth
 // work by itself. The variable PATH is not in it, only where it leads: that of a service manager is never a shell's.
 func deciding(cfg *config.Config) string {
 	h := sha256.New()
-	if err := json.NewEncoder(h).Encode([]any{build(), cfg}); err != nil {
+	if err := json.NewEncoder(h).Encode([]any{version.Read(), cfg}); err != nil {
 		return "" // matches nobody's
 	}
 	for _, name := range append([]string{"HOME"}, steering...) {

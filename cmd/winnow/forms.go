@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/version"
 )
 
 // The forms of an output that only some commands have.
@@ -133,7 +134,7 @@ func (a *app) findings(command string, rules []sarif.Rule, findings []sarif.Find
 	if a.flags.format == formQuality {
 		return text.JSON(a.out, codequality.New(root, findings), "  ")
 	}
-	tool := sarif.Tool{Name: "winnow", Version: cmp.Or(build().Version, "unknown"), Category: "winnow " + command}
+	tool := sarif.Tool{Name: "winnow", Version: cmp.Or(version.Read().Version, "unknown"), Category: "winnow " + command}
 	return text.JSON(a.out, sarif.New(tool, root, rules, findings), "  ")
 }
 

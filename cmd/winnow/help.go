@@ -10,6 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/version"
 )
 
 // exitCodes is a page of help without a command.
@@ -42,7 +43,7 @@ Without FOLDER it prints the page of winnow itself: winnow man | man -l -`,
 		RunE: func(cmd *cobra.Command, to []string) error {
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
-			head := &doc.GenManHeader{Title: "WINNOW", Section: "1", Source: "winnow " + build().Version, Manual: "Winnow"}
+			head := &doc.GenManHeader{Title: "WINNOW", Section: "1", Source: "winnow " + version.Read().Version, Manual: "Winnow"}
 			if len(to) == 0 {
 				return doc.GenMan(root, head, a.out)
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/version"
 )
 
 // The sinks of the decision log, as the ledger knows them.
@@ -50,7 +51,7 @@ func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapsho
 	if !c.On() || s.ledger == nil {
 		return nil
 	}
-	l := &decisionLogger{sweeper: s, r: r, labels: map[string]string{"version": build().Version}}
+	l := &decisionLogger{sweeper: s, r: r, labels: map[string]string{"version": version.Read().Version}}
 	for _, label := range c.Labels {
 		l.labels[label.Name] = label.Value
 	}

@@ -14,12 +14,17 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/version"
 )
 
 // exitPipe is the shell's code for a program that writes to a pipe without a reader.
 const exitPipe = 128 + int(syscall.SIGPIPE)
 
+// stamped is the version of a release, which its build writes here (-ldflags "-X main.stamped=v1.2.3"); "" in every other build.
+var stamped string
+
 func main() {
+	version.Release = stamped
 	sparing()
 	os.Exit(run(os.Args[1:]))
 }

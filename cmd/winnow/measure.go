@@ -10,6 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/metrics"
 	"github.com/winnow-reaper/winnow/internal/notify"
+	"github.com/winnow-reaper/winnow/internal/version"
 )
 
 // measuring counts the daemon's sweeps and answers Prometheus, where run.metrics has an address.
@@ -30,7 +31,7 @@ var measuring = part{
 		}
 		m := d.metrics
 		if m == nil { // counts outlive a reload
-			m = metrics.New(build().Version, d.measured)
+			m = metrics.New(version.Read().Version, d.measured)
 		}
 		address, stop, err := m.Serve(ctx, where, d.log.Named("metrics"))
 		if err != nil {

@@ -121,7 +121,7 @@ func (f diffFlags) check() error {
 
 // side is one of both versions, ready to decide.
 type side struct {
-	version
+	policyVersion
 	rules  ruleset
 	engine *eval.Engine
 	policy *policy.Policy
@@ -273,7 +273,7 @@ func (a *app) writeDiff(doc *comparison.Document, f diffFlags) error {
 // load finds and loads one version. Its limits are those of the configuration in force, not its own: who brings policies that never end may
 // bring a configuration that lets them.
 func (s *side) load(ctx context.Context, v versions, name, flag, file string, levels []string) (err error) {
-	if s.version, err = v.trees(ctx, name); err != nil {
+	if s.policyVersion, err = v.trees(ctx, name); err != nil {
 		return err
 	}
 	cfg, err := v.config(ctx, flag, file)

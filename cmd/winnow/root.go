@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/version"
 )
 
 // app is one run of the program by a person or a program: what it does, where it writes, and its flags.
@@ -104,7 +105,7 @@ It changes nothing until you say --apply, and what it takes away can be brought 
 
 It exits with 0 when it is done, 1 when it failed, 2 for wrong use or configuration, 3 when only a part was done, 4 with --exit-code when
 something would be reaped, 5 when a cap held (winnow help exit-codes).`,
-		Version:       build().String(),
+		Version:       version.Read().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/version"
 )
 
 // stateSchema names the shape of State.
@@ -38,7 +39,7 @@ type State struct {
 // state is how the daemon stands.
 func (d *daemon) state() State {
 	now := d.now()
-	s := State{Schema: stateSchema, Version: build().Version, Status: d.Status(), StateFolder: now.cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
+	s := State{Schema: stateSchema, Version: version.Read().Version, Status: d.Status(), StateFolder: now.cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
 	switch p := now.paused(); { // that of now, also when no sweep has seen yet that it began, ended or was replaced
 	case p != nil:
 		if s.Paused == nil {

@@ -20,8 +20,8 @@ import (
 // configuredTrees is the name of the policies that the configuration names.
 const configuredTrees = "configured"
 
-// version is one version of the policies, as a person names it.
-type version struct {
+// policyVersion is one version of the policies, as a person names it.
+type policyVersion struct {
 	name string
 	// commit is what a revision stands for, "" for all else.
 	commit string
@@ -43,8 +43,8 @@ const versionHint = "name a folder (./policies), a revision (main, HEAD~1, main:
 
 // trees finds what a name stands for: the word embedded or configured, a folder or a bundle, or a revision of the repository, with a path
 // behind a colon or without. The embedded policies stand below it, unless they are left out or it is a copy of them as a whole.
-func (v versions) trees(ctx context.Context, name string) (version, error) {
-	out := version{name: name}
+func (v versions) trees(ctx context.Context, name string) (policyVersion, error) {
+	out := policyVersion{name: name}
 	var tree policy.Tree
 	var err error
 	switch name {
@@ -75,7 +75,7 @@ func (v versions) trees(ctx context.Context, name string) (version, error) {
 }
 
 // with puts a tree into a version, on top of the embedded policies and below those that --policy names.
-func (v versions) with(ctx context.Context, out version, tree policy.Tree) (version, error) {
+func (v versions) with(ctx context.Context, out policyVersion, tree policy.Tree) (policyVersion, error) {
 	if v.core.cfg.Policy.Embedded && !replaces(tree) {
 		out.trees = append(out.trees, policy.Tree{Name: embeddedTree, FS: policies.Files})
 	}
