@@ -28,7 +28,7 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
@@ -330,11 +330,11 @@ func (s *answers) command(looks bool, do func(context.Context, *app, wish) error
 	return func(out http.ResponseWriter, r *http.Request) {
 		q, err := s.begin(r)
 		if errors.Is(err, errOtherwise) {
-			refuse(out, http.StatusPreconditionFailed, report.ExitFailed, err.Error(), nil)
+			refuse(out, http.StatusPreconditionFailed, exit.Failed, err.Error(), nil)
 			return
 		}
 		if err != nil {
-			refuse(out, http.StatusBadRequest, codeOf(err), err.Error(), nil)
+			refuse(out, http.StatusBadRequest, exit.Code(err), err.Error(), nil)
 			return
 		}
 		w, err := wishOf(out, r)
@@ -361,9 +361,9 @@ func (s *answers) look(ctx context.Context, looks bool, do func() error) error {
 
 func (q *reply) give(out http.ResponseWriter, err error) {
 	_, _ = q.outW.Flush(), q.errW.Flush()
-	said := errorOf(err)
+	said := exit.Cause(err)
 	if q.line {
-		p := Printed{Out: q.out.String(), Notes: q.notes.String(), Code: codeOf(err)}
+		p := Printed{Out: q.out.String(), Notes: q.notes.String(), Code: exit.Code(err)}
 		if said != nil {
 			p.Error = said.Error()
 		}
@@ -377,17 +377,17 @@ func (q *reply) give(out http.ResponseWriter, err error) {
 		return
 	}
 	status := http.StatusInternalServerError
-	switch code := codeOf(err); {
-	case code == report.ExitUsage:
+	switch code := exit.Code(err); {
+	case code == exit.Usage:
 		status = http.StatusBadRequest
-	case code == report.ExitPart:
+	case code == exit.Part:
 		status = http.StatusConflict
 	}
 	message := "it was not done; the document says why"
 	if said != nil {
 		message = said.Error()
 	}
-	refuse(out, status, codeOf(err), message, q.out.Bytes())
+	refuse(out, status, exit.Code(err), message, q.out.Bytes())
 }
 
 // refuse answers no. document is what the command printed, empty for nothing.

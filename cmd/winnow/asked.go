@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/worker"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -53,18 +53,18 @@ const (
 
 // refuse says no.
 func (a *app) refuse(r Refused) error {
-	code := cmp.Or(r.code, report.ExitPart)
+	code := cmp.Or(r.code, exit.Part)
 	if a.json() {
 		if err := text.JSON(a.out, r, ""); err != nil {
 			return err
 		}
-		return codeError{code: code}
+		return exit.Error{Code: code}
 	}
 	msg := r.Message
 	if r.NextCommand != "" {
 		msg += ". Next: " + r.NextCommand
 	}
-	return codeError{code, errors.New(msg)}
+	return exit.Error{Code: code, Err: errors.New(msg)}
 }
 
 // asked is what a person named: a candidate, or a worker by the id that its registry gives it.

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -124,7 +125,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if err := s.ledger.NoteActs(context.WithoutCancel(ctx), r.TakenAt, []decision.Act{act}, identities([]decision.Decision{d})); err != nil {
 		s.log.Warn("note acts", "error", err)
 	}
-	no, code := t.undone(act), report.ExitDone
+	no, code := t.undone(act), exit.Done
 	if no != nil {
 		code = no.code
 	}
@@ -274,12 +275,12 @@ func (t asked) undone(act decision.Act) *Refused {
 	if act.Outcome.Outcome == decision.Done {
 		return nil
 	}
-	no := &Refused{Refused: t.id, Reason: act.Outcome.Outcome, Message: act.Detail, NextCommand: "winnow history", Act: &act, code: report.ExitPart}
+	no := &Refused{Refused: t.id, Reason: act.Outcome.Outcome, Message: act.Detail, NextCommand: "winnow history", Act: &act, code: exit.Part}
 	switch act.Outcome.Outcome {
 	case decision.Gone:
 		no.Reason = alreadyDone
 	case decision.Capped:
-		no.code = report.ExitCapped
+		no.code = exit.Capped
 	}
 	if own := t.own(); own != nil {
 		no.Worker, no.Source = own.ID, own.Source

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -12,13 +13,11 @@ import (
 // complain prints an error for a person: its first line behind the program's name, and what it gathers indented below.
 func complain(w io.Writer, err error) {
 	text := said(err)
-	if unknownCommand(err) { // cobra quotes what it was given; the line breaks and tabs are its own
+	if exit.UnknownCommand(err) { // cobra quotes what it was given; the line breaks and tabs are its own
 		text = plain.Lines(strings.ReplaceAll(err.Error(), "\t", "  "))
 	}
 	fmt.Fprintln(w, "winnow: "+strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  "))
 }
-
-func unknownCommand(err error) bool { return strings.HasPrefix(err.Error(), "unknown command") }
 
 // said is an error's text, cleaned. A line break stays where several errors were joined to one, or where an error is wrapped below a
 // line of its own; one in a file's name, or in another program's message, does not.

@@ -25,6 +25,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/console"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
@@ -391,11 +392,11 @@ func (w *consoleWorld) alone(ctx context.Context, do func(*app) error) (string, 
 	w.mu.Lock()
 	w.dirty = true
 	w.mu.Unlock()
-	var coded codeError
+	var coded exit.Error
 	switch {
 	case err == nil:
 		return words(&said), nil
-	case errors.As(err, &coded) && coded.err == nil:
+	case errors.As(err, &coded) && coded.Err == nil:
 		return "", errors.New(words(&said))
 	case said.Len() > 0:
 		return "", fmt.Errorf("%w; %s", err, words(&said))
@@ -615,7 +616,7 @@ func (w *consoleWorld) Purge(ctx context.Context, acts []string) (string, error)
 			fmt.Fprintf(a.out, "left: %s: %s\n", text.Clean(l.Act), text.Clean(l.Why))
 		}
 		if len(out.Left) > 0 {
-			return codeError{code: report.ExitPart}
+			return exit.Error{Code: exit.Part}
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -33,7 +34,7 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 	if err != nil {
 		return err
 	}
-	code := report.ExitDone
+	code := exit.Done
 	for _, file := range files {
 		s, err := a.readSnapshot(ctx, file)
 		if err != nil {
@@ -59,8 +60,8 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 		}
 		code = max(code, r.Code(f.exitCode))
 	}
-	if code != report.ExitDone {
-		return codeError{code: code}
+	if code != exit.Done {
+		return exit.Error{Code: code}
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
@@ -58,7 +59,7 @@ func newDoctor(a *app) *cobra.Command {
 				return err
 			}
 			if slices.ContainsFunc(checks, func(c Check) bool { return c.Status == broken }) {
-				return codeError{code: report.ExitPart}
+				return exit.Error{Code: exit.Part}
 			}
 			return nil
 		},

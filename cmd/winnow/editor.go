@@ -16,7 +16,7 @@ import (
 
 	extension "github.com/winnow-reaper/winnow/editors/vscode"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/sys/outfile"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -141,11 +141,11 @@ func (a *app) editorInstall(ctx context.Context, given []string, dry bool) error
 		}
 	})
 	if slices.ContainsFunc(all, func(e installed) bool { return e.Outcome == "failed" }) {
-		code := report.ExitPart
+		code := exit.Part
 		if !slices.ContainsFunc(all, func(e installed) bool { return e.Outcome == "installed" }) {
-			code = report.ExitFailed
+			code = exit.Failed
 		}
-		return codeError{code, errors.Join(said, errors.New("not every editor took the extension; write it into a file with winnow editor package FILE to install it by hand"))}
+		return exit.Error{Code: code, Err: errors.Join(said, errors.New("not every editor took the extension; write it into a file with winnow editor package FILE to install it by hand"))}
 	}
 	return said
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -95,7 +96,7 @@ func (a *app) verifyHistory(ctx context.Context, known string) error {
 		return err
 	}
 	if !v.Holds {
-		return codeError{code: report.ExitFailed}
+		return exit.Error{Code: exit.Failed}
 	}
 	return nil
 }

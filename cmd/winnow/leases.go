@@ -18,8 +18,8 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 )
 
@@ -113,12 +113,12 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 		err = config.Mistakef("reason is missing: why it is held, for the reader of winnow holds")
 	}
 	if err != nil {
-		refuse(out, http.StatusBadRequest, report.ExitUsage, err.Error(), nil)
+		refuse(out, http.StatusBadRequest, exit.Usage, err.Error(), nil)
 		return
 	}
 	if l.n.Add(1) > maxLeases {
 		l.n.Add(-1)
-		refuse(out, http.StatusTooManyRequests, report.ExitFailed, "there are a thousand leases already; nothing was held", nil)
+		refuse(out, http.StatusTooManyRequests, exit.Failed, "there are a thousand leases already; nothing was held", nil)
 		return
 	}
 	defer l.n.Add(-1)
@@ -129,9 +129,9 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	// Who goes while the hold is being placed has it placed and lifted: a statement that is interrupted may have been carried out.
 	if err := l.put(context.WithoutCancel(r.Context()), &h); err != nil {
 		l.end(&h)
-		status, code := http.StatusInternalServerError, report.ExitFailed
+		status, code := http.StatusInternalServerError, exit.Failed
 		if errors.As(err, new(*ledger.Begun)) {
-			status, code = http.StatusConflict, report.ExitPart
+			status, code = http.StatusConflict, exit.Part
 		}
 		refuse(out, status, code, err.Error()+"; nothing was held", nil)
 		return

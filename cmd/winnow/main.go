@@ -10,8 +10,7 @@ import (
 	"syscall"
 
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/version"
@@ -47,10 +46,10 @@ func run(args []string) int {
 		}
 		err = cmp.Or(err, fmt.Errorf("write the output: %w", unwritten))
 	}
-	if said := errorOf(err); said != nil {
+	if said := exit.Cause(err); said != nil {
 		complain(errOut, said)
 	}
-	return codeOf(err)
+	return exit.Code(err)
 }
 
 // completing cleans what a shell asks to be completed: cobra complains about it on os.Stderr itself. Nothing here is completed by it.
@@ -65,48 +64,11 @@ func completing(args []string) []string {
 	return out
 }
 
-// codeOf is the exit code that an error means, errorOf what is still to be reported of it.
-func codeOf(err error) int {
-	var code codeError
-	switch {
-	case err == nil:
-		return report.ExitDone
-	case errors.As(err, &code):
-		return code.code
-	case errors.As(err, new(config.Mistake)) || unknownCommand(err):
-		return report.ExitUsage
-	}
-	return report.ExitFailed
-}
-
-func errorOf(err error) error {
-	var code codeError
-	if errors.As(err, &code) {
-		return code.err
-	}
-	return err
-}
-
 // judgeApart is this program as the process in which policies are evaluated that it did not bring itself.
 func judgeApart() int {
 	if err := eval.Serve(os.Stdin, os.Stdout); err != nil {
 		complain(plain.NewWriter(os.Stderr), err)
-		return report.ExitFailed
+		return exit.Failed
 	}
-	return report.ExitDone
+	return exit.Done
 }
-
-// codeError is an error with the exit code that it means. err is nil where everything was already reported.
-type codeError struct {
-	code int
-	err  error
-}
-
-func (e codeError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e codeError) Unwrap() error { return e.err }

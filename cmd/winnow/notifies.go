@@ -15,6 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -217,7 +218,7 @@ func (a *app) notifyTest(ctx context.Context) error {
 		return err
 	}
 	if failed > 0 {
-		return codeError{code: report.ExitPart}
+		return exit.Error{Code: exit.Part}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
@@ -195,7 +196,7 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 		return err
 	}
 	if !doc.OK {
-		return codeError{code: report.ExitUsage}
+		return exit.Error{Code: exit.Usage}
 	}
 	return nil
 }

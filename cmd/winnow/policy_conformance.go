@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/incidents"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
@@ -70,7 +71,7 @@ func (a *app) conformance(ctx context.Context, folders []string, f testFlags) er
 		return err
 	}
 	if !doc.OK {
-		return codeError{code: report.ExitFailed}
+		return exit.Error{Code: exit.Failed}
 	}
 	return nil
 }

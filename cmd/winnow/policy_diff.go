@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/comparison"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/saved"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -149,7 +150,7 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) er
 		return err
 	}
 	if len(doc.Failed) > 0 {
-		return codeError{code: report.ExitFailed, err: fmt.Errorf("policy diff fails: %s", strings.Join(doc.Failed, "; "))}
+		return exit.Error{Code: exit.Failed, Err: fmt.Errorf("policy diff fails: %s", strings.Join(doc.Failed, "; "))}
 	}
 	return nil
 }
@@ -214,7 +215,7 @@ func (d *difference) load(ctx context.Context, sides [2]*side) error {
 		if err := sides[i].load(ctx, v, d.names[i], of.configFlag, of.config, of.levels); err != nil {
 			err = fmt.Errorf("%s:\n%w", words[i], err)
 			if i == 1 && errors.As(err, new(policy.Refusals)) {
-				return codeError{code: bisectSkip, err: err}
+				return exit.Error{Code: bisectSkip, Err: err}
 			}
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
@@ -129,9 +130,9 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 	}
 	switch {
 	case len(doc.Problems) > 0:
-		return codeError{code: report.ExitUsage}
+		return exit.Error{Code: exit.Usage}
 	case !doc.OK:
-		return codeError{code: report.ExitFailed}
+		return exit.Error{Code: exit.Failed}
 	}
 	return nil
 }

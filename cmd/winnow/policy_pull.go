@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -63,7 +64,7 @@ func (a *app) pull(ctx context.Context, wait string) error {
 		return err
 	}
 	if slices.ContainsFunc(refs, func(r report.BundleRef) bool { return r.Problem != "" }) {
-		return codeError{code: report.ExitPart}
+		return exit.Error{Code: exit.Part}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/recorded"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -130,7 +131,7 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 		return err
 	}
 	if !out.Same {
-		return codeError{code: report.ExitFailed, err: errors.New("policy replay: not every recorded sweep is decided as it was then; nothing was changed")}
+		return exit.Error{Code: exit.Failed, Err: errors.New("policy replay: not every recorded sweep is decided as it was then; nothing was changed")}
 	}
 	return nil
 }

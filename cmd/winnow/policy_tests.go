@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
@@ -119,7 +120,7 @@ func (a *app) policyTest(ctx context.Context, folders []string, f testFlags) err
 		if err := a.written(ctx, func(a *app) error { return a.showTests(doc, f.verbose) }); err != nil {
 			return err
 		}
-		return codeError{code: report.ExitUsage}
+		return exit.Error{Code: exit.Usage}
 	}
 	if cases := sources.Cases(); len(cases) > 0 {
 		results, err := a.testCases(ctx, trees, cases, f)
@@ -140,7 +141,7 @@ func (a *app) policyTest(ctx context.Context, folders []string, f testFlags) err
 		return err
 	}
 	if !doc.OK {
-		return codeError{code: report.ExitFailed}
+		return exit.Error{Code: exit.Failed}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -61,7 +62,7 @@ func (a *app) verifyBundle(ctx context.Context, name string, f signingFlags) err
 	}
 	rules, err := a.loads(ctx, b, name)
 	if err != nil {
-		return codeError{code: 1, err: fmt.Errorf("%s is signed with key %s, and does not load: %w", name, f.keyID, err)}
+		return exit.Error{Code: 1, Err: fmt.Errorf("%s is signed with key %s, and does not load: %w", name, f.keyID, err)}
 	}
 	out := VerifiedBundle{File: name, BundleContent: contentOf(b, rules)}
 	out.Algorithm, out.Scope = f.algorithm, f.scope

@@ -16,8 +16,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -89,16 +89,16 @@ func (a *app) restore(ctx context.Context, acts []string) error {
 		}
 		failed = errors.Join(failed, fmt.Errorf("restore %s: %w", in.ID, err))
 		if errors.Is(err, actuators.ErrPart) || errors.Is(err, actuators.ErrRefused) {
-			code = max(code, report.ExitPart)
+			code = max(code, exit.Part)
 		} else {
-			code = report.ExitFailed
+			code = exit.Failed
 		}
 	}
 	if len(back) > 0 {
 		failed = errors.Join(a.sayRestored(back), failed)
 	}
-	if code == report.ExitPart {
-		return codeError{report.ExitPart, failed}
+	if code == exit.Part {
+		return exit.Error{Code: exit.Part, Err: failed}
 	}
 	return failed
 }

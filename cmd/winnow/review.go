@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/review"
 	"github.com/winnow-reaper/winnow/internal/story"
@@ -122,7 +123,7 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 			take = append(take, d.ID)
 		}
 	}
-	code := report.ExitDone
+	code := exit.Done
 	if len(take) > 0 {
 		s, err := a.openSweeper(ctx, e, a.policy, true, askedWait)
 		if err != nil {
@@ -138,12 +139,12 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 	}
 	var failed []error
 	for _, id := range ask {
-		var coded codeError
+		var coded exit.Error
 		switch err := a.cleanup(ctx, id, false); {
 		case errors.As(err, &coded):
-			code = max(code, coded.code)
-			if coded.err != nil {
-				a.note("%v", coded.err)
+			code = max(code, coded.Code)
+			if coded.Err != nil {
+				a.note("%v", coded.Err)
 			}
 		case err != nil:
 			failed = append(failed, err)
@@ -152,8 +153,8 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	if code != report.ExitDone {
-		return codeError{code: code}
+	if code != exit.Done {
+		return exit.Error{Code: code}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/version"
 )
@@ -72,7 +73,7 @@ func (s *answers) routes() http.Handler {
 		mux.Handle(pattern, h)
 	}
 	mux.HandleFunc("/", func(out http.ResponseWriter, r *http.Request) {
-		refuse(out, http.StatusNotFound, report.ExitUsage, fmt.Sprintf("there is no %s %s; /v1/openapi.yaml has all there is", r.Method, r.URL.Path), nil)
+		refuse(out, http.StatusNotFound, exit.Usage, fmt.Sprintf("there is no %s %s; /v1/openapi.yaml has all there is", r.Method, r.URL.Path), nil)
 	})
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(out)
@@ -114,7 +115,7 @@ func (s *answers) handlers() map[string]http.Handler {
 		}),
 		"GET /v1/alive": http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 			if theirs := r.Header.Get(headerConfig); theirs != "" && theirs != d.now().decides {
-				refuse(out, http.StatusPreconditionFailed, report.ExitFailed, errOtherwise.Error(), nil)
+				refuse(out, http.StatusPreconditionFailed, exit.Failed, errOtherwise.Error(), nil)
 				return
 			}
 			out.WriteHeader(http.StatusNoContent)
@@ -123,7 +124,7 @@ func (s *answers) handlers() map[string]http.Handler {
 		"GET /v1/report": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 			r := d.Last()
 			if r == nil {
-				refuse(out, http.StatusNotFound, report.ExitFailed, "there was no sweep yet that looked; POST /v1/sweep with wait waits for one", nil)
+				refuse(out, http.StatusNotFound, exit.Failed, "there was no sweep yet that looked; POST /v1/sweep with wait waits for one", nil)
 				return
 			}
 			write(out, http.StatusOK, r)

@@ -15,9 +15,9 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/pace"
-	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -59,7 +59,7 @@ func (a *app) run(ctx context.Context, f runFlags) error {
 	d, err := a.newDaemon(ctx, f)
 	switch {
 	case errors.As(err, new(noCopy)): // not the code after which a service manager starts it no more (RestartPreventExitStatus)
-		return codeError{report.ExitFailed, err}
+		return exit.Error{Code: exit.Failed, Err: err}
 	case err != nil:
 		return err
 	}
@@ -139,8 +139,8 @@ func (d *daemon) once(ctx context.Context) error {
 	if fresh := d.Status().Last.Fresh; fresh != "" {
 		d.tell("every wait begins anew: %s. A timer that sweeps less often than every %s needs --every with its time, or nothing that waits ever goes", fresh, text.Span(d.gap()))
 	}
-	if code := r.Code(false); code != report.ExitDone {
-		return codeError{code: code}
+	if code := r.Code(false); code != exit.Done {
+		return exit.Error{Code: code}
 	}
 	return nil
 }

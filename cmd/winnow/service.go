@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/service"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -185,7 +185,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	}
 	a.note(`no systemd manager answers here (%s): the unit is written, and nothing was started. Where one runs: %sdaemon-reload && %senable --now %s. Without systemd let whatever supervises programs here run "winnow run", or cron "winnow run --once"`,
 		c.Silent, ctl, ctl, c.Unit)
-	return codeError{code: report.ExitPart}
+	return exit.Error{Code: exit.Part}
 }
 
 // passedOn are the flags of this command that the service is to have too.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/redact"
-	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/outfile"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -86,7 +86,7 @@ func (a *core) redacted(ctx context.Context, s *snapshot.Snapshot, file string) 
 func sourcesCode(s *snapshot.Snapshot) error {
 	for name, src := range s.Sources {
 		if src.Status == snapshot.Failed {
-			return codeError{report.ExitPart, fmt.Errorf("%s could not be read: %s; the rest was written", name, src.Error)}
+			return exit.Error{Code: exit.Part, Err: fmt.Errorf("%s could not be read: %s; the rest was written", name, src.Error)}
 		}
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -66,7 +66,7 @@ func (a *app) noDaemon() error {
 	if err := a.show(doc, "  ", func(w io.Writer) { fmt.Fprintln(w, message) }); err != nil {
 		return err
 	}
-	return codeError{code: report.ExitPart}
+	return exit.Error{Code: exit.Part}
 }
 
 // runLock is the file that the daemon of a state folder has locked for as long as it runs.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
@@ -93,7 +94,7 @@ func TestStockAgrees(t *testing.T) {
 			if c.refused != (checked.code != 0) {
 				t.Errorf("the stock tool exits with %d: the case says otherwise", checked.code)
 			}
-			if got := winnow("check", "tree"); c.refused && got.code != report.ExitUsage {
+			if got := winnow("check", "tree"); c.refused && got.code != exit.Usage {
 				t.Errorf("the stock tool refuses what this one takes:\n%s", got.out)
 			}
 			if !c.refused {

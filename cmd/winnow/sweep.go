@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
@@ -130,8 +131,8 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 	if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.show.all); err != nil {
 		return err
 	}
-	if code := r.Code(f.show.exitCode); code != report.ExitDone {
-		return codeError{code: code}
+	if code := r.Code(f.show.exitCode); code != exit.Done {
+		return exit.Error{Code: code}
 	}
 	return nil
 }
@@ -160,7 +161,7 @@ func (a *app) wait(ctx context.Context, d time.Duration) error {
 	}
 	select {
 	case <-ctx.Done():
-		return codeError{report.ExitPart, errors.New("interrupted between two looks; what the first one saw is remembered, nothing more was done")}
+		return exit.Error{Code: exit.Part, Err: errors.New("interrupted between two looks; what the first one saw is remembered, nothing more was done")}
 	case <-time.After(d):
 		return nil
 	}

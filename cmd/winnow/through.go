@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/client"
-	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/exit"
 )
 
 // reached is how long the daemon has to say that it is there.
@@ -47,12 +47,12 @@ func (a *app) through(ctx context.Context, method, path string, query url.Values
 		return err
 	}
 	switch {
-	case p.Code == report.ExitDone:
+	case p.Code == exit.Done:
 		return nil
 	case p.Error == "":
-		return codeError{code: p.Code}
+		return exit.Error{Code: p.Code}
 	}
-	return codeError{code: p.Code, err: errors.New(p.Error)}
+	return exit.Error{Code: p.Code, Err: errors.New(p.Error)}
 }
 
 // ask asks the daemon, in the form in which this command prints.

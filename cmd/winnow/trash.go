@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -180,7 +181,7 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 		a.paint.Rows(w, rows...)
 	})
 	if err == nil && len(out.Left) > 0 {
-		return codeError{code: report.ExitPart}
+		return exit.Error{Code: exit.Part}
 	}
 	return err
 }
@@ -197,7 +198,7 @@ func (a *app) consent(all []setAside) error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("read the answer: %w; nothing was removed", err)
 		}
-		return codeError{report.ExitFailed, errors.New("nothing was removed")}
+		return exit.Error{Code: exit.Failed, Err: errors.New("nothing was removed")}
 	}
 	return nil
 }

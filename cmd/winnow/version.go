@@ -30,7 +30,7 @@ func newVersion(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v.Companion = &version.Companion{companion, extension.Digest()}
+			v.Companion = &version.Companion{Version: companion, SHA256: extension.Digest()}
 			v.Policy = &version.Policy{Revision: p.Revision, Digest: p.Digest, Rules: len(p.Rules())}
 			return a.show(v, "  ", func(w io.Writer) {
 				fmt.Fprintf(w, "winnow %s\n", text.Clean(v.String()))

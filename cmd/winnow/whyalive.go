@@ -21,7 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/life"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -65,8 +65,8 @@ func (a *app) whyAliveCommand(ctx context.Context, what, as string, exitCode boo
 	if err := a.show(out, "  ", func(w io.Writer) { a.aliveText(w, out) }); err != nil || !exitCode {
 		return err
 	}
-	if code := aliveCode(out.State); code != report.ExitDone {
-		return codeError{code: code}
+	if code := aliveCode(out.State); code != exit.Done {
+		return exit.Error{Code: code}
 	}
 	return nil
 }
@@ -83,11 +83,11 @@ func checkAs(as string) error {
 func aliveCode(state string) int {
 	switch state {
 	case life.Alive:
-		return report.ExitDone
+		return exit.Done
 	case life.NotAlive:
-		return report.ExitReap
+		return exit.Reap
 	}
-	return report.ExitPart
+	return exit.Part
 }
 
 // whyAlive looks, and says whether anything is alive in what was asked for. as is a kind of life.Kinds, "" to find that out from what.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -37,12 +38,12 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 			t.Errorf("want %q in:\n%s", want, got)
 		}
 	}
-	if code := r.Code(false); code != ExitDone {
+	if code := r.Code(false); code != exit.Done {
 		t.Errorf("a dry run with a slice ends with %d", code)
 	}
 	shrunk := actuators.Past{Most: map[string]actuators.Count{"registry/w": {Seen: 9}}, Now: map[string]int{"registry/w": 0}}
 	got, r = say(DryRun, shrunk)
-	if want := "135 would be reaped; this sweep does none of them (--all-of process --max 135 lifts this)"; !strings.Contains(got, want) || r.Code(false) != ExitDone {
+	if want := "135 would be reaped; this sweep does none of them (--all-of process --max 135 lifts this)"; !strings.Contains(got, want) || r.Code(false) != exit.Done {
 		t.Errorf("want %q in:\n%s", want, got)
 	}
 	if strings.Contains(got, "the oldest") {
@@ -53,10 +54,10 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 	if strings.Count(got, "the oldest") != 1 || !strings.Contains(got, "this sweep does the oldest 30, the rest wait") || !strings.Contains(got, "it holds back 105, the youngest") {
 		t.Errorf("two caps hold back, and the lines do not agree that 30 go:\n%s", got)
 	}
-	if _, r = say(Apply, shrunk); r.Code(false) != ExitCapped {
+	if _, r = say(Apply, shrunk); r.Code(false) != exit.Capped {
 		t.Error("an accident does not show in the exit code")
 	}
-	if _, r = say(Apply, actuators.Past{}); r.Code(false) != ExitDone {
+	if _, r = say(Apply, actuators.Past{}); r.Code(false) != exit.Done {
 		t.Error("a slice shows in the exit code")
 	}
 }

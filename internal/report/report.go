@@ -10,6 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/exit"
 )
 
 // Schema names the report's shape.
@@ -22,16 +23,6 @@ const (
 	Decide = "decide"
 	// Cleanup is in the ledger only: a cleanup prints no report.
 	Cleanup = "cleanup"
-)
-
-// The exit codes; docs/cli.md promises them.
-const (
-	ExitDone   = 0
-	ExitFailed = 1
-	ExitUsage  = 2
-	ExitPart   = 3
-	ExitReap   = 4
-	ExitCapped = 5
 )
 
 // Report is what a sweep or a decide says. docs/schemas/report.json is generated from it.
@@ -260,7 +251,7 @@ func failed(kind snapshot.Kind, sources map[string]snapshot.Source) []string {
 func (r *Report) Code(exitCode bool) int {
 	part, reap := r.Paused, false
 	if r.Mode == Apply && slices.ContainsFunc(r.Caps, func(c decision.Cap) bool { return c.Stops }) {
-		return ExitCapped
+		return exit.Capped
 	}
 	for _, a := range r.Settled {
 		part = part || a.Open
@@ -282,9 +273,9 @@ func (r *Report) Code(exitCode bool) int {
 	}
 	switch {
 	case part:
-		return ExitPart
+		return exit.Part
 	case exitCode && reap && r.Mode != Apply:
-		return ExitReap
+		return exit.Reap
 	}
-	return ExitDone
+	return exit.Done
 }

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/project"
-
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/project"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -99,7 +99,7 @@ func headline(r *Report) string {
 	}
 	if len(r.Decisions) == 0 {
 		s = "nothing in scope was found"
-		if r.Code(false) == ExitPart {
+		if r.Code(false) == exit.Part {
 			s += " in what could be read"
 		}
 	}
