@@ -14,9 +14,9 @@ var DefaultConfig []byte
 //go:embed policy_test/cases/*.json policy_test/worlds/*.json
 var Incidents embed.FS
 
-// Schemas are the published JSON Schemas of what the program reads and writes: docs/schemas/NAME.json.
+// Schemas are the published JSON Schemas of what the program reads and writes: docs/reference/schemas/NAME.json.
 //
-//go:embed docs/schemas/*.json
+//go:embed docs/reference/schemas/*.json
 var Schemas embed.FS
 
 // Units are the systemd units of packages: packaging/linux/systemd/user and system. They run /usr/bin/winnow, and timers sweep every 300 seconds.

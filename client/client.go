@@ -1,5 +1,5 @@
 // Package client asks the Winnow daemon of this user (winnow run) by its local API: how it stands, whether anything is alive in a folder, process or session and what
-// proves it, why a candidate goes or stays; and has it hold things, sweep or pause. docs/api.md describes the API, openapi.yaml its documents.
+// proves it, why a candidate goes or stays; and has it hold things, sweep or pause. docs/guides/orchestrators.md describes the API, openapi.yaml its documents.
 //
 // The daemon answers on a unix socket that this user alone can reach. A client makes sure, by the kernel's word, that it is this user's process that answers.
 package client

@@ -23,7 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/policies"
 )
 
-const ownRule = "../docs/own-rule.md"
+const ownRule = "../docs/guides/write-a-rule.md"
 
 // listing is a file in a page: its name in backquotes on a line of its own, and then its text.
 var listing = regexp.MustCompile("(?m)^`([^`\n]+\\.rego)`\n\n```rego\n((?s:.*?))^```$")
@@ -48,7 +48,7 @@ func written(t *testing.T, page string) string {
 	return filepath.Join(dir, "mine")
 }
 
-// TestOwnRuleDecides loads what docs/own-rule.md tells people to write on top of the shipped policies and decides by it.
+// TestOwnRuleDecides loads what docs/guides/write-a-rule.md tells people to write on top of the shipped policies and decides by it.
 func TestOwnRuleDecides(t *testing.T) {
 	t.Parallel()
 	dir := written(t, ownRule)
@@ -123,7 +123,7 @@ func page(rule string) string {
 	return name
 }
 
-var update = flag.Bool("update", false, "write docs/policies again from the METADATA of the rules")
+var update = flag.Bool("update", false, "write docs/reference/rules again from the METADATA of the rules")
 
 // ruleDoc is what the METADATA of a rule's package says.
 type ruleDoc struct {
@@ -261,7 +261,7 @@ func cell(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, `\|`, "|"), "|", `\|`)
 }
 
-// table is the table of one family, for docs/policies/README.md.
+// table is the table of one family, for docs/reference/rules/README.md.
 func table(t *testing.T, docs []ruleDoc, family string, config *yaml.Node) string {
 	out := "| rule | kind | what | parameters and defaults |\n|---|---|---|---|\n"
 	for _, d := range docs {
@@ -281,7 +281,7 @@ func table(t *testing.T, docs []ruleDoc, family string, config *yaml.Node) strin
 	return out
 }
 
-// TestPagesAreCurrent holds docs/policies to what the METADATA of the rules says: a page for each rule, and the tables of all.
+// TestPagesAreCurrent holds docs/reference/rules to what the METADATA of the rules says: a page for each rule, and the tables of all.
 func TestPagesAreCurrent(t *testing.T) {
 	t.Parallel()
 	var config yaml.Node
@@ -292,7 +292,7 @@ func TestPagesAreCurrent(t *testing.T) {
 	if err := yaml.Unmarshal(text, &config); err != nil {
 		t.Fatal(err)
 	}
-	const dir = "../docs/policies"
+	const dir = "../docs/reference/rules"
 	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +328,7 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 	for _, f := range entries {
 		if _, ok := want[f.Name()]; !ok {
-			t.Errorf("docs/policies/%s: no such rule", f.Name())
+			t.Errorf("docs/reference/rules/%s: no such rule", f.Name())
 		}
 	}
 }

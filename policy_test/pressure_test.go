@@ -42,11 +42,11 @@ func TestPressureChangesNoVerdict(t *testing.T) {
 	}
 }
 
-// TestARuleOfOnesOwnAsksForPressure is the rule of docs/daemon.md: it fires while a disk is nearly full, not while it is half full, not where that is not known, and an objection
+// TestARuleOfOnesOwnAsksForPressure is the rule of docs/guides/run-it.md: it fires while a disk is nearly full, not while it is half full, not where that is not known, and an objection
 // counts all the same.
 func TestARuleOfOnesOwnAsksForPressure(t *testing.T) {
 	t.Parallel()
-	dir := written(t, "../docs/daemon.md")
+	dir := written(t, "../docs/guides/run-it.md")
 	e := shipped(t, policy.Tree{Name: "mine", FS: os.DirFS(dir), Prefix: dir})
 	for name, test := range map[string]struct {
 		pressure  map[string]any

@@ -186,7 +186,7 @@ func TestACapturedMarkerIsOfAnAgentThatIsKnown(t *testing.T) {
 	}
 	for agent, want := range map[string][]string{
 		"Claude Code": {"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"}, "Codex": {"CODEX_CI", "CODEX_SESSION_ID", "CODEX_THREAD_ID"}, "OpenCode": {"OPENCODE", "OPENCODE_PID"}, "pi": {"PI_CODING_AGENT"},
-		// Editors run these agents in a program of their own, which is not known: docs/agents.md, rule 2.
+		// Editors run these agents in a program of their own, which is not known: docs/reference/agents.md, rule 2.
 		"Gemini CLI": nil, "Qwen Code": nil, "GitHub Copilot CLI": nil,
 	} {
 		seen := 0

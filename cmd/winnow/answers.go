@@ -36,7 +36,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/version"
 )
 
-// answering is the daemon's local API (docs/api.md): every answer is that of a command, which runs here and prints into the answer.
+// answering is the daemon's local API (docs/guides/orchestrators.md): every answer is that of a command, which runs here and prints into the answer.
 var answering = part{
 	name:    "run.api",
 	inState: true,

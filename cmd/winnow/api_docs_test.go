@@ -18,7 +18,7 @@ import (
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// TestTheExamplesOfTheAPI runs the shell commands of docs/api.md as they stand, one after another, against the real daemon.
+// TestTheExamplesOfTheAPI runs the shell commands of docs/guides/orchestrators.md as they stand, one after another, against the real daemon.
 func TestTheExamplesOfTheAPI(t *testing.T) {
 	t.Parallel()
 	startsOften(t)
@@ -34,7 +34,7 @@ func TestTheExamplesOfTheAPI(t *testing.T) {
 	defer c.Close()
 	d.says(`\b1 candidate to go|1 that may go`)
 
-	page := string(musts.Get(os.ReadFile("../../docs/api.md"))(t))
+	page := string(musts.Get(os.ReadFile("../../docs/guides/orchestrators.md"))(t))
 	var script []string
 	for _, m := range shellBlock.FindAllStringSubmatch(page, -1) {
 		script = append(script, m[1])

@@ -33,7 +33,7 @@ import (
 // explanationSchema names the shape of Explained.
 const explanationSchema = "winnow.explanation/v1"
 
-// Explained is what winnow explain prints as JSON: the engine's explanation, and where the facts came from. docs/schemas/explanation.json is
+// Explained is what winnow explain prints as JSON: the engine's explanation, and where the facts came from. docs/reference/schemas/explanation.json is
 // generated from it.
 type Explained struct {
 	Schema string `json:"schema" jsonschema:"enum=winnow.explanation/v1"`

@@ -9,6 +9,6 @@ import (
 // TestExplanationSchemaIsCurrent keeps the published schema of an explanation equal to the Go type.
 func TestExplanationSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	schema.Referring(t, Explained{}, explanationSchema, []string{"../../docs/schemas/explanation.json"},
+	schema.Referring(t, Explained{}, explanationSchema, []string{"../../docs/reference/schemas/explanation.json"},
 		[]string{"../../engine/explain", "../../engine/decision", "../../engine/snapshot", "../../engine/subject", "../../internal/report"})
 }

@@ -108,7 +108,7 @@ func refusedLayers(_ []*config.Layer, err error) (policy.Refusals, error) {
 		return refused, nil
 	case errors.As(err, &wrong):
 		for _, w := range wrong {
-			refused = append(refused, policy.Refusal{Class: policy.ClassLayer, File: w.File, Line: w.Line, Problem: w.Text, Fix: "docs/layers.md has all that may stand in it"})
+			refused = append(refused, policy.Refusal{Class: policy.ClassLayer, File: w.File, Line: w.Line, Problem: w.Text, Fix: "docs/guides/share-policies.md has all that may stand in it"})
 		}
 		return refused, nil
 	}

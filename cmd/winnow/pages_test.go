@@ -11,7 +11,7 @@ import (
 
 var block = regexp.MustCompile("(?s)```(?:rego|yaml)\n(.*?)```")
 
-// TestThePagesRuleIsTheOneThatRuns holds the rule, its test and the configuration in README.md and docs/own-rule.md to those that the script
+// TestThePagesRuleIsTheOneThatRuns holds the rule, its test and the configuration in README.md and docs/guides/write-a-rule.md to those that the script
 // own-parameters runs.
 func TestThePagesRuleIsTheOneThatRuns(t *testing.T) {
 	t.Parallel()
@@ -21,7 +21,7 @@ func TestThePagesRuleIsTheOneThatRuns(t *testing.T) {
 	}
 	for page, files := range map[string][]string{
 		"../../README.md":        {"mine/reap/dirs/scratch/scratch.rego", "own.yaml"},
-		"../../docs/own-rule.md": {"mine/reap/dirs/scratch/scratch.rego", "mine/reap/dirs/scratch/scratch_test.rego", "own.yaml"},
+		"../../docs/guides/write-a-rule.md": {"mine/reap/dirs/scratch/scratch.rego", "mine/reap/dirs/scratch/scratch_test.rego", "own.yaml"},
 	} {
 		text, err := os.ReadFile(page)
 		if err != nil {

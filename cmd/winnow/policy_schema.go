@@ -48,7 +48,7 @@ where it is called input.json and lies in the folder of policies or above.`,
 
 // schemaNames are the names of all schemas, sorted.
 func schemaNames() []string {
-	files, err := fs.Glob(winnow.Schemas, "docs/schemas/*.json")
+	files, err := fs.Glob(winnow.Schemas, "docs/reference/schemas/*.json")
 	if err != nil {
 		panic(err) // the pattern is ours
 	}
@@ -80,7 +80,7 @@ func (a *app) policySchema(given []string, example bool) error {
 	case name == inputSchema:
 		data = subject.JSONSchema()
 	default:
-		data, err = winnow.Schemas.ReadFile("docs/schemas/" + name + ".json")
+		data, err = winnow.Schemas.ReadFile("docs/reference/schemas/" + name + ".json")
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return config.Mistakef("there is no schema %s%s; winnow policy schema lists all", text.Quote(name), text.Hint(name, names))

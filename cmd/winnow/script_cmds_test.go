@@ -37,7 +37,7 @@ func validCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: [!] valid FILE NAME")
 	}
-	s, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "schemas", args[1]+".json"))
+	s, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "reference", "schemas", args[1]+".json"))
 	ts.Check(err)
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[0])))
 	ts.Check(err)

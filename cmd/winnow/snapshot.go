@@ -23,7 +23,7 @@ func newSnapshot(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "See only, and write the snapshot document",
-		Long: `Snapshot looks at everything and writes what it found as one JSON document (docs/input.md). Of the environment only the
+		Long: `Snapshot looks at everything and writes what it found as one JSON document (docs/reference/documents.md). Of the environment only the
 variables named in collect.processes.markers are in it, and no command lines unless --with-argv is given.
 
 With --redact names, paths, labels and values are replaced by stand-ins. Equal names get equal ones, so that the document still joins, and what of a

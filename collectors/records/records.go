@@ -67,7 +67,7 @@ func Source(kind, name, format, path string, o Options) (collectors.Source, erro
 	case name == "":
 		return collectors.Source{}, fmt.Errorf("configure %s: one of collect.%s has no name; give it one", kind, kind)
 	case at < 0:
-		return collectors.Source{}, fmt.Errorf("configure %s %s: this version does not read the format %q; it reads %s, see docs/input.md",
+		return collectors.Source{}, fmt.Errorf("configure %s %s: this version does not read the format %q; it reads %s, see docs/reference/documents.md",
 			kind, name, format, formats(all))
 	case !filepath.IsAbs(path):
 		return collectors.Source{}, fmt.Errorf("configure %s %s: the path %q is not absolute; begin it with / or ~", kind, name, path)

@@ -29,7 +29,7 @@ func TestThePackageIsWhatLiesHere(t *testing.T) {
 		must.Equal(t, string(must.Get(os.ReadFile(file))(t)), string(in(name)), "%s", name)
 	}
 	for name, file := range map[string]string{
-		"extension/schemas/config.json": "../../docs/schemas/config.json", "extension/schemas/subject.json": "../../policies/schemas/subject.json",
+		"extension/schemas/config.json": "../../docs/reference/schemas/config.json", "extension/schemas/subject.json": "../../policies/schemas/subject.json",
 		"extension/schemas/protocol.json": "protocol.schema.json",
 	} {
 		var want, got any

@@ -54,7 +54,7 @@ const (
 	ByLock     = "lock"         // a lock of the worktree names a process that lives
 )
 
-// Answer is what winnow why-alive says. docs/schemas/alive.json is generated from it.
+// Answer is what winnow why-alive says. docs/reference/schemas/alive.json is generated from it.
 type Answer struct {
 	Schema string `json:"schema" jsonschema:"enum=winnow.alive/v1"`
 	// Asked is what was asked for, as it was given; Kind what it was taken for; ID what it was found as: a candidate's id, a folder's real path,

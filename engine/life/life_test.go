@@ -16,7 +16,7 @@ import (
 
 func TestSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	schema.Current(t, Answer{}, Schema, []string{"../../docs/schemas/alive.json"}, nil)
+	schema.Current(t, Answer{}, Schema, []string{"../../docs/reference/schemas/alive.json"}, nil)
 }
 
 var (

@@ -46,7 +46,7 @@ var (
 )
 
 // exceptionsHelp is where the form is described.
-const exceptionsHelp = "see docs/exceptions.md"
+const exceptionsHelp = "see docs/guides/keep-things.md"
 
 // IsExceptions reports whether a file may be meant to hold exceptions: by its name, in any folder and with any ending of data.
 func IsExceptions(p string) bool {

@@ -15,10 +15,10 @@ func said(e *ast.Error) (problem, fix string) {
 	switch d := e.Details.(type) {
 	case *ast.UnificationErrDetail:
 		return fmt.Sprintf("the two sides have different types and are never equal: left is %s, right is %s", typeWords(d.Left), typeWords(d.Right)),
-			"compare values of one type; docs/input.md says what type each fact has"
+			"compare values of one type; docs/reference/documents.md says what type each fact has"
 	case *ast.ArgErrDetail:
 		name, _, _ := strings.Cut(e.Message, ":")
-		return argWords(name, d, strings.HasSuffix(e.Message, "arity mismatch")), "pass values of the types that it wants; docs/input.md says what type each fact has"
+		return argWords(name, d, strings.HasSuffix(e.Message, "arity mismatch")), "pass values of the types that it wants; docs/reference/documents.md says what type each fact has"
 	}
 	switch m := e.Message; {
 	case e.Code == ast.UnsafeVarErr:
@@ -201,7 +201,7 @@ func mixed(c *ast.Compiler, modules []module, known []string) Refusals {
 			if sign := ordered[op]; sign != "" {
 				if l, r := typeOf(c, left), typeOf(c, right); !fits(l, r) && !isNull(l) && !isNull(r) { // != null asks whether something is there
 					refused = append(refused, m.refuse(ClassType, e.Location, fmt.Sprintf("%s compares two types, so that it is always the same: left is %s, right is %s", sign, typeWords(l), typeWords(r)),
-						"compare values of one type; docs/input.md says what type each fact has. Times are numbers of seconds"))
+						"compare values of one type; docs/reference/documents.md says what type each fact has. Times are numbers of seconds"))
 				}
 			}
 			if op == ast.Equal.Name || op == ast.Equality.Name || op == ast.NotEqual.Name {

@@ -10,5 +10,5 @@ import (
 // TestSchemaIsCurrent keeps the published schema of the snapshot equal to the Go type.
 func TestSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	schema.Current(t, snapshot.Snapshot{}, snapshot.Schema, []string{"../../docs/schemas/snapshot.json"}, nil)
+	schema.Current(t, snapshot.Snapshot{}, snapshot.Schema, []string{"../../docs/reference/schemas/snapshot.json"}, nil)
 }

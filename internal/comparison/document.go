@@ -13,7 +13,7 @@ import (
 // Schema names the document's shape.
 const Schema = "winnow.policy_diff/v1"
 
-// Document is what is different. docs/schemas/policy-diff.json is generated from it.
+// Document is what is different. docs/reference/schemas/policy-diff.json is generated from it.
 type Document struct {
 	Schema string `json:"schema" jsonschema:"enum=winnow.policy_diff/v1"`
 	Base   Side   `json:"base"`

@@ -9,5 +9,5 @@ import (
 // TestPolicyDiffSchemaIsCurrent keeps the published schema of the comparison equal to the Go type.
 func TestPolicyDiffSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	schema.Current(t, Document{}, Schema, []string{"../../docs/schemas/policy-diff.json"}, []string{"../../engine/flips", "../../engine/decision", "../report"})
+	schema.Current(t, Document{}, Schema, []string{"../../docs/reference/schemas/policy-diff.json"}, []string{"../../engine/flips", "../../engine/decision", "../report"})
 }

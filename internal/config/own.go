@@ -85,7 +85,7 @@ func (c *Config) SetOwn(declared []policy.Parameter) error {
 		if i < 0 {
 			none := text.Hint(v.name, names)
 			if len(names) == 0 {
-				none = "; no loaded rule declares any (METADATA custom.own; see docs/own-rule.md)"
+				none = "; no loaded rule declares any (METADATA custom.own; see docs/guides/write-a-rule.md)"
 			}
 			wrong = append(wrong, v.bad("no loaded rule has a parameter of this name%s", none))
 			continue

@@ -17,7 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow"
 )
 
-var update = flag.Bool("update", false, "write docs/schemas/config.json again")
+var update = flag.Bool("update", false, "write docs/reference/schemas/config.json again")
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
@@ -49,10 +49,10 @@ func valid(s *jsonschema.Schema, text string) error {
 	return s.Validate(v)
 }
 
-// TestSchemaIsCurrent keeps docs/schemas/config.json equal to the Go type and to config.yaml's comments.
+// TestSchemaIsCurrent keeps docs/reference/schemas/config.json equal to the Go type and to config.yaml's comments.
 func TestSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	const file = "../../docs/schemas/config.json"
+	const file = "../../docs/reference/schemas/config.json"
 	want, err := JSONSchema()
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestSchemaTakesWhatIsShown(t *testing.T) {
 	if err := valid(s, string(winnow.DefaultConfig)); err != nil {
 		t.Errorf("config.yaml: %v", err)
 	}
-	pages, err := filepath.Glob("../../docs/*.md")
+	pages, err := filepath.Glob("../../docs/*/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}

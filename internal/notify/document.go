@@ -11,7 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// Schema names the document that a webhook gets. docs/schemas/notification.json is generated from it.
+// Schema names the document that a webhook gets. docs/reference/schemas/notification.json is generated from it.
 const Schema = "winnow.notification/v1"
 
 // Document is one message. Every name in it is escaped as in text for a terminal (package plain).

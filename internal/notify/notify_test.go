@@ -190,7 +190,7 @@ func TestADigest(t *testing.T) {
 	if d.Title != "Winnow on box: 2 dirs, 1 process went, 1 act failed, 2 removed from the trash, 1 new alarm, 3 candidates to be asked about" {
 		t.Errorf("title %q", d.Title)
 	}
-	schema := must.Get(jsonschema.NewCompiler().Compile("../../docs/schemas/notification.json"))(t)
+	schema := must.Get(jsonschema.NewCompiler().Compile("../../docs/reference/schemas/notification.json"))(t)
 	for _, body := range s.got() {
 		v := must.Get(jsonschema.UnmarshalJSON(strings.NewReader(body)))(t)
 		if err := schema.Validate(v); err != nil {

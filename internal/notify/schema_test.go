@@ -9,5 +9,5 @@ import (
 // TestNotificationSchemaIsCurrent keeps the published schema of what a webhook gets equal to the Go type.
 func TestNotificationSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	schema.Current(t, Document{}, Schema, []string{"../../docs/schemas/notification.json"}, nil)
+	schema.Current(t, Document{}, Schema, []string{"../../docs/reference/schemas/notification.json"}, nil)
 }

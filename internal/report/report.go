@@ -25,7 +25,7 @@ const (
 	Cleanup = "cleanup"
 )
 
-// Report is what a sweep or a decide says. docs/schemas/report.json is generated from it.
+// Report is what a sweep or a decide says. docs/reference/schemas/report.json is generated from it.
 type Report struct {
 	Schema  string    `json:"schema" jsonschema:"enum=winnow.report/v1"`
 	Sweep   string    `json:"sweep,omitempty"`

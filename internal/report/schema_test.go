@@ -9,7 +9,7 @@ import (
 // TestReportSchemaIsCurrent keeps the published schema of the report equal to the Go type.
 func TestReportSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	schema.Current(t, Report{}, Schema, []string{"../../docs/schemas/report.json"}, []string{"../../engine/snapshot", "../../engine/decision"})
+	schema.Current(t, Report{}, Schema, []string{"../../docs/reference/schemas/report.json"}, []string{"../../engine/snapshot", "../../engine/decision"})
 }
 
 // TestPolicySchemasAreCurrent keeps the published schemas of what the commands about policies print equal to the Go types.
@@ -23,6 +23,6 @@ func TestPolicySchemasAreCurrent(t *testing.T) {
 		"policy-check": {PolicyCheck{}, PolicyCheckSchema}, "policy-test": {PolicyTest{}, PolicyTestSchema},
 		"policy-fmt": {PolicyFormat{}, PolicyFormatSchema}, "policy-conformance": {Conformance{}, ConformanceSchema},
 	} {
-		schema.Current(t, of.v, of.title, []string{"../../docs/schemas/" + file + ".json"}, dirs)
+		schema.Current(t, of.v, of.title, []string{"../../docs/reference/schemas/" + file + ".json"}, dirs)
 	}
 }

@@ -8,7 +8,7 @@ import (
 // Schema names the shape of what winnow review --format json prints.
 const Schema = "winnow.review/v1"
 
-// Document is what winnow review prints as JSON. docs/schemas/review.json is generated from it.
+// Document is what winnow review prints as JSON. docs/reference/schemas/review.json is generated from it.
 type Document struct {
 	Schema string `json:"schema" jsonschema:"enum=winnow.review/v1"`
 	// Sweep is the look's id in the ledger.

@@ -9,5 +9,5 @@ import (
 // TestTopSchemaIsCurrent keeps the published schema of a look equal to the Go type.
 func TestTopSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	schema.Current(t, Look{}, Schema, []string{"../../docs/schemas/top.json"}, nil)
+	schema.Current(t, Look{}, Schema, []string{"../../docs/reference/schemas/top.json"}, nil)
 }

@@ -17,7 +17,7 @@ import (
 // Schema names the shape of what winnow top --format json prints.
 const Schema = "winnow.top/v1"
 
-// Look is what runs at one time. docs/schemas/top.json is generated from it.
+// Look is what runs at one time. docs/reference/schemas/top.json is generated from it.
 type Look struct {
 	Schema  string    `json:"schema" jsonschema:"enum=winnow.top/v1"`
 	TakenAt time.Time `json:"taken_at"`

@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
-// ownRule is the rule that docs/own-rule.md begins with.
+// ownRule is the rule that docs/guides/write-a-rule.md begins with.
 const ownRule = `package policies.reap.dirs.scratch
 
 in_scope if startswith(input.dir.name, "scratch-")

@@ -4,7 +4,7 @@
 //
 //	go test ./test/bench -run '^$' -bench . [-size small,medium,large] [-rounds N] [-winnow FILE] [-against FILE]
 //
-// docs/benchmarks.md has the figures.
+// docs/design/performance.md has the figures.
 package bench_test
 
 import (

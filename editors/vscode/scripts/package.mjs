@@ -47,7 +47,7 @@ const entries = Object.entries({
   'extension/dist/extension.cjs': read(root, 'dist', 'extension.cjs'),
   'extension/media/winnow.svg': read(root, 'media', 'winnow.svg'),
   'extension/package.json': Buffer.from(JSON.stringify(manifest, null, 2) + '\n'),
-  'extension/schemas/config.json': compact(repository, 'docs', 'schemas', 'config.json'),
+  'extension/schemas/config.json': compact(repository, 'docs', 'reference', 'schemas', 'config.json'),
   'extension/schemas/protocol.json': compact(root, 'protocol.schema.json'),
   'extension/schemas/subject.json': compact(repository, 'policies', 'schemas', 'subject.json'),
 }).sort(([a], [b]) => (a < b ? -1 : 1));

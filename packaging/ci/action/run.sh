@@ -69,9 +69,9 @@ elif winnow=$(command -v winnow); then
 elif [ -f "${GITHUB_ACTION_PATH:-}/go.mod" ] && command -v go >/dev/null; then
   echo "winnow is not on PATH: it is built from this action, which may download its modules"
   winnow=$work/winnow
-  (cd "$GITHUB_ACTION_PATH" && go build -buildvcs=false -o "$winnow" ./cmd/winnow) || mistaken "winnow could not be built with $(go version): put the program on PATH, or name it with the input winnow (docs/ci.md)"
+  (cd "$GITHUB_ACTION_PATH" && go build -buildvcs=false -o "$winnow" ./cmd/winnow) || mistaken "winnow could not be built with $(go version): put the program on PATH, or name it with the input winnow (docs/guides/policies-in-ci.md)"
 else
-  mistaken "winnow is not on PATH, and there is no Go to build it with: put the program on PATH, or name it with the input winnow (docs/ci.md)"
+  mistaken "winnow is not on PATH, and there is no Go to build it with: put the program on PATH, or name it with the input winnow (docs/guides/policies-in-ci.md)"
 fi
 case $winnow in
 "$(realpath -- "$workspace")"/*)

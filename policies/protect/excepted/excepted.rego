@@ -15,7 +15,7 @@
 #       until: 2026-12-01
 #   ```
 #
-#   To end an exception, remove its lines from the file; or wait until it has passed. See [exceptions](../exceptions.md).
+#   To end an exception, remove its lines from the file; or wait until it has passed. See [exceptions](../../guides/keep-things.md).
 # custom:
 #   kinds: all
 #   why: |-
