@@ -20,7 +20,7 @@ func TestThePagesRuleIsTheOneThatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for page, files := range map[string][]string{
-		"../../README.md":        {"mine/reap/dirs/scratch/scratch.rego", "own.yaml"},
+		"../../README.md":                   {"mine/reap/dirs/scratch/scratch.rego", "own.yaml"},
 		"../../docs/guides/write-a-rule.md": {"mine/reap/dirs/scratch/scratch.rego", "mine/reap/dirs/scratch/scratch_test.rego", "own.yaml"},
 	} {
 		text, err := os.ReadFile(page)
