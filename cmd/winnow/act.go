@@ -32,7 +32,7 @@ var step func(string)
 // act carries the report's decisions out and adds what came of each.
 func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, past actuators.Past, f sweepFlags) {
 	defer s.hands.Begin()()
-	carrier := s.carrier(snap, &judge{core: s.core, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.cfg))
+	carrier := s.carrier(snap, &judge{looker: &s.looker, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.cfg))
 	carrier.Past = past
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
 	if s.halted() != nil {
@@ -63,7 +63,7 @@ func (s *sweeper) carrier(snap *snapshot.Snapshot, j actuators.Judge, kinds []st
 }
 
 // actuators wires an actuator for every kind that this version can act on.
-func (a *core) actuators(host snapshot.Host, roots []string) map[string]actuators.Actuator {
+func (a *machineCore) actuators(host snapshot.Host, roots []string) map[string]actuators.Actuator {
 	self := slices.Clone(host.Ancestors)
 	if host.PID != nil {
 		self = append(self, *host.PID)
@@ -93,7 +93,7 @@ func (a *core) actuators(host snapshot.Host, roots []string) map[string]actuator
 		}),
 		snapshot.KindDir: actdirs.New(actdirs.Options{
 			StateTrash: trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: root,
-			Holders: holding{a}, Step: step, Log: a.log.Named("dirs"),
+			Holders: holding{&a.looker}, Step: step, Log: a.log.Named("dirs"),
 		}),
 	}
 }
@@ -123,7 +123,7 @@ func intendedRoots(intents []decision.Intent) []string {
 }
 
 // holding lets the actuator of folders ask the collectors' own question: who is in there.
-type holding struct{ *core }
+type holding struct{ *looker }
 
 // Holding implements the dirs actuator's Holding.
 func (h holding) Holding(ctx context.Context, paths []string) (map[string][]string, bool, error) {

@@ -36,7 +36,7 @@ func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.
 		change(&cfg.Rules.Config)
 	}
 	cfg.Collect.Processes.Root = root
-	a := &app{core: core{cfg: cfg, log: hclog.NewNullLogger()}}
+	a := &app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger()})}
 	part, err := processes.New(a.sources().Processes(sources.Scope{})).Read(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func next(al alarm.Alarm) string {
 }
 
 // refusal is what is remembered of acts on a candidate that came to nothing; nil: it has none.
-func (a *core) refusal(ctx context.Context, id string) (*alarm.Refusal, error) {
+func (a *machineCore) refusal(ctx context.Context, id string) (*alarm.Refusal, error) {
 	var found *alarm.Refusal
 	err := a.readLedger(func(l *ledger.Ledger) error {
 		all, err := l.Refusals(ctx)

@@ -38,13 +38,13 @@ func newAlarmWorld(t *testing.T) *alarmWorld {
 	}
 	cfg.State = filepath.Join(dir, "state")
 	w := &alarmWorld{}
-	a := (&app{core: core{cfg: cfg, log: hclog.New(&hclog.LoggerOptions{Output: &w.log})}, out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.New(&hclog.LoggerOptions{Output: &w.log})}), out: io.Discard, errOut: io.Discard}).watched()
 	l, err := ledger.Open(a.ledgerPath())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	w.sweeper = &sweeper{core: &a.core, ledger: l, policy: &policy.Policy{Digest: "sha256:x"}}
+	w.sweeper = &sweeper{machineCore: &a.machineCore, ledger: l, policy: &policy.Policy{Digest: "sha256:x"}}
 	w.snap = &snapshot.Snapshot{
 		TakenAt: time.Now().UTC(), Sources: map[string]snapshot.Source{"tmux/default": {Kind: "tmux", Status: snapshot.OK}},
 		Sessions: map[string]snapshot.Session{},
@@ -180,7 +180,7 @@ func TestWhatNamesTheRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := *w.cfg
-			s := &sweeper{core: &core{cfg: &cfg, log: hclog.NewNullLogger()}, policy: w.policy}
+			s := &sweeper{machineCore: &machineCore{looker{ruleLoader: ruleLoader{stateFolder: stateFolder{cfg: &cfg, log: hclog.NewNullLogger()}}}}, policy: w.policy}
 			c.change(s)
 			if got := s.rulesName(c.env); (got != before) != c.other {
 				t.Errorf("another name: %v; want %v", got != before, c.other)

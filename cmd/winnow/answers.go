@@ -162,7 +162,7 @@ func (s *answers) begin(r *http.Request) (*reply, error) {
 	cfg := *now.cfg // who loads policies writes their parameters into it
 	q := &reply{line: r.Header.Get(headerForm) != ""}
 	q.outW, q.errW = plain.NewWriter(&q.out), plain.NewWriter(&q.notes)
-	q.app = (&app{core: core{cfg: &cfg, hands: &stop.Inflight{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}, out: q.outW, errOut: q.errW, flags: now.flags}).watched()
+	q.app = (&app{core: newCore(stateFolder{cfg: &cfg, hands: &stop.Inflight{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}), out: q.outW, errOut: q.errW, flags: now.flags}).watched()
 	q.flags.format, q.flags.also = "json", nil
 	level := hclog.Warn
 	if q.line {
@@ -219,7 +219,7 @@ func deciding(cfg *config.Config) string {
 
 // forCommand is the process of this very command line for which the daemon looks, 0 where it does so for itself or another program: the command counts no more than
 // it would by itself. Any other program that asks counts as what it is, and so do those that it started.
-func (a *core) forCommand() int {
+func (a *stateFolder) forCommand() int {
 	if !a.line {
 		return 0
 	}

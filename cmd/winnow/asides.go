@@ -18,7 +18,7 @@ import (
 
 // kept lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error
 // says that the ledger could not be read; what the manifests say is then the answer.
-func (a *core) kept(ctx context.Context) ([]ledger.Act, error) {
+func (a *machineCore) kept(ctx context.Context) ([]ledger.Act, error) {
 	r, err := a.trashOnRecord(ctx)
 	return append(r.kept, untold(a.asides(ctx, a.trashRoots(nil, r.roots), r.known))...), err
 }
@@ -54,7 +54,7 @@ func trashOnRecord(ctx context.Context, l *ledger.Ledger) (r onRecord, err error
 }
 
 // trashOnRecord is what the ledger knows of the trash, nothing where it cannot be read.
-func (a *core) trashOnRecord(ctx context.Context) (r onRecord, err error) {
+func (a *machineCore) trashOnRecord(ctx context.Context) (r onRecord, err error) {
 	err = a.readLedger(func(l *ledger.Ledger) (err error) {
 		r, err = trashOnRecord(ctx, l)
 		return err
@@ -74,7 +74,7 @@ func untold(asides []actdirs.Aside) []ledger.Act {
 }
 
 // asides reads the manifests in every trash that this user may have, and says which of them were passed over.
-func (a *core) asides(ctx context.Context, roots []string, known map[string]bool) []actdirs.Aside {
+func (a *machineCore) asides(ctx context.Context, roots []string, known map[string]bool) []actdirs.Aside {
 	found, wrong := a.asidesOf(ctx, roots, known)
 	for _, err := range wrong {
 		a.note("passed over in the trash: %v", err)
@@ -82,7 +82,7 @@ func (a *core) asides(ctx context.Context, roots []string, known map[string]bool
 	return found
 }
 
-func (a *core) asidesOf(ctx context.Context, roots []string, known map[string]bool) ([]actdirs.Aside, []error) {
+func (a *machineCore) asidesOf(ctx context.Context, roots []string, known map[string]bool) ([]actdirs.Aside, []error) {
 	dirs, ok := a.actuators(snapshot.Host{}, roots)[snapshot.KindDir].(*actdirs.Actuator)
 	if !ok {
 		return nil, nil
@@ -92,7 +92,7 @@ func (a *core) asidesOf(ctx context.Context, roots []string, known map[string]bo
 
 // trashRoots are the folders in which there may be a trash: the roots and repositories that the configuration and the place where the
 // command runs lead to, those that a look found, and those that are on record. A worktree's root is the folder that it lies in.
-func (a *core) trashRoots(s *snapshot.Snapshot, recorded []string) []string {
+func (a *machineCore) trashRoots(s *snapshot.Snapshot, recorded []string) []string {
 	roots := map[string]bool{}
 	add := func(path string) {
 		if real, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(real) {

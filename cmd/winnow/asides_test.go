@@ -22,7 +22,7 @@ func TestATrashIsLookedForWhereActsWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger()}, out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
 	if got := a.trashRoots(nil, []string{home, filepath.Join(home, "gone")}); !slices.Contains(got, home) || slices.Contains(got, filepath.Join(home, "gone")) {
 		t.Errorf("%v", got)
 	}

@@ -26,7 +26,7 @@ type decider interface {
 //
 // It is nil where the rules are not such that this is known (thrifty), where no engine judges the look, and where what it saw is recorded, so that any rules
 // may judge it later: then the folders themselves say what most rules keep.
-func (a *core) thrift(ctx context.Context, e decider, s *snapshot.Snapshot) func(id string) dirs.Decided {
+func (a *looker) thrift(ctx context.Context, e decider, s *snapshot.Snapshot) func(id string) dirs.Decided {
 	if e == nil || a.cfg.Record > 0 || !thrifty(a.policy) {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (a *core) thrift(ctx context.Context, e decider, s *snapshot.Snapshot) func
 }
 
 // shipped reports whether a rule is one of those that the program brings.
-func (a *core) shipped() func(rule string) bool {
+func (a *ruleLoader) shipped() func(rule string) bool {
 	files := map[string]bool{}
 	for _, f := range a.policy.Files {
 		files[f.Name] = f.Tree == embeddedTree
@@ -112,7 +112,7 @@ func working(s *snapshot.Snapshot) map[string][]snapshot.Holder {
 }
 
 // inFull asks all about one folder of a look, whatever keeps it: a person asked for it by name.
-func (a *core) inFull(ctx context.Context, s *snapshot.Snapshot, id string) error {
+func (a *looker) inFull(ctx context.Context, s *snapshot.Snapshot, id string) error {
 	d, ok := s.Dirs[id]
 	if !ok || d.Symlink != nil && *d.Symlink {
 		return nil
@@ -125,7 +125,7 @@ func (a *core) inFull(ctx context.Context, s *snapshot.Snapshot, id string) erro
 }
 
 // partInFull adds to a look the folder that a person asked for by its whole id, where it can be made again and lies in a worktree that was not looked into.
-func (a *core) partInFull(ctx context.Context, s *snapshot.Snapshot, id string) error {
+func (a *looker) partInFull(ctx context.Context, s *snapshot.Snapshot, id string) error {
 	at, ok := strings.CutPrefix(id, snapshot.KindDir+":")
 	if _, there := s.Dirs[id]; there || !ok || !path.IsAbs(at) {
 		return nil
@@ -145,7 +145,7 @@ func (a *core) partInFull(ctx context.Context, s *snapshot.Snapshot, id string) 
 }
 
 // folder reads all about the folder that a look is narrowed to.
-func (a *core) folder(ctx context.Context, sc sources.Scope) (map[string]snapshot.Dir, error) {
+func (a *looker) folder(ctx context.Context, sc sources.Scope) (map[string]snapshot.Dir, error) {
 	sc.Full = true
 	s := collectors.Run(ctx, collectors.RunOptions{Sources: a.sources().Folder(sc), Timeout: a.cfg.Collect.Timeout, Log: a.log.Named("collectors")})
 	return s.Dirs, ctx.Err()

@@ -69,7 +69,7 @@ type given struct {
 }
 
 // newBaseline begins one, before the look that it is of: what changes while that look reads is then a change.
-func (a *core) newBaseline() (*baseline, error) {
+func (a *looker) newBaseline() (*baseline, error) {
 	b := &baseline{began: time.Now(), given: map[string]given{}, fresh: map[int]bool{}}
 	var err error
 	b.folders, err = proc.Folders(a.cfg.Collect.Processes.Root)
@@ -129,7 +129,7 @@ func givenBy(p collectors.Part, err error) given {
 }
 
 // complete fills it in from the look, what was decided on it and its report.
-func (b *baseline) complete(a *core, s *snapshot.Snapshot, ds []decision.Decision, r *report.Report, holds []snapshot.Hold) {
+func (b *baseline) complete(a *looker, s *snapshot.Snapshot, ds []decision.Decision, r *report.Report, holds []snapshot.Hold) {
 	b.ds, b.r, b.host, b.spoke = ds, r, s.Host, speakers(s)
 	b.holds = stamps.Digest(holds, true)
 	b.awaited, b.busy = map[string]bool{}, map[int]bool{}
@@ -165,7 +165,7 @@ func (b *baseline) soon(wait time.Duration) {
 }
 
 // processes takes note of the processes that matter: those that a rule can be about, agents, what runs in panes, what works in a candidate's folder, and all below these.
-func (b *baseline) processes(a *core, s *snapshot.Snapshot) {
+func (b *baseline) processes(a *looker, s *snapshot.Snapshot) {
 	b.known, b.agents, b.shells = map[int]proc.Stat{}, map[int]bool{}, map[int]bool{}
 	for _, o := range s.OpenSessions {
 		if o.PID > 0 {
@@ -259,7 +259,7 @@ func within(dir string, places map[string]bool) bool {
 }
 
 // candidates takes the stamps of what changes when something happens to a folder, or a folder comes or goes.
-func (b *baseline) candidates(a *core, s *snapshot.Snapshot) {
+func (b *baseline) candidates(a *looker, s *snapshot.Snapshot) {
 	var paths []string
 	add := func(dir string, names ...string) {
 		if dir != "" {
@@ -289,7 +289,7 @@ func (b *baseline) candidates(a *core, s *snapshot.Snapshot) {
 
 // thresholds finds the first moment at which a time of the configuration passes for what began a short while ago. What waits for longer is decided at a whole look anyway, of
 // which there is one at least every so often.
-func (b *baseline) thresholds(a *core, s *snapshot.Snapshot) {
+func (b *baseline) thresholds(a *looker, s *snapshot.Snapshot) {
 	r := &a.cfg.Rules
 	spans := []float64{r.Grace.Dir, r.Grace.Spawn, r.Grace.Process, r.Grace.Session, r.Grace.Terminal, r.Grace.Shellper, r.TerminalIdle, r.SessionIdle, r.SteadyFor}
 	see := func(t *time.Time) {
@@ -330,7 +330,7 @@ func (b *baseline) thresholds(a *core, s *snapshot.Snapshot) {
 const maxNew = 2000
 
 // changed says in a few words what a whole look would find that the last one did not, "" where nothing is known of that kind. holds are those that hold now.
-func (b *baseline) changed(ctx context.Context, a *core, holds []snapshot.Hold) string {
+func (b *baseline) changed(ctx context.Context, a *looker, holds []snapshot.Hold) string {
 	switch {
 	case !b.due.IsZero() && !time.Now().Before(b.due):
 		return "a wait has passed"
@@ -349,7 +349,7 @@ func (b *baseline) changed(ctx context.Context, a *core, holds []snapshot.Hold) 
 	return b.sourcesChanged(ctx, a)
 }
 
-func (b *baseline) processesChanged(a *core) string {
+func (b *baseline) processesChanged(a *looker) string {
 	root := a.cfg.Collect.Processes.Root
 	now, err := proc.Folders(root)
 	if err != nil {
@@ -408,7 +408,7 @@ const (
 )
 
 // arrived says what a process is that the last whole look did not see.
-func (b *baseline) arrived(a *core, root string, pid int) int {
+func (b *baseline) arrived(a *looker, root string, pid int) int {
 	self := os.Getpid()
 	at := pid
 	for range 64 {
@@ -450,7 +450,7 @@ func (b *baseline) arrived(a *core, root string, pid int) int {
 }
 
 // marked reports whether a process carries one of the markers of agents, or may.
-func (b *baseline) marked(a *core, dir string) bool {
+func (b *baseline) marked(a *looker, dir string) bool {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
@@ -471,7 +471,7 @@ func (b *baseline) marked(a *core, dir string) bool {
 }
 
 // sourcesChanged reads the sources again that are compared by what they give.
-func (b *baseline) sourcesChanged(ctx context.Context, a *core) string {
+func (b *baseline) sourcesChanged(ctx context.Context, a *looker) string {
 	set := a.sources()
 	from, err := set.Of(sources.Scope{}, nil)
 	if err != nil {

@@ -72,7 +72,7 @@ func newLookWorld(b *testing.B, processes, panes, worktrees int) *lookWorld {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w.app = (&app{core: core{cfg: cfg, log: hclog.NewNullLogger()}, out: io.Discard, errOut: io.Discard}).watched()
+	w.app = (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
 	return w
 }
 
@@ -157,7 +157,7 @@ func sweeperOf(b *testing.B, more string) *sweeper {
 	if err != nil {
 		b.Fatal(err)
 	}
-	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger()}, out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
 	e, p, err := a.engine(b.Context())
 	if err != nil {
 		b.Fatal(err)

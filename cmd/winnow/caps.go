@@ -50,7 +50,7 @@ func (f *capFlags) caps(c *config.Config) actuators.Caps {
 }
 
 // touched are the kinds that a sweep may act on, in the order of acts.
-func (a *core) touched(kinds []string) []string {
+func (a *machineCore) touched(kinds []string) []string {
 	return slices.DeleteFunc(snapshot.KindNames(), func(k string) bool {
 		return !slices.Contains(kinds, k) || !slices.Contains(a.cfg.Act.Kinds, k)
 	})

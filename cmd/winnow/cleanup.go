@@ -153,7 +153,7 @@ func (a *app) cleaned(t asked, act decision.Act, settled []decision.Act) error {
 // closable says why a session may not be closed, by what its worker's registry and the servers say of it. A session that no registry
 // records may be closed where a rule that is at ask found a reason: that rule leaves it to a person. For all other kinds the verdict alone
 // says so. ds are decisions on the snapshot.
-func (a *core) closable(t asked, s *snapshot.Snapshot, ds ...decision.Decision) *Refused {
+func (a *machineCore) closable(t asked, s *snapshot.Snapshot, ds ...decision.Decision) *Refused {
 	if !t.session() {
 		return nil
 	}
@@ -246,7 +246,7 @@ type asking struct {
 
 // Again implements actuators.Judge.
 func (j *asking) Again(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
-	by := &judge{core: j.core, engine: j.engine, last: j.last, memory: j.remembered(ctx), asked: j.asked.word()}
+	by := &judge{looker: &j.looker, engine: j.engine, last: j.last, memory: j.remembered(ctx), asked: j.asked.word()}
 	judged, s := by.again(ctx, ds)
 	for i, d := range ds {
 		if judged[i].Err == nil && judged[i].Decision.ID != "" {

@@ -304,7 +304,7 @@ func (w *consoleWorld) looked(r *report.Report, snap *snapshot.Snapshot, err err
 
 // onlyLook is a sweep that writes nothing down, not even what it saw: as a dry run, with what the ledger remembers.
 func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*report.Report, *snapshot.Snapshot, error) {
-	s := &sweeper{core: &a.core, engine: e, policy: p}
+	s := &sweeper{machineCore: &a.machineCore, engine: e, policy: p}
 	mem := a.recall(ctx)
 	snap, err := a.lookFor(ctx, sources.Scope{}, mem, e)
 	if err != nil {

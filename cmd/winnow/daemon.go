@@ -238,7 +238,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	s.memory = d.memory
 	s.memory.Begin(all)
 	if before != nil && s.ledger != nil && needed == "every so often" {
-		if holds, err := s.holds(ctx, s.ledger); err != nil || before.changed(ctx, &d.core, holds) != "" {
+		if holds, err := s.holds(ctx, s.ledger); err != nil || before.changed(ctx, &d.looker, holds) != "" {
 			before = nil // it says itself that there is something new
 		}
 	} else {

@@ -291,7 +291,7 @@ func newSteadyWorld(t *testing.T, seed uint64) *steadyWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-steady-" + fmt.Sprint(seed), Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-steady-" + fmt.Sprint(seed), Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	w.d, err = a.newDaemon(t.Context(), runFlags{})
 	if err != nil {
 		t.Fatal(err)

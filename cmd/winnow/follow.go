@@ -129,7 +129,7 @@ func (s *sweeper) foresee(ctx context.Context, r *report.Report, snap *snapshot.
 	}
 	sc := sources.ScopeOf(snap, ds[0].ID, candidates(ds[1:])...)
 	sc.Gone = func(pid int) bool { _, goes := g[pid]; return goes }
-	judged, _ := (&judge{core: s.core, engine: s.engine, last: snap, memory: mem}).within(ctx, sc, ds)
+	judged, _ := (&judge{looker: &s.looker, engine: s.engine, last: snap, memory: mem}).within(ctx, sc, ds)
 	for n, then := range judged {
 		switch d := ds[n]; {
 		case then.Err != nil:
@@ -173,7 +173,7 @@ func (s *sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.S
 		if len(ds) == 0 || !may(kind) || ctx.Err() != nil {
 			continue
 		}
-		for n, now := range (&judge{core: s.core, engine: s.engine, last: snap, memory: mem}).Again(ctx, ds) {
+		for n, now := range (&judge{looker: &s.looker, engine: s.engine, last: snap, memory: mem}).Again(ctx, ds) {
 			switch {
 			case now.Err != nil:
 				s.log.Warn("look again at what waited for others to end", "candidate", ds[n].ID, "error", now.Err)

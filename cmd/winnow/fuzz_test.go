@@ -29,7 +29,7 @@ func judged(t testing.TB) *app {
 		t.Fatal(err)
 	}
 	cfg.State = "/nowhere/at/all"
-	return (&app{core: core{cfg: cfg, log: hclog.NewNullLogger()}, out: io.Discard, errOut: io.Discard}).watched()
+	return (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
 }
 
 // For every content of a saved snapshot, reading it and deciding on it is done or says why not; what is not a snapshot of this version is

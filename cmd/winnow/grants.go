@@ -15,7 +15,7 @@ import (
 )
 
 // holds are those in a ledger, and the leases, which count for every state folder. A nil ledger has none.
-func (a *core) holds(ctx context.Context, l *ledger.Ledger) ([]snapshot.Hold, error) {
+func (a *stateFolder) holds(ctx context.Context, l *ledger.Ledger) ([]snapshot.Hold, error) {
 	all, err := a.acting.Leases(ctx, a.cfg.State)
 	if err != nil || l == nil {
 		return all, err
@@ -27,7 +27,7 @@ func (a *core) holds(ctx context.Context, l *ledger.Ledger) ([]snapshot.Hold, er
 }
 
 // lift lifts the holds and the leases on a candidate, and says how many there were.
-func (a *core) lift(ctx context.Context, l *ledger.Ledger, id string) (n int, err error) {
+func (a *stateFolder) lift(ctx context.Context, l *ledger.Ledger, id string) (n int, err error) {
 	if n, err = l.Release(ctx, id, ""); err != nil {
 		return n, err
 	}
@@ -44,7 +44,7 @@ func (a *core) lift(ctx context.Context, l *ledger.Ledger, id string) (n int, er
 }
 
 // place places a hold unless an act has begun that takes it: the error is a *ledger.Begun then.
-func (a *core) place(ctx context.Context, id string, place func() error) error {
+func (a *stateFolder) place(ctx context.Context, id string, place func() error) error {
 	g, err := a.openGrants()
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (a *core) place(ctx context.Context, id string, place func() error) error {
 	return errors.Join(g.Place(ctx, id, place), g.Close())
 }
 
-func (a *core) openGrants() (*ledger.Grants, error) {
+func (a *stateFolder) openGrants() (*ledger.Grants, error) {
 	root := a.cfg.Collect.Processes.Root
 	return a.acting.OpenGrants(a.cfg.State, func(id string) ([]int, error) { return lineOf(root, id) })
 }

@@ -26,7 +26,7 @@ func newHolds(a *app) *cobra.Command {
 }
 
 // readHolds reads the holds and the leases.
-func (a *core) readHolds(ctx context.Context) (holds []snapshot.Hold, err error) {
+func (a *stateFolder) readHolds(ctx context.Context) (holds []snapshot.Hold, err error) {
 	none := true
 	err = a.readLedger(func(l *ledger.Ledger) (err error) {
 		none = false

@@ -23,12 +23,12 @@ import (
 )
 
 // engine loads the policies that the configuration names and prepares them. It asks no server: a bundle is the last good one.
-func (a *core) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
+func (a *ruleLoader) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
 	return a.engineBy(ctx, bundles.Look{})
 }
 
 // engineBy is engine with bundles that are looked for as look says.
-func (a *core) engineBy(ctx context.Context, look bundles.Look) (*eval.Engine, *policy.Policy, error) {
+func (a *ruleLoader) engineBy(ctx context.Context, look bundles.Look) (*eval.Engine, *policy.Policy, error) {
 	trees, err := a.trees(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -50,14 +50,14 @@ func (a *core) engineBy(ctx context.Context, look bundles.Look) (*eval.Engine, *
 }
 
 // close ends the process of an engine's policies, where they have one: in the daemon it would stay.
-func (a *core) close(e *eval.Engine) {
+func (a *ruleLoader) close(e *eval.Engine) {
 	if err := e.Close(); err != nil {
 		a.log.Debug("close the engine", "error", err)
 	}
 }
 
 // configured is the ruleset that engine loads: the trees and the bundles that the configuration names. It asks no server.
-func (a *core) configured(ctx context.Context) (ruleset, error) {
+func (a *ruleLoader) configured(ctx context.Context) (ruleset, error) {
 	trees, err := a.trees(ctx)
 	if err != nil {
 		return ruleset{}, err
@@ -142,7 +142,7 @@ func (r ruleset) check(p *policy.Policy, beside ...*policy.Policy) error {
 }
 
 // withOwn gives the parameters of one's own rules their values where nothing is judged. The embedded rules have none.
-func (a *core) withOwn(ctx context.Context) error {
+func (a *ruleLoader) withOwn(ctx context.Context) error {
 	if len(a.cfg.Policy.Paths)+len(a.cfg.Policy.Bundles) == 0 {
 		return a.cfg.SetOwn(nil)
 	}
@@ -157,7 +157,7 @@ func (a *core) withOwn(ctx context.Context) error {
 const embeddedTree = "embedded"
 
 // trees are the embedded policies, the operator's folders, or both; bundles come beside them.
-func (a *core) trees(ctx context.Context) ([]policy.Tree, error) {
+func (a *ruleLoader) trees(ctx context.Context) ([]policy.Tree, error) {
 	var trees []policy.Tree
 	if a.cfg.Policy.Embedded {
 		trees = append(trees, policy.Tree{Name: embeddedTree, FS: policies.Files})
@@ -233,7 +233,7 @@ func policyError(ctx context.Context, err error) error {
 
 // judge looks at candidates again and decides again: the same collectors, the same policies, the same memory.
 type judge struct {
-	core   *core
+	looker *looker
 	engine *eval.Engine
 	last   *snapshot.Snapshot
 	memory memory
@@ -258,11 +258,11 @@ func (j *judge) again(ctx context.Context, ds []decision.Decision) ([]actuators.
 // within is again by a look of the given scope.
 func (j *judge) within(ctx context.Context, sc sources.Scope, ds []decision.Decision) ([]actuators.Judgement, *snapshot.Snapshot) {
 	out := make([]actuators.Judgement, len(ds))
-	s, err := j.core.look(ctx, sc, j.memory)
+	s, err := j.looker.look(ctx, sc, j.memory)
 	var res eval.Result
 	if err == nil {
 		s.Asked = j.asked
-		if res, err = j.engine.Decide(ctx, s, &j.core.cfg.Rules.Config); err != nil {
+		if res, err = j.engine.Decide(ctx, s, &j.looker.cfg.Rules.Config); err != nil {
 			err = fmt.Errorf("decide again: %w", err)
 		}
 	}

@@ -82,7 +82,7 @@ func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapsho
 }
 
 // loadMask gives what masks say, or, where they cannot be loaded, that they could not.
-func (a *core) loadMask(ctx context.Context, folder string) decisionlog.Masker {
+func (a *ruleLoader) loadMask(ctx context.Context, folder string) decisionlog.Masker {
 	real, err := foreign.Folder(folder)
 	var files mask.Files
 	if err == nil {
@@ -199,7 +199,7 @@ func (l *decisionLogger) result(d decision.Decision) decisionlog.Result {
 }
 
 // sinks are where decisions are logged.
-func (a *core) sinks() (all []string) {
+func (a *ruleLoader) sinks() (all []string) {
 	if a.cfg.DecisionLog.File.Path != "" {
 		all = append(all, sinkFile)
 	}

@@ -22,12 +22,12 @@ import (
 
 // look reads the world into one snapshot, with what the ledger remembers of it. A source that cannot be read is written into the
 // snapshot and is not an error; what comes back as an error is configuration that names no source.
-func (a *core) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot.Snapshot, error) {
+func (a *looker) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot.Snapshot, error) {
 	return a.lookFor(ctx, sc, mem, nil)
 }
 
 // lookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. A nil one is none.
-func (a *core) lookFor(ctx context.Context, sc sources.Scope, mem memory, e decider) (s *snapshot.Snapshot, err error) {
+func (a *looker) lookFor(ctx context.Context, sc sources.Scope, mem memory, e decider) (s *snapshot.Snapshot, err error) {
 	set := a.sources()
 	set.Descents = mem.descents
 	from, err := set.Of(sc, mem.owners)
@@ -87,12 +87,12 @@ func (a *core) lookFor(ctx context.Context, sc sources.Scope, mem memory, e deci
 }
 
 // sources are those that the configuration names, for the rules that were loaded last: for one look.
-func (a *core) sources() sources.Set {
+func (a *looker) sources() sources.Set {
 	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log, Folders: dirs.NewShared(), Table: &processes.Table{}, Asker: a.forCommand(), Asked: a.asked, From: a.from}
 }
 
 // observer says what became of workers.
-func (a *core) observer() *worker.Observer {
+func (a *looker) observer() *worker.Observer {
 	if a.workers == nil {
 		a.workers = worker.New(policies.Observing, worker.Config{Rules: &a.cfg.Rules.Config, NoTmux: len(a.cfg.Collect.Tmux.Sockets) == 0})
 	}
@@ -100,7 +100,7 @@ func (a *core) observer() *worker.Observer {
 }
 
 // fail records that a source failed although its reader did not say so.
-func (a *core) fail(s *snapshot.Snapshot, name, kind string, err error) {
+func (a *looker) fail(s *snapshot.Snapshot, name, kind string, err error) {
 	src := s.Sources[name]
 	src.Kind, src.Status = kind, snapshot.Failed
 	if src.Error == "" {
@@ -137,7 +137,7 @@ type window struct {
 }
 
 // remember reads the memory from an open ledger, and the leases.
-func (a *core) remember(ctx context.Context, l *ledger.Ledger) memory {
+func (a *looker) remember(ctx context.Context, l *ledger.Ledger) memory {
 	m := memory{path: a.ledgerPath()}
 	var errs [6]error
 	m.holds, errs[0] = a.holds(ctx, l)
@@ -151,7 +151,7 @@ func (a *core) remember(ctx context.Context, l *ledger.Ledger) memory {
 }
 
 // recall reads the memory without writing anything. A ledger that does not exist yet remembers nothing, which is not a failure.
-func (a *core) recall(ctx context.Context) memory {
+func (a *looker) recall(ctx context.Context) memory {
 	path := a.ledgerPath()
 	if err := a.trustState(); err != nil {
 		return memory{path: path, err: err}
@@ -189,7 +189,7 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 }
 
 // lookOrRead gives a saved snapshot, or a fresh look where file is empty.
-func (a *core) lookOrRead(ctx context.Context, file string) (*snapshot.Snapshot, error) {
+func (a *looker) lookOrRead(ctx context.Context, file string) (*snapshot.Snapshot, error) {
 	if file == "" {
 		return a.look(ctx, sources.Scope{}, a.recall(ctx))
 	}
@@ -197,7 +197,7 @@ func (a *core) lookOrRead(ctx context.Context, file string) (*snapshot.Snapshot,
 }
 
 // readSnapshot reads a saved snapshot, and says in the log which of its fields are passed over.
-func (a *core) readSnapshot(ctx context.Context, file string) (*snapshot.Snapshot, error) {
+func (a *looker) readSnapshot(ctx context.Context, file string) (*snapshot.Snapshot, error) {
 	s, unknown, err := saved.Read(ctx, file)
 	for _, field := range unknown {
 		a.log.Warn("unknown field in the snapshot, passed over", "file", file, "field", field)
@@ -206,7 +206,7 @@ func (a *core) readSnapshot(ctx context.Context, file string) (*snapshot.Snapsho
 }
 
 // hostOf has the command line for which the daemon looks count as Winnow too, as it would without the daemon: with the folder that it is in, and those that it descends from.
-func (a *core) hostOf(h snapshot.Host) snapshot.Host {
+func (a *looker) hostOf(h snapshot.Host) snapshot.Host {
 	pid := a.forCommand()
 	if pid == 0 {
 		return h

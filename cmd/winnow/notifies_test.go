@@ -239,7 +239,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 		return cfg
 	}
 	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\n", o.URL))
-	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	d, err := a.newDaemon(t.Context(), runFlags{})
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&app{core: core{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}, out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	d, err := a.newDaemon(t.Context(), runFlags{apply: true})
 	if err != nil {
 		t.Fatal(err)
@@ -337,7 +337,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 // TestASweepThatAnotherOneKeepsOutIsNoFailure: it is neither counted as failed, of which an alert would tell, nor told.
 func TestASweepThatAnotherOneKeepsOutIsNoFailure(t *testing.T) {
 	t.Parallel()
-	d, path := &daemon{app: &app{core: core{cfg: &config.Config{}, log: hclog.NewNullLogger()}}}, filepath.Join(t.TempDir(), "m")
+	d, path := &daemon{app: &app{core: newCore(stateFolder{cfg: &config.Config{}, log: hclog.NewNullLogger()})}}, filepath.Join(t.TempDir(), "m")
 	d.cfg.Run.Metrics.Listen = "unix:" + path
 	end, err := measuring.begin(t.Context(), d)
 	if err != nil {

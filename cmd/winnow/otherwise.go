@@ -29,7 +29,7 @@ const (
 const firstWays = 4
 
 // otherwise says of every decision that the report lists what would turn it. What was not looked at when the time was up is counted.
-func (a *core) otherwise(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot, r *report.Report, all bool) error {
+func (a *machineCore) otherwise(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot, r *report.Report, all bool) error {
 	j := subject.Join(s, &a.cfg.Rules.Config)
 	end := time.Now().Add(explainAll)
 	err := explainEach(r, func(d decision.Decision, known *reasons) (*decision.Otherwise, error) {

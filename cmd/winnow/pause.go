@@ -75,7 +75,7 @@ func (a *app) pause(ctx context.Context, long time.Duration, reason string) erro
 }
 
 // lastsLonger is the pause that holds, where a program asks by the API for one that would end before it: none ends what a person or another program paused for longer.
-func (a *core) lastsLonger(long time.Duration) *ledger.Pause {
+func (a *stateFolder) lastsLonger(long time.Duration) *ledger.Pause {
 	if a.asker.Conn == nil || a.line || long == 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (a *core) lastsLonger(long time.Duration) *ledger.Pause {
 }
 
 // placePause writes a pause down, and gives it with its file.
-func (a *core) placePause(ctx context.Context, long time.Duration, reason string) (ledger.Pause, string, error) {
+func (a *stateFolder) placePause(ctx context.Context, long time.Duration, reason string) (ledger.Pause, string, error) {
 	now := processes.Now()
 	p := ledger.Pause{Since: now.At, Reason: reason}
 	if long > 0 {
@@ -101,10 +101,10 @@ func (a *core) placePause(ctx context.Context, long time.Duration, reason string
 	return p, path, err
 }
 
-func (a *core) resume() (bool, error) { return a.acting.Resume(a.cfg.State) }
+func (a *stateFolder) resume() (bool, error) { return a.acting.Resume(a.cfg.State) }
 
 // paused gives the pause that holds now, nil where there is none.
-func (a *core) paused() *ledger.Pause {
+func (a *stateFolder) paused() *ledger.Pause {
 	return a.acting.Paused(a.cfg.State, func() (string, float64) {
 		boot, err := proc.BootID(a.cfg.Collect.Processes.Root)
 		up := processes.Now().Up
@@ -116,7 +116,7 @@ func (a *core) paused() *ledger.Pause {
 }
 
 // halted says why nothing may be done now, nil where something may.
-func (a *core) halted() error {
+func (a *stateFolder) halted() error {
 	if p := a.paused(); p != nil {
 		return p
 	}

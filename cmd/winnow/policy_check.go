@@ -56,7 +56,7 @@ It exits with 0 when nothing is wrong, and with 2 when the policies would be ref
 }
 
 // limits bound what policies may take.
-func (a *core) limits() eval.Limits {
+func (a *ruleLoader) limits() eval.Limits {
 	return eval.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}
 }
 
@@ -95,7 +95,7 @@ func (a *app) given(ctx context.Context, folders []string) ([]policy.Tree, error
 }
 
 // namedTree is a folder that a person names, called as that person wrote it.
-func (a *core) namedTree(ctx context.Context, name string) (policy.Tree, error) {
+func (a *ruleLoader) namedTree(ctx context.Context, name string) (policy.Tree, error) {
 	path, err := config.Path(name)
 	if err != nil {
 		return policy.Tree{}, config.Mistakef("%s: %v", text.Quote(name), err)

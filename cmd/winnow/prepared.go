@@ -36,7 +36,7 @@ const (
 
 // prepared is the cache of what was prepared of policies that are not the program's own. It is written by commands that may write to the state folder, and those
 // are the ones that may ask servers for bundles; all others only read it.
-func (a *core) prepared(look bundles.Look) policy.Cache {
+func (a *ruleLoader) prepared(look bundles.Look) policy.Cache {
 	if a.cfg.State == "" || ledger.Trusted(a.cfg.State) != nil {
 		return nil
 	}

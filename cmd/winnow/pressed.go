@@ -12,7 +12,7 @@ import (
 )
 
 // pressure is readPressure; what cannot be read is a line of the log, and unknown.
-func (a *core) pressure() *snapshot.Pressure {
+func (a *looker) pressure() *snapshot.Pressure {
 	p, err := a.readPressure()
 	if err != nil {
 		a.log.Debug("read the pressure on this machine", "error", err)
@@ -21,7 +21,7 @@ func (a *core) pressure() *snapshot.Pressure {
 }
 
 // readPressure reads how short the machine is of memory, and the file systems of the state folder and of managed folders of room.
-func (a *core) readPressure() (*snapshot.Pressure, error) {
+func (a *looker) readPressure() (*snapshot.Pressure, error) {
 	places := []string{a.cfg.State}
 	for _, p := range a.cfg.Collect.Dirs.Roots {
 		if !strings.ContainsAny(p, "*?[") {

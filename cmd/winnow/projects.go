@@ -23,7 +23,7 @@ import (
 
 // projects writes into a snapshot which projects the user trusts and what these keep. A list that cannot be read is a source that
 // failed: what it keeps is not known then.
-func (a *core) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.Scope) {
+func (a *looker) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.Scope) {
 	store := project.Store{State: a.cfg.State}
 	trusted, err := store.All(ctx)
 	for _, t := range trusted {
@@ -49,7 +49,7 @@ func (a *core) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.Sc
 
 // admit has the exceptions of trusted repositories in force, and shows them beside those of the configuration. Where the list of these cannot be read,
 // the look says so as a source that failed, and everything stays.
-func (a *core) admit(ctx context.Context, e *eval.Engine, cfg *config.Config) {
+func (a *ruleLoader) admit(ctx context.Context, e *eval.Engine, cfg *config.Config) {
 	trusted, err := a.store().All(ctx)
 	if err != nil {
 		a.log.Warn("the exceptions of trusted repositories were not read", "error", err)

@@ -30,7 +30,7 @@ type published struct {
 const maxKey = 64 << 10
 
 // publishedEngine prepares an engine from policies and bundles. Where look says so, it asks servers for newer ones, and remembers what it got.
-func (a *core) publishedEngine(ctx context.Context, own []policy.Tree, look bundles.Look) (e *eval.Engine, p *policy.Policy, err error) {
+func (a *ruleLoader) publishedEngine(ctx context.Context, own []policy.Tree, look bundles.Look) (e *eval.Engine, p *policy.Policy, err error) {
 	if err := a.trustState(); err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func (a *core) publishedEngine(ctx context.Context, own []policy.Tree, look bund
 }
 
 // published finds the bundles that the configuration names.
-func (a *core) published(ctx context.Context, state string, look bundles.Look) (*published, error) {
+func (a *ruleLoader) published(ctx context.Context, state string, look bundles.Look) (*published, error) {
 	pub := &published{}
 	for _, c := range a.cfg.Policy.Bundles {
 		s, err := bundleSource(ctx, c)
@@ -86,7 +86,7 @@ func (a *core) published(ctx context.Context, state string, look bundles.Look) (
 
 // publishedTrees are the bundles that the configuration names, as trees: of each the newest one that is there. No server is asked, and nothing is
 // remembered.
-func (a *core) publishedTrees(ctx context.Context) ([]policy.Tree, error) {
+func (a *ruleLoader) publishedTrees(ctx context.Context) ([]policy.Tree, error) {
 	if len(a.cfg.Policy.Bundles) == 0 {
 		return nil, nil
 	}
@@ -272,7 +272,7 @@ func (p *published) status() []bundles.Status {
 }
 
 // bundleRefs are the bundles as reports name them.
-func (a *core) bundleRefs() []report.BundleRef {
+func (a *ruleLoader) bundleRefs() []report.BundleRef {
 	var out []report.BundleRef
 	for _, s := range a.bundles {
 		out = append(out, report.BundleRef{
@@ -285,7 +285,7 @@ func (a *core) bundleRefs() []report.BundleRef {
 
 // sayBundles puts into a report how the bundles stand. A bundle that was refused gives an alarm at once; a server that does not answer gives one
 // when it has failed for as long as a source may.
-func (a *core) sayBundles(r *report.Report) {
+func (a *ruleLoader) sayBundles(r *report.Report) {
 	stale := map[string]string{}
 	for _, s := range a.bundles {
 		switch runs := fmt.Sprintf("bundle %s: revision %s goes on", s.Name, revisionText(s)); {

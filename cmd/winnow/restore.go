@@ -44,7 +44,7 @@ type restored struct {
 }
 
 func (a *app) restore(ctx context.Context, acts []string) error {
-	s := &sweeper{core: &a.core}
+	s := &sweeper{machineCore: &a.machineCore}
 	defer s.close()
 	if err := s.lock(ctx, true, askedWait); err != nil {
 		return err

@@ -200,7 +200,7 @@ func glob(d decision.Decision) string {
 }
 
 // ownConfig is the file that a protection is written into: the one that was read, or else the user's own.
-func (a *core) ownConfig() string { return cmp.Or(a.cfg.File, config.UserFile()) }
+func (a *looker) ownConfig() string { return cmp.Or(a.cfg.File, config.UserFile()) }
 
 // protect writes globs into rules.protected. The rest of the file stays as it is.
 func (a *app) protect(ctx context.Context, ds []decision.Decision) error {

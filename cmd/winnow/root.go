@@ -36,18 +36,40 @@ type app struct {
 }
 
 // core is what looking, judging and acting need of one run of the program. It prints nothing.
-type core struct {
+type core struct{ machineCore }
+
+func newCore(f stateFolder) core {
+	return core{machineCore{looker{ruleLoader: ruleLoader{stateFolder: f}}}}
+}
+
+// machineCore looks, judges and acts.
+type machineCore struct{ looker }
+
+// looker looks at this machine.
+type looker struct {
+	ruleLoader
+	// workers says what became of workers; made when it is first asked, see observer.
+	workers *worker.Observer
+	// watch begins to show a person which sources are being read; nil: nobody looks on.
+	watch func() (show func([]collectors.Running), clear func())
+}
+
+// ruleLoader loads the policies that the configuration names.
+type ruleLoader struct {
+	stateFolder
+	// policy is what was loaded last; nil in a command that judges nothing.
+	policy *policy.Policy
+	// bundles say how the bundles stand that were looked for then.
+	bundles []bundles.Status
+}
+
+// stateFolder is the state folder of one configuration, and who works with it.
+type stateFolder struct {
 	cfg     *config.Config
 	decides string // see deciding
 	log     hclog.Logger
 	hands   *stop.Inflight
 	acting  ledger.Acting
-	// policy is what was loaded last; nil in a command that judges nothing.
-	policy *policy.Policy
-	// bundles say how the bundles stand that were looked for then.
-	bundles []bundles.Status
-	// workers says what became of workers; made when it is first asked, see observer.
-	workers *worker.Observer
 	// asker is who asks by the daemon's API, and from the folder that they are in; both are zero where a person runs the command.
 	asker listen.Conn
 	from  string
@@ -56,8 +78,6 @@ type core struct {
 	asked []string
 	// tell has a person read a line about what goes on; nil: nobody reads along.
 	tell func(line string)
-	// watch begins to show a person which sources are being read; nil: nobody looks on.
-	watch func() (show func([]collectors.Running), clear func())
 }
 
 // watched has this run's person told what its core does: it is called for each copy that writes elsewhere.
@@ -71,7 +91,7 @@ func (a *app) watched() *app {
 }
 
 // note tells a line for a person.
-func (c *core) note(format string, args ...any) {
+func (c *stateFolder) note(format string, args ...any) {
 	if c.tell != nil {
 		c.tell("winnow: " + text.Clean(fmt.Sprintf(format, args...)))
 	}
@@ -94,7 +114,7 @@ type globalFlags struct {
 }
 
 func newRoot(out, errOut *plain.Writer, h *stop.Inflight) *cobra.Command {
-	a := (&app{core: core{hands: h, acting: acting}, out: out, errOut: errOut}).watched()
+	a := (&app{core: newCore(stateFolder{hands: h, acting: acting}), out: out, errOut: errOut}).watched()
 	root := &cobra.Command{
 		Use:   "winnow",
 		Short: "Clear away what coding agents leave behind, and never anything else",

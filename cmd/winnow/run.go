@@ -109,7 +109,7 @@ func (d *daemon) alone(ctx context.Context) (unlock func() error, err error) {
 	if err := d.trustState(); err != nil {
 		return nil, err
 	}
-	s := sweeper{core: &d.core}
+	s := sweeper{machineCore: &d.machineCore}
 	unlock, err = s.waitFor(ctx, sweepWait, "process %d is winnow run; waiting up to %s", func() (func() error, error) { return ledger.Lock(d.runLock()) })
 	var held *ledger.Held
 	if errors.As(err, &held) {

@@ -65,7 +65,7 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	if fresh := ledger.Fresh(last, host, began.At, jump, d.gap()); fresh != "" {
 		return nil, fresh, nil
 	}
-	if changed := b.changed(ctx, &d.core, holds); changed != "" {
+	if changed := b.changed(ctx, &d.looker, holds); changed != "" {
 		return nil, changed, nil
 	}
 	host.SteadySince, host.LastResumeAt = ledger.Steady(last, host, began.At, jump)

@@ -20,7 +20,7 @@ var errSizes = errors.New("collect.dirs.sizes has passed")
 
 // measure fills in what the wanted folders take up. It takes collect.dirs.sizes at most; what was not counted by then is a size that is not
 // complete.
-func (a *core) measure(ctx context.Context, s *snapshot.Snapshot, ds []decision.Decision, wanted func(decision.Decision) bool) {
+func (a *looker) measure(ctx context.Context, s *snapshot.Snapshot, ds []decision.Decision, wanted func(decision.Decision) bool) {
 	within := a.cfg.Collect.Dirs.Sizes
 	if within <= 0 {
 		return
@@ -57,7 +57,7 @@ func (a *core) measure(ctx context.Context, s *snapshot.Snapshot, ds []decision.
 func mayGo(d decision.Decision) bool { return d.Stands() }
 
 // lying is what the acts in the trash take up there: as their plans say, or measured where those do not.
-func (a *core) lying(ctx context.Context, acts []ledger.Act) []report.Lying {
+func (a *looker) lying(ctx context.Context, acts []ledger.Act) []report.Lying {
 	out := make([]report.Lying, len(acts))
 	var trees []usage.Tree
 	var of []int

@@ -11,7 +11,7 @@ import (
 
 // trustState makes sure that no other user can change what lies in the state folder. Its content is trusted: which acts were begun,
 // what may be brought back and from where, what is held.
-func (a *core) trustState() error {
+func (a *stateFolder) trustState() error {
 	err := ledger.Trusted(a.cfg.State)
 	if errors.Is(err, ledger.ErrUntrusted) {
 		return config.Mistakef("state folder %s: %w. Nothing was read from it or done: take that right from others (chmod go-w, chown), or give a folder of your own with --state", a.cfg.State, err)
@@ -20,7 +20,7 @@ func (a *core) trustState() error {
 }
 
 // readLedger opens the ledger without writing; one that does not exist yet is as good as empty.
-func (a *core) readLedger(read func(*ledger.Ledger) error) error {
+func (a *stateFolder) readLedger(read func(*ledger.Ledger) error) error {
 	if err := a.trustState(); err != nil {
 		return err
 	}
@@ -38,4 +38,4 @@ func (a *core) readLedger(read func(*ledger.Ledger) error) error {
 	return nil
 }
 
-func (a *core) ledgerPath() string { return filepath.Join(a.cfg.State, "ledger.db") }
+func (a *stateFolder) ledgerPath() string { return filepath.Join(a.cfg.State, "ledger.db") }

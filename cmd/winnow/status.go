@@ -70,10 +70,10 @@ func (a *app) noDaemon() error {
 }
 
 // runLock is the file that the daemon of a state folder has locked for as long as it runs.
-func (a *core) runLock() string { return filepath.Join(a.cfg.State, "run.lock") }
+func (a *stateFolder) runLock() string { return filepath.Join(a.cfg.State, "run.lock") }
 
 // asksForLock takes the daemon's lock where there is a state folder.
-func (a *core) asksForLock() (unlock func() error, err error) {
+func (a *stateFolder) asksForLock() (unlock func() error, err error) {
 	if _, err := os.Lstat(a.cfg.State); err != nil {
 		return nil, err
 	}

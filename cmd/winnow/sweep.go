@@ -146,7 +146,7 @@ func (s *sweeper) explain(ctx context.Context, r *report.Report, f showFlags, ev
 }
 
 // waits reports whether a second look, rules.confirm_after from now, could reap something that this one could not.
-func (a *core) waits(r *report.Report) bool {
+func (a *machineCore) waits(r *report.Report) bool {
 	next := r.TakenAt.Add(config.Seconds(a.cfg.Rules.ConfirmAfter))
 	return slices.ContainsFunc(r.Decisions, func(d decision.Decision) bool {
 		at, known := report.Due(d, r.TakenAt)

@@ -25,7 +25,7 @@ import (
 
 // sweeper is one or more sweeps under one lock with one ledger.
 type sweeper struct {
-	*core
+	*machineCore
 	engine *eval.Engine
 	policy *policy.Policy
 	ledger *ledger.Ledger
@@ -52,8 +52,8 @@ type sweeper struct {
 
 // openSweeper takes the lock, for which it waits that long, and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it
 // sees.
-func (a *core) openSweeper(ctx context.Context, e *eval.Engine, p *policy.Policy, apply bool, wait time.Duration) (*sweeper, error) {
-	s := &sweeper{core: a, engine: e, policy: p}
+func (a *machineCore) openSweeper(ctx context.Context, e *eval.Engine, p *policy.Policy, apply bool, wait time.Duration) (*sweeper, error) {
+	s := &sweeper{machineCore: a, engine: e, policy: p}
 	if err := s.lock(ctx, apply, wait); err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	s.alarms(ctx, r, snap, res.Decisions)
 	s.later = append(s.later, func(ctx context.Context) { s.keepRecording(ctx, r, snap, res.Decisions) }, s.deliver)
 	if s.base != nil {
-		s.base.complete(s.core, snap, res.Decisions, r, snap.Holds)
+		s.base.complete(&s.looker, snap, res.Decisions, r, snap.Holds)
 	}
 	return r, s.finish(ctx, r, f)
 }
@@ -212,7 +212,7 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 
 // learn adds what this look knows of terminals' owners, and of which processes are below agents, so that the looks before each act of the sweep know it as well: what one act takes
 // away may have been all that says whose the next one is.
-func (a *core) learn(mem memory, snap *snapshot.Snapshot) memory {
+func (a *machineCore) learn(mem memory, snap *snapshot.Snapshot) memory {
 	mem.owners = codev.Owners(snap, mem.owners, a.cfg.Alarms.Remember)
 	mem.descents = subject.Descents(snap, &a.cfg.Rules.Config, mem.descents)
 	return mem
@@ -246,7 +246,7 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *r
 }
 
 // ruled names the files that ruled.
-func (a *core) ruled(s *snapshot.Snapshot) report.ConfigRef {
+func (a *machineCore) ruled(s *snapshot.Snapshot) report.ConfigRef {
 	ref := report.ConfigRef{Files: []string{}}
 	if a.cfg.File != "" {
 		ref.Files = append(ref.Files, a.cfg.File)
@@ -346,7 +346,7 @@ var acting ledger.Acting
 
 // userDir is where the lock lies that all of a user's programs which close tabs may share: the folder that the login made for this user, or,
 // if that is missing, the folder of the lock of acts. A folder that another user could have made does not count.
-func (a *core) userDir() string {
+func (a *stateFolder) userDir() string {
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", os.Geteuid())} {
 		if _, err := os.Lstat(dir); err == nil && filepath.IsAbs(dir) && ledger.Trusted(dir) == nil {
 			return dir

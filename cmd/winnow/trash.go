@@ -49,7 +49,7 @@ func newTrash(a *app) *cobra.Command {
 }
 
 // sized adds to acts what they take up in the trash.
-func (a *core) sized(ctx context.Context, kept []ledger.Act) []setAside {
+func (a *machineCore) sized(ctx context.Context, kept []ledger.Act) []setAside {
 	var all []setAside
 	for i, l := range a.lying(ctx, kept) {
 		one := setAside{Act: kept[i]}
@@ -205,7 +205,7 @@ func (a *app) consent(all []setAside) error {
 
 // removeAll removes each by the rules of purging: only what is unchanged and that no process uses.
 func (a *app) removeAll(ctx context.Context, all []setAside, out *emptied) error {
-	s := &sweeper{core: &a.core}
+	s := &sweeper{machineCore: &a.machineCore}
 	defer s.close()
 	if err := s.lock(ctx, true, askedWait); err != nil {
 		return err

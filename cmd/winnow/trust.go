@@ -71,7 +71,7 @@ type Trusted struct {
 	ExceptionsSHA256 string `json:"exceptions_sha256,omitempty"`
 }
 
-func (a *core) store() project.Store { return project.Store{State: a.cfg.State} }
+func (a *ruleLoader) store() project.Store { return project.Store{State: a.cfg.State} }
 
 func (a *app) trust(ctx context.Context, folder string) error {
 	main, err := mainCheckout(folder)

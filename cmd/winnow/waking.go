@@ -128,7 +128,7 @@ func (e *events) listenTo(seen *snapshot.Snapshot, hooks bool) {
 }
 
 // targets are what may change something of what a sweep saw: folders of candidates, records and sockets, and the processes that matter, agents first.
-func (a *core) targets(s *snapshot.Snapshot, b *baseline) wake.Targets {
+func (a *looker) targets(s *snapshot.Snapshot, b *baseline) wake.Targets {
 	folders, files := map[string]bool{}, map[string]bool{}
 	for _, root := range a.cfg.Collect.Dirs.Roots {
 		if !strings.ContainsAny(root, "*?[") {
