@@ -31,11 +31,11 @@ var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
 func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, past actuators.Past, f sweepFlags) {
-	defer s.hands.Begin()()
-	carrier := s.carrier(snap, &judge{looker: &s.looker, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.cfg))
+	defer s.Hands.Begin()()
+	carrier := s.carrier(snap, &judge{looker: &s.looker, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.Cfg))
 	carrier.Past = past
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
-	if s.halted() != nil {
+	if s.Halted() != nil {
 		return
 	}
 	may := func(kind string) bool { return slices.Contains(carrier.Kinds, kind) && !r.Stopped(kind) }
@@ -53,11 +53,11 @@ func (s *sweeper) carrier(snap *snapshot.Snapshot, j actuators.Judge, kinds []st
 		ByKind:   s.actuators(snap.Host, rootsOf(snap)),
 		Kinds:    kinds,
 		Caps:     caps,
-		TrashTTL: s.cfg.Act.TrashTTL,
+		TrashTTL: s.Cfg.Act.TrashTTL,
 		NewID:    func() string { return ulid.Make().String() },
 		Now:      time.Now,
-		Log:      s.log.Named("actuators"),
-		Halted:   s.halted,
+		Log:      s.Log.Named("actuators"),
+		Halted:   s.Halted,
 		Grants:   s,
 	}
 }
@@ -68,32 +68,32 @@ func (a *machineCore) actuators(host snapshot.Host, roots []string) map[string]a
 	if host.PID != nil {
 		self = append(self, *host.PID)
 	}
-	trash := filepath.Join(a.cfg.State, "trash")
-	root, grace := a.cfg.Collect.Processes.Root, a.cfg.Act.TermGrace
+	trash := filepath.Join(a.Cfg.State, "trash")
+	root, grace := a.Cfg.Collect.Processes.Root, a.Cfg.Act.TermGrace
 	never := actuators.NeverProcess{UID: os.Getuid(), Self: self, OrphanParents: host.OrphanParents,
-		Multiplexers: a.cfg.Rules.Multiplexers, Names: a.cfg.Rules.NeverProcesses}
+		Multiplexers: a.Cfg.Rules.Multiplexers, Names: a.Cfg.Rules.NeverProcesses}
 	return map[string]actuators.Actuator{
 		snapshot.KindSession: acttmux.New(acttmux.Options{
-			Trash: trash, TermGrace: grace, ProcRoot: root, Never: never, Shells: a.cfg.Rules.Shells, Step: step, Log: a.log.Named("tmux"),
+			Trash: trash, TermGrace: grace, ProcRoot: root, Never: never, Shells: a.Cfg.Rules.Shells, Step: step, Log: a.Log.Named("tmux"),
 		}),
 		snapshot.KindTab: panes.Tabs{
 			Herdr: actherdr.New(actherdr.Options{
-				Lock: filepath.Join(a.userDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
-				Never: never, Shells: a.cfg.Rules.Shells, Step: step, Log: a.log.Named("herdr"),
+				Lock: filepath.Join(a.UserDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
+				Never: never, Shells: a.Cfg.Rules.Shells, Step: step, Log: a.Log.Named("herdr"),
 			}),
 			Editor: actvscode.New(actvscode.Options{
-				Trash: trash, Env: os.Getenv, UID: os.Getuid(), ProcRoot: root, Step: step, Log: a.log.Named("vscode"),
+				Trash: trash, Env: os.Getenv, UID: os.Getuid(), ProcRoot: root, Step: step, Log: a.Log.Named("vscode"),
 			}),
 		},
 		snapshot.KindTerminal: actcodev.New(actcodev.Options{
-			Env: os.Getenv, TermGrace: grace, ProcRoot: root, Never: never, Step: step, Log: a.log.Named("codev"),
+			Env: os.Getenv, TermGrace: grace, ProcRoot: root, Never: never, Step: step, Log: a.Log.Named("codev"),
 		}),
 		snapshot.KindProcess: actprocs.New(actprocs.Options{
-			ProcRoot: root, TermGrace: grace, Never: never, Step: step, Log: a.log.Named("processes"),
+			ProcRoot: root, TermGrace: grace, Never: never, Step: step, Log: a.Log.Named("processes"),
 		}),
 		snapshot.KindDir: actdirs.New(actdirs.Options{
 			StateTrash: trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: root,
-			Holders: holding{&a.looker}, Step: step, Log: a.log.Named("dirs"),
+			Holders: holding{&a.looker}, Step: step, Log: a.Log.Named("dirs"),
 		}),
 	}
 }
@@ -157,12 +157,12 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 	if len(open) == 0 {
 		return nil, nil
 	}
-	host, err := processes.Host(s.cfg.Collect.Processes.Root, processes.KnownNames())
+	host, err := processes.Host(s.Cfg.Collect.Processes.Root, processes.KnownNames())
 	if err != nil {
 		return nil, fmt.Errorf("settle acts that were cut short: %w; nothing was done", err)
 	}
 	byKind := s.actuators(host, intendedRoots(open))
-	defer s.hands.Begin()()
+	defer s.Hands.Begin()()
 	var out []decision.Act
 	for _, in := range open {
 		actuator, ok := byKind[in.Kind]
@@ -209,7 +209,7 @@ func (s *sweeper) sayUnsettled(ctx context.Context) error {
 		return fmt.Errorf("read unsettled acts: %w", err)
 	}
 	if n := len(open); n > 0 {
-		s.note("an earlier sweep was cut short in %s; the next sweep --apply finds out how it went", text.Plural(n, "act"))
+		s.Note("an earlier sweep was cut short in %s; the next sweep --apply finds out how it went", text.Plural(n, "act"))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/test/kit/agents"
 )
 
@@ -36,7 +37,7 @@ func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.
 		change(&cfg.Rules.Config)
 	}
 	cfg.Collect.Processes.Root = root
-	a := &app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger()})}
+	a := &app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()})}
 	part, err := processes.New(a.sources().Processes(sources.Scope{})).Read(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -24,10 +24,10 @@ import (
 func (s *sweeper) alarms(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) {
 	ctx = context.WithoutCancel(ctx) // it was seen and done, also where the sweep was interrupted since
 	m, remembers := s.alarmMemory(ctx, r, ds)
-	change, alarms := alarm.Look(m, snap, ds, s.rulesName(os.Environ()), s.cfg.Alarms.Limits())
+	change, alarms := alarm.Look(m, snap, ds, s.rulesName(os.Environ()), s.Cfg.Alarms.Limits())
 	if remembers {
 		if err := s.ledger.SaveAlarmMemory(ctx, change); err != nil {
-			s.log.Warn("remember for alarms", "error", err)
+			s.Log.Warn("remember for alarms", "error", err)
 		}
 	}
 	for _, al := range alarms {
@@ -41,11 +41,11 @@ func (s *sweeper) alarmMemory(ctx context.Context, r *report.Report, ds []decisi
 		return alarm.Memory{}, false
 	}
 	if err := s.ledger.NoteActs(ctx, r.TakenAt, r.Acts, identities(ds)); err != nil {
-		s.log.Warn("note acts", "error", err)
+		s.Log.Warn("note acts", "error", err)
 	}
 	m, err := s.ledger.AlarmMemory(ctx)
 	if err != nil {
-		s.log.Warn("read the memory of alarms", "error", err)
+		s.Log.Warn("read the memory of alarms", "error", err)
 		return alarm.Memory{}, false
 	}
 	return m, true
@@ -66,8 +66,8 @@ func identities(ds []decision.Decision) map[string]string {
 // policies are left out: an upgrade that empties the scope is not a wish of theirs.
 func (s *sweeper) rulesName(env []string) string {
 	sum := sha256.New()
-	if s.cfg.File != "" {
-		sum.Write(s.cfg.Digest[:])
+	if s.Cfg.File != "" {
+		sum.Write(s.Cfg.Digest[:])
 	}
 	for _, e := range slices.Sorted(slices.Values(env)) {
 		for _, section := range []string{"RULES", "COLLECT", "POLICY"} {
@@ -76,7 +76,7 @@ func (s *sweeper) rulesName(env []string) string {
 			}
 		}
 	}
-	if p := s.cfg.Policy; len(p.Paths)+len(p.Bundles) > 0 || !p.Embedded {
+	if p := s.Cfg.Policy; len(p.Paths)+len(p.Bundles) > 0 || !p.Embedded {
 		fmt.Fprintln(sum, s.policy.Digest)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
@@ -100,7 +100,7 @@ func next(al alarm.Alarm) string {
 // refusal is what is remembered of acts on a candidate that came to nothing; nil: it has none.
 func (a *machineCore) refusal(ctx context.Context, id string) (*alarm.Refusal, error) {
 	var found *alarm.Refusal
-	err := a.readLedger(func(l *ledger.Ledger) error {
+	err := a.ReadLedger(func(l *ledger.Ledger) error {
 		all, err := l.Refusals(ctx)
 		if r, ok := all[id]; ok {
 			found = &r

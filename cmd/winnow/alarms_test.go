@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -38,8 +39,8 @@ func newAlarmWorld(t *testing.T) *alarmWorld {
 	}
 	cfg.State = filepath.Join(dir, "state")
 	w := &alarmWorld{}
-	a := (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.New(&hclog.LoggerOptions{Output: &w.log})}), out: io.Discard, errOut: io.Discard}).watched()
-	l, err := ledger.Open(a.ledgerPath())
+	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.New(&hclog.LoggerOptions{Output: &w.log})}), out: io.Discard, errOut: io.Discard}).watched()
+	l, err := ledger.Open(a.LedgerPath())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestAlarmsOfAScopeThatCollapsed(t *testing.T) {
 	if got := w.sweepAgain(t, w.ds); len(got) != 0 {
 		t.Fatalf("everything is in scope again: %v", got)
 	}
-	w.cfg.File, w.cfg.Digest = "/x/config.yaml", [32]byte{1}
+	w.Cfg.File, w.Cfg.Digest = "/x/config.yaml", [32]byte{1}
 	oneAlarm(t, w.sweepAgain(t, nil), alarm.ScopeCollapsed, "configuration were changed")
 	if got := w.sweepAgain(t, nil); len(got) != 0 {
 		t.Errorf("it is reported again: %v", got)
@@ -102,7 +103,7 @@ func TestAlarmsOfWhatIsRefusedAgain(t *testing.T) {
 	w := newAlarmWorld(t)
 	const id = "session:tmux/default/$3"
 	refused := decision.Act{Candidate: id, Kind: "session", Label: "fix-login", Outcome: decision.Outcome{Outcome: decision.Refused, Detail: "somebody looks at it"}}
-	for range w.cfg.Alarms.RefusedTimes - 1 {
+	for range w.Cfg.Alarms.RefusedTimes - 1 {
 		if got := w.sweepAgain(t, w.ds, refused); len(got) != 0 {
 			t.Fatalf("too early: %v", got)
 		}
@@ -111,7 +112,7 @@ func TestAlarmsOfWhatIsRefusedAgain(t *testing.T) {
 	oneAlarm(t, w.sweepAgain(t, w.ds), alarm.RefusedAgain) // a dry run says so too
 
 	r, err := w.refusal(t.Context(), id)
-	if err != nil || r == nil || r.Count != w.cfg.Alarms.RefusedTimes {
+	if err != nil || r == nil || r.Count != w.Cfg.Alarms.RefusedTimes {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	var out bytes.Buffer
@@ -161,7 +162,7 @@ func TestAlarmsWithoutALedger(t *testing.T) {
 func TestWhatNamesTheRules(t *testing.T) {
 	t.Parallel()
 	w := newAlarmWorld(t)
-	w.cfg.File = "/x/config.yaml"
+	w.Cfg.File = "/x/config.yaml"
 	before := w.rulesName(nil)
 	for name, c := range map[string]struct {
 		change func(s *sweeper)
@@ -172,15 +173,15 @@ func TestWhatNamesTheRules(t *testing.T) {
 		"other variables":         {func(*sweeper) {}, []string{"WINNOW_FORMAT=json", "HOME=/x"}, false},
 		"an upgrade of Winnow":    {func(s *sweeper) { s.policy = &policy.Policy{Digest: "sha256:y"} }, nil, false},
 		"a variable of the rules": {func(*sweeper) {}, []string{"WINNOW_RULES_SHELLS=sh"}, true},
-		"policies of their own":   {func(s *sweeper) { s.cfg.Policy.Paths = []string{"/x"} }, nil, true},
-		"no policies of Winnow's": {func(s *sweeper) { s.cfg.Policy.Embedded = false }, nil, true},
-		"no file any more":        {func(s *sweeper) { s.cfg.File = "" }, nil, true},
-		"a file that was edited":  {func(s *sweeper) { s.cfg.Digest[0]++ }, nil, true},
+		"policies of their own":   {func(s *sweeper) { s.Cfg.Policy.Paths = []string{"/x"} }, nil, true},
+		"no policies of Winnow's": {func(s *sweeper) { s.Cfg.Policy.Embedded = false }, nil, true},
+		"no file any more":        {func(s *sweeper) { s.Cfg.File = "" }, nil, true},
+		"a file that was edited":  {func(s *sweeper) { s.Cfg.Digest[0]++ }, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := *w.cfg
-			s := &sweeper{machineCore: &machineCore{looker{ruleLoader: ruleLoader{stateFolder: stateFolder{cfg: &cfg, log: hclog.NewNullLogger()}}}}, policy: w.policy}
+			cfg := *w.Cfg
+			s := &sweeper{machineCore: &machineCore{looker{ruleLoader: ruleLoader{Folder: state.Folder{Cfg: &cfg, Log: hclog.NewNullLogger()}}}}, policy: w.policy}
 			c.change(s)
 			if got := s.rulesName(c.env); (got != before) != c.other {
 				t.Errorf("another name: %v; want %v", got != before, c.other)

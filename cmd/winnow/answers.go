@@ -29,6 +29,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
@@ -42,13 +43,13 @@ var answering = part{
 	inState: true,
 	by:      func(c *config.Config) any { return [2]any{c.Run.API, c.State} },
 	begin: func(ctx context.Context, d *daemon) (func(), error) {
-		if !d.cfg.Run.API.Enabled {
+		if !d.Cfg.Run.API.Enabled {
 			return nil, nil
 		}
-		if err := d.trustState(); err != nil { // the socket's folder, unless it is another
+		if err := d.TrustState(); err != nil { // the socket's folder, unless it is another
 			return nil, err
 		}
-		return newAnswers(d).serve(ctx, d.cfg.APISocket())
+		return newAnswers(d).serve(ctx, d.Cfg.APISocket())
 	},
 }
 
@@ -76,14 +77,14 @@ func newAnswers(d *daemon) *answers {
 func (s *answers) serve(ctx context.Context, path string) (stop func(), err error) {
 	l, err := listen.Unix(ctx, path)
 	if err != nil {
-		if s.d.cfg.Run.API.Socket != "" {
+		if s.d.Cfg.Run.API.Socket != "" {
 			return nil, err
 		}
 		// Nobody asked for a socket there: some file systems have none.
 		s.d.tell("run.api: %v; sweeps go on without it, and commands do their work by themselves; run.api.socket names another place", err)
 		return nil, nil
 	}
-	log := s.d.log.Named("api")
+	log := s.d.Log.Named("api")
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is under way ends after the act in hand, with the part
 	srv := &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
@@ -159,14 +160,14 @@ type reply struct {
 
 func (s *answers) begin(r *http.Request) (*reply, error) {
 	now := s.d.now()
-	cfg := *now.cfg // who loads policies writes their parameters into it
+	cfg := *now.Cfg // who loads policies writes their parameters into it
 	q := &reply{line: r.Header.Get(headerForm) != ""}
 	q.outW, q.errW = plain.NewWriter(&q.out), plain.NewWriter(&q.notes)
-	q.app = (&app{core: newCore(stateFolder{cfg: &cfg, hands: &stop.Inflight{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}), out: q.outW, errOut: q.errW, flags: now.flags}).watched()
+	q.app = (&app{core: newCore(state.Folder{Cfg: &cfg, Hands: &stop.Inflight{}, Acting: now.Acting, Asker: asker(r), AskerFolder: r.Header.Get(headerFolder), CommandLine: q.line}), out: q.outW, errOut: q.errW, flags: now.flags}).watched()
 	q.flags.format, q.flags.also = "json", nil
 	level := hclog.Warn
 	if q.line {
-		if theirs := r.Header.Get(headerConfig); theirs != "" && theirs != now.decides {
+		if theirs := r.Header.Get(headerConfig); theirs != "" && theirs != now.Fingerprint {
 			return nil, errOtherwise
 		}
 		q.flags.format = r.Header.Get(headerForm)
@@ -181,7 +182,7 @@ func (s *answers) begin(r *http.Request) (*reply, error) {
 			level = l
 		}
 	}
-	q.log = hclog.New(&hclog.LoggerOptions{Name: "winnow", Level: level, Output: q.errW})
+	q.Log = hclog.New(&hclog.LoggerOptions{Name: "winnow", Level: level, Output: q.errW})
 	return q, nil
 }
 
@@ -215,15 +216,6 @@ func deciding(cfg *config.Config) string {
 	err := unix.Stat("/", &root)
 	fmt.Fprintf(h, "root=%d:%d %t\n", root.Dev, root.Ino, err == nil)
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// forCommand is the process of this very command line for which the daemon looks, 0 where it does so for itself or another program: the command counts no more than
-// it would by itself. Any other program that asks counts as what it is, and so do those that it started.
-func (a *stateFolder) forCommand() int {
-	if !a.line {
-		return 0
-	}
-	return a.asker.PID
 }
 
 // wish is what a request asks for, from its query or, where it changes something, from its JSON body.
@@ -339,7 +331,7 @@ func (s *answers) command(looks bool, do func(context.Context, *app, wish) error
 		}
 		w, err := wishOf(out, r)
 		if err == nil {
-			q.asked = []string{w.Candidate, w.What}
+			q.Asked = []string{w.Candidate, w.What}
 			err = s.look(r.Context(), looks, func() error { return do(r.Context(), q.app, w) })
 		}
 		q.give(out, err)

@@ -233,7 +233,7 @@ func TestALeaseThatCannotBePutOff(t *testing.T) {
 	w, s, _ := answeringWorld(t, 204)
 	h := snapshot.Hold{ID: "dir:" + w.worktree, Owner: leaseOwner + "1", Reason: "a build", Since: time.Now().UTC()}
 	musts.Do(t, s.leases.put(t.Context(), &h))
-	file := filepath.Join(w.d.acting.Folder(), "grants.db")
+	file := filepath.Join(w.d.Acting.Folder(), "grants.db")
 	musts.Do(t, os.Rename(file, file+".away"))
 	musts.Do(t, os.RemoveAll(file+"-wal"))
 	files.Write(t, file, "no leases")
@@ -409,7 +409,7 @@ func TestLeasesOfADaemonThatEnded(t *testing.T) {
 func TestADaemonThatHangsWhileItIsAsked(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 206)
-	socket := w.d.now().cfg.APISocket()
+	socket := w.d.now().Cfg.APISocket()
 	musts.Do(t, os.MkdirAll(filepath.Dir(socket), 0o700))
 	l := musts.Get(net.Listen("unix", socket))(t)
 	var mu sync.Mutex

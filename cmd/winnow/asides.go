@@ -55,7 +55,7 @@ func trashOnRecord(ctx context.Context, l *ledger.Ledger) (r onRecord, err error
 
 // trashOnRecord is what the ledger knows of the trash, nothing where it cannot be read.
 func (a *machineCore) trashOnRecord(ctx context.Context) (r onRecord, err error) {
-	err = a.readLedger(func(l *ledger.Ledger) (err error) {
+	err = a.ReadLedger(func(l *ledger.Ledger) (err error) {
 		r, err = trashOnRecord(ctx, l)
 		return err
 	})
@@ -77,7 +77,7 @@ func untold(asides []actdirs.Aside) []ledger.Act {
 func (a *machineCore) asides(ctx context.Context, roots []string, known map[string]bool) []actdirs.Aside {
 	found, wrong := a.asidesOf(ctx, roots, known)
 	for _, err := range wrong {
-		a.note("passed over in the trash: %v", err)
+		a.Note("passed over in the trash: %v", err)
 	}
 	return found
 }
@@ -102,7 +102,7 @@ func (a *machineCore) trashRoots(s *snapshot.Snapshot, recorded []string) []stri
 	around := func(path string) {
 		for _, at := range []string{path, filepath.Dir(path)} {
 			add(at)
-			for _, name := range a.cfg.Rules.WorktreeFolders {
+			for _, name := range a.Cfg.Rules.WorktreeFolders {
 				add(filepath.Join(at, name))
 			}
 		}
@@ -138,7 +138,7 @@ func (a *machineCore) trashRoots(s *snapshot.Snapshot, recorded []string) []stri
 // openTrash opens the ledger and lists what can be brought back, once the ledger has taken in what it did not know. lost is why there
 // is no ledger.
 func (s *sweeper) openTrash(ctx context.Context) (kept []ledger.Act, lost error) {
-	l, err := ledger.Open(s.ledgerPath())
+	l, err := ledger.Open(s.LedgerPath())
 	if err == nil {
 		if _, err = l.Restorable(ctx); err != nil {
 			_ = l.Close()
@@ -149,7 +149,7 @@ func (s *sweeper) openTrash(ctx context.Context) (kept []ledger.Act, lost error)
 	}
 	s.ledger = l
 	if _, err := s.adopt(ctx, nil); err != nil {
-		s.note("%v", err)
+		s.Note("%v", err)
 	}
 	kept, err = l.Restorable(ctx)
 	return kept, err
@@ -165,7 +165,7 @@ func (s *sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, erro
 	for _, x := range s.asides(ctx, s.trashRoots(snap, r.roots), r.known) {
 		until := x.Intent.RestoreUntil
 		if until.IsZero() {
-			until = x.Intent.At.Add(s.cfg.Act.TrashTTL)
+			until = x.Intent.At.Add(s.Cfg.Act.TrashTTL)
 		}
 		added, err := s.ledger.Adopt(ctx, x.Intent, decision.Outcome{Outcome: decision.Done, RestoreUntil: &until,
 			Detail: "by the manifest in the trash: the ledger did not know of it"})
@@ -177,7 +177,7 @@ func (s *sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, erro
 		}
 	}
 	if n > 0 {
-		s.note("%s in the trash that the ledger did not know, or held for gone; they are kept for act.trash_ttl from now on", text.Plural(n, "folder"))
+		s.Note("%s in the trash that the ledger did not know, or held for gone; they are kept for act.trash_ttl from now on", text.Plural(n, "folder"))
 	}
 	return n, nil
 }
@@ -185,7 +185,7 @@ func (s *sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, erro
 // checkTrash says what lies in the trash, and whether the ledger knows of it.
 func (a *core) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
 	var out []Check
-	if ttl := a.cfg.Act.TrashTTL; ttl <= 0 {
+	if ttl := a.Cfg.Act.TrashTTL; ttl <= 0 {
 		out = append(out, Check{"state", "act.trash_ttl", limited, fmt.Sprintf("is %s: what a sweep sets aside goes for good at its end, and nothing can be brought back", ttl)})
 	}
 	r, err := a.trashOnRecord(ctx)

@@ -27,10 +27,10 @@ type decider interface {
 // It is nil where the rules are not such that this is known (thrifty), where no engine judges the look, and where what it saw is recorded, so that any rules
 // may judge it later: then the folders themselves say what most rules keep.
 func (a *looker) thrift(ctx context.Context, e decider, s *snapshot.Snapshot) func(id string) dirs.Decided {
-	if e == nil || a.cfg.Record > 0 || !thrifty(a.policy) {
+	if e == nil || a.Cfg.Record > 0 || !thrifty(a.policy) {
 		return nil
 	}
-	settled, err := e.Foregone(ctx, s, &a.cfg.Rules.Config, a.shipped())
+	settled, err := e.Foregone(ctx, s, &a.Cfg.Rules.Config, a.shipped())
 	if err != nil {
 		return nil // the look was interrupted
 	}
@@ -147,6 +147,6 @@ func (a *looker) partInFull(ctx context.Context, s *snapshot.Snapshot, id string
 // folder reads all about the folder that a look is narrowed to.
 func (a *looker) folder(ctx context.Context, sc sources.Scope) (map[string]snapshot.Dir, error) {
 	sc.Full = true
-	s := collectors.Run(ctx, collectors.RunOptions{Sources: a.sources().Folder(sc), Timeout: a.cfg.Collect.Timeout, Log: a.log.Named("collectors")})
+	s := collectors.Run(ctx, collectors.RunOptions{Sources: a.sources().Folder(sc), Timeout: a.Cfg.Collect.Timeout, Log: a.Log.Named("collectors")})
 	return s.Dirs, ctx.Err()
 }

@@ -72,7 +72,7 @@ type given struct {
 func (a *looker) newBaseline() (*baseline, error) {
 	b := &baseline{began: time.Now(), given: map[string]given{}, fresh: map[int]bool{}}
 	var err error
-	b.folders, err = proc.Folders(a.cfg.Collect.Processes.Root)
+	b.folders, err = proc.Folders(a.Cfg.Collect.Processes.Root)
 	return b, err
 }
 
@@ -178,7 +178,7 @@ func (b *baseline) processes(a *looker, s *snapshot.Snapshot) {
 	}
 	matter := map[int]bool{}
 	for _, p := range s.Processes {
-		if slices.Contains(a.cfg.Rules.Agents, p.Name) {
+		if slices.Contains(a.Cfg.Rules.Agents, p.Name) {
 			b.agents[p.PID] = true
 		}
 		if !p.Brief || b.agents[p.PID] || p.Cwd != nil && within(*p.Cwd, places) {
@@ -217,7 +217,7 @@ func (b *baseline) processes(a *looker, s *snapshot.Snapshot) {
 		if pid <= 0 {
 			continue
 		}
-		if st, err := proc.StatOf(a.cfg.Collect.Processes.Root, pid); err == nil {
+		if st, err := proc.StatOf(a.Cfg.Collect.Processes.Root, pid); err == nil {
 			b.known[pid] = st
 		}
 	}
@@ -281,7 +281,7 @@ func (b *baseline) candidates(a *looker, s *snapshot.Snapshot) {
 			paths = append(paths, src.Path)
 		}
 	}
-	if c := a.cfg.Collect.Dirs; c.Discover && slices.Contains(c.DiscoverFrom, config.FromUnder) {
+	if c := a.Cfg.Collect.Dirs; c.Discover && slices.Contains(c.DiscoverFrom, config.FromUnder) {
 		paths = append(paths, c.DiscoverUnder...)
 	}
 	b.files = stamps.Of(paths)
@@ -290,7 +290,7 @@ func (b *baseline) candidates(a *looker, s *snapshot.Snapshot) {
 // thresholds finds the first moment at which a time of the configuration passes for what began a short while ago. What waits for longer is decided at a whole look anyway, of
 // which there is one at least every so often.
 func (b *baseline) thresholds(a *looker, s *snapshot.Snapshot) {
-	r := &a.cfg.Rules
+	r := &a.Cfg.Rules
 	spans := []float64{r.Grace.Dir, r.Grace.Spawn, r.Grace.Process, r.Grace.Session, r.Grace.Terminal, r.Grace.Shellper, r.TerminalIdle, r.SessionIdle, r.SteadyFor}
 	see := func(t *time.Time) {
 		if t == nil {
@@ -350,7 +350,7 @@ func (b *baseline) changed(ctx context.Context, a *looker, holds []snapshot.Hold
 }
 
 func (b *baseline) processesChanged(a *looker) string {
-	root := a.cfg.Collect.Processes.Root
+	root := a.Cfg.Collect.Processes.Root
 	now, err := proc.Folders(root)
 	if err != nil {
 		return "processes cannot be listed"
@@ -419,7 +419,7 @@ func (b *baseline) arrived(a *looker, root string, pid int) int {
 			}
 			break
 		}
-		if at == pid && slices.Contains(a.cfg.Rules.Agents, st.Comm) {
+		if at == pid && slices.Contains(a.Cfg.Rules.Agents, st.Comm) {
 			return matters
 		}
 		switch {
@@ -488,7 +488,7 @@ func (b *baseline) sourcesChanged(ctx context.Context, a *looker) string {
 		return "a source"
 	}
 	if len(from) > 0 {
-		collectors.Run(ctx, collectors.RunOptions{Sources: again.watch(from), Timeout: a.cfg.Collect.Timeout, Log: a.log.Named("collectors")})
+		collectors.Run(ctx, collectors.RunOptions{Sources: again.watch(from), Timeout: a.Cfg.Collect.Timeout, Log: a.Log.Named("collectors")})
 	}
 	if ctx.Err() != nil {
 		return "interrupted"

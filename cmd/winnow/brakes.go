@@ -58,7 +58,7 @@ func knownBrakes(rules []string) error {
 // tripped are the brakes that hold.
 func (a *core) tripped(ctx context.Context) ([]brakes.Brake, error) {
 	m := brakes.Memory{}
-	err := a.readLedger(func(l *ledger.Ledger) error { return l.Brakes(ctx, &m) })
+	err := a.ReadLedger(func(l *ledger.Ledger) error { return l.Brakes(ctx, &m) })
 	return m.Tripped, err
 }
 
@@ -101,10 +101,10 @@ func (a *app) releaseBrakes(ctx context.Context, rules []string) error {
 
 // letGo releases brakes, and gives those that held.
 func (a *core) letGo(ctx context.Context, rules []string) ([]brakes.Brake, error) {
-	if err := a.trustState(); err != nil {
+	if err := a.TrustState(); err != nil {
 		return nil, err
 	}
-	l, err := ledger.Open(a.ledgerPath())
+	l, err := ledger.Open(a.LedgerPath())
 	if err != nil {
 		return nil, fmt.Errorf("%w; nothing was released", err)
 	}

@@ -52,7 +52,7 @@ func (f *capFlags) caps(c *config.Config) actuators.Caps {
 // touched are the kinds that a sweep may act on, in the order of acts.
 func (a *machineCore) touched(kinds []string) []string {
 	return slices.DeleteFunc(snapshot.KindNames(), func(k string) bool {
-		return !slices.Contains(kinds, k) || !slices.Contains(a.cfg.Act.Kinds, k)
+		return !slices.Contains(kinds, k) || !slices.Contains(a.Cfg.Act.Kinds, k)
 	})
 }
 
@@ -62,7 +62,7 @@ func (s *sweeper) past(ctx context.Context, snap *snapshot.Snapshot) (actuators.
 	if s.ledger == nil {
 		return past, nil
 	}
-	caps := s.cfg.Act.Caps
+	caps := s.Cfg.Act.Caps
 	before, err := s.ledger.Before(ctx, ledger.Asked{
 		Rules: s.rulesName(os.Environ()), BootID: snap.Host.BootID, InBoot: []string{snapshot.Proc},
 		Jump: snap.TakenAt.Add(-caps.JumpWithin), Shrunk: snap.TakenAt.Add(-caps.ShrunkWithin),

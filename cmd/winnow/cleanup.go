@@ -72,7 +72,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 		return err
 	}
 	defer s.close()
-	if err := s.halted(); err != nil {
+	if err := s.Halted(); err != nil {
 		return fmt.Errorf("%w; nothing was closed", err)
 	}
 	started := time.Now()
@@ -103,18 +103,18 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if err := a.inFull(ctx, snap, t.id); err != nil {
 		return fmt.Errorf("look into %s: %w; nothing was closed", t.id, err)
 	}
-	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
+	res, err := s.engine.Decide(ctx, snap, &s.Cfg.Rules.Config)
 	if err != nil {
 		return fmt.Errorf("decide: %w; nothing was closed", err)
 	}
 	if no = a.closable(t, snap, res.Decisions...); no != nil {
 		return a.refuse(*no)
 	}
-	d, no := t.verdict(res, s.cfg.Act.Kinds)
+	d, no := t.verdict(res, s.Cfg.Act.Kinds)
 	if no != nil {
 		return a.refuse(*no)
 	}
-	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.ruled(snap), res, &a.cfg.Rules.Config, snapshot.KindNames())
+	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.ruled(snap), res, &a.Cfg.Rules.Config, snapshot.KindNames())
 	mem = s.learn(mem, snap)
 	if err := s.record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	s.later = append(s.later, s.deliver)
 	act := s.actOn(ctx, r.Sweep, snap, t, d)
 	if err := s.ledger.NoteActs(context.WithoutCancel(ctx), r.TakenAt, []decision.Act{act}, identities([]decision.Decision{d})); err != nil {
-		s.log.Warn("note acts", "error", err)
+		s.Log.Warn("note acts", "error", err)
 	}
 	no, code := t.undone(act), exit.Done
 	if no != nil {
@@ -159,7 +159,7 @@ func (a *machineCore) closable(t asked, s *snapshot.Snapshot, ds ...decision.Dec
 	}
 	left := slices.ContainsFunc(ds, func(d decision.Decision) bool {
 		return d.ID == t.id && slices.ContainsFunc(d.Findings, func(f decision.Reason) bool {
-			return slices.Contains(a.cfg.Rules.Levels, subject.RuleLevel{Rule: f.Rule, Kind: d.Kind, Level: decision.Ask})
+			return slices.Contains(a.Cfg.Rules.Levels, subject.RuleLevel{Rule: f.Rule, Kind: d.Kind, Level: decision.Ask})
 		})
 	})
 	if len(t.records) == 0 {
@@ -229,8 +229,8 @@ func waived(d decision.Decision) decision.Decision {
 
 // actOn carries the one decision out. The caps of a sweep limit acts that no person asked for one by one; a cap of 0 still holds.
 func (s *sweeper) actOn(ctx context.Context, sweep string, snap *snapshot.Snapshot, t asked, d decision.Decision) decision.Act {
-	defer s.hands.Begin()()
-	c := s.cfg.Act.Caps
+	defer s.Hands.Begin()()
+	c := s.Cfg.Act.Caps
 	one := actuators.Caps{PerSweep: min(c.PerSweep, 1), PerOwner: min(c.PerOwner, 1), AllOf: []string{d.Kind}}
 	j := &asking{sweeper: s, last: snap, asked: t}
 	return s.carrier(snap, j, []string{d.Kind}, one).Carry(ctx, sweep, []decision.Decision{d})[0]

@@ -65,14 +65,14 @@ func (a *app) idsFor(known func(context.Context, *ledger.Ledger) ([]cobra.Comple
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
 		defer cancel()
-		a.log = hclog.NewNullLogger()
+		a.Log = hclog.NewNullLogger()
 		cfg, err := config.Load(a.flags.config, os.Environ())
 		if err != nil || envFlags(cmd.Flags()) != nil || a.override(cfg) != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		a.cfg = cfg
+		a.Cfg = cfg
 		var out []cobra.Completion
-		if err := a.readLedger(func(l *ledger.Ledger) (err error) {
+		if err := a.ReadLedger(func(l *ledger.Ledger) (err error) {
 			out, err = known(ctx, l)
 			return err
 		}); err != nil {
@@ -109,7 +109,7 @@ func lastDecided(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, err
 }
 
 func (a *app) held(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
-	holds, err := a.holds(ctx, l)
+	holds, err := a.Holds(ctx, l)
 	var out []cobra.Completion
 	for _, h := range holds {
 		out = append(out, described(h.ID, h.Reason))

@@ -47,7 +47,7 @@ open, at least every console.every, and when the ledger changes. It runs until i
 			if cmd.Flags().Changed("port") && (port < 0 || port > 65535) {
 				return config.Mistakef("--port %d: it is a number from 1 to 65535, or 0 for a free one; nothing was started", port)
 			}
-			listen := a.cfg.Console.Listen
+			listen := a.Cfg.Console.Listen
 			if at, err := netip.ParseAddrPort(listen); err == nil && cmd.Flags().Changed("port") {
 				listen = net.JoinHostPort(at.Addr().String(), strconv.Itoa(port))
 			}
@@ -62,11 +62,11 @@ open, at least every console.every, and when the ledger changes. It runs until i
 // console is winnow console.
 func (a *app) console(ctx context.Context, listen string) error {
 	w := &consoleWorld{app: a, turn: make(chan struct{}, 1), dirty: true}
-	if err := w.load(ctx, a.cfg); err != nil {
+	if err := w.load(ctx, a.Cfg); err != nil {
 		return err
 	}
 	defer w.close()
-	server, err := console.Listen(w, listen, a.log.Named("console"))
+	server, err := console.Listen(w, listen, a.Log.Named("console"))
 	if err != nil {
 		return err
 	}
@@ -134,14 +134,14 @@ func (w *consoleWorld) now() *app {
 
 func (w *consoleWorld) close() {
 	if err := w.engine.Close(); err != nil {
-		w.now().log.Warn("end what evaluates the policies", "error", err)
+		w.now().Log.Warn("end what evaluates the policies", "error", err)
 	}
 }
 
 // load takes a configuration and its policies in the place of those before. After an error these go on.
 func (w *consoleWorld) load(ctx context.Context, cfg *config.Config) error {
 	with := *w.now()
-	with.cfg, with.workers = cfg, nil
+	with.Cfg, with.workers = cfg, nil
 	e, _, err := with.engine(ctx)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (w *consoleWorld) reload(ctx context.Context) error {
 	if err == nil {
 		err = a.override(cfg)
 	}
-	if err == nil && cfg.State != a.cfg.State {
+	if err == nil && cfg.State != a.Cfg.State {
 		err = fmt.Errorf("state has become %s: start winnow console again for another state folder", cfg.State)
 	}
 	if err == nil {
@@ -220,7 +220,7 @@ func (w *consoleWorld) askDaemon(ctx context.Context) {
 		return
 	}
 	var stands *client.State
-	if cfg := w.now().cfg; cfg.Run.API.Enabled {
+	if cfg := w.now().Cfg; cfg.Run.API.Enabled {
 		short, cancel := context.WithTimeout(ctx, reached)
 		defer cancel()
 		c := client.New(cfg.APISocket())
@@ -251,7 +251,7 @@ func (w *consoleWorld) due(ledger string) bool {
 		return w.problem == "" || rest > consoleRest
 	case time.Since(w.asked) > consoleAsleep:
 		return false
-	case w.last == nil || ledger != w.ledger || rest > w.app.cfg.Console.Every:
+	case w.last == nil || ledger != w.ledger || rest > w.app.Cfg.Console.Every:
 		return rest > max(consoleRest, consoleShare*w.took)
 	}
 	return false
@@ -274,7 +274,7 @@ func (w *consoleWorld) look(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		w.now().log.Warn("look for the console", "error", err)
+		w.now().Log.Warn("look for the console", "error", err)
 	}
 	w.looked(r, snap, err, stamp, time.Since(began))
 }
@@ -285,7 +285,7 @@ func (w *consoleWorld) looked(r *report.Report, snap *snapshot.Snapshot, err err
 		w.seen = snap
 		tripped, err := w.now().tripped(context.Background())
 		if err != nil {
-			w.now().log.Warn("read the brakes", "error", err)
+			w.now().Log.Warn("read the brakes", "error", err)
 		}
 		for _, b := range tripped {
 			r.Alarms = append(r.Alarms, report.Alarm{Rule: "brake_" + b.Rule, Message: text.Time(b.At) + ": " + b.Message + "; the daemon only observes until winnow brakes release"})
@@ -310,11 +310,11 @@ func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	res, err := e.Decide(ctx, snap, &a.cfg.Rules.Config)
+	res, err := e.Decide(ctx, snap, &a.Cfg.Rules.Config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("decide: %w", err)
 	}
-	r := report.New(report.DryRun, "", snap, p, a.ruled(snap), res, &a.cfg.Rules.Config, snapshot.KindNames())
+	r := report.New(report.DryRun, "", snap, p, a.ruled(snap), res, &a.Cfg.Rules.Config, snapshot.KindNames())
 	a.sayBundles(r)
 	a.measure(ctx, snap, r.Decisions, mayGo)
 	s.foresee(ctx, r, snap, mem, res)
@@ -323,7 +323,7 @@ func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	err = a.readLedger(func(l *ledger.Ledger) (err error) {
+	err = a.ReadLedger(func(l *ledger.Ledger) (err error) {
 		s.ledger = l
 		defer func() { s.ledger = nil }()
 		if past, err = s.past(ctx, snap); err != nil {
@@ -334,10 +334,10 @@ func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*
 		return err
 	})
 	if err != nil {
-		a.log.Warn("read what the ledger remembers", "error", err) // the look says so too, and keeps everything
+		a.Log.Warn("read what the ledger remembers", "error", err) // the look says so too, and keeps everything
 	}
-	r.Held((&capFlags{}).caps(a.cfg).Plan(a.touched(snapshot.KindNames()), res.Decisions, past))
-	_, alarms := alarm.Look(m, snap, res.Decisions, s.rulesName(os.Environ()), a.cfg.Alarms.Limits())
+	r.Held((&capFlags{}).caps(a.Cfg).Plan(a.touched(snapshot.KindNames()), res.Decisions, past))
+	_, alarms := alarm.Look(m, snap, res.Decisions, s.rulesName(os.Environ()), a.Cfg.Alarms.Limits())
 	for _, al := range alarms {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: al.Rule, Message: al.Message + next(al)})
 	}
@@ -348,8 +348,8 @@ func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*
 func (w *consoleWorld) ledgerStamp() string {
 	var out strings.Builder
 	a := w.now()
-	path := a.ledgerPath()
-	for _, name := range []string{path, path + "-wal", a.acting.PausePath(a.cfg.State)} {
+	path := a.LedgerPath()
+	for _, name := range []string{path, path + "-wal", a.Acting.PausePath(a.Cfg.State)} {
 		if st, err := os.Lstat(name); err == nil {
 			fmt.Fprintf(&out, "%x.%x-", st.ModTime().UnixNano(), st.Size())
 		} else {
@@ -482,12 +482,12 @@ func usersOf(d *snapshot.Dir) (out []string) {
 
 // Holds implements console.World.
 func (w *consoleWorld) Holds(ctx context.Context) (holds []snapshot.Hold, err error) {
-	return w.now().readHolds(ctx)
+	return w.now().ReadHolds(ctx)
 }
 
 // Acts implements console.World.
 func (w *consoleWorld) Acts(ctx context.Context, since time.Time) (sweeps []ledger.Sweep, acts []ledger.Act, err error) {
-	err = w.now().readLedger(func(l *ledger.Ledger) (err error) {
+	err = w.now().ReadLedger(func(l *ledger.Ledger) (err error) {
 		if sweeps, err = l.Sweeps(ctx, since); err != nil {
 			return err
 		}
@@ -521,10 +521,10 @@ func (w *consoleWorld) Policies(ctx context.Context) (*console.Policies, error) 
 		return nil, err
 	}
 	out := &console.Policies{Revision: p.Revision, Digest: p.Digest, Bundles: a.bundleRefs(), Layers: rules.shown(p),
-		Exceptions: report.Exceptions(a.cfg.Rules.Exceptions, time.Now(), nil)}
+		Exceptions: report.Exceptions(a.Cfg.Rules.Exceptions, time.Now(), nil)}
 	for id, r := range p.Rules() {
 		one := console.Rule{ID: id, Title: r.Title, Description: r.Description, File: r.File, Line: r.Line}
-		for _, l := range a.cfg.Rules.Levels {
+		for _, l := range a.Cfg.Rules.Levels {
 			if l.Rule == id {
 				one.Levels = append(one.Levels, l.Level+" for "+l.Kind)
 			}
@@ -536,7 +536,7 @@ func (w *consoleWorld) Policies(ctx context.Context) (*console.Policies, error) 
 }
 
 // Paused implements console.World.
-func (w *consoleWorld) Paused() *ledger.Pause { return w.now().paused() }
+func (w *consoleWorld) Paused() *ledger.Pause { return w.now().Paused() }
 
 // Hold implements console.World. It looks first: what may not be held, and whose session it is, is known only then.
 func (w *consoleWorld) Hold(ctx context.Context, id, reason string, long time.Duration) (string, error) {
@@ -555,15 +555,15 @@ func (w *consoleWorld) Hold(ctx context.Context, id, reason string, long time.Du
 // Release implements console.World.
 func (w *consoleWorld) Release(ctx context.Context, id string) (string, error) {
 	return w.alone(ctx, func(a *app) error {
-		if err := a.trustState(); err != nil {
+		if err := a.TrustState(); err != nil {
 			return err
 		}
-		l, err := ledger.Open(a.ledgerPath())
+		l, err := ledger.Open(a.LedgerPath())
 		if err != nil {
 			return fmt.Errorf("%w; nothing was released", err)
 		}
 		defer l.Close()
-		n, err := a.lift(ctx, l, id)
+		n, err := a.Lift(ctx, l, id)
 		switch {
 		case err != nil:
 			return fmt.Errorf("release %s: %w", id, err)
@@ -600,7 +600,7 @@ func (a *app) lyingAs(ctx context.Context, ids ...string) ([]ledger.Act, error) 
 // Purge implements console.World.
 func (w *consoleWorld) Purge(ctx context.Context, acts []string) (string, error) {
 	return w.alone(ctx, func(a *app) error {
-		if err := a.halted(); err != nil {
+		if err := a.Halted(); err != nil {
 			return fmt.Errorf("%w; nothing was removed", err)
 		}
 		kept, err := a.lyingAs(ctx, acts...)
@@ -630,7 +630,7 @@ func (w *consoleWorld) Pause(ctx context.Context, long time.Duration, reason str
 // Resume implements console.World.
 func (w *consoleWorld) Resume(ctx context.Context) (string, error) {
 	return w.alone(ctx, func(a *app) error {
-		was, err := a.resume()
+		was, err := a.Resume()
 		if err == nil && !was {
 			return errors.New("nothing was paused")
 		}

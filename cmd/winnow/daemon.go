@@ -142,7 +142,7 @@ type SweptOnce struct {
 func (a *app) newDaemon(ctx context.Context, f runFlags) (*daemon, error) {
 	d := &daemon{app: a, f: f, woken: make(chan struct{}, 1), asked: make(chan struct{}, 1)}
 	d.pace = pace.New(d.options())
-	if err := d.load(ctx, a.cfg); err != nil {
+	if err := d.load(ctx, a.Cfg); err != nil {
 		return nil, err
 	}
 	now := time.Now()
@@ -152,7 +152,7 @@ func (a *app) newDaemon(ctx context.Context, f runFlags) (*daemon, error) {
 
 func (d *daemon) close() {
 	if err := d.engine.Close(); err != nil {
-		d.log.Warn("end what evaluates the policies", "error", err)
+		d.Log.Warn("end what evaluates the policies", "error", err)
 	}
 }
 
@@ -192,7 +192,7 @@ func (d *daemon) Last() *report.Report {
 }
 
 // wants reports whether the operator lets it act.
-func (d *daemon) wants() bool { return d.f.apply || d.cfg.Act.Enabled }
+func (d *daemon) wants() bool { return d.f.apply || d.Cfg.Act.Enabled }
 
 // doing says in a word what it does with what may go.
 func (d *daemon) doing() string {
@@ -210,7 +210,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	d.sweeping(true)
 	defer d.sweeping(false)
 	began := time.Now()
-	if len(d.cfg.Policy.Bundles) > 0 && (why == pace.Schedule || why == pace.Request) {
+	if len(d.Cfg.Policy.Bundles) > 0 && (why == pace.Schedule || why == pace.Request) {
 		if err := d.load(ctx, d.configured); err != nil {
 			return nil, err
 		}
@@ -223,7 +223,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		return r, err
 	}
 	f := sweepFlags{apply: d.wants(), show: showFlags{kinds: snapshot.KindNames()}}
-	pause := d.paused()
+	pause := d.Paused()
 	if pause != nil {
 		f.apply = false
 	}
@@ -234,18 +234,18 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	defer s.close()
 	s.window = &window{gap: d.gap()}
 	before, disagreed := d.base, []string(nil)
-	all := d.since+1 >= d.cfg.Run.FullEvery || why == pace.Request
+	all := d.since+1 >= d.Cfg.Run.FullEvery || why == pace.Request
 	s.memory = d.memory
 	s.memory.Begin(all)
 	if before != nil && s.ledger != nil && needed == "every so often" {
-		if holds, err := s.holds(ctx, s.ledger); err != nil || before.changed(ctx, &d.looker, holds) != "" {
+		if holds, err := s.Holds(ctx, s.ledger); err != nil || before.changed(ctx, &d.looker, holds) != "" {
 			before = nil // it says itself that there is something new
 		}
 	} else {
 		before = nil
 	}
 	d.base = nil
-	if d.cfg.Run.FullEvery > 1 {
+	if d.Cfg.Run.FullEvery > 1 {
 		if s.base, err = d.newBaseline(); err != nil {
 			return nil, err
 		}
@@ -289,7 +289,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		}
 	}
 	if d.events != nil {
-		d.events.set(d.targets(s.seen, s.base), s.seen, d.cfg.Run.TmuxHooks)
+		d.events.set(d.targets(s.seen, s.base), s.seen, d.Cfg.Run.TmuxHooks)
 	}
 	d.stands(s, r, why, began, pause, m)
 	d.disagreed(disagreed, s.memory.Recall().Otherwise)
@@ -328,7 +328,7 @@ func swept(seen *snapshot.Snapshot, ds []decision.Decision) brakes.Swept {
 }
 
 func (d *daemon) limits() brakes.Limits {
-	b := d.cfg.Run.Brakes
+	b := d.Cfg.Run.Brakes
 	return brakes.Limits{CapTimes: b.CapTimes, CameBackWithin: b.CameBackWithin}
 }
 
@@ -450,7 +450,7 @@ func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *repo
 	case err != nil:
 		d.pace.Failed(now)
 		if errors.As(err, new(*ledger.Held)) {
-			d.log.Debug("another sweep has the lock", "error", err)
+			d.Log.Debug("another sweep has the lock", "error", err)
 			return
 		}
 		d.tellNew("failed "+err.Error(), "the sweep failed: %v; it is tried again", err)
@@ -540,7 +540,7 @@ func (d *daemon) tellNew(key, format string, args ...any) {
 func (d *daemon) news(r *report.Report) {
 	if d.flags.format != "text" {
 		if err := text.JSON(d.out, r, ""); err != nil {
-			d.log.Warn("print the report", "error", err)
+			d.Log.Warn("print the report", "error", err)
 		}
 		return
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/tmux"
@@ -291,7 +292,7 @@ func newSteadyWorld(t *testing.T, seed uint64) *steadyWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-steady-" + fmt.Sprint(seed), Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-steady-" + fmt.Sprint(seed), Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	w.d, err = a.newDaemon(t.Context(), runFlags{})
 	if err != nil {
 		t.Fatal(err)
@@ -444,7 +445,7 @@ func TestWhatWasKeptIsHeldAgainstTheRules(t *testing.T) {
 	t.Parallel()
 	startsOften(t)
 	w := newSteadyWorld(t, 200)
-	w.d.cfg.Run.FullEvery = 4
+	w.d.Cfg.Run.FullEvery = 4
 	var out bytes.Buffer
 	w.d.out, w.d.flags.format = &out, "text"
 	files.Write(t, filepath.Join(w.worktree, "work"), "unsaved") // it stays, whatever its age
@@ -477,13 +478,13 @@ func TestWhatWasKeptIsHeldAgainstTheRules(t *testing.T) {
 	}
 	// A memory of other rules.
 	files.Write(t, filepath.Join(w.dir, "rules/protect/never/never.rego"), "# METADATA\n# title: Never\n# description: Nothing goes.\npackage policies.protect.never\n\nobjections contains {\"rule\": \"protect.never\", \"message\": \"nothing goes\", \"evidence\": {}} if input.id\n")
-	w.d.cfg.Policy.Paths = []string{filepath.Join(w.dir, "rules")}
+	w.d.Cfg.Policy.Paths = []string{filepath.Join(w.dir, "rules")}
 	stricter, _, err := w.d.app.engine(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stricter.Close() })
-	w.d.cfg.Policy.Paths = nil
+	w.d.Cfg.Policy.Paths = nil
 	w.d.memory.Use(stricter)
 	w.sweep(pace.Request)
 	w.d.memory.Use(w.d.engine)

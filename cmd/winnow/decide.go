@@ -40,13 +40,13 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 		if err != nil {
 			return err
 		}
-		res, err := e.Decide(ctx, s, &a.cfg.Rules.Config)
+		res, err := e.Decide(ctx, s, &a.Cfg.Rules.Config)
 		if err != nil {
 			return fmt.Errorf("decide on %s: %w", file, err)
 		}
-		r := report.New(report.Decide, "", s, p, a.ruled(s), res, &a.cfg.Rules.Config, f.kinds)
+		r := report.New(report.Decide, "", s, p, a.ruled(s), res, &a.Cfg.Rules.Config, f.kinds)
 		a.sayBundles(r)
-		r.Held(a.cfg.Act.Caps.Floor().Plan(a.touched(f.kinds), res.Decisions, actuators.Past{}))
+		r.Held(a.Cfg.Act.Caps.Floor().Plan(a.touched(f.kinds), res.Decisions, actuators.Past{}))
 		if f.explain {
 			if err := a.otherwise(ctx, e, s, r, f.all || a.json()); err != nil {
 				return err

@@ -60,9 +60,9 @@ func (a *app) demo(ctx context.Context) (err error) {
 		return err
 	}
 	demo := *a
-	demo.cfg = cfg
+	demo.Cfg = cfg
 	// It acts on what it made, so that it does not wait and leaves nothing in the user's home.
-	demo.acting = ledger.Acting{Name: filepath.Base(dir), Home: dir}
+	demo.Acting = ledger.Acting{Name: filepath.Base(dir), Home: dir}
 	e, p, err := demo.engine(ctx)
 	if err != nil {
 		return err

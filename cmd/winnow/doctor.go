@@ -68,12 +68,12 @@ func newDoctor(a *app) *cobra.Command {
 
 func (a *app) examine(ctx context.Context) []Check {
 	loaded, rules, layers := a.checkPolicies(ctx)
-	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkBundles(), checkLayers(layers), a.checkOwn(rules), checkKernel(a.cfg.State), checkPrograms(ctx))
+	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkBundles(), checkLayers(layers), a.checkOwn(rules), checkKernel(a.Cfg.State), checkPrograms(ctx))
 	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
-	return byArea(slices.Concat(checks, checkProjects(s), a.checkExceptions(s), a.checkTrash(ctx, s), checkSources(s), a.checkEvents(ctx, s), a.checkHerdr(s), a.checkHost(s), oddHost(a.cfg.Collect.Processes.Root, s, rules), a.checkRules(s, rules)))
+	return byArea(slices.Concat(checks, checkProjects(s), a.checkExceptions(s), a.checkTrash(ctx, s), checkSources(s), a.checkEvents(ctx, s), a.checkHerdr(s), a.checkHost(s), oddHost(a.Cfg.Collect.Processes.Root, s, rules), a.checkRules(s, rules)))
 }
 
 // byArea puts the checks of an area together, where its first one stands.
@@ -83,16 +83,16 @@ func byArea(checks []Check) []Check {
 }
 
 func (a *core) checkConfig() Check {
-	if a.cfg.File == "" {
+	if a.Cfg.File == "" {
 		return Check{"config", "configuration", healthy, "no file, so the defaults hold; winnow init writes a file to edit, and " + config.UserPlace() + " is read unasked"}
 	}
-	return Check{"config", "configuration", healthy, a.cfg.File}
+	return Check{"config", "configuration", healthy, a.Cfg.File}
 }
 
 // checkLevelsSet names the rules that are not on.
 func (a *core) checkLevelsSet() []Check {
 	var out []Check
-	protect, reap := report.Levels(a.cfg.Rules.Levels)
+	protect, reap := report.Levels(a.Cfg.Rules.Levels)
 	if protect != "" {
 		out = append(out, Check{"config", "rules.levels", limited, protect})
 	}
@@ -103,7 +103,7 @@ func (a *core) checkLevelsSet() []Check {
 }
 
 func (a *core) checkState(ctx context.Context) []Check {
-	dir := a.cfg.State
+	dir := a.Cfg.State
 	var out []Check
 	st, err := os.Stat(dir)
 	switch {
@@ -112,8 +112,8 @@ func (a *core) checkState(ctx context.Context) []Check {
 		return out
 	case err != nil:
 		return append(out, Check{"state", dir, broken, err.Error() + "; give another folder with --state"})
-	case a.trustState() != nil:
-		return append(out, Check{"state", dir, broken, a.trustState().Error()})
+	case a.TrustState() != nil:
+		return append(out, Check{"state", dir, broken, a.TrustState().Error()})
 	case st.Mode().Perm()&0o077 != 0:
 		out = append(out, Check{"state", dir, limited, fmt.Sprintf("mode %04o lets others in; chmod 700 it", st.Mode().Perm())})
 	case unix.Access(dir, unix.W_OK) != nil:
@@ -121,7 +121,7 @@ func (a *core) checkState(ctx context.Context) []Check {
 	default:
 		out = append(out, Check{"state", dir, healthy, "can be written"})
 	}
-	l, err := ledger.OpenReadOnly(a.ledgerPath())
+	l, err := ledger.OpenReadOnly(a.LedgerPath())
 	switch {
 	case errors.Is(err, ledger.ErrNone):
 		return append(out, Check{"state", "ledger", healthy, "does not exist yet"})
@@ -184,11 +184,11 @@ func (a *core) checkBundles() []Check {
 
 // checkExceptions says how the exceptions of the policies stand, and what of this machine they match.
 func (a *core) checkExceptions(s *snapshot.Snapshot) []Check {
-	all := a.cfg.Rules.Exceptions
+	all := a.Cfg.Rules.Exceptions
 	if len(all) == 0 {
 		return nil
 	}
-	joined, matches := subject.Join(s, &a.cfg.Rules.Config), make([]int, len(all))
+	joined, matches := subject.Join(s, &a.Cfg.Rules.Config), make([]int, len(all))
 	for _, kind := range snapshot.Kinds {
 		for _, id := range joined.IDs(kind.Name) {
 			if sub, ok := joined.Subject(id); ok {
@@ -214,7 +214,7 @@ func (a *core) checkOwn(rules map[string]policy.Rule) []Check {
 	var out []Check
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
 		for _, p := range rules[id].Own {
-			detail := fmt.Sprintf("%s, of %s", ownText(p.Type, a.cfg.Rules.Own[p.Name]), id)
+			detail := fmt.Sprintf("%s, of %s", ownText(p.Type, a.Cfg.Rules.Own[p.Name]), id)
 			if p.Description != "" {
 				detail += ": " + p.Description
 			}
@@ -329,7 +329,7 @@ func (a *core) checkHerdr(s *snapshot.Snapshot) []Check {
 			continue
 		}
 		c := Check{"source", name + " server", limited, fmt.Sprintf("herdr %s does not say its protocol: its tabs are read and never closed", src.Server.Version)}
-		if n := src.Server.Protocol; n != nil && slices.Contains(a.cfg.Rules.HerdrProtocols, *n) {
+		if n := src.Server.Protocol; n != nil && slices.Contains(a.Cfg.Rules.HerdrProtocols, *n) {
 			c.Status, c.Detail = healthy, fmt.Sprintf("herdr %s, protocol %d: tabs can be closed", src.Server.Version, *n)
 		} else if n != nil {
 			then := "so its tabs are read and never closed; rules.herdr_protocols allows it"
@@ -343,7 +343,7 @@ func (a *core) checkHerdr(s *snapshot.Snapshot) []Check {
 		}
 		out = append(out, c)
 	}
-	for _, f := range a.cfg.Rules.RecordedFolders {
+	for _, f := range a.Cfg.Rules.RecordedFolders {
 		if !anyRead(s, "spawns", f.Format) || !anyRead(s, "registry", f.Format) {
 			out = append(out, Check{"source", f.Format, limited, fmt.Sprintf("no records of %s were read, so what lies below a folder %s is kept; see collect.shepherd.stores", f.Format, f.Name)})
 		}
@@ -366,12 +366,12 @@ func (a *core) checkHost(s *snapshot.Snapshot) []Check {
 	if _, err := a.readPressure(); err != nil {
 		out = append(out, Check{"source", "pressure", limited, "how short this machine is of memory and disk is not known in full: " + err.Error()})
 	}
-	if short := pressed(h.Pressure, a.cfg.Run.Pressure); short != "" {
+	if short := pressed(h.Pressure, a.Cfg.Run.Pressure); short != "" {
 		out = append(out, Check{"source", "pressure", limited, "this machine is short of something: " + short})
 	}
-	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < config.Seconds(a.cfg.Rules.SteadyFor) {
+	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < config.Seconds(a.Cfg.Rules.SteadyFor) {
 		out = append(out, Check{"source", "clock", limited, fmt.Sprintf("the machine booted, resumed or changed its clock %s ago: everything is kept until rules.steady_for (%s) have passed",
-			text.Span(s.TakenAt.Sub(*h.SteadySince)), text.Span(config.Seconds(a.cfg.Rules.SteadyFor)))})
+			text.Span(s.TakenAt.Sub(*h.SteadySince)), text.Span(config.Seconds(a.Cfg.Rules.SteadyFor)))})
 	}
 	return out
 }
@@ -403,12 +403,12 @@ func (a *core) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []
 		if _, err := policies.Files.Open(rules[id].File); err != nil && rules[id].Title != "" {
 			c.Detail += " (" + rules[id].Title + ")"
 		}
-		if veil := subject.Join(s, &a.cfg.Rules.Config).Veil(); id == "reap.processes.orphan" && veil != nil && c.Status == healthy {
+		if veil := subject.Join(s, &a.Cfg.Rules.Config).Veil(); id == "reap.processes.orphan" && veil != nil && c.Status == healthy {
 			c.Status, c.Detail = limited, "can fire here only for what began before another process: "+report.Veiling(veil)
 		}
 		out = append(out, c)
 	}
-	return slices.Concat(out, unreadMarkers(a.cfg.MarkerNames(), &a.cfg.Rules.Config), vagueMarkers(&a.cfg.Rules.Config))
+	return slices.Concat(out, unreadMarkers(a.Cfg.MarkerNames(), &a.Cfg.Rules.Config), vagueMarkers(&a.Cfg.Rules.Config))
 }
 
 // anyRead reports whether a source of a kind, and of a format where one is given, was read.
@@ -423,7 +423,7 @@ func anyRead(s *snapshot.Snapshot, kind, format string) bool {
 
 // needs are the words that METADATA may name as a rule's needs, each with why it is missing here: "" where it is not.
 func (a *core) needs(s *snapshot.Snapshot) map[string]string {
-	r, markers := &a.cfg.Rules, a.cfg.MarkerNames()
+	r, markers := &a.Cfg.Rules, a.Cfg.MarkerNames()
 	recorded := slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Session != "" })
 	worktree, upstream := false, false
 	for _, d := range s.Dirs {

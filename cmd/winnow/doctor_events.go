@@ -36,7 +36,7 @@ func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []Check {
 			fails = append(fails, "does not hear "+name+": "+e.Why)
 		}
 	}
-	if anyRead(s, "tmux", "") && !a.cfg.Run.TmuxHooks {
+	if anyRead(s, "tmux", "") && !a.Cfg.Run.TmuxHooks {
 		off = append(off, "tmux (run.tmux_hooks)")
 	}
 	var parts []string

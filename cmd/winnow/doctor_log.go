@@ -25,12 +25,12 @@ func (a *core) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
 	}
 	if all, err := l.Recordings(ctx); err != nil {
 		add("recordings", broken, "%v", err)
-	} else if a.cfg.Record > 0 || len(all) > 0 {
+	} else if a.Cfg.Record > 0 || len(all) > 0 {
 		var stored int64
 		for _, r := range all {
 			stored += r.Stored
 		}
-		add("recordings", healthy, "%d of %d, %s", len(all), a.cfg.Record, text.Size(stored))
+		add("recordings", healthy, "%d of %d, %s", len(all), a.Cfg.Record, text.Size(stored))
 	}
 	for _, sink := range a.sinks() {
 		switch n, err := l.Waiting(ctx, sink); {
@@ -42,7 +42,7 @@ func (a *core) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
 			add("decision log", healthy, "nothing waits for the %s", sink)
 		}
 	}
-	if c := a.cfg.DecisionLog; c.On() && c.Mask != "" {
+	if c := a.Cfg.DecisionLog; c.On() && c.Mask != "" {
 		switch m := a.loadMask(ctx, c.Mask).(type) {
 		case noMask:
 			add("decision log", broken, "%v; neither inputs nor results are logged", m.err)

@@ -80,7 +80,7 @@ func newEditorPackage(a *app) *cobra.Command {
 			if err := outfile.Write(cmd.Context(), given[0], func(w io.Writer) error { _, err := w.Write(extension.Package); return err }); err != nil {
 				return fmt.Errorf("write the extension: %w; nothing was installed", err)
 			}
-			a.note("wrote %s, sha256 %s", given[0], extension.Digest())
+			a.Note("wrote %s, sha256 %s", given[0], extension.Digest())
 			return nil
 		},
 	}

@@ -104,7 +104,7 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 	if err != nil {
 		return err
 	}
-	if other := sameThing(a.asker, full); other != "" {
+	if other := sameThing(a.Asker, full); other != "" {
 		return config.Mistakef("candidate %q: %s; nothing was explained", full, other)
 	}
 	if file == "" {
@@ -132,7 +132,7 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 
 // explanation explains one candidate of a snapshot.
 func (a *core) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string) (Explained, error) {
-	sub, ok := subject.Join(s, &a.cfg.Rules.Config).Subject(id)
+	sub, ok := subject.Join(s, &a.Cfg.Rules.Config).Subject(id)
 	if !ok {
 		return Explained{}, fmt.Errorf("explain %s: it cannot be judged", id)
 	}
@@ -146,7 +146,7 @@ func (a *core) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy
 			if ctx.Err() != nil {
 				return Explained{}, err
 			}
-			a.log.Warn("what would change the decision was not found out", "candidate", id, "error", err)
+			a.Log.Warn("what would change the decision was not found out", "candidate", id, "error", err)
 		}
 	}
 	out := Explained{
@@ -156,7 +156,7 @@ func (a *core) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy
 	nameLayers(p, out.Objections)
 	ageFacts(out.Findings, time.Now())
 	ageFacts(out.Objections, time.Now())
-	out.Main = report.Main(decided(out), s, &a.cfg.Rules.Config)
+	out.Main = report.Main(decided(out), s, &a.Cfg.Rules.Config)
 	for name := range sub.EvidenceSources {
 		out.Sources[name] = s.Sources[name]
 	}

@@ -49,7 +49,7 @@ func (s *sweeper) fetched(ctx context.Context, snap *snapshot.Snapshot, mem memo
 	}
 	for b, err := range failed {
 		text := fmt.Sprintf("%s of %s was not fetched: %v; it was judged by what had been fetched before", b.ref, b.common, err)
-		s.log.Warn("fetch", "repository", b.common, "branch", b.ref, "error", err)
+		s.Log.Warn("fetch", "repository", b.common, "branch", b.ref, "error", err)
 		said := map[string]bool{}
 		for _, d := range snap.Dirs {
 			if d.Git == nil || d.Git.CommonDir != b.common || said[d.Source] {

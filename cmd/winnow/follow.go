@@ -133,7 +133,7 @@ func (s *sweeper) foresee(ctx context.Context, r *report.Report, snap *snapshot.
 	for n, then := range judged {
 		switch d := ds[n]; {
 		case then.Err != nil:
-			s.log.Debug("look at a folder without what uses it", "candidate", d.ID, "error", then.Err)
+			s.Log.Debug("look at a folder without what uses it", "candidate", d.ID, "error", then.Err)
 		case then.Decision.Verdict == decision.Reap:
 			r.Decisions[at[n]].Findings, r.Decisions[at[n]].After = then.Decision.Findings, followers[d.ID]
 		}
@@ -176,7 +176,7 @@ func (s *sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.S
 		for n, now := range (&judge{looker: &s.looker, engine: s.engine, last: snap, memory: mem}).Again(ctx, ds) {
 			switch {
 			case now.Err != nil:
-				s.log.Warn("look again at what waited for others to end", "candidate", ds[n].ID, "error", now.Err)
+				s.Log.Warn("look again at what waited for others to end", "candidate", ds[n].ID, "error", now.Err)
 			case now.Decision.Verdict == decision.Reap:
 				now.Decision.After = followers[ds[n].ID]
 				r.Replace(at[n], now.Decision)

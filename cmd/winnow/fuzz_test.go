@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/saved"
+	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -29,7 +30,7 @@ func judged(t testing.TB) *app {
 		t.Fatal(err)
 	}
 	cfg.State = "/nowhere/at/all"
-	return (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
+	return (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
 }
 
 // For every content of a saved snapshot, reading it and deciding on it is done or says why not; what is not a snapshot of this version is
@@ -61,7 +62,7 @@ func FuzzSnapshot(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), wait.Patience)
 		defer cancel()
-		res, err := e.Decide(ctx, s, &a.cfg.Rules.Config)
+		res, err := e.Decide(ctx, s, &a.Cfg.Rules.Config)
 		if err != nil {
 			return
 		}

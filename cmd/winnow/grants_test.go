@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -202,7 +203,7 @@ func TestGrantsMeetWhatIsTaken(t *testing.T) {
 		"tab:vscode/x/7":                            {Editor: &decision.Editor{PID: parent.Process.Pid}},
 		"terminal:codev/x/a":                        {Terminal: &decision.Terminal{Process: &decision.Process{PID: parent.Process.Pid}}},
 	}
-	line := func(id string) ([]int, error) { return lineOf("/proc", id) }
+	line := func(id string) ([]int, error) { return state.LineOf("/proc", id) }
 	for candidate, identity := range of {
 		taken := ledger.Takes(decision.Decision{ID: candidate, Identity: identity})
 		for held, want := range map[string]bool{candidate: true, id(parent.Process.Pid): true, id(child): true, snapshot.ProcessID(child, 1): false, id(os.Getpid()): false, "dir:/": false} {

@@ -46,7 +46,7 @@ LINK also tells that nothing before it was rewritten or cut off, which the ledge
 			}
 			h := History{Sweeps: []ledger.Sweep{}, Acts: []ledger.Act{}}
 			from := time.Now().Add(-time.Duration(since))
-			err := a.readLedger(func(l *ledger.Ledger) (err error) {
+			err := a.ReadLedger(func(l *ledger.Ledger) (err error) {
 				if h.Sweeps, err = l.Sweeps(cmd.Context(), from); err != nil {
 					return err
 				}
@@ -78,9 +78,9 @@ func (a *app) verifyHistory(ctx context.Context, known string) error {
 	if known != "" && !aLink.MatchString(known) {
 		return config.Mistakef("--head: %.80q is no link: it has 64 hexadecimal digits, as winnow history --verify prints it", known)
 	}
-	v := Verified{Ledger: a.ledgerPath(), Chain: ledger.Chain{Faults: []ledger.Fault{}}}
+	v := Verified{Ledger: a.LedgerPath(), Chain: ledger.Chain{Faults: []ledger.Fault{}}}
 	read := false
-	err := a.readLedger(func(l *ledger.Ledger) (err error) {
+	err := a.ReadLedger(func(l *ledger.Ledger) (err error) {
 		read = true
 		v.Chain, err = l.Verify(ctx, known)
 		return err
@@ -129,7 +129,7 @@ func (a *app) verifiedText(w io.Writer, v Verified) {
 func (a *app) historyText(w io.Writer, h History, since time.Duration) {
 	p := a.paint
 	if len(h.Sweeps) == 0 && len(h.Acts) == 0 {
-		fmt.Fprintf(w, "nothing in the last %s; the ledger is %s\n", text.Span(since), text.Clean(a.ledgerPath()))
+		fmt.Fprintf(w, "nothing in the last %s; the ledger is %s\n", text.Span(since), text.Clean(a.LedgerPath()))
 		return
 	}
 	fmt.Fprintln(w, p.Bold("sweeps"))

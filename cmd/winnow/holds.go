@@ -9,8 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -25,22 +23,8 @@ func newHolds(a *app) *cobra.Command {
 	}
 }
 
-// readHolds reads the holds and the leases.
-func (a *stateFolder) readHolds(ctx context.Context) (holds []snapshot.Hold, err error) {
-	none := true
-	err = a.readLedger(func(l *ledger.Ledger) (err error) {
-		none = false
-		holds, err = a.holds(ctx, l)
-		return err
-	})
-	if err == nil && none {
-		holds, err = a.holds(ctx, nil)
-	}
-	return holds, err
-}
-
 func (a *app) listHolds(ctx context.Context) error {
-	holds, err := a.readHolds(ctx)
+	holds, err := a.ReadHolds(ctx)
 	if err != nil {
 		return err
 	}

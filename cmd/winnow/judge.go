@@ -35,16 +35,16 @@ func (a *ruleLoader) engineBy(ctx context.Context, look bundles.Look) (*eval.Eng
 	}
 	var e *eval.Engine
 	var p *policy.Policy
-	if len(a.cfg.Policy.Bundles) > 0 {
+	if len(a.Cfg.Policy.Bundles) > 0 {
 		e, p, err = a.publishedEngine(ctx, trees, look)
 	} else {
-		e, p, err = ruleset{trees: trees, cfg: a.cfg, cache: a.prepared(look)}.engine(ctx)
+		e, p, err = ruleset{trees: trees, cfg: a.Cfg, cache: a.prepared(look)}.engine(ctx)
 	}
 	if p != nil {
 		a.policy = p
 	}
 	if err == nil {
-		a.admit(ctx, e, a.cfg)
+		a.admit(ctx, e, a.Cfg)
 	}
 	return e, p, err
 }
@@ -52,7 +52,7 @@ func (a *ruleLoader) engineBy(ctx context.Context, look bundles.Look) (*eval.Eng
 // close ends the process of an engine's policies, where they have one: in the daemon it would stay.
 func (a *ruleLoader) close(e *eval.Engine) {
 	if err := e.Close(); err != nil {
-		a.log.Debug("close the engine", "error", err)
+		a.Log.Debug("close the engine", "error", err)
 	}
 }
 
@@ -66,7 +66,7 @@ func (a *ruleLoader) configured(ctx context.Context) (ruleset, error) {
 	if err != nil {
 		return ruleset{}, err
 	}
-	return ruleset{trees: append(trees, published...), cfg: a.cfg}, nil
+	return ruleset{trees: append(trees, published...), cfg: a.Cfg}, nil
 }
 
 // ruleset is what decides: policies, and the configuration that they read. Two of them can be compared.
@@ -143,8 +143,8 @@ func (r ruleset) check(p *policy.Policy, beside ...*policy.Policy) error {
 
 // withOwn gives the parameters of one's own rules their values where nothing is judged. The embedded rules have none.
 func (a *ruleLoader) withOwn(ctx context.Context) error {
-	if len(a.cfg.Policy.Paths)+len(a.cfg.Policy.Bundles) == 0 {
-		return a.cfg.SetOwn(nil)
+	if len(a.Cfg.Policy.Paths)+len(a.Cfg.Policy.Bundles) == 0 {
+		return a.Cfg.SetOwn(nil)
 	}
 	e, _, err := a.engine(ctx)
 	if err != nil {
@@ -159,17 +159,17 @@ const embeddedTree = "embedded"
 // trees are the embedded policies, the operator's folders, or both; bundles come beside them.
 func (a *ruleLoader) trees(ctx context.Context) ([]policy.Tree, error) {
 	var trees []policy.Tree
-	if a.cfg.Policy.Embedded {
+	if a.Cfg.Policy.Embedded {
 		trees = append(trees, policy.Tree{Name: embeddedTree, FS: policies.Files})
 	}
-	for _, p := range a.cfg.Policy.Paths {
+	for _, p := range a.Cfg.Policy.Paths {
 		t, err := policyTree(ctx, p)
 		if err != nil {
 			return nil, config.Mistakef("--policy: %w", err)
 		}
 		trees = append(trees, t)
 	}
-	if len(trees)+len(a.cfg.Policy.Bundles) == 0 {
+	if len(trees)+len(a.Cfg.Policy.Bundles) == 0 {
 		return nil, config.Mistakef("no policies: --no-embedded-policy leaves none; add --policy PATH")
 	}
 	return trees, nil
@@ -262,7 +262,7 @@ func (j *judge) within(ctx context.Context, sc sources.Scope, ds []decision.Deci
 	var res eval.Result
 	if err == nil {
 		s.Asked = j.asked
-		if res, err = j.engine.Decide(ctx, s, &j.looker.cfg.Rules.Config); err != nil {
+		if res, err = j.engine.Decide(ctx, s, &j.looker.Cfg.Rules.Config); err != nil {
 			err = fmt.Errorf("decide again: %w", err)
 		}
 	}

@@ -204,16 +204,16 @@ func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.
 		}
 		switch {
 		case gone:
-			l.d.log.Info("a lease was released by a person", "candidate", h.ID)
+			l.d.Log.Info("a lease was released by a person", "candidate", h.ID)
 			return false
 		case !until.Equal(told) || again():
 			return true
 		case err != nil && left <= 0:
-			l.d.log.Warn("a lease is over: it could not be put off", "candidate", h.ID, "error", err)
+			l.d.Log.Warn("a lease is over: it could not be put off", "candidate", h.ID, "error", err)
 			return false
 		case err != nil && !said && ctx.Err() == nil:
 			said = true
-			l.d.log.Warn("a lease could not be put off; it is tried again", "candidate", h.ID, "until", until, "error", err)
+			l.d.Log.Warn("a lease could not be put off; it is tried again", "candidate", h.ID, "until", until, "error", err)
 		}
 	}
 }
@@ -326,7 +326,7 @@ func (l *leases) end(h *snapshot.Hold) {
 	defer l.mu.Unlock()
 	delete(l.open, h)
 	if err != nil && h.Until != nil { // else nothing was placed
-		l.d.log.Warn("the hold of a lease that ended could not be lifted; it ends by itself", "candidate", h.ID, "until", *h.Until, "error", err)
+		l.d.Log.Warn("the hold of a lease that ended could not be lifted; it ends by itself", "candidate", h.ID, "until", *h.Until, "error", err)
 	}
 }
 
@@ -370,7 +370,7 @@ func (l *leases) together(batch []leaseWork) []error {
 		}
 	}
 	a := l.d.now()
-	g, err := a.openGrants()
+	g, err := a.OpenGrants()
 	if err != nil {
 		each(func(int) error { return err })
 		return errs

@@ -47,7 +47,7 @@ type decisionLogger struct {
 // newLogger prepares the logging of a sweep; nil where nothing is logged. What goes wrong is said, and is no reason for a sweep to stop: then decisions are
 // logged without what they rest on.
 func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) *decisionLogger {
-	c := s.cfg.DecisionLog
+	c := s.Cfg.DecisionLog
 	if !c.On() || s.ledger == nil {
 		return nil
 	}
@@ -55,10 +55,10 @@ func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapsho
 	for _, label := range c.Labels {
 		l.labels[label.Name] = label.Value
 	}
-	key, err := stateKey(s.cfg.State)
+	key, err := stateKey(s.Cfg.State)
 	var o redact.Options
 	if err == nil {
-		o, err = redaction(s.cfg, s.policy, key)
+		o, err = redaction(s.Cfg, s.policy, key)
 	}
 	if err != nil {
 		l.mask = noMask{err}
@@ -70,10 +70,10 @@ func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapsho
 	case config.InputRedacted:
 		l.join = func() *subject.Joined {
 			red := l.red.Snapshot(snap)
-			return subject.Join(red, l.red.Config(&s.cfg.Rules.Config))
+			return subject.Join(red, l.red.Config(&s.Cfg.Rules.Config))
 		}
 	case config.InputFull:
-		l.join = func() *subject.Joined { return subject.Join(l.red.Secrets(snap), &s.cfg.Rules.Config) }
+		l.join = func() *subject.Joined { return subject.Join(l.red.Secrets(snap), &s.Cfg.Rules.Config) }
 	}
 	if c.Mask != "" {
 		l.mask = s.loadMask(ctx, c.Mask)
@@ -90,7 +90,7 @@ func (a *ruleLoader) loadMask(ctx context.Context, folder string) decisionlog.Ma
 	}
 	if err == nil {
 		var m *eval.Masks
-		if m, err = eval.StartMasks(ctx, files, eval.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}, eval.Self()); err == nil {
+		if m, err = eval.StartMasks(ctx, files, eval.Limits{Timeout: a.Cfg.Policy.Timeout, HeapBytes: a.Cfg.Policy.Memory}, eval.Self()); err == nil {
 			return m
 		}
 	}
@@ -115,7 +115,7 @@ func (m noMask) Rules(context.Context, any) ([]any, error) { return nil, m.err }
 func (l *decisionLogger) fail(err error) {
 	if l.wrong == nil && err != nil {
 		l.wrong = err
-		l.note("decision log: %v", err)
+		l.Note("decision log: %v", err)
 	}
 }
 
@@ -136,7 +136,7 @@ func (l *decisionLogger) flipped(ctx context.Context, ds []decision.Decision) {
 			all = append(all, l.events(ctx, d, decisionlog.Custom{Why: decisionlog.Flipped, Was: was})...)
 		}
 	}
-	l.fail(l.ledger.QueueEvents(ctx, all, int64(l.cfg.DecisionLog.Buffer)))
+	l.fail(l.ledger.QueueEvents(ctx, all, int64(l.Cfg.DecisionLog.Buffer)))
 }
 
 // events are one event for each sink.
@@ -156,7 +156,7 @@ func (l *decisionLogger) events(ctx context.Context, d decision.Decision, custom
 			l.joined = l.join()
 		}
 		name := d.ID
-		if l.cfg.DecisionLog.Input == config.InputRedacted {
+		if l.Cfg.DecisionLog.Input == config.InputRedacted {
 			name = l.red.ID(d.ID)
 		}
 		custom.Candidate = name
@@ -188,7 +188,7 @@ func (l *decisionLogger) result(d decision.Decision) decisionlog.Result {
 		out := []decisionlog.Reason{}
 		for _, r := range all {
 			one := decisionlog.Reason{Rule: r.Rule}
-			if l.cfg.DecisionLog.Input == config.InputFull {
+			if l.Cfg.DecisionLog.Input == config.InputFull {
 				one.Message, one.Evidence = r.Message, r.Evidence
 			}
 			out = append(out, one)
@@ -200,10 +200,10 @@ func (l *decisionLogger) result(d decision.Decision) decisionlog.Result {
 
 // sinks are where decisions are logged.
 func (a *ruleLoader) sinks() (all []string) {
-	if a.cfg.DecisionLog.File.Path != "" {
+	if a.Cfg.DecisionLog.File.Path != "" {
 		all = append(all, sinkFile)
 	}
-	if a.cfg.DecisionLog.Service.URL != "" {
+	if a.Cfg.DecisionLog.Service.URL != "" {
 		all = append(all, sinkService)
 	}
 	return all
@@ -222,12 +222,12 @@ func (j journal) Intend(ctx context.Context, in decision.Intent) error {
 	}
 	d := decision.Decision{ID: in.Candidate, Kind: in.Kind, Verdict: decision.Reap, Findings: in.Findings}
 	events := j.log.events(ctx, d, decisionlog.Custom{Why: decisionlog.Acted, Act: in.ID})
-	return j.Ledger.IntendLogged(ctx, in, events, int64(j.log.cfg.DecisionLog.Buffer))
+	return j.Ledger.IntendLogged(ctx, in, events, int64(j.log.Cfg.DecisionLog.Buffer))
 }
 
 // deliver gives what waits to its sinks: what they do not take stays for the next sweep.
 func (s *sweeper) deliver(ctx context.Context) {
-	c := s.cfg.DecisionLog
+	c := s.Cfg.DecisionLog
 	if !c.On() || s.ledger == nil {
 		return
 	}
@@ -246,7 +246,7 @@ func (s *sweeper) deliver(ctx context.Context) {
 	dropped, err := s.ledger.TakeDropped(ctx)
 	s.sayLog(err)
 	for _, d := range dropped {
-		s.note("decision log: %s for the %s could not be kept (decision_log.buffer is %s) or was refused, and is lost",
+		s.Note("decision log: %s for the %s could not be kept (decision_log.buffer is %s) or was refused, and is lost",
 			text.Plural(int(d.Count), "decision"), d.Sink, text.Size(int64(c.Buffer)))
 	}
 }
@@ -260,7 +260,7 @@ func waits(n int) string {
 
 func (s *sweeper) sayLog(err error) {
 	if err != nil {
-		s.note("decision log: %v", err)
+		s.Note("decision log: %v", err)
 	}
 }
 
@@ -286,7 +286,7 @@ func (s *sweeper) each(ctx context.Context, sink string, give func(events []ledg
 }
 
 func (s *sweeper) deliverFile(ctx context.Context) error {
-	c := s.cfg.DecisionLog.File
+	c := s.Cfg.DecisionLog.File
 	file := decisionlog.File{Path: c.Path, MaxSize: int64(c.MaxSize), MaxFiles: c.MaxFiles}
 	return s.each(ctx, sinkFile, func(events []ledger.Event, data [][]byte) error {
 		if err := file.Write(data); err != nil {
@@ -300,7 +300,7 @@ func (s *sweeper) deliverFile(ctx context.Context) error {
 const retryWait = 200 * time.Millisecond
 
 func (s *sweeper) deliverService(ctx context.Context) error {
-	c := s.cfg.DecisionLog.Service
+	c := s.Cfg.DecisionLog.Service
 	if n, err := s.ledger.Waiting(ctx, sinkService); err != nil || n == 0 {
 		return err
 	}

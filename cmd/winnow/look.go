@@ -41,24 +41,24 @@ func (a *looker) lookFor(ctx context.Context, sc sources.Scope, mem memory, e de
 	began := processes.Now()
 	opts := collectors.RunOptions{
 		Sources: from,
-		Timeout: a.cfg.Collect.Timeout,
+		Timeout: a.Cfg.Collect.Timeout,
 		Now:     func() time.Time { return began.At },
-		Log:     a.log.Named("collectors"),
+		Log:     a.Log.Named("collectors"),
 	}
-	if a.cfg.Collect.Dirs.Discover && !sc.Alone && !sc.Life && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
+	if a.Cfg.Collect.Dirs.Discover && !sc.Alone && !sc.Life && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
 		opts.Discover, opts.Around = set.Discover(sc), set.Around(sc)
 		opts.Searches = set.Searches(mem.repositories)
 	}
 	opts.Then = func(ctx context.Context, s *snapshot.Snapshot) {
 		set.Folders.Weigh(ctx, s)
-		host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
+		host, err := processes.Host(a.Cfg.Collect.Processes.Root, processes.KnownNames())
 		if err != nil {
 			a.fail(s, snapshot.Proc, "processes", err)
 		}
 		s.Host = a.hostOf(host)
 		s.Host.UpSeconds, s.Host.AwakeSeconds = began.Up, began.Awake
 		panes.Fill(s)
-		mem.fill(ctx, s, a.cfg.Rules.ClockJump)
+		mem.fill(ctx, s, a.Cfg.Rules.ClockJump)
 		s.Host.Pressure = a.pressure()
 		a.projects(ctx, s, sc)
 		if sc.ID == "" && sc.Kind == "" {
@@ -88,13 +88,13 @@ func (a *looker) lookFor(ctx context.Context, sc sources.Scope, mem memory, e de
 
 // sources are those that the configuration names, for the rules that were loaded last: for one look.
 func (a *looker) sources() sources.Set {
-	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log, Folders: dirs.NewShared(), Table: &processes.Table{}, Asker: a.forCommand(), Asked: a.asked, From: a.from}
+	return sources.Set{Config: a.Cfg, Policy: a.policy, Log: a.Log, Folders: dirs.NewShared(), Table: &processes.Table{}, Asker: a.ForCommand(), Asked: a.Asked, From: a.AskerFolder}
 }
 
 // observer says what became of workers.
 func (a *looker) observer() *worker.Observer {
 	if a.workers == nil {
-		a.workers = worker.New(policies.Observing, worker.Config{Rules: &a.cfg.Rules.Config, NoTmux: len(a.cfg.Collect.Tmux.Sockets) == 0})
+		a.workers = worker.New(policies.Observing, worker.Config{Rules: &a.Cfg.Rules.Config, NoTmux: len(a.Cfg.Collect.Tmux.Sockets) == 0})
 	}
 	return a.workers
 }
@@ -138,9 +138,9 @@ type window struct {
 
 // remember reads the memory from an open ledger, and the leases.
 func (a *looker) remember(ctx context.Context, l *ledger.Ledger) memory {
-	m := memory{path: a.ledgerPath()}
+	m := memory{path: a.LedgerPath()}
 	var errs [6]error
-	m.holds, errs[0] = a.holds(ctx, l)
+	m.holds, errs[0] = a.Holds(ctx, l)
 	m.sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
 	m.owners, errs[3] = l.Owners(ctx)
@@ -152,14 +152,14 @@ func (a *looker) remember(ctx context.Context, l *ledger.Ledger) memory {
 
 // recall reads the memory without writing anything. A ledger that does not exist yet remembers nothing, which is not a failure.
 func (a *looker) recall(ctx context.Context) memory {
-	path := a.ledgerPath()
-	if err := a.trustState(); err != nil {
+	path := a.LedgerPath()
+	if err := a.TrustState(); err != nil {
 		return memory{path: path, err: err}
 	}
 	l, err := ledger.OpenReadOnly(path)
 	if errors.Is(err, ledger.ErrNone) {
 		m := memory{path: path}
-		m.holds, m.err = a.holds(ctx, nil)
+		m.holds, m.err = a.Holds(ctx, nil)
 		return m
 	}
 	if err != nil {
@@ -200,21 +200,21 @@ func (a *looker) lookOrRead(ctx context.Context, file string) (*snapshot.Snapsho
 func (a *looker) readSnapshot(ctx context.Context, file string) (*snapshot.Snapshot, error) {
 	s, unknown, err := saved.Read(ctx, file)
 	for _, field := range unknown {
-		a.log.Warn("unknown field in the snapshot, passed over", "file", file, "field", field)
+		a.Log.Warn("unknown field in the snapshot, passed over", "file", file, "field", field)
 	}
 	return s, err
 }
 
 // hostOf has the command line for which the daemon looks count as Winnow too, as it would without the daemon: with the folder that it is in, and those that it descends from.
 func (a *looker) hostOf(h snapshot.Host) snapshot.Host {
-	pid := a.forCommand()
+	pid := a.ForCommand()
 	if pid == 0 {
 		return h
 	}
-	if a.from != "" {
-		h.Cwd = a.from
+	if a.AskerFolder != "" {
+		h.Cwd = a.AskerFolder
 	}
-	if line, err := proc.Lineage(a.cfg.Collect.Processes.Root, pid); err == nil && h.Ancestors != nil {
+	if line, err := proc.Lineage(a.Cfg.Collect.Processes.Root, pid); err == nil && h.Ancestors != nil {
 		h.Ancestors = append(line, h.Ancestors...)
 	}
 	return h

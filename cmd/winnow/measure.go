@@ -18,7 +18,7 @@ var measuring = part{
 	name: "run.metrics",
 	by:   func(c *config.Config) any { return c.Run.Metrics },
 	begin: func(ctx context.Context, d *daemon) (func(), error) {
-		c := d.cfg.Run.Metrics
+		c := d.Cfg.Run.Metrics
 		if c.Listen == "" {
 			return nil, nil
 		}
@@ -33,7 +33,7 @@ var measuring = part{
 		if m == nil { // counts outlive a reload
 			m = metrics.New(version.Read().Version, d.measured)
 		}
-		address, stop, err := m.Serve(ctx, where, d.log.Named("metrics"))
+		address, stop, err := m.Serve(ctx, where, d.Log.Named("metrics"))
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ var measuring = part{
 				m.Swept(metrics.Sweep{Why: e.Why, Took: e.At.Sub(e.Began), At: e.At, Report: e.Report, Failed: e.Err != nil})
 			})
 		}
-		d.log.Info("metrics are served", "address", address)
+		d.Log.Info("metrics are served", "address", address)
 		return stop, nil
 	},
 }

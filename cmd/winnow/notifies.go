@@ -40,14 +40,14 @@ const (
 
 // notifies starts what tells people; nil where nothing is to be told.
 func (d *daemon) notifies(ctx context.Context) (end func()) {
-	if !d.cfg.Notify.Told() {
+	if !d.Cfg.Notify.Told() {
 		return nil
 	}
-	log := d.log.Named("notify")
+	log := d.Log.Named("notify")
 	o := d.notifyOptions()
-	o.File = filepath.Join(d.cfg.State, notified)
+	o.File = filepath.Join(d.Cfg.State, notified)
 	o.Log = func(format string, args ...any) { log.Warn(fmt.Sprintf(format, args...)) }
-	if err := d.trustState(); err != nil {
+	if err := d.TrustState(); err != nil {
 		o.Log("what was told is not remembered: %v", err)
 		o.File = ""
 	}
@@ -71,7 +71,7 @@ func (d *daemon) notifies(ctx context.Context) (end func()) {
 
 // notifyOptions are what the configuration says of notifications.
 func (a *core) notifyOptions() notify.Options {
-	c := a.cfg.Notify
+	c := a.Cfg.Notify
 	o := notify.Options{
 		On: c.On, Names: c.Names, Rest: c.Rest, Forget: c.Forget, Tries: c.Tries, Wait: notifyWait, Timeout: c.Timeout, Last: notifyLast,
 	}

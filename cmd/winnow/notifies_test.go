@@ -27,6 +27,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -239,7 +240,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 		return cfg
 	}
 	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\n", o.URL))
-	a := (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	d, err := a.newDaemon(t.Context(), runFlags{})
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +266,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 	if m.Problems.Rules["sweep_failed"] != 1 || len(m.Problems.First) != 0 || strings.Contains(m.Title+m.Text, w.dir) {
 		t.Errorf("problems: %+v\n%s", m.Problems, m.Text)
 	}
-	d.cfg = load("")
+	d.Cfg = load("")
 	d.beginsAgain(t.Context())
 	o.mu.Lock()
 	messages := len(o.messages)
@@ -290,7 +291,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&app{core: newCore(stateFolder{cfg: cfg, log: hclog.NewNullLogger(), hands: &stop.Inflight{}, acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	d, err := a.newDaemon(t.Context(), runFlags{apply: true})
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +303,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	}
 	t.Cleanup(end)
 	w.mustRun(t, "winnow", "sweep", "--config", w.config) // makes the ledger
-	db, err := sql.Open("sqlite", a.ledgerPath()+"?_pragma=busy_timeout(20000)")
+	db, err := sql.Open("sqlite", a.LedgerPath()+"?_pragma=busy_timeout(20000)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +313,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	}
 	refuses := make(chan error, 1)
 	go func() { // once the act is in hand: a ledger that has this when it is opened is not trusted
-		wait.Until(wait.Patience, d.hands.Any)
+		wait.Until(wait.Patience, d.Hands.Any)
 		_, err := db.Exec("CREATE TRIGGER never BEFORE UPDATE OF finished ON sweeps BEGIN SELECT raise(ROLLBACK, 'no room'); END")
 		refuses <- err
 	}()
@@ -337,8 +338,8 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 // TestASweepThatAnotherOneKeepsOutIsNoFailure: it is neither counted as failed, of which an alert would tell, nor told.
 func TestASweepThatAnotherOneKeepsOutIsNoFailure(t *testing.T) {
 	t.Parallel()
-	d, path := &daemon{app: &app{core: newCore(stateFolder{cfg: &config.Config{}, log: hclog.NewNullLogger()})}}, filepath.Join(t.TempDir(), "m")
-	d.cfg.Run.Metrics.Listen = "unix:" + path
+	d, path := &daemon{app: &app{core: newCore(state.Folder{Cfg: &config.Config{}, Log: hclog.NewNullLogger()})}}, filepath.Join(t.TempDir(), "m")
+	d.Cfg.Run.Metrics.Listen = "unix:" + path
 	end, err := measuring.begin(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)

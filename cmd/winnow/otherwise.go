@@ -30,7 +30,7 @@ const firstWays = 4
 
 // otherwise says of every decision that the report lists what would turn it. What was not looked at when the time was up is counted.
 func (a *machineCore) otherwise(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot, r *report.Report, all bool) error {
-	j := subject.Join(s, &a.cfg.Rules.Config)
+	j := subject.Join(s, &a.Cfg.Rules.Config)
 	end := time.Now().Add(explainAll)
 	err := explainEach(r, func(d decision.Decision, known *reasons) (*decision.Otherwise, error) {
 		sub, ok := j.Subject(d.ID)
@@ -46,7 +46,7 @@ func (a *machineCore) otherwise(ctx context.Context, e *eval.Engine, s *snapshot
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("%w: %w", errStopped, ctx.Err())
 		case err != nil:
-			a.log.Warn("what would change the decision was not found out", "candidate", d.ID, "error", err)
+			a.Log.Warn("what would change the decision was not found out", "candidate", d.ID, "error", err)
 		}
 		return o, err
 	})

@@ -54,7 +54,7 @@ func (d *daemon) begins(ctx context.Context, once bool) (end func(), err error) 
 
 func (d *daemon) beginPart(ctx context.Context, i int) error {
 	p := parts()[i]
-	d.running[i].by = p.by(d.cfg)
+	d.running[i].by = p.by(d.Cfg)
 	end, err := p.begin(ctx, d)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
@@ -73,7 +73,7 @@ func (d *daemon) endPart(i int) {
 // beginsAgain starts those parts again that a reload configured otherwise, or that lost what they had. One that does not begin is left out, and a line says so; the next reload tries again.
 func (d *daemon) beginsAgain(ctx context.Context) {
 	for i, p := range parts() {
-		if reflect.DeepEqual(p.by(d.cfg), d.running[i].by) {
+		if reflect.DeepEqual(p.by(d.Cfg), d.running[i].by) {
 			continue
 		}
 		d.endPart(i)

@@ -8,10 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -49,7 +47,7 @@ func newResume(a *app) *cobra.Command {
 }
 
 func (a *app) resumeCommand() error {
-	was, err := a.resume()
+	was, err := a.Resume()
 	if err != nil {
 		return err
 	}
@@ -61,10 +59,10 @@ func (a *app) resumeCommand() error {
 }
 
 func (a *app) pause(ctx context.Context, long time.Duration, reason string) error {
-	p, path, err := ledger.Pause{}, a.acting.PausePath(a.cfg.State), error(nil)
-	if stands := a.lastsLonger(long); stands != nil {
+	p, path, err := ledger.Pause{}, a.Acting.PausePath(a.Cfg.State), error(nil)
+	if stands := a.LastsLonger(long); stands != nil {
 		p = *stands
-	} else if p, path, err = a.placePause(ctx, long, reason); err != nil {
+	} else if p, path, err = a.PlacePause(ctx, long, reason); err != nil {
 		return fmt.Errorf("%w; nothing is paused", err)
 	}
 	until := "until winnow resume"
@@ -72,53 +70,4 @@ func (a *app) pause(ctx context.Context, long time.Duration, reason string) erro
 		until = "until " + text.Time(*p.Until)
 	}
 	return a.say(p, "paused %s, by %s", until, path)
-}
-
-// lastsLonger is the pause that holds, where a program asks by the API for one that would end before it: none ends what a person or another program paused for longer.
-func (a *stateFolder) lastsLonger(long time.Duration) *ledger.Pause {
-	if a.asker.Conn == nil || a.line || long == 0 {
-		return nil
-	}
-	p := a.paused()
-	if p == nil || p.Until != nil && !p.Until.After(time.Now().Add(long)) {
-		return nil
-	}
-	return p
-}
-
-// placePause writes a pause down, and gives it with its file.
-func (a *stateFolder) placePause(ctx context.Context, long time.Duration, reason string) (ledger.Pause, string, error) {
-	now := processes.Now()
-	p := ledger.Pause{Since: now.At, Reason: reason}
-	if long > 0 {
-		until := now.At.Add(long)
-		p.Until = &until
-		if boot, err := proc.BootID(a.cfg.Collect.Processes.Root); err == nil && now.Up != nil {
-			p.BootID, p.UntilUp = boot, *now.Up+long.Seconds()
-		}
-	}
-	path, err := a.acting.Pause(ctx, a.cfg.State, p)
-	return p, path, err
-}
-
-func (a *stateFolder) resume() (bool, error) { return a.acting.Resume(a.cfg.State) }
-
-// paused gives the pause that holds now, nil where there is none.
-func (a *stateFolder) paused() *ledger.Pause {
-	return a.acting.Paused(a.cfg.State, func() (string, float64) {
-		boot, err := proc.BootID(a.cfg.Collect.Processes.Root)
-		up := processes.Now().Up
-		if err != nil || up == nil {
-			return "", 0
-		}
-		return boot, *up
-	})
-}
-
-// halted says why nothing may be done now, nil where something may.
-func (a *stateFolder) halted() error {
-	if p := a.paused(); p != nil {
-		return p
-	}
-	return nil
 }

@@ -193,7 +193,7 @@ func (a *core) nameBundle(ctx context.Context, folder string, f bundleFlags, o *
 	if folder != "" && (f.revision == "" && written.Revision == "" || f.serial == 0 && written.Serial == 0) {
 		c, err = commitOf(ctx, folder, files, f.tests)
 		if err != nil {
-			a.log.Info("no commit is known", "folder", folder, "why", err)
+			a.Log.Info("no commit is known", "folder", folder, "why", err)
 		}
 	}
 	switch {
@@ -229,12 +229,12 @@ func (a *core) loads(ctx context.Context, b *bundle.Bundle, from string) (int, e
 	if err != nil {
 		return 0, err
 	}
-	cfg.Policy = a.cfg.Policy
+	cfg.Policy = a.Cfg.Policy
 	tree := b.Tree("bundle", from)
 	own := ruleset{trees: []policy.Tree{tree}, cfg: cfg}
 	beside := ruleset{trees: []policy.Tree{{Name: embeddedTree, FS: policies.Files}, tree}, cfg: cfg}
 	try := []ruleset{beside, own}
-	if from == "" || !a.cfg.Policy.Embedded {
+	if from == "" || !a.Cfg.Policy.Embedded {
 		try = []ruleset{own}
 	}
 	var first error

@@ -45,7 +45,7 @@ func (a *core) testCases(ctx context.Context, trees []policy.Tree, files []polic
 			continue
 		}
 		if e == nil { // the configuration in force says nothing of what is decided here; each case brings its own
-			if e, p, err = (ruleset{trees: trees, cfg: &config.Config{Policy: a.cfg.Policy}}).engine(ctx); err != nil {
+			if e, p, err = (ruleset{trees: trees, cfg: &config.Config{Policy: a.Cfg.Policy}}).engine(ctx); err != nil {
 				return results, err
 			}
 			defer e.Close()

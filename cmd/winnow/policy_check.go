@@ -57,7 +57,7 @@ It exits with 0 when nothing is wrong, and with 2 when the policies would be ref
 
 // limits bound what policies may take.
 func (a *ruleLoader) limits() eval.Limits {
-	return eval.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}
+	return eval.Limits{Timeout: a.Cfg.Policy.Timeout, HeapBytes: a.Cfg.Policy.Memory}
 }
 
 // given are the trees that a person names, on top of the embedded policies where these are wanted; without any, those of the configuration.
@@ -75,10 +75,10 @@ func (a *app) given(ctx context.Context, folders []string) ([]policy.Tree, error
 		return trees, err
 	}
 	if len(a.flags.policy) > 0 {
-		a.note("--policy is not used, since folders were named: %s", strings.Join(a.flags.policy, ", "))
+		a.Note("--policy is not used, since folders were named: %s", strings.Join(a.flags.policy, ", "))
 	}
 	var trees []policy.Tree
-	if a.cfg.Policy.Embedded {
+	if a.Cfg.Policy.Embedded {
 		trees = append(trees, policy.Tree{Name: embeddedTree, FS: policies.Files, Beside: true})
 	}
 	for _, name := range folders {
@@ -157,7 +157,7 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 	if err != nil {
 		return err
 	}
-	r, layers := ruleset{trees: trees, cfg: a.cfg}, []report.PolicyLayer{}
+	r, layers := ruleset{trees: trees, cfg: a.Cfg}, []report.PolicyLayer{}
 	if len(checked.Refused) == 0 {
 		p := sources.Unbuilt(checked.Rules)
 		if checked.Refused, err = refusedLayers(r.layered(p)); err != nil {

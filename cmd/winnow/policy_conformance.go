@@ -28,9 +28,9 @@ func (a *app) conformance(ctx context.Context, folders []string, f testFlags) er
 	if err != nil {
 		return err
 	}
-	cfg := a.cfg
+	cfg := a.Cfg
 	if len(folders) > 0 { // what the configuration says is of the rules that it loads
-		cfg = &config.Config{Policy: a.cfg.Policy}
+		cfg = &config.Config{Policy: a.Cfg.Policy}
 	}
 	e, p, err := ruleset{trees: trees, cfg: cfg}.engine(ctx)
 	if err != nil {

@@ -284,7 +284,7 @@ func (s *side) load(ctx context.Context, v versions, name, flag, file string, le
 	if err := cfg.SetLevels(levels); err != nil {
 		return err
 	}
-	cfg.Policy.Timeout, cfg.Policy.Memory = v.core.cfg.Policy.Timeout, v.core.cfg.Policy.Memory
+	cfg.Policy.Timeout, cfg.Policy.Memory = v.core.Cfg.Policy.Timeout, v.core.Cfg.Policy.Memory
 	s.rules = ruleset{trees: s.trees, cfg: cfg}
 	if s.rules.embedded() {
 		// Decided in this process, beside the reading of other snapshots, whose memory would count.
@@ -462,7 +462,7 @@ func (a *core) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*
 		for _, field := range c.unknown {
 			if !warned[field] {
 				warned[field] = true
-				a.log.Warn("unknown field in a snapshot, passed over", "file", name, "field", field)
+				a.Log.Warn("unknown field in a snapshot, passed over", "file", name, "field", field)
 			}
 		}
 		if c.err != nil {
@@ -470,7 +470,7 @@ func (a *core) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*
 			continue
 		}
 		if excepted && c.s.Redaction != nil {
-			a.note(redactedNames, text.Clean(name))
+			a.Note(redactedNames, text.Clean(name))
 			excepted = false
 		}
 		first = cmp.Or(first, c.s)

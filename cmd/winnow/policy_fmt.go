@@ -52,7 +52,7 @@ others are formatted, and it exits with 2.`,
 // toFormat are the trees that a person names, each a folder or a single file.
 func (a *core) toFormat(ctx context.Context, paths []string) (trees []policy.Tree, err error) {
 	if len(paths) == 0 {
-		paths = a.cfg.Policy.Paths
+		paths = a.Cfg.Policy.Paths
 	}
 	if len(paths) == 0 {
 		return nil, config.Mistakef("name a folder or a file to format: the configuration names no policies (policy.paths). Nothing was read")

@@ -34,10 +34,10 @@ With --wait a server that knows OPA's long polling answers when there is a newer
 }
 
 func (a *app) pull(ctx context.Context, wait string) error {
-	if len(a.cfg.Policy.Bundles) == 0 {
+	if len(a.Cfg.Policy.Bundles) == 0 {
 		return config.Mistakef("policy.bundles names no bundle; nothing was done")
 	}
-	look := bundles.Look{Ask: true, Now: true, Wait: a.cfg.Policy.Polling.LongPoll}
+	look := bundles.Look{Ask: true, Now: true, Wait: a.Cfg.Policy.Polling.LongPoll}
 	if wait != "" {
 		d, err := time.ParseDuration(wait)
 		if err != nil || d < 0 {

@@ -112,12 +112,12 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 			return err
 		}
 		if excepted && doc.Policy.Digest != p.Digest {
-			a.note(redactedNames, "the recording of sweep "+id)
+			a.Note(redactedNames, "the recording of sweep "+id)
 			excepted = false
 		}
 		rules := &doc.Rules
 		if f.configured {
-			rules = &a.cfg.Rules.Config
+			rules = &a.Cfg.Rules.Config
 		}
 		again, err := decideAgain(ctx, e, doc, rules)
 		if err != nil {
@@ -139,7 +139,7 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 // recordings are the ids of recorded sweeps, the latest first: that one, the last so many, or all.
 func (a *core) recordings(ctx context.Context, sweep string, last int) (ids []string, err error) {
 	var all []ledger.Recording
-	if err := a.readLedger(func(l *ledger.Ledger) error {
+	if err := a.ReadLedger(func(l *ledger.Ledger) error {
 		all, err = l.Recordings(ctx)
 		return err
 	}); err != nil {
@@ -152,7 +152,7 @@ func (a *core) recordings(ctx context.Context, sweep string, last int) (ids []st
 	}
 	switch {
 	case len(all) == 0:
-		return nil, config.Mistakef("no sweep is recorded in %s: write record: 20 into config.yaml, and sweeps are recorded from then on", a.ledgerPath())
+		return nil, config.Mistakef("no sweep is recorded in %s: write record: 20 into config.yaml, and sweeps are recorded from then on", a.LedgerPath())
 	case len(ids) == 0:
 		return nil, config.Mistakef("--sweep: sweep %s is not recorded; the last one that is is %s", sweep, all[0].Sweep)
 	case last > 0:
@@ -163,7 +163,7 @@ func (a *core) recordings(ctx context.Context, sweep string, last int) (ids []st
 
 // recording reads one recorded sweep.
 func (a *core) recording(ctx context.Context, id string) (doc *recorded.Document, err error) {
-	err = a.readLedger(func(l *ledger.Ledger) error {
+	err = a.ReadLedger(func(l *ledger.Ledger) error {
 		_, data, err := l.Recording(ctx, id)
 		if err == nil {
 			doc, err = recorded.Decode(data)

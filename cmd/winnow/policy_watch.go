@@ -55,7 +55,7 @@ func (d *difference) watch(ctx context.Context) (err error) {
 			}
 			quiet.Reset(quietBeforeRead)
 		case err := <-w.Errors: // such as too many events at once: what there is now is read anyway
-			d.log.Debug("watch policies", "error", err)
+			d.Log.Debug("watch policies", "error", err)
 			quiet.Reset(quietBeforeRead)
 		case <-quiet.C:
 			doc, err := d.compare(ctx)

@@ -37,15 +37,15 @@ const (
 // prepared is the cache of what was prepared of policies that are not the program's own. It is written by commands that may write to the state folder, and those
 // are the ones that may ask servers for bundles; all others only read it.
 func (a *ruleLoader) prepared(look bundles.Look) policy.Cache {
-	if a.cfg.State == "" || ledger.Trusted(a.cfg.State) != nil {
+	if a.Cfg.State == "" || ledger.Trusted(a.Cfg.State) != nil {
 		return nil
 	}
 	program, err := identity()
 	if err != nil {
-		a.log.Debug("what is prepared of policies is not kept", "error", err)
+		a.Log.Debug("what is prepared of policies is not kept", "error", err)
 		return nil
 	}
-	return &preparedCache{dir: filepath.Join(a.cfg.State, preparedFolder), program: program, writes: look.Ask, log: a.log.Named("policies")}
+	return &preparedCache{dir: filepath.Join(a.Cfg.State, preparedFolder), program: program, writes: look.Ask, log: a.Log.Named("policies")}
 }
 
 // identity tells this program from every other build of it: what one refuses another may load.

@@ -15,20 +15,20 @@ import (
 func (a *looker) pressure() *snapshot.Pressure {
 	p, err := a.readPressure()
 	if err != nil {
-		a.log.Debug("read the pressure on this machine", "error", err)
+		a.Log.Debug("read the pressure on this machine", "error", err)
 	}
 	return p
 }
 
 // readPressure reads how short the machine is of memory, and the file systems of the state folder and of managed folders of room.
 func (a *looker) readPressure() (*snapshot.Pressure, error) {
-	places := []string{a.cfg.State}
-	for _, p := range a.cfg.Collect.Dirs.Roots {
+	places := []string{a.Cfg.State}
+	for _, p := range a.Cfg.Collect.Dirs.Roots {
 		if !strings.ContainsAny(p, "*?[") {
 			places = append(places, filepath.Clean(p))
 		}
 	}
-	return pressure.Within(a.cfg.Collect.Processes.Root, places)
+	return pressure.Within(a.Cfg.Collect.Processes.Root, places)
 }
 
 // pressureEvery is how often the daemon asks between sweeps: three small files and a statfs each.
@@ -36,7 +36,7 @@ const pressureEvery = 15 * time.Second
 
 // hurries has sweeps come sooner while the machine is short of something, and says when that begins and ends.
 func (d *daemon) hurries(now time.Time) {
-	by := d.cfg.Run.Pressure
+	by := d.Cfg.Run.Pressure
 	short := pressed(d.pressure(), by)
 	factor := 1.0
 	if short != "" {

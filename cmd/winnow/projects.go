@@ -24,7 +24,7 @@ import (
 // projects writes into a snapshot which projects the user trusts and what these keep. A list that cannot be read is a source that
 // failed: what it keeps is not known then.
 func (a *looker) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.Scope) {
-	store := project.Store{State: a.cfg.State}
+	store := project.Store{State: a.Cfg.State}
 	trusted, err := store.All(ctx)
 	for _, t := range trusted {
 		p := inForce(ctx, t)
@@ -36,7 +36,7 @@ func (a *looker) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.
 		s.Projects = append(s.Projects, p)
 	}
 	if err != nil || len(trusted) > 0 {
-		s.Sources[snapshot.Projects] = snapshot.Source{Kind: snapshot.Projects, Status: snapshot.OK, Path: filepath.Join(a.cfg.State, "trusted"), Seen: len(trusted)}
+		s.Sources[snapshot.Projects] = snapshot.Source{Kind: snapshot.Projects, Status: snapshot.OK, Path: filepath.Join(a.Cfg.State, "trusted"), Seen: len(trusted)}
 	}
 	if err != nil {
 		a.fail(s, snapshot.Projects, snapshot.Projects, err)
@@ -52,7 +52,7 @@ func (a *looker) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.
 func (a *ruleLoader) admit(ctx context.Context, e *eval.Engine, cfg *config.Config) {
 	trusted, err := a.store().All(ctx)
 	if err != nil {
-		a.log.Warn("the exceptions of trusted repositories were not read", "error", err)
+		a.Log.Warn("the exceptions of trusted repositories were not read", "error", err)
 		return
 	}
 	var repositories []eval.Repository
@@ -62,7 +62,7 @@ func (a *ruleLoader) admit(ctx context.Context, e *eval.Engine, cfg *config.Conf
 		}
 		all, err := exceptionsOf(t.Path, t.Exceptions)
 		if err != nil { // they were read when they were trusted: a newer Winnow asks more of them
-			a.log.Warn("the exceptions of a trusted repository are refused, and all in it stays", "repository", t.Path, "error", err)
+			a.Log.Warn("the exceptions of a trusted repository are refused, and all in it stays", "repository", t.Path, "error", err)
 			continue
 		}
 		repositories = append(repositories, eval.Repository{Digest: t.ExceptionsSHA256, Exceptions: all})

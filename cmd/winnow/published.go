@@ -31,10 +31,10 @@ const maxKey = 64 << 10
 
 // publishedEngine prepares an engine from policies and bundles. Where look says so, it asks servers for newer ones, and remembers what it got.
 func (a *ruleLoader) publishedEngine(ctx context.Context, own []policy.Tree, look bundles.Look) (e *eval.Engine, p *policy.Policy, err error) {
-	if err := a.trustState(); err != nil {
+	if err := a.TrustState(); err != nil {
 		return nil, nil, err
 	}
-	state, keep := filepath.Join(a.cfg.State, "bundles"), look.Ask
+	state, keep := filepath.Join(a.Cfg.State, "bundles"), look.Ask
 	if keep {
 		unlock, err := ledger.Lock(filepath.Join(state, ".lock"))
 		switch held := (*ledger.Held)(nil); {
@@ -52,7 +52,7 @@ func (a *ruleLoader) publishedEngine(ctx context.Context, own []policy.Tree, loo
 	if err != nil {
 		return nil, nil, err
 	}
-	e, p, err = pub.choose(ctx, ruleset{trees: own, cfg: a.cfg, cache: a.prepared(look)})
+	e, p, err = pub.choose(ctx, ruleset{trees: own, cfg: a.Cfg, cache: a.prepared(look)})
 	if keep && ctx.Err() == nil {
 		err = pub.keep(ctx, state, err)
 	}
@@ -66,12 +66,12 @@ func (a *ruleLoader) publishedEngine(ctx context.Context, own []policy.Tree, loo
 // published finds the bundles that the configuration names.
 func (a *ruleLoader) published(ctx context.Context, state string, look bundles.Look) (*published, error) {
 	pub := &published{}
-	for _, c := range a.cfg.Policy.Bundles {
+	for _, c := range a.Cfg.Policy.Bundles {
 		s, err := bundleSource(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		polling := a.cfg.Policy.Polling
+		polling := a.Cfg.Policy.Polling
 		f, err := bundles.Find(ctx, state, s, bundles.Polling{Min: polling.Min, Max: polling.Max, Timeout: polling.Timeout}, look)
 		switch {
 		case ctx.Err() != nil:
@@ -87,13 +87,13 @@ func (a *ruleLoader) published(ctx context.Context, state string, look bundles.L
 // publishedTrees are the bundles that the configuration names, as trees: of each the newest one that is there. No server is asked, and nothing is
 // remembered.
 func (a *ruleLoader) publishedTrees(ctx context.Context) ([]policy.Tree, error) {
-	if len(a.cfg.Policy.Bundles) == 0 {
+	if len(a.Cfg.Policy.Bundles) == 0 {
 		return nil, nil
 	}
-	if err := a.trustState(); err != nil {
+	if err := a.TrustState(); err != nil {
 		return nil, err
 	}
-	pub, err := a.published(ctx, filepath.Join(a.cfg.State, "bundles"), bundles.Look{})
+	pub, err := a.published(ctx, filepath.Join(a.Cfg.State, "bundles"), bundles.Look{})
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +292,7 @@ func (a *ruleLoader) sayBundles(r *report.Report) {
 		case s.Problem == "":
 		case s.Refused:
 			stale[s.Name] = fmt.Sprintf("%s; another one was refused: %s", runs, s.Problem)
-		case !s.FailingSince.IsZero() && time.Since(s.FailingSince) >= a.cfg.Alarms.SourceFailingFor:
+		case !s.FailingSince.IsZero() && time.Since(s.FailingSince) >= a.Cfg.Alarms.SourceFailingFor:
 			stale[s.Name] = fmt.Sprintf("%s; since %s there has been no answer: %s", runs, text.Time(s.FailingSince), s.Problem)
 		}
 	}

@@ -37,12 +37,12 @@ func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Sn
 	switch {
 	case len(expired) == 0:
 	case unsteady != "":
-		s.note("%s in the trash that %s past by the clock; %s, so nothing was removed for good", text.Plural(len(expired), "act"), are(len(expired)), unsteady)
+		s.Note("%s in the trash that %s past by the clock; %s, so nothing was removed for good", text.Plural(len(expired), "act"), are(len(expired)), unsteady)
 	default:
 		p := s.purger(snap, r, expired)
-		defer s.hands.Begin()()
+		defer s.Hands.Begin()()
 		for _, rec := range expired {
-			if ctx.Err() == nil && s.halted() == nil && s.waited(ctx, r, rec) {
+			if ctx.Err() == nil && s.Halted() == nil && s.waited(ctx, r, rec) {
 				p.purge(ctx, rec, report.PurgedExpired)
 			}
 		}
@@ -85,7 +85,7 @@ func (p purger) purge(ctx context.Context, rec ledger.Act, why string) bool {
 		return false
 	}
 	if err := p.ledger.MarkPurged(context.WithoutCancel(ctx), rec.Intent.ID, time.Now()); err != nil {
-		p.log.Warn("record purge", "act", rec.Intent.ID, "error", err)
+		p.Log.Warn("record purge", "act", rec.Intent.ID, "error", err)
 	}
 	p.r.Purged = append(p.r.Purged, report.Purged{Act: rec.Intent.ID, Candidate: rec.Intent.Candidate, Bytes: freed, Why: why})
 	return true
@@ -104,25 +104,25 @@ type thing struct {
 // than act.trash_pressure of their file system is free. What is younger than the floor of either stays, and so does what may hold something that no tool
 // makes again: it has its whole time.
 func (s *sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, kept []ledger.Act) {
-	most, pressure := int64(s.cfg.Act.TrashMax), float64(s.cfg.Act.TrashPressure)
+	most, pressure := int64(s.Cfg.Act.TrashMax), float64(s.Cfg.Act.TrashPressure)
 	if most <= 0 && pressure <= 0 || len(kept) == 0 {
 		return
 	}
 	things, sum := s.things(ctx, kept)
 	p := s.purger(snap, r, kept)
-	defer s.hands.Begin()()
+	defer s.Hands.Begin()()
 	whole := 0
 	for _, t := range things {
-		if ctx.Err() != nil || s.halted() != nil {
+		if ctx.Err() != nil || s.Halted() != nil {
 			return
 		}
 		why := ""
-		if pressure > 0 && t.age >= s.cfg.Act.TrashPressureKeeps {
+		if pressure > 0 && t.age >= s.Cfg.Act.TrashPressureKeeps {
 			if free, err := freeShare(t.place); err == nil && free < pressure {
 				why = report.PurgedPressure
 			}
 		}
-		if most > 0 && sum > most && t.age >= s.cfg.Act.TrashMaxKeeps {
+		if most > 0 && sum > most && t.age >= s.Cfg.Act.TrashMaxKeeps {
 			why = report.PurgedMax
 		}
 		if why != "" && !s.remade(ctx, t) {
@@ -134,19 +134,19 @@ func (s *sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 		}
 	}
 	if whole > 0 {
-		s.note("%s in the trash may hold files that no tool makes again, so all of act.trash_ttl is kept although there is little room: winnow trash empty removes them",
+		s.Note("%s in the trash may hold files that no tool makes again, so all of act.trash_ttl is kept although there is little room: winnow trash empty removes them",
 			text.Plural(whole, "act"))
 	}
 	if most > 0 && sum > most {
-		s.note("%s lie in the trash and act.trash_max is %s; what is left is younger than act.trash_max_keeps (%s), or may hold files that no tool makes again, so it stays: winnow trash empty removes it",
-			text.Size(sum), text.Size(most), text.Span(s.cfg.Act.TrashMaxKeeps))
+		s.Note("%s lie in the trash and act.trash_max is %s; what is left is younger than act.trash_max_keeps (%s), or may hold files that no tool makes again, so it stays: winnow trash empty removes it",
+			text.Size(sum), text.Size(most), text.Span(s.Cfg.Act.TrashMaxKeeps))
 	}
 }
 
 // remade says whether tools make again all that lies in a folder in the trash and in no commit, by their own records.
 func (s *sweeper) remade(ctx context.Context, t thing) bool {
 	tree, part := actdirs.Tree(t.Intent)
-	return makers.Again(ctx, tree, part, func(rel string) bool { return dirs.Rebuildable(s.cfg.Rules.Rebuildable, rel) })
+	return makers.Again(ctx, tree, part, func(rel string) bool { return dirs.Rebuildable(s.Cfg.Rules.Rebuildable, rel) })
 }
 
 // things are the folders in the trash whose size and age are known, the oldest first, and what all of them take up.
@@ -175,7 +175,7 @@ func are(n int) string {
 
 // unsteady says why the clocks cannot be relied on now, or nothing.
 func (s *sweeper) unsteady(snap *snapshot.Snapshot) string {
-	since, wait := snap.Host.SteadySince, config.Seconds(s.cfg.Rules.SteadyFor)
+	since, wait := snap.Host.SteadySince, config.Seconds(s.Cfg.Rules.SteadyFor)
 	switch {
 	case since == nil:
 		return "since when its clock is steady is not known"
@@ -194,7 +194,7 @@ func (s *sweeper) waited(ctx context.Context, r *report.Report, rec ledger.Act) 
 		return false
 	}
 	if waited < ttl {
-		s.note("%s in the trash is past its time by the clock, and this machine counted %s of %s since: it is kept until then", rec.Intent.ID, text.Span(waited), text.Span(ttl))
+		s.Note("%s in the trash is past its time by the clock, and this machine counted %s of %s since: it is kept until then", rec.Intent.ID, text.Span(waited), text.Span(ttl))
 		return false
 	}
 	return true

@@ -29,32 +29,32 @@ const redactionKey = "redaction.key"
 // keepRecording keeps what a sweep saw and decided, redacted, as record in config.yaml says. A failure is said, and changes nothing of the sweep.
 func (s *sweeper) keepRecording(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) {
 	if err := s.saveRecording(ctx, r, snap, ds); err != nil {
-		s.note("this sweep was not recorded: %v; nothing else of it changes", err)
+		s.Note("this sweep was not recorded: %v; nothing else of it changes", err)
 	}
 }
 
 func (s *sweeper) saveRecording(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) error {
-	if s.cfg.Record == 0 {
+	if s.Cfg.Record == 0 {
 		return s.ledger.KeepRecordings(ctx, 0)
 	}
 	red, err := s.redacter()
 	if err != nil {
 		return err
 	}
-	doc, err := json.Marshal(recorded.New(r.Sweep, r.Mode, r.Policy, s.cfg.Rules.Config, snap, ds, red))
+	doc, err := json.Marshal(recorded.New(r.Sweep, r.Mode, r.Policy, s.Cfg.Rules.Config, snap, ds, red))
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
-	return s.ledger.SaveRecording(ctx, r.Sweep, r.TakenAt, doc, s.cfg.Record)
+	return s.ledger.SaveRecording(ctx, r.Sweep, r.TakenAt, doc, s.Cfg.Record)
 }
 
 // redacter replaces names by the stand-ins of this state folder.
 func (s *sweeper) redacter() (*redact.Redacter, error) {
-	key, err := stateKey(s.cfg.State)
+	key, err := stateKey(s.Cfg.State)
 	if err != nil {
 		return nil, err
 	}
-	o, err := redaction(s.cfg, s.policy, key)
+	o, err := redaction(s.Cfg, s.policy, key)
 	return redact.New(o), err
 }
 

@@ -41,15 +41,15 @@ type Released struct {
 }
 
 func (a *app) release(ctx context.Context, arg string) error {
-	if err := a.trustState(); err != nil {
+	if err := a.TrustState(); err != nil {
 		return err
 	}
-	l, err := ledger.Open(a.ledgerPath())
+	l, err := ledger.Open(a.LedgerPath())
 	if err != nil {
 		return fmt.Errorf("%w; nothing was released", err)
 	}
 	defer l.Close()
-	holds, err := a.holds(ctx, l)
+	holds, err := a.Holds(ctx, l)
 	if err != nil {
 		return fmt.Errorf("read holds: %w; nothing was released", err)
 	}
@@ -68,12 +68,12 @@ func (a *app) release(ctx context.Context, arg string) error {
 		return err
 	}
 	for _, id := range held {
-		if other := sameThing(a.asker, id); other != "" {
+		if other := sameThing(a.Asker, id); other != "" {
 			return config.Mistakef("candidate %q: %s; nothing was released", id, other)
 		}
 	}
 	for _, id := range held {
-		if _, err := a.lift(ctx, l, id); err != nil {
+		if _, err := a.Lift(ctx, l, id); err != nil {
 			return fmt.Errorf("release %s: %w", id, err)
 		}
 	}

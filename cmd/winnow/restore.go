@@ -68,14 +68,14 @@ func (a *app) restore(ctx context.Context, acts []string) error {
 		}
 	}
 	if lost != nil {
-		a.note("%v; the manifests in the trash say how to bring %s back, and that it was is not recorded", lost, strings.Join(ids, ", "))
+		a.Note("%v; the manifests in the trash say how to bring %s back, and that it was is not recorded", lost, strings.Join(ids, ", "))
 	}
-	host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
+	host, err := processes.Host(a.Cfg.Collect.Processes.Root, processes.KnownNames())
 	if err != nil {
 		return fmt.Errorf("restore %s: %w; nothing was restored", strings.Join(ids, ", "), err)
 	}
 	actuator := a.actuators(host, intendedRoots(wanted))
-	defer s.hands.Begin()()
+	defer s.Hands.Begin()()
 	var back []restored
 	var failed error
 	code := 0
@@ -145,10 +145,10 @@ func (s *sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, i
 	const again = "where its reason still holds, a sweep %s again after %s (%s), unless it is retained"
 	switch in.Kind {
 	case snapshot.KindDir:
-		one.Again = fmt.Sprintf(again, "sets it aside", "grace.dir", text.Span(config.Seconds(s.cfg.Rules.Grace.Dir)))
+		one.Again = fmt.Sprintf(again, "sets it aside", "grace.dir", text.Span(config.Seconds(s.Cfg.Rules.Grace.Dir)))
 		one.NextCommand = "winnow retain " + text.Quote(in.Candidate) + " --reason restored"
 	case snapshot.KindSession: // it has another id now, which the next look tells
-		one.Again = fmt.Sprintf(again, "closes it", "grace.session", text.Span(config.Seconds(s.cfg.Rules.Grace.Session))) + "; this prints its id"
+		one.Again = fmt.Sprintf(again, "closes it", "grace.session", text.Span(config.Seconds(s.Cfg.Rules.Grace.Session))) + "; this prints its id"
 		one.NextCommand = "winnow sweep --kind session --all" // prints its id
 	}
 	return one, nil

@@ -59,7 +59,7 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 	if err != nil {
 		return err
 	}
-	if other := sameThing(a.asker, t.id); no == nil && other != "" {
+	if other := sameThing(a.Asker, t.id); no == nil && other != "" {
 		return config.Mistakef("candidate %q: %s; nothing was held", t.id, other)
 	}
 	if no == nil {
@@ -68,10 +68,10 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 	if no != nil {
 		return a.refuse(*no)
 	}
-	if err := a.trustState(); err != nil {
+	if err := a.TrustState(); err != nil {
 		return err
 	}
-	l, err := ledger.Open(a.ledgerPath())
+	l, err := ledger.Open(a.LedgerPath())
 	if err != nil {
 		return fmt.Errorf("%w; nothing was held", err)
 	}
@@ -84,8 +84,8 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 		t := h.Since.Add(span)
 		h.Until = &t
 	}
-	err = a.place(ctx, h.ID, func() (err error) {
-		if a.asker.Conn != nil && !a.line { // all programs of this user's hold in the user's name, and none of them ends what a person or another program holds for longer
+	err = a.Place(ctx, h.ID, func() (err error) {
+		if a.Asker.Conn != nil && !a.CommandLine { // all programs of this user's hold in the user's name, and none of them ends what a person or another program holds for longer
 			h, err = l.HoldLonger(ctx, h)
 			return err
 		}
@@ -138,7 +138,7 @@ func forWish(long span) string {
 
 // owner is who places a hold.
 func (a *core) owner() string {
-	if a.asker.Conn != nil && a.asker.UID != os.Getuid() {
+	if a.Asker.Conn != nil && a.Asker.UID != os.Getuid() {
 		return "root"
 	}
 	if u, err := user.Current(); err == nil {

@@ -82,7 +82,7 @@ func (a *app) review(ctx context.Context, f showFlags) error {
 		return err
 	}
 	if !choice.Confirmed {
-		a.note("nothing was done")
+		a.Note("nothing was done")
 		return nil
 	}
 	return a.carryOut(ctx, e, choice, f)
@@ -144,7 +144,7 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 		case errors.As(err, &coded):
 			code = max(code, coded.Code)
 			if coded.Err != nil {
-				a.note("%v", coded.Err)
+				a.Note("%v", coded.Err)
 			}
 		case err != nil:
 			failed = append(failed, err)
@@ -200,7 +200,7 @@ func glob(d decision.Decision) string {
 }
 
 // ownConfig is the file that a protection is written into: the one that was read, or else the user's own.
-func (a *looker) ownConfig() string { return cmp.Or(a.cfg.File, config.UserFile()) }
+func (a *looker) ownConfig() string { return cmp.Or(a.Cfg.File, config.UserFile()) }
 
 // protect writes globs into rules.protected. The rest of the file stays as it is.
 func (a *app) protect(ctx context.Context, ds []decision.Decision) error {
@@ -215,7 +215,7 @@ func (a *app) protect(ctx context.Context, ds []decision.Decision) error {
 	if err := config.Protect(ctx, file, globs, outfile.Write); err != nil {
 		return fmt.Errorf("protect %s in %s: %w. Nothing was done", strings.Join(globs, ", "), file, err)
 	}
-	a.cfg.Rules.Protected = append(a.cfg.Rules.Protected, globs...)
+	a.Cfg.Rules.Protected = append(a.Cfg.Rules.Protected, globs...)
 	fmt.Fprintf(a.out, "%s: rules.protected has %s now\n", text.Clean(text.Home(file)), text.Clean(strings.Join(globs, ", ")))
 	return nil
 }

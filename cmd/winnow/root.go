@@ -16,10 +16,9 @@ import (
 	"github.com/winnow-reaper/winnow/engine/worker"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
-	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
@@ -38,8 +37,8 @@ type app struct {
 // core is what looking, judging and acting need of one run of the program. It prints nothing.
 type core struct{ machineCore }
 
-func newCore(f stateFolder) core {
-	return core{machineCore{looker{ruleLoader: ruleLoader{stateFolder: f}}}}
+func newCore(f state.Folder) core {
+	return core{machineCore{looker{ruleLoader: ruleLoader{Folder: f}}}}
 }
 
 // machineCore looks, judges and acts.
@@ -56,45 +55,21 @@ type looker struct {
 
 // ruleLoader loads the policies that the configuration names.
 type ruleLoader struct {
-	stateFolder
+	state.Folder
 	// policy is what was loaded last; nil in a command that judges nothing.
 	policy *policy.Policy
 	// bundles say how the bundles stand that were looked for then.
 	bundles []bundles.Status
 }
 
-// stateFolder is the state folder of one configuration, and who works with it.
-type stateFolder struct {
-	cfg     *config.Config
-	decides string // see deciding
-	log     hclog.Logger
-	hands   *stop.Inflight
-	acting  ledger.Acting
-	// asker is who asks by the daemon's API, and from the folder that they are in; both are zero where a person runs the command.
-	asker listen.Conn
-	from  string
-	// line is true where this very command line asks, and asked is what about.
-	line  bool
-	asked []string
-	// tell has a person read a line about what goes on; nil: nobody reads along.
-	tell func(line string)
-}
-
 // watched has this run's person told what its core does: it is called for each copy that writes elsewhere.
 func (a *app) watched() *app {
-	a.tell = func(line string) { fmt.Fprintln(a.errOut, line) }
+	a.Tell = func(line string) { fmt.Fprintln(a.errOut, line) }
 	a.watch = func() (func([]collectors.Running), func()) {
 		p := a.progress()
 		return p.show, p.clear
 	}
 	return a
-}
-
-// note tells a line for a person.
-func (c *stateFolder) note(format string, args ...any) {
-	if c.tell != nil {
-		c.tell("winnow: " + text.Clean(fmt.Sprintf(format, args...)))
-	}
 }
 
 // paint is how commands write to a terminal.
@@ -114,7 +89,7 @@ type globalFlags struct {
 }
 
 func newRoot(out, errOut *plain.Writer, h *stop.Inflight) *cobra.Command {
-	a := (&app{core: newCore(stateFolder{hands: h, acting: acting}), out: out, errOut: errOut}).watched()
+	a := (&app{core: newCore(state.Folder{Hands: h, Acting: acting}), out: out, errOut: errOut}).watched()
 	root := &cobra.Command{
 		Use:   "winnow",
 		Short: "Clear away what coding agents leave behind, and never anything else",
@@ -185,7 +160,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	if opts.JSONFormat {
 		opts.Output = plain.JSONWriter(a.errOut)
 	}
-	a.log = hclog.New(opts)
+	a.Log = hclog.New(opts)
 	a.paint = paint{text.New(a.out, a.flags.color)}
 	if w, ok := a.out.(*plain.Writer); ok {
 		w.Styled(a.paint.On)
@@ -194,7 +169,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 		return nil
 	}
 	for _, w := range config.UnknownEnv(os.Environ(), flagEnvNames(cmd.Root())) {
-		a.log.Warn("unknown variable in the environment", "name", w)
+		a.Log.Warn("unknown variable in the environment", "name", w)
 	}
 	cfg, err := config.Load(a.flags.config, os.Environ())
 	if err != nil {
@@ -203,9 +178,9 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	if err := a.override(cfg); err != nil {
 		return err
 	}
-	a.cfg, a.decides = cfg, deciding(cfg)
+	a.Cfg, a.Fingerprint = cfg, deciding(cfg)
 	if a.flags.config == "" && cfg.Stray() { // who names a configuration knows which one is read
-		a.note("./%s is not read: a folder may belong to anybody. If it is yours, say --config ./%s, or move it to %s", config.Name, config.Name, config.UserPlace())
+		a.Note("./%s is not read: a folder may belong to anybody. If it is yours, say --config ./%s, or move it to %s", config.Name, config.Name, config.UserPlace())
 	}
 	return nil
 }

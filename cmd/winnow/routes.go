@@ -40,8 +40,8 @@ type State struct {
 // state is how the daemon stands.
 func (d *daemon) state() State {
 	now := d.now()
-	s := State{Schema: stateSchema, Version: version.Read().Version, Status: d.Status(), StateFolder: now.cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
-	switch p := now.paused(); { // that of now, also when no sweep has seen yet that it began, ended or was replaced
+	s := State{Schema: stateSchema, Version: version.Read().Version, Status: d.Status(), StateFolder: now.Cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
+	switch p := now.Paused(); { // that of now, also when no sweep has seen yet that it began, ended or was replaced
 	case p != nil:
 		if s.Paused == nil {
 			s.Mode, s.Since = Paused, p.Since
@@ -51,7 +51,7 @@ func (d *daemon) state() State {
 		s.Paused = nil
 		if s.Mode = Observing; len(s.Brakes) > 0 {
 			s.Mode = Braked
-		} else if d.f.apply || now.cfg.Act.Enabled {
+		} else if d.f.apply || now.Cfg.Act.Enabled {
 			s.Mode = Acting
 		}
 	}
@@ -114,7 +114,7 @@ func (s *answers) handlers() map[string]http.Handler {
 			_, _ = out.Write(client.OpenAPI)
 		}),
 		"GET /v1/alive": http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-			if theirs := r.Header.Get(headerConfig); theirs != "" && theirs != d.now().decides {
+			if theirs := r.Header.Get(headerConfig); theirs != "" && theirs != d.now().Fingerprint {
 				refuse(out, http.StatusPreconditionFailed, exit.Failed, errOtherwise.Error(), nil)
 				return
 			}

@@ -77,13 +77,13 @@ func (a *app) run(ctx context.Context, f runFlags) error {
 // letOthers gives back the lock of the daemon.
 func (d *daemon) letOthers() {
 	if err := d.unlock(); err != nil {
-		d.log.Warn("release the lock of the daemon", "error", err)
+		d.Log.Warn("release the lock of the daemon", "error", err)
 	}
 }
 
 // stillAlone makes sure that the lock is where others look for it. Where the state folder was removed it is made again, with all that lies in it; an error says that another daemon has it by now.
 func (d *daemon) stillAlone(ctx context.Context) error {
-	now, err := os.Lstat(d.runLock())
+	now, err := os.Lstat(d.RunLock())
 	if err == nil && os.SameFile(now, d.lockFile) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -91,10 +91,10 @@ func (d *daemon) stillAlone(ctx context.Context) error {
 	d.unlock = func() error { return nil }
 	unlock, err := d.alone(ctx)
 	if err != nil {
-		return fmt.Errorf("the state folder %s was removed while winnow run had it: %w", d.cfg.State, err)
+		return fmt.Errorf("the state folder %s was removed while winnow run had it: %w", d.Cfg.State, err)
 	}
 	d.unlock, d.base = unlock, nil
-	d.tell("the state folder %s was removed, with all that was remembered, and is made again", d.cfg.State)
+	d.tell("the state folder %s was removed, with all that was remembered, and is made again", d.Cfg.State)
 	for i := range d.running {
 		if parts()[i].inState {
 			d.running[i].by = nil
@@ -106,17 +106,17 @@ func (d *daemon) stillAlone(ctx context.Context) error {
 
 // alone makes sure that no other daemon runs on this state folder. winnow status has the lock for a moment when it asks whether one runs, so it is tried for a second.
 func (d *daemon) alone(ctx context.Context) (unlock func() error, err error) {
-	if err := d.trustState(); err != nil {
+	if err := d.TrustState(); err != nil {
 		return nil, err
 	}
 	s := sweeper{machineCore: &d.machineCore}
-	unlock, err = s.waitFor(ctx, sweepWait, "process %d is winnow run; waiting up to %s", func() (func() error, error) { return ledger.Lock(d.runLock()) })
+	unlock, err = s.waitFor(ctx, sweepWait, "process %d is winnow run; waiting up to %s", func() (func() error, error) { return ledger.Lock(d.RunLock()) })
 	var held *ledger.Held
 	if errors.As(err, &held) {
-		return nil, fmt.Errorf("another winnow run has the state folder %s: process %d, since %s; this one did nothing", d.cfg.State, held.PID, held.Since.Local().Format(time.DateTime))
+		return nil, fmt.Errorf("another winnow run has the state folder %s: process %d, since %s; this one did nothing", d.Cfg.State, held.PID, held.Since.Local().Format(time.DateTime))
 	}
 	if err == nil {
-		d.lockFile, _ = os.Lstat(d.runLock()) // where it has gone by now, stillAlone finds that
+		d.lockFile, _ = os.Lstat(d.RunLock()) // where it has gone by now, stillAlone finds that
 	}
 	return unlock, err
 }
@@ -151,13 +151,13 @@ func (d *daemon) loop(ctx context.Context) error {
 	signal.Notify(now, syscall.SIGUSR1)
 	defer signal.Stop(now)
 	reload := make(chan struct{}, 1)
-	d.hands.OnHangUp(func() {
+	d.Hands.OnHangUp(func() {
 		select {
 		case reload <- struct{}{}:
 		default: // one reload that is still to come reads what is there then
 		}
 	})
-	defer d.hands.OnHangUp(nil)
+	defer d.Hands.OnHangUp(nil)
 	end, err := d.begins(ctx, false)
 	if err != nil {
 		return err
@@ -209,9 +209,9 @@ func (d *daemon) reload(ctx context.Context) {
 		err = d.override(cfg)
 	}
 	if err == nil {
-		err = stillRules(d.cfg.File, cfg.File)
+		err = stillRules(d.Cfg.File, cfg.File)
 	}
-	if err == nil && cfg.State != d.cfg.State {
+	if err == nil && cfg.State != d.Cfg.State {
 		err = fmt.Errorf("state has become %s: start winnow run again for another state folder", cfg.State)
 	}
 	if err == nil {
@@ -253,9 +253,9 @@ func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
 	with := *d.app // a copy: others may be looking at this one
 	own := *cfg    // so it is of the configuration, into which policies put their parameters
 	if cfg != d.configured {
-		with.decides = deciding(cfg)
+		with.Fingerprint = deciding(cfg)
 	}
-	with.cfg, with.workers = &own, nil
+	with.Cfg, with.workers = &own, nil
 	e, p, err := with.engineBy(ctx, bundles.Look{Ask: true})
 	if err != nil {
 		return err
@@ -276,14 +276,14 @@ func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
 	d.pace.Options = d.options()
 	if old != nil {
 		if err := old.Close(); err != nil {
-			d.log.Warn("end what evaluated the policies before", "error", err)
+			d.Log.Warn("end what evaluated the policies before", "error", err)
 		}
 	}
 	return nil
 }
 
 func (d *daemon) options() pace.Options {
-	r := d.cfg.Run
+	r := d.Cfg.Run
 	every := r.Every
 	if d.f.every > 0 {
 		every = time.Duration(d.f.every)

@@ -120,7 +120,7 @@ func TestEveryIsBounded(t *testing.T) {
 func TestADaemonWaitsForAQuestion(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 301)
-	asks, err := ledger.Lock(w.d.runLock())
+	asks, err := ledger.Lock(w.d.RunLock())
 	no(t, err)
 	time.AfterFunc(200*time.Millisecond, func() { _ = asks() })
 	has, err := w.d.alone(t.Context())
@@ -222,7 +222,7 @@ func TestOnceWaits(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 305)
 	w.sweep(pace.Start)
-	unlock, err := ledger.Lock(filepath.Join(w.d.cfg.State, "lock"))
+	unlock, err := ledger.Lock(filepath.Join(w.d.Cfg.State, "lock"))
 	no(t, err)
 	time.AfterFunc(300*time.Millisecond, func() { _ = unlock() })
 	if err := w.d.once(t.Context()); errors.As(err, new(*ledger.Held)) {
@@ -236,7 +236,7 @@ func TestASweepThatCouldNotBeRecorded(t *testing.T) {
 	w := newSteadyWorld(t, 303)
 	w.sweep(pace.Start) // makes the ledger
 	w.d.f.apply = true
-	db, err := sql.Open("sqlite", w.d.ledgerPath()+"?_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", w.d.LedgerPath()+"?_pragma=busy_timeout(10000)")
 	no(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	// Its record is taken away under it, between its first act and its end.
@@ -281,7 +281,7 @@ func TestAReleaseIsSeen(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 304)
 	w.sweep(pace.Start)
-	l, err := ledger.Open(w.d.ledgerPath())
+	l, err := ledger.Open(w.d.LedgerPath())
 	no(t, err)
 	no(t, l.SaveBrakes(t.Context(), brakes.Memory{Tripped: []brakes.Brake{{Rule: brakes.ReadBack, Message: "it is still there"}}}))
 	no(t, l.Close())

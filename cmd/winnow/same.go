@@ -28,11 +28,11 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 		return nil, "the first", nil
 	case why != pace.Schedule && why != pace.Event:
 		return nil, why, nil
-	case d.since+1 >= d.cfg.Run.FullEvery:
+	case d.since+1 >= d.Cfg.Run.FullEvery:
 		return nil, "every so often", nil
 	case d.wants() && slices.ContainsFunc(b.ds, func(x decision.Decision) bool { return x.Verdict == decision.Reap }):
 		return nil, "something goes", nil
-	case (d.paused() != nil) != (d.Status().Paused != nil): // who asks is to see it
+	case (d.Paused() != nil) != (d.Status().Paused != nil): // who asks is to see it
 		return nil, "a pause began or ended", nil
 	}
 	s, err := d.openSweeper(ctx, d.engine, d.policy, false, 0)
@@ -55,13 +55,13 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	if err != nil {
 		return nil, "", err
 	}
-	holds, err := s.holds(ctx, s.ledger)
+	holds, err := s.Holds(ctx, s.ledger)
 	if err != nil {
 		return nil, "", err
 	}
 	host := b.host
 	host.UpSeconds, host.AwakeSeconds = began.Up, began.Awake
-	jump := config.Seconds(d.cfg.Rules.ClockJump)
+	jump := config.Seconds(d.Cfg.Rules.ClockJump)
 	if fresh := ledger.Fresh(last, host, began.At, jump, d.gap()); fresh != "" {
 		return nil, fresh, nil
 	}

@@ -162,7 +162,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.Install(ctx, service.Unit{Program: program, Flags: flags, Timer: f.timer, Apply: f.apply, Every: a.cfg.Run.Every})
+	c, err := s.Install(ctx, service.Unit{Program: program, Flags: flags, Timer: f.timer, Apply: f.apply, Every: a.Cfg.Run.Every})
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if !f.system {
 		ctl += "--user "
 	}
-	a.note(`no systemd manager answers here (%s): the unit is written, and nothing was started. Where one runs: %sdaemon-reload && %senable --now %s. Without systemd let whatever supervises programs here run "winnow run", or cron "winnow run --once"`,
+	a.Note(`no systemd manager answers here (%s): the unit is written, and nothing was started. Where one runs: %sdaemon-reload && %senable --now %s. Without systemd let whatever supervises programs here run "winnow run", or cron "winnow run --once"`,
 		c.Silent, ctl, ctl, c.Unit)
 	return exit.Error{Code: exit.Part}
 }
@@ -226,7 +226,7 @@ func (a *core) unseen() {
 	}
 	if len(names) > 0 {
 		slices.Sort(names)
-		a.note("a service does not have the variables of this shell. If they are to hold for it too, write them into its configuration or by systemctl edit: %s", strings.Join(names, ", "))
+		a.Note("a service does not have the variables of this shell. If they are to hold for it too, write them into its configuration or by systemctl edit: %s", strings.Join(names, ", "))
 	}
 }
 
@@ -246,7 +246,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 		}
 	})
 	if err == nil && c.Silent != "" && len(c.Removed)+len(c.Disabled) > 0 {
-		a.note("no systemd manager answers here (%s): the units start no more, and what runs was not stopped: winnow status names the process of a daemon, and kill ends it", c.Silent)
+		a.Note("no systemd manager answers here (%s): the units start no more, and what runs was not stopped: winnow status names the process of a daemon, and kill ends it", c.Silent)
 	}
 	return err
 }

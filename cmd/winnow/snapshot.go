@@ -75,7 +75,7 @@ func (a *core) redacted(ctx context.Context, s *snapshot.Snapshot, file string) 
 	if err != nil {
 		return nil, err
 	}
-	o, err := redaction(a.cfg, p, key)
+	o, err := redaction(a.Cfg, p, key)
 	if err = errors.Join(err, e.Close()); err != nil {
 		return nil, err
 	}

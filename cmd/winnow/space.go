@@ -21,7 +21,7 @@ var errSizes = errors.New("collect.dirs.sizes has passed")
 // measure fills in what the wanted folders take up. It takes collect.dirs.sizes at most; what was not counted by then is a size that is not
 // complete.
 func (a *looker) measure(ctx context.Context, s *snapshot.Snapshot, ds []decision.Decision, wanted func(decision.Decision) bool) {
-	within := a.cfg.Collect.Dirs.Sizes
+	within := a.Cfg.Collect.Dirs.Sizes
 	if within <= 0 {
 		return
 	}
@@ -40,7 +40,7 @@ func (a *looker) measure(ctx context.Context, s *snapshot.Snapshot, ds []decisio
 			}
 		case d.Gone != nil: // a few kilobytes in its repository
 		case d.Symlink != nil && !*d.Symlink:
-			trees = append(trees, usage.Tree{Path: d.Path, Part: func(rel string) bool { return dirs.Rebuildable(a.cfg.Rules.Rebuildable, rel) }})
+			trees = append(trees, usage.Tree{Path: d.Path, Part: func(rel string) bool { return dirs.Rebuildable(a.Cfg.Rules.Rebuildable, rel) }})
 			of = append(of, i)
 		}
 	}
@@ -74,7 +74,7 @@ func (a *looker) lying(ctx context.Context, acts []ledger.Act) []report.Lying {
 			trees, of = append(trees, usage.Tree{Path: place}), append(of, i)
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, max(a.cfg.Collect.Dirs.Sizes, time.Second), errSizes)
+	ctx, cancel := context.WithTimeoutCause(ctx, max(a.Cfg.Collect.Dirs.Sizes, time.Second), errSizes)
 	defer cancel()
 	for k, u := range usage.Measure(ctx, trees) {
 		out[of[k]].Bytes, out[of[k]].Known = u.Bytes, u.Complete
@@ -89,10 +89,10 @@ func (s *sweeper) weigh(ctx context.Context, r *report.Report) {
 	}
 	kept, err := s.ledger.Restorable(ctx)
 	if err != nil {
-		s.log.Warn("read what lies in the trash", "error", err)
+		s.Log.Warn("read what lies in the trash", "error", err)
 		return
 	}
-	r.Weigh(s.lying(ctx, kept), s.cfg.Act.TrashTTL)
+	r.Weigh(s.lying(ctx, kept), s.Cfg.Act.TrashTTL)
 }
 
 // freeShare is the share of the file system at path that this user may still fill, of its blocks or its inodes, the lesser of both.

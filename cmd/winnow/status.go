@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -45,39 +44,28 @@ type NotRunning struct {
 
 // noDaemon says that none answers, and whether one has the state folder all the same.
 func (a *app) noDaemon() error {
-	doc := NotRunning{Schema: stateSchema, State: a.cfg.State}
-	message := "no winnow run has the state folder " + text.Clean(a.cfg.State) + ": winnow run begins one, winnow service install has systemd run it"
-	unlock, err := a.asksForLock()
+	doc := NotRunning{Schema: stateSchema, State: a.Cfg.State}
+	message := "no winnow run has the state folder " + text.Clean(a.Cfg.State) + ": winnow run begins one, winnow service install has systemd run it"
+	unlock, err := a.AsksForLock()
 	var held *ledger.Held
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // and none is made by a question
 	case errors.As(err, &held):
 		doc.Running, doc.Process = true, held.PID
 		why := "it hangs, run.api is off there, or it runs with another configuration or version"
-		if _, err := os.Lstat(a.cfg.APISocket()); errors.Is(err, fs.ErrNotExist) {
-			why = "there is no " + text.Clean(a.cfg.APISocket()) + ", so run.api is off there, its socket is elsewhere, or somebody removed it: then start winnow run again"
+		if _, err := os.Lstat(a.Cfg.APISocket()); errors.Is(err, fs.ErrNotExist) {
+			why = "there is no " + text.Clean(a.Cfg.APISocket()) + ", so run.api is off there, its socket is elsewhere, or somebody removed it: then start winnow run again"
 		}
 		message = fmt.Sprintf("process %d is winnow run since %s, and does not answer this command: %s", held.PID, text.Time(held.Since), why)
 	case err == nil:
 		_ = unlock()
 	default:
-		return fmt.Errorf("it is not known whether a winnow run has the state folder %s: %w", a.cfg.State, err)
+		return fmt.Errorf("it is not known whether a winnow run has the state folder %s: %w", a.Cfg.State, err)
 	}
 	if err := a.show(doc, "  ", func(w io.Writer) { fmt.Fprintln(w, message) }); err != nil {
 		return err
 	}
 	return exit.Error{Code: exit.Part}
-}
-
-// runLock is the file that the daemon of a state folder has locked for as long as it runs.
-func (a *stateFolder) runLock() string { return filepath.Join(a.cfg.State, "run.lock") }
-
-// asksForLock takes the daemon's lock where there is a state folder.
-func (a *stateFolder) asksForLock() (unlock func() error, err error) {
-	if _, err := os.Lstat(a.cfg.State); err != nil {
-		return nil, err
-	}
-	return ledger.Lock(a.runLock())
 }
 
 func (a *app) showState(s State) error {

@@ -22,10 +22,10 @@ func BenchmarkSteady(b *testing.B) {
 				b.Skip("it starts thousands of processes")
 			}
 			w := newLookWorld(b, size.processes, size.panes, size.worktrees)
-			w.app.cfg.Run.FullEvery = 1 << 30
+			w.app.Cfg.Run.FullEvery = 1 << 30
 			// What keeps the worktrees is no age: of a young one is said how old it is, and so it is asked of at each look.
-			w.app.cfg.Rules.Grace.Dir, w.app.cfg.Rules.Protected = 0, []string{w.dir + "/wt/**"}
-			w.app.acting, w.app.hands = ledger.Acting{Name: "winnow-bench-steady", Home: w.dir}, &stop.Inflight{}
+			w.app.Cfg.Rules.Grace.Dir, w.app.Cfg.Rules.Protected = 0, []string{w.dir + "/wt/**"}
+			w.app.Acting, w.app.Hands = ledger.Acting{Name: "winnow-bench-steady", Home: w.dir}, &stop.Inflight{}
 			d, err := w.app.newDaemon(b.Context(), runFlags{})
 			if err != nil {
 				b.Fatal(err)

@@ -28,7 +28,7 @@ the policies judge, and stock opa takes it:
 			if err := a.withOwn(cmd.Context()); err != nil {
 				return err
 			}
-			joined := subject.Join(s, &a.cfg.Rules.Config)
+			joined := subject.Join(s, &a.Cfg.Rules.Config)
 			for _, kind := range snapshot.KindNames() {
 				for _, id := range joined.IDs(kind) {
 					sub, ok := joined.Subject(id)

@@ -41,7 +41,7 @@ func (m *manager) says(state string) {
 		return
 	}
 	if _, err := systemd.SdNotify(false, state); err != nil {
-		m.d.log.Debug("tell the service manager", "error", err)
+		m.d.Log.Debug("tell the service manager", "error", err)
 	}
 }
 

@@ -118,7 +118,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 		if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.show.all); err != nil {
 			return err
 		}
-		if err := a.wait(ctx, config.Seconds(a.cfg.Rules.ConfirmAfter)); err != nil {
+		if err := a.wait(ctx, config.Seconds(a.Cfg.Rules.ConfirmAfter)); err != nil {
 			return err
 		}
 		if r, err = s.sweep(ctx, f); err != nil {
@@ -147,7 +147,7 @@ func (s *sweeper) explain(ctx context.Context, r *report.Report, f showFlags, ev
 
 // waits reports whether a second look, rules.confirm_after from now, could reap something that this one could not.
 func (a *machineCore) waits(r *report.Report) bool {
-	next := r.TakenAt.Add(config.Seconds(a.cfg.Rules.ConfirmAfter))
+	next := r.TakenAt.Add(config.Seconds(a.Cfg.Rules.ConfirmAfter))
 	return slices.ContainsFunc(r.Decisions, func(d decision.Decision) bool {
 		at, known := report.Due(d, r.TakenAt)
 		return d.Verdict == decision.Spare && d.Waits() && (!known || !at.After(next))
@@ -157,7 +157,7 @@ func (a *machineCore) waits(r *report.Report) bool {
 // wait pauses for d, saying so to a person.
 func (a *app) wait(ctx context.Context, d time.Duration) error {
 	if a.flags.format == "text" {
-		a.note("waiting %s for the second look", d)
+		a.Note("waiting %s for the second look", d)
 	}
 	select {
 	case <-ctx.Done():

@@ -60,7 +60,7 @@ func (a *machineCore) openSweeper(ctx context.Context, e *eval.Engine, p *policy
 	if s.broken != nil {
 		return s, nil
 	}
-	l, err := ledger.Open(a.ledgerPath())
+	l, err := ledger.Open(a.LedgerPath())
 	if err != nil {
 		if apply {
 			s.close()
@@ -81,17 +81,17 @@ func (s *sweeper) close() {
 	s.logger.close()
 	if s.order != nil {
 		if err := s.order.Close(); err != nil {
-			s.log.Warn("close the order of grants and acts", "error", err)
+			s.Log.Warn("close the order of grants and acts", "error", err)
 		}
 	}
 	if s.ledger != nil {
 		if err := s.ledger.Close(); err != nil {
-			s.log.Warn("close ledger", "error", err)
+			s.Log.Warn("close ledger", "error", err)
 		}
 	}
 	for _, u := range slices.Backward(s.unlock) {
 		if err := u(); err != nil {
-			s.log.Warn("release lock", "error", err)
+			s.Log.Warn("release lock", "error", err)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (s *sweeper) close() {
 // sweep is one pass: settle, look, decide, remember, and act when asked to.
 func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, error) {
 	id, started := ulid.Make().String(), time.Now()
-	mem := memory{path: s.ledgerPath(), err: s.broken}
+	mem := memory{path: s.LedgerPath(), err: s.broken}
 	if s.ledger != nil {
 		mem = s.remembered(ctx)
 		mem.fresh, mem.baseline = s.window, s.base
@@ -108,7 +108,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if f.apply {
 		mode = report.Apply
 	}
-	halted := s.paused()
+	halted := s.Paused()
 	if halted != nil {
 		f.apply = false
 	}
@@ -122,7 +122,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		return nil, err
 	}
 	snap, err := s.lookFor(ctx, sources.Scope{}, mem, s.decides())
-	if err == nil && (f.fetch || s.cfg.Collect.Dirs.Fetch) {
+	if err == nil && (f.fetch || s.Cfg.Collect.Dirs.Fetch) {
 		snap, err = s.fetched(ctx, snap, mem)
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		}
 		mem.fresh = nil // the looks before acts count what this one did
 	}
-	res, err := s.decides().Decide(ctx, snap, &s.cfg.Rules.Config)
+	res, err := s.decides().Decide(ctx, snap, &s.Cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
 	}
@@ -144,7 +144,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		f.apply, mode = false, report.DryRun
 	}
 	next := eval.Sightings(mem.sightings, snap, res.Decisions)
-	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, &s.cfg.Rules.Config, f.show.kinds)
+	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, &s.Cfg.Rules.Config, f.show.kinds)
 	r.Settled = settled
 	if halted != nil && mode == report.Apply {
 		r.Pause(halted.Error())
@@ -156,7 +156,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	}
 	if s.ledger == nil {
 		past, _ := s.past(ctx, snap) // no ledger, nothing to read
-		r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
+		r.Held(f.caps(s.Cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
 		s.alarms(ctx, r, snap, res.Decisions)
 		return r, nil
 	}
@@ -165,7 +165,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
+	r.Held(f.caps(s.Cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
 	if err := s.record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (s *sweeper) decides() decider {
 // remembered is the memory for looks that acts rest on.
 func (s *sweeper) remembered(ctx context.Context) memory {
 	mem := s.remember(ctx, s.ledger)
-	mem.reread = func(ctx context.Context) ([]snapshot.Hold, error) { return s.holds(ctx, s.ledger) }
+	mem.reread = func(ctx context.Context) ([]snapshot.Hold, error) { return s.Holds(ctx, s.ledger) }
 	return mem
 }
 
@@ -213,8 +213,8 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 // learn adds what this look knows of terminals' owners, and of which processes are below agents, so that the looks before each act of the sweep know it as well: what one act takes
 // away may have been all that says whose the next one is.
 func (a *machineCore) learn(mem memory, snap *snapshot.Snapshot) memory {
-	mem.owners = codev.Owners(snap, mem.owners, a.cfg.Alarms.Remember)
-	mem.descents = subject.Descents(snap, &a.cfg.Rules.Config, mem.descents)
+	mem.owners = codev.Owners(snap, mem.owners, a.Cfg.Alarms.Remember)
+	mem.descents = subject.Descents(snap, &a.Cfg.Rules.Config, mem.descents)
 	return mem
 }
 
@@ -248,8 +248,8 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *r
 // ruled names the files that ruled.
 func (a *machineCore) ruled(s *snapshot.Snapshot) report.ConfigRef {
 	ref := report.ConfigRef{Files: []string{}}
-	if a.cfg.File != "" {
-		ref.Files = append(ref.Files, a.cfg.File)
+	if a.Cfg.File != "" {
+		ref.Files = append(ref.Files, a.Cfg.File)
 	}
 	for _, p := range s.Projects {
 		ref.Projects = append(ref.Projects, report.ProjectRef{Path: p.Path, File: p.File, State: p.State, Why: p.Why, SHA256: p.SHA256})
@@ -267,7 +267,7 @@ func (s *sweeper) finish(ctx context.Context, r *report.Report, f sweepFlags) er
 		return fmt.Errorf("record the end of the sweep: %w", err)
 	}
 	if err := s.ledger.Prune(ctx, ledger.Keep{Decisions: keepDecisions, Sweeps: keepSweeps}); err != nil {
-		s.log.Warn("prune ledger", "error", err)
+		s.Log.Warn("prune ledger", "error", err)
 	}
 	return nil
 }
@@ -292,7 +292,7 @@ const (
 
 // lock takes the state folder, and for acts the user's lock on this machine, so that one sweep acts at a time. It waits that long for the state folder.
 func (s *sweeper) lock(ctx context.Context, apply bool, wait time.Duration) error {
-	if err := s.trustState(); err != nil {
+	if err := s.TrustState(); err != nil {
 		if apply {
 			return err
 		}
@@ -300,7 +300,7 @@ func (s *sweeper) lock(ctx context.Context, apply bool, wait time.Duration) erro
 		return nil
 	}
 	unlock, err := s.waitFor(ctx, wait, "process %d is sweeping; waiting up to %s", func() (func() error, error) {
-		return ledger.Lock(filepath.Join(s.cfg.State, "lock"))
+		return ledger.Lock(filepath.Join(s.Cfg.State, "lock"))
 	})
 	var held *ledger.Held
 	switch {
@@ -331,7 +331,7 @@ func (s *sweeper) waitFor(ctx context.Context, wait time.Duration, words string,
 		}
 		if !said && held.PID != 0 && time.Since(began) > time.Second {
 			said = true
-			s.note(words, held.PID, wait)
+			s.Note(words, held.PID, wait)
 		}
 		// Two that begin at the same moment both give way, and shall not meet again.
 		select {
@@ -344,22 +344,8 @@ func (s *sweeper) waitFor(ctx context.Context, wait time.Duration, words string,
 // acting is the lock under which this user's sweeps act. It is zero but in tests, which do not wait for one another.
 var acting ledger.Acting
 
-// userDir is where the lock lies that all of a user's programs which close tabs may share: the folder that the login made for this user, or,
-// if that is missing, the folder of the lock of acts. A folder that another user could have made does not count.
-func (a *stateFolder) userDir() string {
-	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", os.Geteuid())} {
-		if _, err := os.Lstat(dir); err == nil && filepath.IsAbs(dir) && ledger.Trusted(dir) == nil {
-			return dir
-		}
-	}
-	if dir := a.acting.Folder(); dir != "" && ledger.Trusted(dir) == nil {
-		return dir
-	}
-	return a.cfg.State
-}
-
 func (s *sweeper) lockUser(ctx context.Context) error {
-	unlock, err := s.waitFor(ctx, userLockWait, "process %d is acting for this user with another state folder; waiting up to %s", s.acting.Lock)
+	unlock, err := s.waitFor(ctx, userLockWait, "process %d is acting for this user with another state folder; waiting up to %s", s.Acting.Lock)
 	if err == nil {
 		s.unlock = append(s.unlock, unlock)
 		return nil

@@ -34,7 +34,7 @@ var errNotAsked = errors.New("the daemon was not asked")
 func (a *app) through(ctx context.Context, method, path string, query url.Values, body any, here func() error) error {
 	p, err := a.ask(ctx, method, path, query, body)
 	if errors.Is(err, errNotAsked) {
-		a.log.Debug("done by this command itself", "why", err)
+		a.Log.Debug("done by this command itself", "why", err)
 		return here()
 	}
 	if err != nil {
@@ -57,10 +57,10 @@ func (a *app) through(ctx context.Context, method, path string, query url.Values
 
 // ask asks the daemon, in the form in which this command prints.
 func (a *app) ask(ctx context.Context, method, path string, query url.Values, body any) (Printed, error) {
-	if a.asker.Conn != nil || !a.cfg.Run.API.Enabled {
+	if a.Asker.Conn != nil || !a.Cfg.Run.API.Enabled {
 		return Printed{}, fmt.Errorf("%w: run.api is off", errNotAsked)
 	}
-	socket := a.cfg.APISocket()
+	socket := a.Cfg.APISocket()
 	if _, err := os.Lstat(socket); errors.Is(err, fs.ErrNotExist) {
 		return Printed{}, fmt.Errorf("%w: there is no %s", errNotAsked, socket)
 	}
@@ -68,7 +68,7 @@ func (a *app) ask(ctx context.Context, method, path string, query url.Values, bo
 	defer c.Close()
 	c.Header = http.Header{headerForm: {a.flags.format}, headerPaint: {fmt.Sprintf("%t %d", a.paint.On, a.paint.Width)}, headerLog: {a.flags.logLevel}}
 	if path != "/v1/state" { // how it stands is asked of any daemon
-		c.Header.Set(headerConfig, a.decides)
+		c.Header.Set(headerConfig, a.Fingerprint)
 	}
 	if here, err := os.Getwd(); err == nil && !strings.ContainsAny(here, "\r\n\x00") {
 		c.Header.Set(headerFolder, here)

@@ -74,7 +74,7 @@ func (a *app) top(ctx context.Context, every time.Duration) error {
 		}
 		return a.show(look, "  ", nil)
 	}
-	a.log, a.drawing = hclog.NewNullLogger(), true // a line of the log, or of the progress, would stand in the picture
+	a.Log, a.drawing = hclog.NewNullLogger(), true // a line of the log, or of the progress, would stand in the picture
 	ctx, cancel := context.WithCancel(ctx)
 	var judging sync.WaitGroup
 	judging.Go(func() {
@@ -110,14 +110,14 @@ func (w *watch) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	res, err := w.engine.Decide(ctx, s, &w.cfg.Rules.Config)
+	res, err := w.engine.Decide(ctx, s, &w.Cfg.Rules.Config)
 	if err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
 	verdicts := map[string]decision.Decision{}
 	for _, d := range res.Decisions {
 		if d.Kind == snapshot.KindProcess {
-			d.Main = report.Main(d, s, &w.cfg.Rules.Config)
+			d.Main = report.Main(d, s, &w.Cfg.Rules.Config)
 			verdicts[d.ID] = d
 		}
 	}
@@ -140,8 +140,8 @@ func (w *watch) look(ctx context.Context) (top.Look, error) {
 	verdicts := w.verdicts
 	w.mu.Unlock()
 	look := top.Of(top.Inputs{
-		Snapshot: s, Before: w.before, Config: &w.cfg.Rules.Config, Verdicts: verdicts, UID: os.Getuid(),
-		PSS: func(pid int) (int64, error) { return proc.PSS(w.cfg.Collect.Processes.Root, pid) },
+		Snapshot: s, Before: w.before, Config: &w.Cfg.Rules.Config, Verdicts: verdicts, UID: os.Getuid(),
+		PSS: func(pid int) (int64, error) { return proc.PSS(w.Cfg.Collect.Processes.Root, pid) },
 	})
 	w.before = s
 	return look, nil

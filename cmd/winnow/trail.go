@@ -42,7 +42,7 @@ func (a *core) trail(ctx context.Context, s *snapshot.Snapshot, id string) ([]An
 	var sweeps []ledger.Sweep
 	var acts []ledger.Act
 	var refusals map[string]alarm.Refusal
-	err := a.readLedger(func(l *ledger.Ledger) (err error) {
+	err := a.ReadLedger(func(l *ledger.Ledger) (err error) {
 		if sweeps, err = l.Sweeps(ctx, s.TakenAt.Add(-trailSpan)); err != nil {
 			return err
 		}

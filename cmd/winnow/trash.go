@@ -38,7 +38,7 @@ func newTrash(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			kept, err := a.kept(cmd.Context())
 			if err != nil {
-				a.note("%v; what follows is what the manifests in the trash say", err)
+				a.Note("%v; what follows is what the manifests in the trash say", err)
 			}
 			all := a.sized(cmd.Context(), kept)
 			return errors.Join(err, list(a, all, func(w io.Writer) { a.trashText(w, all) }))
@@ -143,12 +143,12 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 			return config.Mistakef("--older: %q is no duration: write 12h or 1d; nothing was removed", older)
 		}
 	}
-	if err := a.halted(); err != nil {
+	if err := a.Halted(); err != nil {
 		return fmt.Errorf("%w; nothing was removed", err)
 	}
 	kept, err := a.kept(ctx)
 	if err != nil {
-		a.note("%v; what lies in the trash is what its manifests say", err)
+		a.Note("%v; what lies in the trash is what its manifests say", err)
 	}
 	younger := len(kept)
 	kept = slices.DeleteFunc(kept, func(x ledger.Act) bool { return time.Since(x.Intent.At) < least })
@@ -212,18 +212,18 @@ func (a *app) removeAll(ctx context.Context, all []setAside, out *emptied) error
 	}
 	still, lost := s.openTrash(ctx)
 	if lost != nil {
-		a.note("%v; that something was removed is not recorded", lost)
+		a.Note("%v; that something was removed is not recorded", lost)
 	}
 	var intents []decision.Intent
 	for _, x := range all {
 		intents = append(intents, x.Intent)
 	}
-	host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
+	host, err := processes.Host(a.Cfg.Collect.Processes.Root, processes.KnownNames())
 	if err != nil {
 		return fmt.Errorf("empty the trash: %w; nothing was removed", err)
 	}
 	byKind := a.actuators(host, intendedRoots(intents))
-	defer s.hands.Begin()()
+	defer s.Hands.Begin()()
 	for _, x := range all {
 		in := x.Intent
 		if !slices.ContainsFunc(still, func(k ledger.Act) bool { return k.Intent.ID == in.ID }) {

@@ -71,7 +71,7 @@ type Trusted struct {
 	ExceptionsSHA256 string `json:"exceptions_sha256,omitempty"`
 }
 
-func (a *ruleLoader) store() project.Store { return project.Store{State: a.cfg.State} }
+func (a *ruleLoader) store() project.Store { return project.Store{State: a.Cfg.State} }
 
 func (a *app) trust(ctx context.Context, folder string) error {
 	main, err := mainCheckout(folder)
@@ -106,7 +106,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	}
 	if old := project.NotFollowed(main); old != "" {
 		t.State, t.Why = project.StateRefused, old
-		a.note("%s", old)
+		a.Note("%s", old)
 	}
 	if a.flags.format == "text" { // it is shown before it is stored
 		a.saysText(a.out, t)

@@ -76,7 +76,7 @@ func (v versions) trees(ctx context.Context, name string) (policyVersion, error)
 
 // with puts a tree into a version, on top of the embedded policies and below those that --policy names.
 func (v versions) with(ctx context.Context, out policyVersion, tree policy.Tree) (policyVersion, error) {
-	if v.core.cfg.Policy.Embedded && !replaces(tree) {
+	if v.core.Cfg.Policy.Embedded && !replaces(tree) {
 		out.trees = append(out.trees, policy.Tree{Name: embeddedTree, FS: policies.Files})
 	}
 	out.trees = append(out.trees, tree)

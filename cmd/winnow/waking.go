@@ -49,11 +49,11 @@ type events struct {
 
 // watches begins to listen for events; the function that it gives ends that. Without events the schedule finds everything, later.
 func (d *daemon) watches() (stop func()) {
-	log := d.log.Named("wake")
-	e := &events{keeper: wake.NewKeeper(d.Wake, log), files: wake.NewFiles(d.cfg.Collect.Processes.Root, d.Wake, log), exits: wake.NewExits(d.Wake), wake: d.Wake, owner: d.cfg.State, patience: d.cfg.Collect.Timeout,
+	log := d.Log.Named("wake")
+	e := &events{keeper: wake.NewKeeper(d.Wake, log), files: wake.NewFiles(d.Cfg.Collect.Processes.Root, d.Wake, log), exits: wake.NewExits(d.Wake), wake: d.Wake, owner: d.Cfg.State, patience: d.Cfg.Collect.Timeout,
 		servers: map[string]string{}, folders: map[string]bool{}}
 	e.keeper.Keep(fileEvents, wake.Folder, e.files.Run)
-	if filepath.Clean(d.cfg.Collect.Processes.Root) == "/proc" { // the kernel's pids are those of this process's own namespace
+	if filepath.Clean(d.Cfg.Collect.Processes.Root) == "/proc" { // the kernel's pids are those of this process's own namespace
 		e.keeper.Keep(exitEvents, wake.Exit, e.exits.Run)
 	}
 	d.mu.Lock()
@@ -130,7 +130,7 @@ func (e *events) listenTo(seen *snapshot.Snapshot, hooks bool) {
 // targets are what may change something of what a sweep saw: folders of candidates, records and sockets, and the processes that matter, agents first.
 func (a *looker) targets(s *snapshot.Snapshot, b *baseline) wake.Targets {
 	folders, files := map[string]bool{}, map[string]bool{}
-	for _, root := range a.cfg.Collect.Dirs.Roots {
+	for _, root := range a.Cfg.Collect.Dirs.Roots {
 		if !strings.ContainsAny(root, "*?[") {
 			folders[root] = true
 		}

@@ -33,7 +33,7 @@ func no(t *testing.T, err error) {
 // loops runs the daemon's loop in this process until the test ends. It sweeps at its start and for events, not on schedule.
 func (w *steadyWorld) loops(t *testing.T) {
 	t.Helper()
-	r := &w.d.cfg.Run
+	r := &w.d.Cfg.Run
 	r.Every, r.Rest, r.Settle, r.Burst, r.Share = time.Hour, 50*time.Millisecond, 20*time.Millisecond, time.Second, 1
 	w.d.pace.Options = w.d.options()
 	unlock, err := w.d.alone(t.Context()) // as winnow run
@@ -77,7 +77,7 @@ func TestEventSourcesComeBack(t *testing.T) {
 		return s, s.Tab(s.Workspace("w"), "a", herdr.Pane{Fake: &herdr.Info{}})
 	}
 	server, tab := serve()
-	w.d.cfg.Collect.Herdr.Sockets = []string{o.Socket}
+	w.d.Cfg.Collect.Herdr.Sockets = []string{o.Socket}
 	w.loops(t)
 	listening := func() (name string) {
 		for name, s := range w.d.Status().Events {
@@ -168,7 +168,7 @@ func TestTmuxTellsOfASession(t *testing.T) {
 	w := newSteadyWorld(t, 201)
 	hooks := func() string { return w.tmux.Run("show-hooks", "-g", ";", "show-hooks", "-gw") }
 	before := hooks()
-	w.d.cfg.Run.TmuxHooks = true
+	w.d.Cfg.Run.TmuxHooks = true
 	t.Run("the loop", func(t *testing.T) {
 		w.loops(t)
 		wait.Eventually(t, "listening to tmux", func() bool {

@@ -96,7 +96,7 @@ func (a *app) whyAlive(ctx context.Context, what, as string) (life.Answer, error
 	if err != nil {
 		return life.Answer{}, err
 	}
-	if pid := a.forCommand(); pid > 0 {
+	if pid := a.ForCommand(); pid > 0 {
 		q.Own = append(q.Own, pid)
 	}
 	sc := sources.Scope{Life: true}
@@ -121,7 +121,7 @@ func (a *app) whyAlive(ctx context.Context, what, as string) (life.Answer, error
 			return life.Answer{}, err
 		}
 	}
-	return life.Of(s, &a.cfg.Rules.Config, q), nil
+	return life.Of(s, &a.Cfg.Rules.Config, q), nil
 }
 
 // question says what is asked for. Its kind is "" where only a look tells what has that name.
@@ -151,7 +151,7 @@ func (a *core) question(what, as string) (life.Question, error) {
 	case life.Folder:
 		return q, a.placed(&q, what)
 	case life.Process:
-		if other := sameNumbers(a.asker); other != "" {
+		if other := sameNumbers(a.Asker); other != "" {
 			return q, config.Mistakef("%q: %s; run winnow why-alive there, or give the number that the process has here", q.Asked, other)
 		}
 		return q, a.numbered(&q, strings.TrimPrefix(what, snapshot.KindProcess+":"))
@@ -176,7 +176,7 @@ func (a *core) numbered(q *life.Question, s string) error {
 		return config.Mistakef("%q is no pid: give a number such as 812, or 812@93211 with its start in clock ticks since boot", q.Asked)
 	}
 	q.PID = n
-	if leads, err := proc.Leads(a.cfg.Collect.Processes.Root, n); err == nil && !leads {
+	if leads, err := proc.Leads(a.Cfg.Collect.Processes.Root, n); err == nil && !leads {
 		return config.Mistakef("%d is one of the threads of a process, and no process; give the number of its process (Tgid in /proc/%d/status)", n, n)
 	}
 	if both {
@@ -201,11 +201,11 @@ func (a *core) placed(q *life.Question, what string) error {
 		}
 		what = home + rest
 	}
-	if a.asker.Conn != nil && !filepath.IsAbs(what) {
-		if a.from == "" {
+	if a.Asker.Conn != nil && !filepath.IsAbs(what) {
+		if a.AskerFolder == "" {
 			return config.Mistakef("%q: give the folder's whole path", q.Asked)
 		}
-		what = filepath.Join(a.from, what)
+		what = filepath.Join(a.AskerFolder, what)
 	}
 	p, err := filepath.Abs(what) // what a path of a person's has in it, $ among it, is a part of its name
 	if err != nil {
@@ -221,7 +221,7 @@ func (a *core) placed(q *life.Question, what string) error {
 	if proc.SharedOutside("/proc", "/proc/self/mountinfo", real) {
 		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: "the folder lies on a mount that processes outside of this pid namespace may use, and they are not seen from here"})
 	}
-	if other := sameFolder(a.asker, p); other != "" {
+	if other := sameFolder(a.Asker, p); other != "" {
 		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: other})
 	}
 	if real != p {

@@ -1,0 +1,59 @@
+package state
+
+import (
+	"context"
+	"time"
+
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+)
+
+// LastsLonger is the pause that holds, where a program asks by the API for one that would end before it: none ends what a person or another program paused for longer.
+func (f *Folder) LastsLonger(long time.Duration) *ledger.Pause {
+	if f.Asker.Conn == nil || f.CommandLine || long == 0 {
+		return nil
+	}
+	p := f.Paused()
+	if p == nil || p.Until != nil && !p.Until.After(time.Now().Add(long)) {
+		return nil
+	}
+	return p
+}
+
+// PlacePause writes a pause down, and gives it with its file.
+func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason string) (ledger.Pause, string, error) {
+	now := processes.Now()
+	p := ledger.Pause{Since: now.At, Reason: reason}
+	if long > 0 {
+		until := now.At.Add(long)
+		p.Until = &until
+		if boot, err := proc.BootID(f.Cfg.Collect.Processes.Root); err == nil && now.Up != nil {
+			p.BootID, p.UntilUp = boot, *now.Up+long.Seconds()
+		}
+	}
+	path, err := f.Acting.Pause(ctx, f.Cfg.State, p)
+	return p, path, err
+}
+
+func (f *Folder) Resume() (bool, error) { return f.Acting.Resume(f.Cfg.State) }
+
+// Paused gives the pause that holds now, nil where there is none.
+func (f *Folder) Paused() *ledger.Pause {
+	return f.Acting.Paused(f.Cfg.State, func() (string, float64) {
+		boot, err := proc.BootID(f.Cfg.Collect.Processes.Root)
+		up := processes.Now().Up
+		if err != nil || up == nil {
+			return "", 0
+		}
+		return boot, *up
+	})
+}
+
+// Halted says why nothing may be done now, nil where something may.
+func (f *Folder) Halted() error {
+	if p := f.Paused(); p != nil {
+		return p
+	}
+	return nil
+}

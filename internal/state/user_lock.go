@@ -1,0 +1,23 @@
+package state
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/winnow-reaper/winnow/internal/ledger"
+)
+
+// UserDir is where the lock lies that all of a user's programs which close tabs may share: the folder that the login made for this user, or,
+// if that is missing, the folder of the lock of acts. A folder that another user could have made does not count.
+func (f *Folder) UserDir() string {
+	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", os.Geteuid())} {
+		if _, err := os.Lstat(dir); err == nil && filepath.IsAbs(dir) && ledger.Trusted(dir) == nil {
+			return dir
+		}
+	}
+	if dir := f.Acting.Folder(); dir != "" && ledger.Trusted(dir) == nil {
+		return dir
+	}
+	return f.Cfg.State
+}
