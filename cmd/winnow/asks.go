@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sources"
 )
 
@@ -27,10 +28,10 @@ type decider interface {
 // It is nil where the rules are not such that this is known (thrifty), where no engine judges the look, and where what it saw is recorded, so that any rules
 // may judge it later: then the folders themselves say what most rules keep.
 func (a *looker) thrift(ctx context.Context, e decider, s *snapshot.Snapshot) func(id string) dirs.Decided {
-	if e == nil || a.Cfg.Record > 0 || !thrifty(a.policy) {
+	if e == nil || a.Cfg.Record > 0 || !thrifty(a.Policy) {
 		return nil
 	}
-	settled, err := e.Foregone(ctx, s, &a.Cfg.Rules.Config, a.shipped())
+	settled, err := e.Foregone(ctx, s, &a.Cfg.Rules.Config, a.Shipped())
 	if err != nil {
 		return nil // the look was interrupted
 	}
@@ -44,15 +45,6 @@ func (a *looker) thrift(ctx context.Context, e decider, s *snapshot.Snapshot) fu
 	}
 }
 
-// shipped reports whether a rule is one of those that the program brings.
-func (a *ruleLoader) shipped() func(rule string) bool {
-	files := map[string]bool{}
-	for _, f := range a.policy.Files {
-		files[f.Name] = f.Tree == embeddedTree
-	}
-	return func(rule string) bool { return files[a.policy.Rule(rule).File] }
-}
-
 // thrifty reports whether all rules that may find a reason to reap a folder are shipped ones, in the packages that they are shipped with. What others bring may then keep more,
 // and be about other kinds; whether what it keeps is worth a question is not taken from it.
 func thrifty(p *policy.Policy) bool {
@@ -61,7 +53,7 @@ func thrifty(p *policy.Policy) bool {
 	}
 	own := map[string]bool{} // by package
 	for _, f := range p.Files {
-		if f.Tree == embeddedTree {
+		if f.Tree == ruleset.EmbeddedName {
 			own[path.Dir(f.Path)] = true
 		}
 	}
@@ -69,7 +61,7 @@ func thrifty(p *policy.Policy) bool {
 		return false
 	}
 	for _, f := range p.Files {
-		if f.Tree == embeddedTree || strings.HasSuffix(f.Path, "_test.rego") {
+		if f.Tree == ruleset.EmbeddedName || strings.HasSuffix(f.Path, "_test.rego") {
 			continue
 		}
 		parts := strings.Split(f.Path, "/")

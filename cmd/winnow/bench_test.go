@@ -159,7 +159,7 @@ func sweeperOf(b *testing.B, more string) *sweeper {
 		b.Fatal(err)
 	}
 	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
-	e, p, err := a.engine(b.Context())
+	e, p, err := a.Engine(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -63,7 +63,7 @@ type Cleaned struct {
 }
 
 func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
-	e, p, err := a.engine(ctx)
+	e, p, err := a.Engine(ctx)
 	if err != nil {
 		return err
 	}

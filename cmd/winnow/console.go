@@ -142,7 +142,7 @@ func (w *consoleWorld) close() {
 func (w *consoleWorld) load(ctx context.Context, cfg *config.Config) error {
 	with := *w.now()
 	with.Cfg, with.workers = cfg, nil
-	e, _, err := with.engine(ctx)
+	e, _, err := with.Engine(ctx)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (w *consoleWorld) look(ctx context.Context) {
 	w.mu.Unlock()
 	stamp, began := w.ledgerStamp(), time.Now()
 	var said bytes.Buffer
-	r, snap, err := w.quiet(&said).onlyLook(ctx, w.engine, w.now().policy)
+	r, snap, err := w.quiet(&said).onlyLook(ctx, w.engine, w.now().Policy)
 	if ctx.Err() != nil {
 		return
 	}
@@ -315,7 +315,7 @@ func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*
 		return nil, nil, fmt.Errorf("decide: %w", err)
 	}
 	r := report.New(report.DryRun, "", snap, p, a.ruled(snap), res, &a.Cfg.Rules.Config, snapshot.KindNames())
-	a.sayBundles(r)
+	a.SayBundles(r)
 	a.measure(ctx, snap, r.Decisions, mayGo)
 	s.foresee(ctx, r, snap, mem, res)
 	var m alarm.Memory
@@ -416,7 +416,7 @@ func (w *consoleWorld) Sweep(ctx context.Context) (string, error) {
 	}
 	var said bytes.Buffer
 	a, began := w.quiet(&said), time.Now()
-	r, snap, err := a.lookOnce(ctx, w.engine, a.policy, showFlags{kinds: snapshot.KindNames()})
+	r, snap, err := a.lookOnce(ctx, w.engine, a.Policy, showFlags{kinds: snapshot.KindNames()})
 	if err != nil {
 		return "", err
 	}
@@ -449,7 +449,7 @@ func (w *consoleWorld) Explain(ctx context.Context, id string) (*console.Explana
 	if _, there := s.Find(id); !there {
 		return nil, console.ErrNotFound
 	}
-	x, err := a.explanation(ctx, w.engine, a.policy, &s, id)
+	x, err := a.explanation(ctx, w.engine, a.Policy, &s, id)
 	if err != nil {
 		return nil, err
 	}
@@ -515,12 +515,12 @@ func (w *consoleWorld) Trash(ctx context.Context) ([]console.Kept, error) {
 // Policies implements console.World.
 func (w *consoleWorld) Policies(ctx context.Context) (*console.Policies, error) {
 	a := w.now()
-	p := a.policy
-	rules, err := a.configured(ctx)
+	p := a.Policy
+	rules, err := a.Configured(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &console.Policies{Revision: p.Revision, Digest: p.Digest, Bundles: a.bundleRefs(), Layers: rules.shown(p),
+	out := &console.Policies{Revision: p.Revision, Digest: p.Digest, Bundles: a.BundleRefs(), Layers: rules.Shown(p),
 		Exceptions: report.Exceptions(a.Cfg.Rules.Exceptions, time.Now(), nil)}
 	for id, r := range p.Rules() {
 		one := console.Rule{ID: id, Title: r.Title, Description: r.Description, File: r.File, Line: r.Line}

@@ -460,7 +460,7 @@ func TestWhatWasKeptIsHeldAgainstTheRules(t *testing.T) {
 	if last := another(); last.Kept == 0 || last.Asked == 0 {
 		t.Errorf("nothing is kept, or nothing asked: %+v", last)
 	}
-	other, _, err := w.d.app.engine(t.Context())
+	other, _, err := w.d.app.Engine(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,7 +479,7 @@ func TestWhatWasKeptIsHeldAgainstTheRules(t *testing.T) {
 	// A memory of other rules.
 	files.Write(t, filepath.Join(w.dir, "rules/protect/never/never.rego"), "# METADATA\n# title: Never\n# description: Nothing goes.\npackage policies.protect.never\n\nobjections contains {\"rule\": \"protect.never\", \"message\": \"nothing goes\", \"evidence\": {}} if input.id\n")
 	w.d.Cfg.Policy.Paths = []string{filepath.Join(w.dir, "rules")}
-	stricter, _, err := w.d.app.engine(t.Context())
+	stricter, _, err := w.d.app.Engine(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	e, p, err := a.engine(ctx)
+	e, p, err := a.Engine(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 			return fmt.Errorf("decide on %s: %w", file, err)
 		}
 		r := report.New(report.Decide, "", s, p, a.ruled(s), res, &a.Cfg.Rules.Config, f.kinds)
-		a.sayBundles(r)
+		a.SayBundles(r)
 		r.Held(a.Cfg.Act.Caps.Floor().Plan(a.touched(f.kinds), res.Decisions, actuators.Past{}))
 		if f.explain {
 			if err := a.otherwise(ctx, e, s, r, f.all || a.json()); err != nil {

@@ -63,7 +63,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	demo.Cfg = cfg
 	// It acts on what it made, so that it does not wait and leaves nothing in the user's home.
 	demo.Acting = ledger.Acting{Name: filepath.Base(dir), Home: dir}
-	e, p, err := demo.engine(ctx)
+	e, p, err := demo.Engine(ctx)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/policies"
@@ -142,16 +143,16 @@ func (a *core) checkState(ctx context.Context) []Check {
 }
 
 func (a *core) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule, []report.PolicyLayer) {
-	e, p, err := a.engine(ctx)
+	e, p, err := a.Engine(ctx)
 	if err != nil {
 		return Check{"policies", "policies", broken, err.Error()}, nil, nil
 	}
 	defer e.Close()
-	r, err := a.configured(ctx)
+	r, err := a.Configured(ctx)
 	if err != nil {
 		return Check{"policies", "policies", broken, err.Error()}, nil, nil
 	}
-	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}, p.Rules(), r.shown(p)
+	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}, p.Rules(), r.Shown(p)
 }
 
 // checkLayers says which layers of policies there are below the shipped one, where each is from, and what was granted to it.
@@ -169,8 +170,8 @@ func checkLayers(layers []report.PolicyLayer) []Check {
 // checkBundles says how the bundles stand that the configuration names.
 func (a *core) checkBundles() []Check {
 	var out []Check
-	for _, s := range a.bundles {
-		c := Check{"policies", "bundle " + s.Name, healthy, "revision " + revisionText(s)}
+	for _, s := range a.Bundles {
+		c := Check{"policies", "bundle " + s.Name, healthy, "revision " + ruleset.RevisionText(s)}
 		switch {
 		case s.Digest == "":
 			c.Status, c.Detail = broken, "there is no good copy: "+s.Problem

@@ -6,6 +6,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -32,7 +33,7 @@ func (a *core) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
 		}
 		add("recordings", healthy, "%d of %d, %s", len(all), a.Cfg.Record, text.Size(stored))
 	}
-	for _, sink := range a.sinks() {
+	for _, sink := range a.Sinks() {
 		switch n, err := l.Waiting(ctx, sink); {
 		case err != nil:
 			add("decision log", broken, "%v", err)
@@ -43,9 +44,9 @@ func (a *core) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
 		}
 	}
 	if c := a.Cfg.DecisionLog; c.On() && c.Mask != "" {
-		switch m := a.loadMask(ctx, c.Mask).(type) {
-		case noMask:
-			add("decision log", broken, "%v; neither inputs nor results are logged", m.err)
+		switch m := a.LoadMask(ctx, c.Mask).(type) {
+		case ruleset.NoMask:
+			add("decision log", broken, "%v; neither inputs nor results are logged", m.Err)
 		case *eval.Masks:
 			m.Close()
 		}

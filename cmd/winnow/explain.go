@@ -81,11 +81,11 @@ ID may be shortened while it is unambiguous. --format json and markdown have all
 }
 
 func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
-	e, p, err := a.engine(ctx)
+	e, p, err := a.Engine(ctx)
 	if err != nil {
 		return err
 	}
-	defer a.close(e)
+	defer a.Close(e)
 	var s *snapshot.Snapshot
 	if file == "" {
 		s, err = a.lookFor(ctx, sources.Scope{Peers: true}, a.recall(ctx), e)
@@ -150,7 +150,7 @@ func (a *core) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy
 		}
 	}
 	out := Explained{
-		Schema: explanationSchema, Explanation: x, Otherwise: other, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: a.bundleRefs()}, Sources: map[string]snapshot.Source{}, Subject: sub,
+		Schema: explanationSchema, Explanation: x, Otherwise: other, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: a.BundleRefs()}, Sources: map[string]snapshot.Source{}, Subject: sub,
 	}
 	nameLayers(p, out.Findings)
 	nameLayers(p, out.Objections)

@@ -37,7 +37,7 @@ func judged(t testing.TB) *app {
 // refused; and nothing is ever reaped from one whose sources were not read.
 func FuzzSnapshot(f *testing.F) {
 	a := judged(f)
-	e, _, err := a.engine(context.Background())
+	e, _, err := a.Engine(context.Background())
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/mask"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -19,15 +18,10 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/redact"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
-)
-
-// The sinks of the decision log, as the ledger knows them.
-const (
-	sinkFile    = "file"
-	sinkService = "service"
 )
 
 // decisionLogger makes the events of one sweep. Its methods do nothing on a nil one, which is that of a sweep whose decisions are not logged.
@@ -61,7 +55,7 @@ func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapsho
 		o, err = redaction(s.Cfg, s.policy, key)
 	}
 	if err != nil {
-		l.mask = noMask{err}
+		l.mask = ruleset.NoMask{Err: err}
 		return l
 	}
 	l.labels["id"] = redact.KeyName(key) // the same for all sweeps with this state folder, and for no others
@@ -76,25 +70,9 @@ func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapsho
 		l.join = func() *subject.Joined { return subject.Join(l.red.Secrets(snap), &s.Cfg.Rules.Config) }
 	}
 	if c.Mask != "" {
-		l.mask = s.loadMask(ctx, c.Mask)
+		l.mask = s.LoadMask(ctx, c.Mask)
 	}
 	return l
-}
-
-// loadMask gives what masks say, or, where they cannot be loaded, that they could not.
-func (a *ruleLoader) loadMask(ctx context.Context, folder string) decisionlog.Masker {
-	real, err := foreign.Folder(folder)
-	var files mask.Files
-	if err == nil {
-		files, err = mask.Read(ctx, policyFiles(ctx, real))
-	}
-	if err == nil {
-		var m *eval.Masks
-		if m, err = eval.StartMasks(ctx, files, eval.Limits{Timeout: a.Cfg.Policy.Timeout, HeapBytes: a.Cfg.Policy.Memory}, eval.Self()); err == nil {
-			return m
-		}
-	}
-	return noMask{fmt.Errorf("decision_log.mask %s: %w", folder, err)}
 }
 
 // close ends the process in which masks are asked.
@@ -106,11 +84,6 @@ func (l *decisionLogger) close() {
 		m.Close()
 	}
 }
-
-// noMask stands for masks that could not be loaded.
-type noMask struct{ err error }
-
-func (m noMask) Rules(context.Context, any) ([]any, error) { return nil, m.err }
 
 func (l *decisionLogger) fail(err error) {
 	if l.wrong == nil && err != nil {
@@ -170,13 +143,13 @@ func (l *decisionLogger) events(ctx context.Context, d decision.Decision, custom
 	data, err := decisionlog.Encode(ctx, e, l.mask)
 	if err != nil { // a mask that came to no answer is not waited for again in this sweep
 		l.fail(err)
-		l.mask = noMask{err}
+		l.mask = ruleset.NoMask{Err: err}
 	}
 	if data == nil {
 		return nil
 	}
 	var all []ledger.Event
-	for _, sink := range l.sinks() {
+	for _, sink := range l.Sinks() {
 		all = append(all, ledger.Event{Sink: sink, ID: id, JSON: data})
 	}
 	return all
@@ -196,17 +169,6 @@ func (l *decisionLogger) result(d decision.Decision) decisionlog.Result {
 		return out
 	}
 	return decisionlog.Result{Verdict: d.Verdict, Level: d.Level, Findings: reasons(d.Findings), Objections: reasons(d.Objections)}
-}
-
-// sinks are where decisions are logged.
-func (a *ruleLoader) sinks() (all []string) {
-	if a.Cfg.DecisionLog.File.Path != "" {
-		all = append(all, sinkFile)
-	}
-	if a.Cfg.DecisionLog.Service.URL != "" {
-		all = append(all, sinkService)
-	}
-	return all
 }
 
 // journal is the ledger as acts write into it: with each intent goes the event of its decision, in one transaction.
@@ -239,7 +201,7 @@ func (s *sweeper) deliver(ctx context.Context) {
 		err := s.deliverService(limited)
 		cancel()
 		if err != nil {
-			n, e := s.ledger.Waiting(ctx, sinkService)
+			n, e := s.ledger.Waiting(ctx, ruleset.SinkService)
 			s.sayLog(errors.Join(fmt.Errorf("%w; %s for the next sweep", err, waits(n)), e))
 		}
 	}
@@ -288,7 +250,7 @@ func (s *sweeper) each(ctx context.Context, sink string, give func(events []ledg
 func (s *sweeper) deliverFile(ctx context.Context) error {
 	c := s.Cfg.DecisionLog.File
 	file := decisionlog.File{Path: c.Path, MaxSize: int64(c.MaxSize), MaxFiles: c.MaxFiles}
-	return s.each(ctx, sinkFile, func(events []ledger.Event, data [][]byte) error {
+	return s.each(ctx, ruleset.SinkFile, func(events []ledger.Event, data [][]byte) error {
 		if err := file.Write(data); err != nil {
 			return err
 		}
@@ -301,7 +263,7 @@ const retryWait = 200 * time.Millisecond
 
 func (s *sweeper) deliverService(ctx context.Context) error {
 	c := s.Cfg.DecisionLog.Service
-	if n, err := s.ledger.Waiting(ctx, sinkService); err != nil || n == 0 {
+	if n, err := s.ledger.Waiting(ctx, ruleset.SinkService); err != nil || n == 0 {
 		return err
 	}
 	service := decisionlog.Service{URL: c.URL, Limit: int64(c.UploadSizeLimit), Wait: retryWait}
@@ -313,7 +275,7 @@ func (s *sweeper) deliverService(ctx context.Context) error {
 		service.Token = strings.TrimSpace(string(f.Data))
 	}
 	kept := context.WithoutCancel(ctx) // what was sent is written down, also when there is no time left
-	return s.each(ctx, sinkService, func(events []ledger.Event, data [][]byte) error {
+	return s.each(ctx, ruleset.SinkService, func(events []ledger.Event, data [][]byte) error {
 		return service.Send(ctx, data,
 			func(from, to int) error { return s.ledger.Delivered(kept, events[from:to]) },
 			func(from, to int) error { return s.ledger.Refused(kept, events[from:to]) })

@@ -88,7 +88,7 @@ func (a *looker) lookFor(ctx context.Context, sc sources.Scope, mem memory, e de
 
 // sources are those that the configuration names, for the rules that were loaded last: for one look.
 func (a *looker) sources() sources.Set {
-	return sources.Set{Config: a.Cfg, Policy: a.policy, Log: a.Log, Folders: dirs.NewShared(), Table: &processes.Table{}, Asker: a.ForCommand(), Asked: a.Asked, From: a.AskerFolder}
+	return sources.Set{Config: a.Cfg, Policy: a.Policy, Log: a.Log, Folders: dirs.NewShared(), Table: &processes.Table{}, Asker: a.ForCommand(), Asked: a.Asked, From: a.AskerFolder}
 }
 
 // observer says what became of workers.

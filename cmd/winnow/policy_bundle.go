@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
 	"github.com/winnow-reaper/winnow/internal/sys/outfile"
@@ -115,11 +116,11 @@ func (a *app) buildBundle(ctx context.Context, folder string, f bundleFlags) err
 	if f.serial < 0 {
 		return config.Mistakef("--serial is %d; it wants a number from 1 on; nothing was done", f.serial)
 	}
-	o := bundle.BuildOptions{Tree: policy.Tree{Name: embeddedTree, FS: policies.Files}, Tests: f.tests}
+	o := bundle.BuildOptions{Tree: policy.Tree{Name: ruleset.EmbeddedName, FS: policies.Files}, Tests: f.tests}
 	if folder != "" {
 		real, err := config.Path(folder)
 		if err == nil {
-			o.Tree, err = policyTree(ctx, real)
+			o.Tree, err = ruleset.Tree(ctx, real)
 		}
 		if err != nil {
 			return config.Mistakef("%s: %w", folder, err)
@@ -139,7 +140,7 @@ func (a *app) buildBundle(ctx context.Context, folder string, f bundleFlags) err
 	}
 	data, made, err := bundle.Build(ctx, o)
 	if err != nil {
-		return policyError(ctx, err)
+		return ruleset.PolicyError(ctx, err)
 	}
 	rules, err := a.loads(ctx, made, folder)
 	if err != nil {
@@ -168,7 +169,7 @@ func (a *core) signing(ctx context.Context, f signingFlags) (*bundle.Signing, er
 	if err != nil {
 		return nil, config.Mistakef("--signing-key: %w; nothing was done", err)
 	}
-	key, err := readKey(ctx, file)
+	key, err := ruleset.ReadKey(ctx, file)
 	if err != nil {
 		return nil, config.Mistakef("--signing-key: %w; nothing was done", err)
 	}
@@ -183,11 +184,11 @@ func (a *core) signing(ctx context.Context, f signingFlags) (*bundle.Signing, er
 func (a *core) nameBundle(ctx context.Context, folder string, f bundleFlags, o *bundle.BuildOptions, out *BuiltBundle) error {
 	files, err := policy.ReadFiles(ctx, o.Tree, f.tests)
 	if err != nil {
-		return policyError(ctx, err)
+		return ruleset.PolicyError(ctx, err)
 	}
 	written, err := bundle.Manifest(files)
 	if err != nil {
-		return config.Mistakef("the manifest in %s: %w; nothing was done", cmp.Or(folder, embeddedTree), err)
+		return config.Mistakef("the manifest in %s: %w; nothing was done", cmp.Or(folder, ruleset.EmbeddedName), err)
 	}
 	var c commit
 	if folder != "" && (f.revision == "" && written.Revision == "" || f.serial == 0 && written.Serial == 0) {
@@ -231,15 +232,15 @@ func (a *core) loads(ctx context.Context, b *bundle.Bundle, from string) (int, e
 	}
 	cfg.Policy = a.Cfg.Policy
 	tree := b.Tree("bundle", from)
-	own := ruleset{trees: []policy.Tree{tree}, cfg: cfg}
-	beside := ruleset{trees: []policy.Tree{{Name: embeddedTree, FS: policies.Files}, tree}, cfg: cfg}
-	try := []ruleset{beside, own}
+	own := ruleset.Set{Trees: []policy.Tree{tree}, Cfg: cfg}
+	beside := ruleset.Set{Trees: []policy.Tree{{Name: ruleset.EmbeddedName, FS: policies.Files}, tree}, Cfg: cfg}
+	try := []ruleset.Set{beside, own}
 	if from == "" || !a.Cfg.Policy.Embedded {
-		try = []ruleset{own}
+		try = []ruleset.Set{own}
 	}
 	var first error
 	for _, r := range try {
-		e, p, err := r.engine(ctx)
+		e, p, err := r.Engine(ctx)
 		if err == nil {
 			n := 0
 			for _, rule := range p.Rules() {

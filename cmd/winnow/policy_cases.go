@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/incidents"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/strict"
 )
 
@@ -45,7 +46,7 @@ func (a *core) testCases(ctx context.Context, trees []policy.Tree, files []polic
 			continue
 		}
 		if e == nil { // the configuration in force says nothing of what is decided here; each case brings its own
-			if e, p, err = (ruleset{trees: trees, cfg: &config.Config{Policy: a.Cfg.Policy}}).engine(ctx); err != nil {
+			if e, p, err = (ruleset.Set{Trees: trees, Cfg: &config.Config{Policy: a.Cfg.Policy}}).Engine(ctx); err != nil {
 				return results, err
 			}
 			defer e.Close()
@@ -90,7 +91,7 @@ func decideCase(ctx context.Context, e *eval.Engine, p *policy.Policy, c *incide
 	if err != nil {
 		return r, err
 	}
-	if err := (ruleset{cfg: cfg}).check(p); err != nil {
+	if err := (ruleset.Set{Cfg: cfg}).Check(p); err != nil {
 		return r, c.InConfig(err)
 	}
 	decided, err := e.Decide(ctx, world, &cfg.Rules.Config)

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
@@ -55,22 +56,17 @@ It exits with 0 when nothing is wrong, and with 2 when the policies would be ref
 	return cmd
 }
 
-// limits bound what policies may take.
-func (a *ruleLoader) limits() eval.Limits {
-	return eval.Limits{Timeout: a.Cfg.Policy.Timeout, HeapBytes: a.Cfg.Policy.Memory}
-}
-
 // given are the trees that a person names, on top of the embedded policies where these are wanted; without any, those of the configuration.
 func (a *app) given(ctx context.Context, folders []string) ([]policy.Tree, error) {
 	if len(folders) == 0 {
-		trees, err := a.trees(ctx)
+		trees, err := a.Trees(ctx)
 		if err != nil {
 			return nil, err
 		}
-		published, err := a.publishedTrees(ctx)
+		published, err := a.PublishedTrees(ctx)
 		trees = append(trees, published...)
 		for i := range trees { // without a folder of one's own the embedded ones are what is meant
-			trees[i].Beside = (trees[i].Name == embeddedTree || trees[i].Published) && len(trees) > 1
+			trees[i].Beside = (trees[i].Name == ruleset.EmbeddedName || trees[i].Published) && len(trees) > 1
 		}
 		return trees, err
 	}
@@ -79,37 +75,19 @@ func (a *app) given(ctx context.Context, folders []string) ([]policy.Tree, error
 	}
 	var trees []policy.Tree
 	if a.Cfg.Policy.Embedded {
-		trees = append(trees, policy.Tree{Name: embeddedTree, FS: policies.Files, Beside: true})
+		trees = append(trees, policy.Tree{Name: ruleset.EmbeddedName, FS: policies.Files, Beside: true})
 	}
 	for _, name := range folders {
 		if st, err := os.Stat(name); err == nil && !st.IsDir() && filepath.Ext(name) == ".rego" {
 			return nil, config.Mistakef("%s is a file, and a rule's package is its folder: give the folder of the tree%s. Nothing was read", text.Quote(name), treeOf(name))
 		}
-		t, err := a.namedTree(ctx, name)
+		t, err := a.NamedTree(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		trees = append(trees, t)
 	}
 	return trees, nil
-}
-
-// namedTree is a folder that a person names, called as that person wrote it.
-func (a *ruleLoader) namedTree(ctx context.Context, name string) (policy.Tree, error) {
-	path, err := config.Path(name)
-	if err != nil {
-		return policy.Tree{}, config.Mistakef("%s: %v", text.Quote(name), err)
-	}
-	t, err := policyTree(ctx, path)
-	if err != nil {
-		return policy.Tree{}, config.Mistakef("%w", err)
-	}
-	shown := filepath.Clean(name)
-	if strings.ContainsAny(name, "~$") { // what no shell expanded would lead elsewhere
-		shown = path
-	}
-	t.Name, t.Prefix = shown, shown
-	return t, nil
 }
 
 // treeOf guesses the tree that a file lies in by the names of families above it; "" where there is none.
@@ -126,7 +104,7 @@ func treeOf(file string) string {
 func treeNames(trees []policy.Tree) (names []string, embedded bool) {
 	names = []string{}
 	for _, t := range trees {
-		if t.Name == embeddedTree {
+		if t.Name == ruleset.EmbeddedName {
 			embedded = true
 		} else {
 			names = append(names, t.Name)
@@ -139,7 +117,7 @@ func treeNames(trees []policy.Tree) (names []string, embedded bool) {
 func readTrees(ctx context.Context, o policy.LoadOptions) (*policy.Sources, error) {
 	s, err := policy.Read(ctx, o)
 	if err != nil {
-		return nil, policyError(ctx, err)
+		return nil, ruleset.PolicyError(ctx, err)
 	}
 	return s, nil
 }
@@ -153,19 +131,19 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 	if err != nil {
 		return err
 	}
-	checked, err := eval.Check(ctx, sources, a.limits(), eval.Self(), f.advice)
+	checked, err := eval.Check(ctx, sources, a.Limits(), eval.Self(), f.advice)
 	if err != nil {
 		return err
 	}
-	r, layers := ruleset{trees: trees, cfg: a.Cfg}, []report.PolicyLayer{}
+	r, layers := ruleset.Set{Trees: trees, Cfg: a.Cfg}, []report.PolicyLayer{}
 	if len(checked.Refused) == 0 {
 		p := sources.Unbuilt(checked.Rules)
-		if checked.Refused, err = refusedLayers(r.layered(p)); err != nil {
+		if checked.Refused, err = refusedLayers(r.Layered(p)); err != nil {
 			return err
 		}
-		layers = r.shown(p)
+		layers = r.Shown(p)
 		if len(folders) == 0 && len(checked.Refused) == 0 {
-			if err := r.check(p); err != nil {
+			if err := r.Check(p); err != nil {
 				return err
 			}
 		}
@@ -175,8 +153,8 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 		if err != nil {
 			return config.Mistakef("--rules-of: %w", err)
 		}
-		r := ruleset{trees: trees, cfg: cfg}
-		if err := r.check(sources.Unbuilt(checked.Rules)); err != nil {
+		r := ruleset.Set{Trees: trees, Cfg: cfg}
+		if err := r.Check(sources.Unbuilt(checked.Rules)); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/incidents"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
@@ -32,7 +33,7 @@ func (a *app) conformance(ctx context.Context, folders []string, f testFlags) er
 	if len(folders) > 0 { // what the configuration says is of the rules that it loads
 		cfg = &config.Config{Policy: a.Cfg.Policy}
 	}
-	e, p, err := ruleset{trees: trees, cfg: cfg}.engine(ctx)
+	e, p, err := ruleset.Set{Trees: trees, Cfg: cfg}.Engine(ctx)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/saved"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -123,7 +124,7 @@ func (f diffFlags) check() error {
 // side is one of both versions, ready to decide.
 type side struct {
 	policyVersion
-	rules  ruleset
+	rules  ruleset.Set
 	engine *eval.Engine
 	policy *policy.Policy
 }
@@ -187,7 +188,7 @@ func (d *difference) compare(ctx context.Context) (doc *comparison.Document, err
 		return nil, err
 	}
 	if len(d.samples) == 0 {
-		d.policy = sides[1].policy // it says which candidates are read in full
+		d.Policy = sides[1].policy // it says which candidates are read in full
 		s, err := d.lookOrRead(ctx, "")
 		if err != nil {
 			return nil, err
@@ -200,7 +201,7 @@ func (d *difference) compare(ctx context.Context) (doc *comparison.Document, err
 		return nil, err
 	}
 	explainSilent(ctx, b, sides[1], first)
-	b.Require(sides[1].rules.cfg.GivenLevels(), d.flags.require)
+	b.Require(sides[1].rules.Cfg.GivenLevels(), d.flags.require)
 	return b.Document(d.flags.failOn), nil
 }
 
@@ -242,7 +243,7 @@ func explainSilent(ctx context.Context, b *comparison.Builder, head *side, s *sn
 	if s == nil || len(silent) == 0 {
 		return
 	}
-	joined := subject.Join(s, &head.rules.cfg.Rules.Config)
+	joined := subject.Join(s, &head.rules.Cfg.Rules.Config)
 	explained := map[string]int{}
 	for _, id := range ids(s) {
 		sub, ok := joined.Subject(id)
@@ -285,21 +286,21 @@ func (s *side) load(ctx context.Context, v versions, name, flag, file string, le
 		return err
 	}
 	cfg.Policy.Timeout, cfg.Policy.Memory = v.core.Cfg.Policy.Timeout, v.core.Cfg.Policy.Memory
-	s.rules = ruleset{trees: s.trees, cfg: cfg}
-	if s.rules.embedded() {
+	s.rules = ruleset.Set{Trees: s.trees, Cfg: cfg}
+	if s.rules.Embedded() {
 		// Decided in this process, beside the reading of other snapshots, whose memory would count.
 		cfg.Policy.Memory = max(cfg.Policy.Memory, besideOthers)
 	}
-	s.engine, s.policy, err = s.rules.load(ctx)
+	s.engine, s.policy, err = s.rules.Load(ctx)
 	return err
 }
 
 // check is ruleset.check of a side that was loaded, and has the exceptions of trusted repositories in force.
 func (s *side) check(ctx context.Context, a *app, beside ...*policy.Policy) error {
-	if err := s.rules.check(s.policy, beside...); err != nil {
+	if err := s.rules.Check(s.policy, beside...); err != nil {
 		return err
 	}
-	a.admit(ctx, s.engine, s.rules.cfg)
+	a.Admit(ctx, s.engine, s.rules.Cfg)
 	return nil
 }
 
@@ -308,10 +309,10 @@ const besideOthers = 1 << 30
 
 func (s *side) named() comparison.Side {
 	out := comparison.Side{
-		Name: s.name, Commit: s.commit, Policy: report.PolicyRef{Revision: s.policy.Revision, Digest: s.policy.Digest}, Config: s.rules.cfg.File,
+		Name: s.name, Commit: s.commit, Policy: report.PolicyRef{Revision: s.policy.Revision, Digest: s.policy.Digest}, Config: s.rules.Cfg.File,
 	}
 	for _, t := range s.trees {
-		if t.Name != embeddedTree && out.Folder == "" {
+		if t.Name != ruleset.EmbeddedName && out.Folder == "" {
 			out.Folder = t.Prefix
 		}
 	}
@@ -319,9 +320,9 @@ func (s *side) named() comparison.Side {
 }
 
 func (s *side) decides() comparison.Rules {
-	out := comparison.Rules{Loaded: s.policy.Rules(), Levels: s.rules.cfg.Rules.Levels, Shipped: map[string]bool{}}
+	out := comparison.Rules{Loaded: s.policy.Rules(), Levels: s.rules.Cfg.Rules.Levels, Shipped: map[string]bool{}}
 	for _, f := range s.policy.Files {
-		if f.Tree == embeddedTree {
+		if f.Tree == ruleset.EmbeddedName {
 			out.Shipped[f.Name] = true
 		}
 	}
@@ -506,7 +507,7 @@ func compareOne(ctx context.Context, sides [2]*side, f foundSnapshot) (out compa
 	}
 	var results [2]eval.Result
 	for i, s := range sides {
-		if results[i], out.err = s.engine.Decide(ctx, out.s, &s.rules.cfg.Rules.Config); out.err != nil {
+		if results[i], out.err = s.engine.Decide(ctx, out.s, &s.rules.Cfg.Rules.Config); out.err != nil {
 			return out
 		}
 	}
@@ -523,7 +524,7 @@ func compareOne(ctx context.Context, sides [2]*side, f foundSnapshot) (out compa
 // explainBoth explains one candidate by both. What cannot be explained is left out: the decision stands all the same.
 func explainBoth(ctx context.Context, sides [2]*side, s *snapshot.Snapshot, id string) comparison.Explained {
 	by := func(s2 *side) *explain.Explanation {
-		sub, ok := subject.Join(s, &s2.rules.cfg.Rules.Config).Subject(id)
+		sub, ok := subject.Join(s, &s2.rules.Cfg.Rules.Config).Subject(id)
 		if !ok {
 			return nil
 		}

@@ -68,7 +68,7 @@ func (a *core) toFormat(ctx context.Context, paths []string) (trees []policy.Tre
 			}
 			folder, file = filepath.Dir(name), filepath.Base(name)
 		}
-		t, err := a.namedTree(ctx, folder)
+		t, err := a.NamedTree(ctx, folder)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 	policies, tests := sources.Names()
 	doc := report.PolicyFormat{Schema: report.PolicyFormatSchema, Files: slices.Concat([]string{}, policies, tests), Unformatted: []string{}, Written: []string{}, Problems: []policy.Refusal{}}
 	texts := map[string][]byte{}
-	err = eval.Format(ctx, sources, a.limits(), eval.Self(), func(f policy.Formatted) { texts[f.File] = f.Text })
+	err = eval.Format(ctx, sources, a.Limits(), eval.Self(), func(f policy.Formatted) { texts[f.File] = f.Text })
 	if err != nil {
 		if doc.Problems, err = asRefusals(err); err != nil {
 			return fmt.Errorf("format policies: %w; no file was written", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -45,17 +46,17 @@ func (a *app) pull(ctx context.Context, wait string) error {
 		}
 		look.Wait = d
 	}
-	e, _, err := a.engineBy(ctx, look)
+	e, _, err := a.EngineBy(ctx, look)
 	if err != nil {
 		return err
 	}
 	if err := e.Close(); err != nil {
 		return err
 	}
-	refs := a.bundleRefs()
+	refs := a.BundleRefs()
 	if err := list(a, refs, func(w io.Writer) {
-		for _, s := range a.bundles {
-			fmt.Fprintf(w, "%s: revision %s, since %s\n", text.Clean(s.Name), text.Clean(revisionText(s)), text.Time(s.ActivatedAt))
+		for _, s := range a.Bundles {
+			fmt.Fprintf(w, "%s: revision %s, since %s\n", text.Clean(s.Name), text.Clean(ruleset.RevisionText(s)), text.Time(s.ActivatedAt))
 			if s.Problem != "" {
 				a.paint.Indented(w, 2, text.Clean(problemText(s)))
 			}

@@ -99,7 +99,7 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	e, p, err := a.engine(ctx)
+	e, p, err := a.Engine(ctx)
 	if err != nil {
 		return err
 	}

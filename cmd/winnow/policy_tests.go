@@ -107,7 +107,7 @@ func (a *app) policyTest(ctx context.Context, folders []string, f testFlags) err
 	doc := report.PolicyTest{Schema: report.PolicyTestSchema, Tests: []tester.Result{}, Threshold: f.threshold, Problems: []policy.Refusal{}}
 	doc.Trees, _ = treeNames(trees)
 	o := tester.Options{Run: f.run, Timeout: f.timeout, Coverage: f.coverage}
-	results, coverage, err := eval.Test(ctx, sources, a.limits(), eval.Self(), o)
+	results, coverage, err := eval.Test(ctx, sources, a.Limits(), eval.Self(), o)
 	doc.Tests, doc.Coverage = append(doc.Tests, results...), coverage
 	switch {
 	case ctx.Err() != nil:

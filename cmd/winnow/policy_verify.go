@@ -10,6 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -46,7 +47,7 @@ func (a *app) verifyBundle(ctx context.Context, name string, f signingFlags) err
 		return config.Mistakef("--verification-key: %w; nothing was done", err)
 	}
 	v := bundle.Verification{KeyID: f.keyID, Algorithm: f.algorithm, Scope: f.scope}
-	if v.Key, err = readKey(ctx, file); err == nil {
+	if v.Key, err = ruleset.ReadKey(ctx, file); err == nil {
 		err = v.Check()
 	}
 	if err != nil {

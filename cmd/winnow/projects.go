@@ -11,11 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/project"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -45,42 +41,6 @@ func (a *looker) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.
 		s.Projects = append(s.Projects, untrusted(s)...)
 	}
 	slices.SortFunc(s.Projects, func(a, b snapshot.Project) int { return strings.Compare(a.Path, b.Path) })
-}
-
-// admit has the exceptions of trusted repositories in force, and shows them beside those of the configuration. Where the list of these cannot be read,
-// the look says so as a source that failed, and everything stays.
-func (a *ruleLoader) admit(ctx context.Context, e *eval.Engine, cfg *config.Config) {
-	trusted, err := a.store().All(ctx)
-	if err != nil {
-		a.Log.Warn("the exceptions of trusted repositories were not read", "error", err)
-		return
-	}
-	var repositories []eval.Repository
-	for _, t := range trusted {
-		if t.Exceptions == "" {
-			continue
-		}
-		all, err := exceptionsOf(t.Path, t.Exceptions)
-		if err != nil { // they were read when they were trusted: a newer Winnow asks more of them
-			a.Log.Warn("the exceptions of a trusted repository are refused, and all in it stays", "repository", t.Path, "error", err)
-			continue
-		}
-		repositories = append(repositories, eval.Repository{Digest: t.ExceptionsSHA256, Exceptions: all})
-	}
-	e.Admit(repositories...)
-	cfg.Rules.Exceptions = e.Exceptions()
-}
-
-// exceptionsOf reads the exceptions of a repository, by the path of its main checkout.
-func exceptionsOf(main, text string) ([]subject.Exception, error) {
-	if text == "" {
-		return nil, nil
-	}
-	all, err := policy.ReadExceptions("repository:"+main, filepath.Join(main, project.Folder, project.Exceptions), []byte(text))
-	for i := range all {
-		all[i].Within = project.ExceptionsDigest(text)
-	}
-	return all, err
 }
 
 // inForce is a trusted project as a snapshot has it: what was trusted, and how the file is by now.

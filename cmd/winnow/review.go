@@ -52,7 +52,7 @@ func (a *app) review(ctx context.Context, f showFlags) error {
 	if err != nil {
 		return err
 	}
-	e, p, err := a.engineBy(ctx, bundles.Look{Ask: true})
+	e, p, err := a.EngineBy(ctx, bundles.Look{Ask: true})
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 	}
 	code := exit.Done
 	if len(take) > 0 {
-		s, err := a.openSweeper(ctx, e, a.policy, true, askedWait)
+		s, err := a.openSweeper(ctx, e, a.Policy, true, askedWait)
 		if err != nil {
 			return err
 		}

@@ -12,11 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/winnow-reaper/winnow/collectors"
-	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/worker"
-	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
@@ -38,7 +37,7 @@ type app struct {
 type core struct{ machineCore }
 
 func newCore(f state.Folder) core {
-	return core{machineCore{looker{ruleLoader: ruleLoader{Folder: f}}}}
+	return core{machineCore{looker{Loader: ruleset.Loader{Folder: f}}}}
 }
 
 // machineCore looks, judges and acts.
@@ -46,20 +45,11 @@ type machineCore struct{ looker }
 
 // looker looks at this machine.
 type looker struct {
-	ruleLoader
+	ruleset.Loader
 	// workers says what became of workers; made when it is first asked, see observer.
 	workers *worker.Observer
 	// watch begins to show a person which sources are being read; nil: nobody looks on.
 	watch func() (show func([]collectors.Running), clear func())
-}
-
-// ruleLoader loads the policies that the configuration names.
-type ruleLoader struct {
-	state.Folder
-	// policy is what was loaded last; nil in a command that judges nothing.
-	policy *policy.Policy
-	// bundles say how the bundles stand that were looked for then.
-	bundles []bundles.Status
 }
 
 // watched has this run's person told what its core does: it is called for each copy that writes elsewhere.

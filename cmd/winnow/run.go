@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/pace"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -58,7 +59,7 @@ the other lines on stderr.`,
 func (a *app) run(ctx context.Context, f runFlags) error {
 	d, err := a.newDaemon(ctx, f)
 	switch {
-	case errors.As(err, new(noCopy)): // not the code after which a service manager starts it no more (RestartPreventExitStatus)
+	case errors.As(err, new(ruleset.NoCopy)): // not the code after which a service manager starts it no more (RestartPreventExitStatus)
 		return exit.Error{Code: exit.Failed, Err: err}
 	case err != nil:
 		return err
@@ -256,7 +257,7 @@ func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
 		with.Fingerprint = deciding(cfg)
 	}
 	with.Cfg, with.workers = &own, nil
-	e, p, err := with.engineBy(ctx, bundles.Look{Ask: true})
+	e, p, err := with.EngineBy(ctx, bundles.Look{Ask: true})
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (a *core) redacted(ctx context.Context, s *snapshot.Snapshot, file string) 
 			return nil, config.Mistakef("--redact-key: %w; nothing was written", err)
 		}
 	}
-	e, p, err := a.engine(ctx)
+	e, p, err := a.Engine(ctx)
 	if err != nil {
 		return nil, err
 	}

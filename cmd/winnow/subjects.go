@@ -25,7 +25,7 @@ the policies judge, and stock opa takes it:
 			if err != nil {
 				return err
 			}
-			if err := a.withOwn(cmd.Context()); err != nil {
+			if err := a.WithOwn(cmd.Context()); err != nil {
 				return err
 			}
 			joined := subject.Join(s, &a.Cfg.Rules.Config)

@@ -98,7 +98,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 	if f.confirm && !f.apply {
 		return config.Mistakef("--confirm needs --apply: without it nothing would be done at the second look")
 	}
-	e, p, err := a.engineBy(ctx, bundles.Look{Ask: true})
+	e, p, err := a.EngineBy(ctx, bundles.Look{Ask: true})
 	if err != nil {
 		return err
 	}

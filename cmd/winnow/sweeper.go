@@ -149,7 +149,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if halted != nil && mode == report.Apply {
 		r.Pause(halted.Error())
 	}
-	s.sayBundles(r)
+	s.SayBundles(r)
 	s.measure(ctx, snap, r.Decisions, mayGo)
 	if !f.apply {
 		s.foresee(ctx, r, snap, mem, res)

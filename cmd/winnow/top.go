@@ -51,7 +51,7 @@ func (a *app) top(ctx context.Context, every time.Duration) error {
 	if err != nil {
 		return err
 	}
-	e, _, err := a.engine(ctx)
+	e, _, err := a.Engine(ctx)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/project"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/strict"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -71,8 +72,6 @@ type Trusted struct {
 	ExceptionsSHA256 string `json:"exceptions_sha256,omitempty"`
 }
 
-func (a *ruleLoader) store() project.Store { return project.Store{State: a.Cfg.State} }
-
 func (a *app) trust(ctx context.Context, folder string) error {
 	main, err := mainCheckout(folder)
 	if err != nil {
@@ -97,7 +96,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if err != nil {
 		return config.Mistakef("%w; nothing was trusted", err)
 	}
-	if _, err := exceptionsOf(main, string(exceptions)); err != nil {
+	if _, err := ruleset.ExceptionsOf(main, string(exceptions)); err != nil {
 		return config.Mistakef("the repository's exceptions are refused; nothing was trusted:\n%w", err)
 	}
 	t := Trusted{
@@ -111,7 +110,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if a.flags.format == "text" { // it is shown before it is stored
 		a.saysText(a.out, t)
 	}
-	if err := a.store().Trust(main, data, exceptions, t.TrustedAt); err != nil {
+	if err := a.Store().Trust(main, data, exceptions, t.TrustedAt); err != nil {
 		return err
 	}
 	return a.say(t, "\ntrusted; winnow trust --revoke %s takes it back", text.Quote(main))
@@ -133,7 +132,7 @@ func (a *core) knownRules(ctx context.Context, file string, data []byte, off []s
 	if len(off) == 0 {
 		return nil
 	}
-	e, p, err := a.engine(ctx)
+	e, p, err := a.Engine(ctx)
 	if err != nil {
 		return err
 	}
@@ -180,7 +179,7 @@ func (a *app) saysText(w io.Writer, t Trusted) {
 }
 
 func (a *app) listTrusted(ctx context.Context) error {
-	all, err := a.store().All(ctx)
+	all, err := a.Store().All(ctx)
 	if err != nil {
 		return err
 	}
@@ -215,13 +214,13 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 			return config.Mistakef("--revoke %s: %v", text.Quote(folder), err)
 		}
 	}
-	was, err := a.store().Revoke(main)
+	was, err := a.Store().Revoke(main)
 	if err != nil {
 		return err
 	}
 	if !was {
 		names := []string{}
-		if all, err := a.store().All(ctx); err == nil {
+		if all, err := a.Store().All(ctx); err == nil {
 			for _, t := range all {
 				names = append(names, t.Path)
 			}

@@ -18,7 +18,7 @@ func newVersion(a *app) *cobra.Command {
 		Short: "The version of the program, of OPA and of the policies that decide here",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, p, err := a.engine(cmd.Context())
+			e, p, err := a.Engine(cmd.Context())
 			if err != nil {
 				return err
 			}

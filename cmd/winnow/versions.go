@@ -13,6 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/policies"
 )
@@ -49,14 +50,14 @@ func (v versions) trees(ctx context.Context, name string) (policyVersion, error)
 	var err error
 	switch name {
 	case configuredTrees:
-		if out.trees, err = v.core.trees(ctx); err != nil {
+		if out.trees, err = v.core.Trees(ctx); err != nil {
 			return out, err
 		}
-		published, err := v.core.publishedTrees(ctx)
+		published, err := v.core.PublishedTrees(ctx)
 		out.trees = append(out.trees, published...)
 		return out, err
-	case embeddedTree:
-		out.trees = []policy.Tree{{Name: embeddedTree, FS: policies.Files}}
+	case ruleset.EmbeddedName:
+		out.trees = []policy.Tree{{Name: ruleset.EmbeddedName, FS: policies.Files}}
 		return out, nil
 	}
 	if err := v.ambiguous(ctx, name); err != nil {
@@ -64,7 +65,7 @@ func (v versions) trees(ctx context.Context, name string) (policyVersion, error)
 	}
 	switch {
 	case isPath(name):
-		tree, err = policyTree(ctx, name)
+		tree, err = ruleset.Tree(ctx, name)
 	default:
 		tree, out.commit, err = v.revision(ctx, name)
 	}
@@ -77,7 +78,7 @@ func (v versions) trees(ctx context.Context, name string) (policyVersion, error)
 // with puts a tree into a version, on top of the embedded policies and below those that --policy names.
 func (v versions) with(ctx context.Context, out policyVersion, tree policy.Tree) (policyVersion, error) {
 	if v.core.Cfg.Policy.Embedded && !replaces(tree) {
-		out.trees = append(out.trees, policy.Tree{Name: embeddedTree, FS: policies.Files})
+		out.trees = append(out.trees, policy.Tree{Name: ruleset.EmbeddedName, FS: policies.Files})
 	}
 	out.trees = append(out.trees, tree)
 	for _, p := range v.policy {
@@ -85,7 +86,7 @@ func (v versions) with(ctx context.Context, out policyVersion, tree policy.Tree)
 		if err != nil {
 			return out, config.Mistakef("--policy: %w", err)
 		}
-		more, err := policyTree(ctx, path)
+		more, err := ruleset.Tree(ctx, path)
 		if err != nil {
 			return out, config.Mistakef("--policy: %w", err)
 		}

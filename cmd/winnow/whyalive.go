@@ -106,7 +106,7 @@ func (a *app) whyAlive(ctx context.Context, what, as string) (life.Answer, error
 		}
 	}
 	look := *a
-	look.policy = nil // without rules all of each process is read
+	look.Policy = nil // without rules all of each process is read
 	s, err := look.look(ctx, sc, a.recall(ctx))
 	if err != nil {
 		return life.Answer{}, err

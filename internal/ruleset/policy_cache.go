@@ -1,4 +1,4 @@
-package main
+package ruleset
 
 import (
 	"bytes"
@@ -36,16 +36,16 @@ const (
 
 // prepared is the cache of what was prepared of policies that are not the program's own. It is written by commands that may write to the state folder, and those
 // are the ones that may ask servers for bundles; all others only read it.
-func (a *ruleLoader) prepared(look bundles.Look) policy.Cache {
-	if a.Cfg.State == "" || ledger.Trusted(a.Cfg.State) != nil {
+func (l *Loader) prepared(look bundles.Look) policy.Cache {
+	if l.Cfg.State == "" || ledger.Trusted(l.Cfg.State) != nil {
 		return nil
 	}
 	program, err := identity()
 	if err != nil {
-		a.Log.Debug("what is prepared of policies is not kept", "error", err)
+		l.Log.Debug("what is prepared of policies is not kept", "error", err)
 		return nil
 	}
-	return &preparedCache{dir: filepath.Join(a.Cfg.State, preparedFolder), program: program, writes: look.Ask, log: a.Log.Named("policies")}
+	return &preparedCache{dir: filepath.Join(l.Cfg.State, preparedFolder), program: program, writes: look.Ask, log: l.Log.Named("policies")}
 }
 
 // identity tells this program from every other build of it: what one refuses another may load.

@@ -1,4 +1,4 @@
-package main
+package ruleset
 
 import (
 	"context"
@@ -30,11 +30,11 @@ type published struct {
 const maxKey = 64 << 10
 
 // publishedEngine prepares an engine from policies and bundles. Where look says so, it asks servers for newer ones, and remembers what it got.
-func (a *ruleLoader) publishedEngine(ctx context.Context, own []policy.Tree, look bundles.Look) (e *eval.Engine, p *policy.Policy, err error) {
-	if err := a.TrustState(); err != nil {
+func (l *Loader) publishedEngine(ctx context.Context, own []policy.Tree, look bundles.Look) (e *eval.Engine, p *policy.Policy, err error) {
+	if err := l.TrustState(); err != nil {
 		return nil, nil, err
 	}
-	state, keep := filepath.Join(a.Cfg.State, "bundles"), look.Ask
+	state, keep := filepath.Join(l.Cfg.State, "bundles"), look.Ask
 	if keep {
 		unlock, err := ledger.Lock(filepath.Join(state, ".lock"))
 		switch held := (*ledger.Held)(nil); {
@@ -48,15 +48,15 @@ func (a *ruleLoader) publishedEngine(ctx context.Context, own []policy.Tree, loo
 			defer func() { err = errors.Join(err, unlock()) }()
 		}
 	}
-	pub, err := a.published(ctx, state, look)
+	pub, err := l.published(ctx, state, look)
 	if err != nil {
 		return nil, nil, err
 	}
-	e, p, err = pub.choose(ctx, ruleset{trees: own, cfg: a.Cfg, cache: a.prepared(look)})
+	e, p, err = pub.choose(ctx, Set{Trees: own, Cfg: l.Cfg, cache: l.prepared(look)})
 	if keep && ctx.Err() == nil {
 		err = pub.keep(ctx, state, err)
 	}
-	a.bundles = pub.status()
+	l.Bundles = pub.status()
 	if err != nil && e != nil {
 		err, e = errors.Join(err, e.Close()), nil
 	}
@@ -64,14 +64,14 @@ func (a *ruleLoader) publishedEngine(ctx context.Context, own []policy.Tree, loo
 }
 
 // published finds the bundles that the configuration names.
-func (a *ruleLoader) published(ctx context.Context, state string, look bundles.Look) (*published, error) {
+func (l *Loader) published(ctx context.Context, state string, look bundles.Look) (*published, error) {
 	pub := &published{}
-	for _, c := range a.Cfg.Policy.Bundles {
+	for _, c := range l.Cfg.Policy.Bundles {
 		s, err := bundleSource(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		polling := a.Cfg.Policy.Polling
+		polling := l.Cfg.Policy.Polling
 		f, err := bundles.Find(ctx, state, s, bundles.Polling{Min: polling.Min, Max: polling.Max, Timeout: polling.Timeout}, look)
 		switch {
 		case ctx.Err() != nil:
@@ -84,16 +84,16 @@ func (a *ruleLoader) published(ctx context.Context, state string, look bundles.L
 	return pub, nil
 }
 
-// publishedTrees are the bundles that the configuration names, as trees: of each the newest one that is there. No server is asked, and nothing is
+// PublishedTrees are the bundles that the configuration names, as trees: of each the newest one that is there. No server is asked, and nothing is
 // remembered.
-func (a *ruleLoader) publishedTrees(ctx context.Context) ([]policy.Tree, error) {
-	if len(a.Cfg.Policy.Bundles) == 0 {
+func (l *Loader) PublishedTrees(ctx context.Context) ([]policy.Tree, error) {
+	if len(l.Cfg.Policy.Bundles) == 0 {
 		return nil, nil
 	}
-	if err := a.TrustState(); err != nil {
+	if err := l.TrustState(); err != nil {
 		return nil, err
 	}
-	pub, err := a.published(ctx, filepath.Join(a.Cfg.State, "bundles"), bundles.Look{})
+	pub, err := l.published(ctx, filepath.Join(l.Cfg.State, "bundles"), bundles.Look{})
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +101,13 @@ func (a *ruleLoader) publishedTrees(ctx context.Context) ([]policy.Tree, error) 
 	if err != nil {
 		return nil, err
 	}
-	return ruleset{}.with(pub.found, newest).trees, nil
+	return Set{}.With(pub.found, newest).Trees, nil
 }
 
-// noCopy is that there is no good copy of a bundle. Its place may have one later, so another start may come further.
-type noCopy struct{ error }
+// NoCopy is that there is no good copy of a bundle. Its place may have one later, so another start may come further.
+type NoCopy struct{ error }
 
-func (n noCopy) Unwrap() error { return n.error }
+func (n NoCopy) Unwrap() error { return n.error }
 
 // newest are the newest bundles, loaded before or not.
 func (p *published) newest() ([]*bundle.Bundle, error) {
@@ -117,7 +117,7 @@ func (p *published) newest() ([]*bundle.Bundle, error) {
 			newest[i] = f.New
 		}
 		if newest[i] == nil {
-			return nil, noCopy{config.Mistakef("policy.bundles: there is no good copy of %q, and nothing was decided: %w", f.Name, f.Nothing())}
+			return nil, NoCopy{config.Mistakef("policy.bundles: there is no good copy of %q, and nothing was decided: %w", f.Name, f.Nothing())}
 		}
 	}
 	return newest, nil
@@ -129,7 +129,7 @@ func bundleSource(ctx context.Context, c config.Bundle) (bundles.Source, error) 
 	if c.Verified() {
 		v := verification(c.Verification)
 		var err error
-		if v.Key, err = readKey(ctx, c.Verification.Key); err == nil {
+		if v.Key, err = ReadKey(ctx, c.Verification.Key); err == nil {
 			err = v.Check()
 		}
 		if err != nil {
@@ -138,7 +138,7 @@ func bundleSource(ctx context.Context, c config.Bundle) (bundles.Source, error) 
 		s.Verification = &v
 	}
 	if c.TokenFile != "" {
-		token, err := readKey(ctx, c.TokenFile)
+		token, err := ReadKey(ctx, c.TokenFile)
 		if err != nil {
 			return s, config.Mistakef("policy.bundles: token_file of %q: %w; nothing was decided", c.Name, err)
 		}
@@ -156,8 +156,8 @@ func verification(c config.Verification) bundle.Verification {
 	return v
 }
 
-// readKey reads a file that nobody else may be able to change or replace.
-func readKey(ctx context.Context, path string) (string, error) {
+// ReadKey reads a file that nobody else may be able to change or replace.
+func ReadKey(ctx context.Context, path string) (string, error) {
 	real, err := foreign.Path(path)
 	if err != nil {
 		return "", err
@@ -179,13 +179,13 @@ func (p *published) news() []int {
 
 // choose prepares an engine with the newest bundles that load: all new ones, or, where they do not load together, as many of them as do beside
 // the last good ones of the others.
-func (p *published) choose(ctx context.Context, own ruleset) (*eval.Engine, *policy.Policy, error) {
+func (p *published) choose(ctx context.Context, own Set) (*eval.Engine, *policy.Policy, error) {
 	p.running = make([]*bundle.Bundle, len(p.found))
 	newest, err := p.newest()
 	if err != nil {
 		return nil, nil, err
 	}
-	e, loaded, err := own.with(p.found, newest).engine(ctx)
+	e, loaded, err := own.With(p.found, newest).Engine(ctx)
 	news := p.news()
 	if err == nil || len(news) == 0 || ctx.Err() != nil {
 		p.running = newest
@@ -208,7 +208,7 @@ func (p *published) choose(ctx context.Context, own ruleset) (*eval.Engine, *pol
 			trial := slices.Clone(now)
 			trial[i] = p.found[i].New
 			var tried *eval.Engine
-			if tried, _, why = own.with(p.found, trial).engine(ctx); why == nil {
+			if tried, _, why = own.With(p.found, trial).Engine(ctx); why == nil {
 				now, why = trial, tried.Close()
 			}
 		}
@@ -217,17 +217,17 @@ func (p *published) choose(ctx context.Context, own ruleset) (*eval.Engine, *pol
 		}
 	}
 	p.running = now
-	return own.with(p.found, now).engine(ctx)
+	return own.With(p.found, now).Engine(ctx)
 }
 
-// with is a ruleset with bundles as well.
-func (r ruleset) with(found []*bundles.Found, chosen []*bundle.Bundle) ruleset {
-	out := ruleset{trees: slices.Clone(r.trees), cfg: r.cfg, cache: r.cache}
+// With is a ruleset with bundles as well.
+func (r Set) With(found []*bundles.Found, chosen []*bundle.Bundle) Set {
+	out := Set{Trees: slices.Clone(r.Trees), Cfg: r.Cfg, cache: r.cache}
 	for i, b := range chosen {
-		name := bundleTree + found[i].Name
+		name := BundleTree + found[i].Name
 		t := b.Tree(name, name)
 		t.Published = true
-		out.trees = append(out.trees, t)
+		out.Trees = append(out.Trees, t)
 	}
 	return out
 }
@@ -271,10 +271,10 @@ func (p *published) status() []bundles.Status {
 	return out
 }
 
-// bundleRefs are the bundles as reports name them.
-func (a *ruleLoader) bundleRefs() []report.BundleRef {
+// BundleRefs are the bundles as reports name them.
+func (l *Loader) BundleRefs() []report.BundleRef {
 	var out []report.BundleRef
-	for _, s := range a.bundles {
+	for _, s := range l.Bundles {
 		out = append(out, report.BundleRef{
 			Name: s.Name, Revision: s.Revision, Digest: s.Digest, Serial: s.Serial, KeyID: s.KeyID,
 			ActivatedAt: s.ActivatedAt, CheckedAt: s.CheckedAt, Problem: s.Problem, Refused: s.Refused,
@@ -283,24 +283,24 @@ func (a *ruleLoader) bundleRefs() []report.BundleRef {
 	return out
 }
 
-// sayBundles puts into a report how the bundles stand. A bundle that was refused gives an alarm at once; a server that does not answer gives one
+// SayBundles puts into a report how the bundles stand. A bundle that was refused gives an alarm at once; a server that does not answer gives one
 // when it has failed for as long as a source may.
-func (a *ruleLoader) sayBundles(r *report.Report) {
+func (l *Loader) SayBundles(r *report.Report) {
 	stale := map[string]string{}
-	for _, s := range a.bundles {
-		switch runs := fmt.Sprintf("bundle %s: revision %s goes on", s.Name, revisionText(s)); {
+	for _, s := range l.Bundles {
+		switch runs := fmt.Sprintf("bundle %s: revision %s goes on", s.Name, RevisionText(s)); {
 		case s.Problem == "":
 		case s.Refused:
 			stale[s.Name] = fmt.Sprintf("%s; another one was refused: %s", runs, s.Problem)
-		case !s.FailingSince.IsZero() && time.Since(s.FailingSince) >= a.Cfg.Alarms.SourceFailingFor:
+		case !s.FailingSince.IsZero() && time.Since(s.FailingSince) >= l.Cfg.Alarms.SourceFailingFor:
 			stale[s.Name] = fmt.Sprintf("%s; since %s there has been no answer: %s", runs, text.Time(s.FailingSince), s.Problem)
 		}
 	}
-	r.SetBundles(a.bundleRefs(), stale)
+	r.SetBundles(l.BundleRefs(), stale)
 }
 
-// revisionText names a bundle that runs.
-func revisionText(s bundles.Status) string {
+// RevisionText names a bundle that runs.
+func RevisionText(s bundles.Status) string {
 	name := s.Revision
 	if name == "" {
 		name = s.Digest[:min(len(s.Digest), 19)]

@@ -1,0 +1,228 @@
+package ruleset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/internal/bundles"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/policies"
+)
+
+// Engine loads the policies that the configuration names and prepares them. It asks no server: a bundle is the last good one.
+func (l *Loader) Engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
+	return l.EngineBy(ctx, bundles.Look{})
+}
+
+// EngineBy is engine with bundles that are looked for as look says.
+func (l *Loader) EngineBy(ctx context.Context, look bundles.Look) (*eval.Engine, *policy.Policy, error) {
+	trees, err := l.Trees(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var e *eval.Engine
+	var p *policy.Policy
+	if len(l.Cfg.Policy.Bundles) > 0 {
+		e, p, err = l.publishedEngine(ctx, trees, look)
+	} else {
+		e, p, err = Set{Trees: trees, Cfg: l.Cfg, cache: l.prepared(look)}.Engine(ctx)
+	}
+	if p != nil {
+		l.Policy = p
+	}
+	if err == nil {
+		l.Admit(ctx, e, l.Cfg)
+	}
+	return e, p, err
+}
+
+// Close ends the process of an engine's policies, where they have one: in the daemon it would stay.
+func (l *Loader) Close(e *eval.Engine) {
+	if err := e.Close(); err != nil {
+		l.Log.Debug("close the engine", "error", err)
+	}
+}
+
+// Configured is the ruleset that engine loads: the trees and the bundles that the configuration names. It asks no server.
+func (l *Loader) Configured(ctx context.Context) (Set, error) {
+	trees, err := l.Trees(ctx)
+	if err != nil {
+		return Set{}, err
+	}
+	published, err := l.PublishedTrees(ctx)
+	if err != nil {
+		return Set{}, err
+	}
+	return Set{Trees: append(trees, published...), Cfg: l.Cfg}, nil
+}
+
+// Set is what decides: policies, and the configuration that they read. Two of them can be compared.
+type Set struct {
+	Trees []policy.Tree
+	Cfg   *config.Config
+	// cache keeps what was prepared of them; nil keeps nothing.
+	cache policy.Cache
+}
+
+// Engine loads the policies of a ruleset, prepares them, and holds the configuration against them. The policy is also given where it is
+// refused because of the configuration.
+func (r Set) Engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
+	e, p, err := r.Load(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.Check(p); err != nil {
+		return nil, p, errors.Join(err, e.Close())
+	}
+	return e, p, nil
+}
+
+// Load loads the policies of a ruleset and prepares them. What the operator brings is parsed and evaluated in a process of its own,
+// which ends with this one; the embedded policies alone are evaluated here.
+func (r Set) Load(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
+	limits := eval.Limits{Timeout: r.Cfg.Policy.Timeout, HeapBytes: r.Cfg.Policy.Memory}
+	if !r.Embedded() {
+		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: r.Trees, Cache: r.cache}, limits, eval.Self())
+		return e, p, PolicyError(ctx, err)
+	}
+	p, err := policy.Load(ctx, policy.LoadOptions{Trees: r.Trees, Prepared: policies.Prepared})
+	if err != nil {
+		return nil, nil, PolicyError(ctx, err)
+	}
+	e, err := eval.New(p, limits)
+	if err != nil {
+		return nil, nil, fmt.Errorf("prepare policies: %w", err)
+	}
+	return e, p, nil
+}
+
+// Embedded reports whether the program brought all of it.
+func (r Set) Embedded() bool {
+	return !slices.ContainsFunc(r.Trees, func(t policy.Tree) bool { return t.Name != EmbeddedName })
+}
+
+// Check holds the layers of a ruleset against one another, and what they and the configuration say of rules against those that were loaded: levels,
+// and parameters, which get their values here. The configuration takes the exceptions of the policies too. A rule of beside counts as loaded too: a
+// configuration that is for two versions of the policies may name it.
+func (r Set) Check(p *policy.Policy, beside ...*policy.Policy) error {
+	layers, err := r.Layered(p)
+	if err != nil {
+		return err
+	}
+	if err := r.Cfg.Stand(layers); err != nil {
+		return err
+	}
+	rules, own := p.Rules(), p.Parameters()
+	r.Cfg.Rules.Exceptions = p.Exceptions()
+	for _, other := range beside {
+		maps.Copy(rules, other.Rules())
+		for _, x := range other.Parameters() {
+			if !slices.ContainsFunc(own, func(y policy.Parameter) bool { return x.Name == y.Name }) {
+				own = append(own, x)
+			}
+		}
+	}
+	if err := r.Cfg.CheckLevels(slices.Sorted(maps.Keys(rules))); err != nil {
+		return err
+	}
+	return r.Cfg.SetOwn(own)
+}
+
+// WithOwn gives the parameters of one's own rules their values where nothing is judged. The embedded rules have none.
+func (l *Loader) WithOwn(ctx context.Context) error {
+	if len(l.Cfg.Policy.Paths)+len(l.Cfg.Policy.Bundles) == 0 {
+		return l.Cfg.SetOwn(nil)
+	}
+	e, _, err := l.Engine(ctx)
+	if err != nil {
+		return err
+	}
+	return e.Close()
+}
+
+// EmbeddedName is the name of the policies that the program brings.
+const EmbeddedName = "embedded"
+
+// Trees are the embedded policies, the operator's folders, or both; bundles come beside them.
+func (l *Loader) Trees(ctx context.Context) ([]policy.Tree, error) {
+	var trees []policy.Tree
+	if l.Cfg.Policy.Embedded {
+		trees = append(trees, policy.Tree{Name: EmbeddedName, FS: policies.Files})
+	}
+	for _, p := range l.Cfg.Policy.Paths {
+		t, err := Tree(ctx, p)
+		if err != nil {
+			return nil, config.Mistakef("--policy: %w", err)
+		}
+		trees = append(trees, t)
+	}
+	if len(trees)+len(l.Cfg.Policy.Bundles) == 0 {
+		return nil, config.Mistakef("no policies: --no-embedded-policy leaves none; add --policy PATH")
+	}
+	return trees, nil
+}
+
+// Tree is what a person names as policies: a folder, or a bundle. A bundle that is named like this is not verified: the person who names it
+// vouches for it, as for a folder.
+func Tree(ctx context.Context, name string) (policy.Tree, error) {
+	real, err := foreign.Folder(name)
+	if errors.Is(err, foreign.ErrNotFolder) {
+		return policyBundle(ctx, name)
+	}
+	if err != nil {
+		return policy.Tree{}, fmt.Errorf("%s; give a folder of .rego files, or a bundle, that no other user can change. Nothing was decided", policyFolder(name, err))
+	}
+	return policy.Tree{Name: name, FS: policyFiles(ctx, real), Prefix: name}, nil
+}
+
+// policyFiles are the files of a folder of rules, by its real path: such that no other user can change.
+func policyFiles(ctx context.Context, real string) fs.FS {
+	return foreign.DirFS{Dir: real, Want: foreign.Want{Max: policy.MaxPolicyFile, Ruling: true}, Context: ctx, MaxEntries: policy.MaxPolicyEntries}
+}
+
+// policyBundle is a bundle as a tree of policies.
+func policyBundle(ctx context.Context, name string) (policy.Tree, error) {
+	_, err := foreign.Path(name)
+	var f foreign.File
+	if err == nil {
+		f, err = foreign.Read(ctx, name, foreign.Want{Max: bundle.Max, Ruling: true})
+	}
+	if err != nil {
+		return policy.Tree{}, fmt.Errorf("%w; give a folder of .rego files, or a bundle, that no other user can change. Nothing was decided", err)
+	}
+	b, err := bundle.Read(f.Data, nil)
+	if err != nil {
+		return policy.Tree{}, fmt.Errorf("%s is no bundle that can be used: %w. Nothing was decided", name, err)
+	}
+	return b.Tree(name, name), nil
+}
+
+// policyFolder says what is wrong with a folder, and of a link where it leads to.
+func policyFolder(path string, err error) string {
+	if target, e := filepath.EvalSymlinks(path); e == nil && errors.Is(err, foreign.ErrLink) {
+		return fmt.Sprintf("%s is a symbolic link: give the folder itself, %s", path, target)
+	}
+	return err.Error()
+}
+
+// policyError: bad policies are wrong configuration, and nothing is decided by half of them. A loading that was interrupted says
+// nothing of them.
+func PolicyError(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return errors.New("interrupted while loading policies; nothing was looked at, decided or done")
+	default:
+		return config.Mistakef("policies refused, nothing was decided:\n%w", err)
+	}
+}

@@ -1,0 +1,49 @@
+package ruleset
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/mask"
+	"github.com/winnow-reaper/winnow/internal/decisionlog"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+)
+
+// The sinks of the decision log, as the ledger knows them.
+const (
+	SinkFile    = "file"
+	SinkService = "service"
+)
+
+// LoadMask gives what masks say, or, where they cannot be loaded, that they could not.
+func (l *Loader) LoadMask(ctx context.Context, folder string) decisionlog.Masker {
+	real, err := foreign.Folder(folder)
+	var files mask.Files
+	if err == nil {
+		files, err = mask.Read(ctx, policyFiles(ctx, real))
+	}
+	if err == nil {
+		var m *eval.Masks
+		if m, err = eval.StartMasks(ctx, files, eval.Limits{Timeout: l.Cfg.Policy.Timeout, HeapBytes: l.Cfg.Policy.Memory}, eval.Self()); err == nil {
+			return m
+		}
+	}
+	return NoMask{fmt.Errorf("decision_log.mask %s: %w", folder, err)}
+}
+
+// NoMask stands for masks that could not be loaded.
+type NoMask struct{ Err error }
+
+func (m NoMask) Rules(context.Context, any) ([]any, error) { return nil, m.Err }
+
+// Sinks are where decisions are logged.
+func (l *Loader) Sinks() (all []string) {
+	if l.Cfg.DecisionLog.File.Path != "" {
+		all = append(all, SinkFile)
+	}
+	if l.Cfg.DecisionLog.Service.URL != "" {
+		all = append(all, SinkService)
+	}
+	return all
+}

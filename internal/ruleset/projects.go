@@ -1,0 +1,48 @@
+package ruleset
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/project"
+)
+
+// Admit has the exceptions of trusted repositories in force, and shows them beside those of the configuration. Where the list of these cannot be read,
+// the look says so as a source that failed, and everything stays.
+func (l *Loader) Admit(ctx context.Context, e *eval.Engine, cfg *config.Config) {
+	trusted, err := l.Store().All(ctx)
+	if err != nil {
+		l.Log.Warn("the exceptions of trusted repositories were not read", "error", err)
+		return
+	}
+	var repositories []eval.Repository
+	for _, t := range trusted {
+		if t.Exceptions == "" {
+			continue
+		}
+		all, err := ExceptionsOf(t.Path, t.Exceptions)
+		if err != nil { // they were read when they were trusted: a newer Winnow asks more of them
+			l.Log.Warn("the exceptions of a trusted repository are refused, and all in it stays", "repository", t.Path, "error", err)
+			continue
+		}
+		repositories = append(repositories, eval.Repository{Digest: t.ExceptionsSHA256, Exceptions: all})
+	}
+	e.Admit(repositories...)
+	cfg.Rules.Exceptions = e.Exceptions()
+}
+
+// ExceptionsOf reads the exceptions of a repository, by the path of its main checkout.
+func ExceptionsOf(main, text string) ([]subject.Exception, error) {
+	if text == "" {
+		return nil, nil
+	}
+	all, err := policy.ReadExceptions("repository:"+main, filepath.Join(main, project.Folder, project.Exceptions), []byte(text))
+	for i := range all {
+		all[i].Within = project.ExceptionsDigest(text)
+	}
+	return all, err
+}
