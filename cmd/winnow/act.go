@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -30,9 +31,9 @@ import (
 var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
-func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, past actuators.Past, f sweepFlags) {
+func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result, past actuators.Past, f sweepFlags) {
 	defer s.Hands.Begin()()
-	carrier := s.carrier(snap, &judge{looker: &s.looker, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.Cfg))
+	carrier := s.carrier(snap, &judge{looker: &s.Looker, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.Cfg))
 	carrier.Past = past
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
 	if s.Halted() != nil {
@@ -93,7 +94,7 @@ func (a *machineCore) actuators(host snapshot.Host, roots []string) map[string]a
 		}),
 		snapshot.KindDir: actdirs.New(actdirs.Options{
 			StateTrash: trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: root,
-			Holders: holding{&a.looker}, Step: step, Log: a.Log.Named("dirs"),
+			Holders: holding{&a.Looker}, Step: step, Log: a.Log.Named("dirs"),
 		}),
 	}
 }
@@ -123,11 +124,11 @@ func intendedRoots(intents []decision.Intent) []string {
 }
 
 // holding lets the actuator of folders ask the collectors' own question: who is in there.
-type holding struct{ *looker }
+type holding struct{ *look.Looker }
 
 // Holding implements the dirs actuator's Holding.
 func (h holding) Holding(ctx context.Context, paths []string) (map[string][]string, bool, error) {
-	found, known, err := h.sources().Holders(true)(ctx, paths)
+	found, known, err := h.Sources().Holders(true)(ctx, paths)
 	if err != nil {
 		return nil, false, err
 	}

@@ -38,7 +38,7 @@ func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.
 	}
 	cfg.Collect.Processes.Root = root
 	a := &app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()})}
-	part, err := processes.New(a.sources().Processes(sources.Scope{})).Read(t.Context())
+	part, err := processes.New(a.Sources().Processes(sources.Scope{})).Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/state"
@@ -182,7 +183,7 @@ func TestWhatNamesTheRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := *w.Cfg
-			s := &sweeper{machineCore: &machineCore{looker{Loader: ruleset.Loader{Folder: state.Folder{Cfg: &cfg, Log: hclog.NewNullLogger()}}}}, policy: w.policy}
+			s := &sweeper{machineCore: &machineCore{look.Looker{Loader: ruleset.Loader{Folder: state.Folder{Cfg: &cfg, Log: hclog.NewNullLogger()}}}}, policy: w.policy}
 			c.change(s)
 			if got := s.rulesName(c.env); (got != before) != c.other {
 				t.Errorf("another name: %v; want %v", got != before, c.other)

@@ -116,7 +116,7 @@ func (a *machineCore) trashRoots(s *snapshot.Snapshot, recorded []string) []stri
 			}
 		}
 	}
-	for _, src := range a.sources().Dirs(sources.Scope{}) {
+	for _, src := range a.Sources().Dirs(sources.Scope{}) {
 		around(src.Path)
 	}
 	if s != nil {

@@ -98,7 +98,7 @@ func (t asked) hint() string {
 // find finds what arg names: a whole id of a candidate, else a worker by its registry's id, whole or with the registry before it,
 // else a candidate by a part of its id.
 func (a *core) find(ctx context.Context, s *snapshot.Snapshot, arg string) (asked, *Refused, error) {
-	seen := a.observer().See(ctx, s)
+	seen := a.Observer().See(ctx, s)
 	all := ids(s)
 	if !slices.Contains(all, arg) {
 		named := slices.DeleteFunc(slices.Clone(seen), func(w worker.Seen) bool { return w.ID == "" || w.ID != arg && w.Source+"/"+w.ID != arg })

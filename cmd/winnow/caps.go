@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -58,7 +58,7 @@ func (a *machineCore) touched(kinds []string) []string {
 
 // past is what earlier sweeps tell of an accident at this one. A sweep that cannot be compared says so: it has no ledger.
 func (s *sweeper) past(ctx context.Context, snap *snapshot.Snapshot) (actuators.Past, error) {
-	past := actuators.Past{Now: speakers(snap)}
+	past := actuators.Past{Now: look.Speakers(snap)}
 	if s.ledger == nil {
 		return past, nil
 	}
@@ -76,29 +76,3 @@ func (s *sweeper) past(ctx context.Context, snap *snapshot.Snapshot) (actuators.
 	}
 	return past, nil
 }
-
-// settled is how old a process must be to count for what /proc gave: what a build starts comes and goes.
-const settled = 15 * time.Minute
-
-// speakers are how much was read from each source that speaks for owners: records, and of /proc the processes that are not new.
-func speakers(s *snapshot.Snapshot) map[string]int {
-	out := map[string]int{}
-	for name, src := range s.Sources {
-		if src.Status == snapshot.OK && (src.Kind == "registry" || src.Kind == "spawns") {
-			out[name] = src.Seen
-		}
-	}
-	if s.Sources[snapshot.Proc].Status == snapshot.OK && s.Host.UpSeconds != nil {
-		old := 0
-		for _, p := range s.Processes {
-			if float64(p.StartTicks)/ticks <= *s.Host.UpSeconds-settled.Seconds() {
-				old++
-			}
-		}
-		out[snapshot.Proc] = old
-	}
-	return out
-}
-
-// ticks are the clock ticks of a second in /proc: USER_HZ, which is 100 on every Linux that this program runs on.
-const ticks = 100

@@ -81,11 +81,11 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 		return err
 	}
 	mem := s.remembered(ctx)
-	snap, err := s.lookFor(ctx, sources.Scope{}, mem, s.engine)
+	snap, err := s.LookFor(ctx, sources.Scope{}, mem, s.engine)
 	if err != nil {
 		return err
 	}
-	if err := a.partInFull(ctx, snap, arg); err != nil {
+	if err := a.PartInFull(ctx, snap, arg); err != nil {
 		return fmt.Errorf("look into %s: %w; nothing was closed", arg, err)
 	}
 	t, no, err := a.find(ctx, snap, arg)
@@ -100,7 +100,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if no != nil {
 		return a.refuse(*no)
 	}
-	if err := a.inFull(ctx, snap, t.id); err != nil {
+	if err := a.InFull(ctx, snap, t.id); err != nil {
 		return fmt.Errorf("look into %s: %w; nothing was closed", t.id, err)
 	}
 	res, err := s.engine.Decide(ctx, snap, &s.Cfg.Rules.Config)
@@ -116,7 +116,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	}
 	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.ruled(snap), res, &a.Cfg.Rules.Config, snapshot.KindNames())
 	mem = s.learn(mem, snap)
-	if err := s.record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
+	if err := s.record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.Sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err
 	}
 	s.logger = s.newLogger(ctx, r, snap)
@@ -246,7 +246,7 @@ type asking struct {
 
 // Again implements actuators.Judge.
 func (j *asking) Again(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
-	by := &judge{looker: &j.looker, engine: j.engine, last: j.last, memory: j.remembered(ctx), asked: j.asked.word()}
+	by := &judge{looker: &j.Looker, engine: j.engine, last: j.last, memory: j.remembered(ctx), asked: j.asked.word()}
 	judged, s := by.again(ctx, ds)
 	for i, d := range ds {
 		if judged[i].Err == nil && judged[i].Decision.ID != "" {
@@ -262,7 +262,7 @@ func (j *asking) waived(ctx context.Context, s *snapshot.Snapshot, id string, ag
 	if !j.asked.session() {
 		return again
 	}
-	t := asked{id: id, records: recording(j.observer().See(ctx, s), id)}
+	t := asked{id: id, records: recording(j.Observer().See(ctx, s), id)}
 	if no := j.closable(t, s, again); no != nil {
 		again.Verdict = decision.Spare
 		again.Objections = append(again.Objections, decision.Reason{Rule: "cleanup", Message: strings.TrimSuffix(no.Message, "; "+nothingShut)})

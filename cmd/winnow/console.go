@@ -141,7 +141,7 @@ func (w *consoleWorld) close() {
 // load takes a configuration and its policies in the place of those before. After an error these go on.
 func (w *consoleWorld) load(ctx context.Context, cfg *config.Config) error {
 	with := *w.now()
-	with.Cfg, with.workers = cfg, nil
+	with.Cfg, with.Workers = cfg, nil
 	e, _, err := with.Engine(ctx)
 	if err != nil {
 		return err
@@ -305,8 +305,8 @@ func (w *consoleWorld) looked(r *report.Report, snap *snapshot.Snapshot, err err
 // onlyLook is a sweep that writes nothing down, not even what it saw: as a dry run, with what the ledger remembers.
 func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*report.Report, *snapshot.Snapshot, error) {
 	s := &sweeper{machineCore: &a.machineCore, engine: e, policy: p}
-	mem := a.recall(ctx)
-	snap, err := a.lookFor(ctx, sources.Scope{}, mem, e)
+	mem := a.LoadPriorReadOnly(ctx)
+	snap, err := a.LookFor(ctx, sources.Scope{}, mem, e)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -316,7 +316,7 @@ func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*
 	}
 	r := report.New(report.DryRun, "", snap, p, a.ruled(snap), res, &a.Cfg.Rules.Config, snapshot.KindNames())
 	a.SayBundles(r)
-	a.measure(ctx, snap, r.Decisions, mayGo)
+	a.AddSizes(ctx, snap, r.Decisions, mayGo)
 	s.foresee(ctx, r, snap, mem, res)
 	var m alarm.Memory
 	past, err := s.past(ctx, snap) // without a ledger
@@ -443,7 +443,7 @@ func (w *consoleWorld) Explain(ctx context.Context, id string) (*console.Explana
 	if s.Dirs == nil {
 		s.Dirs = map[string]snapshot.Dir{}
 	}
-	if err := errors.Join(a.partInFull(ctx, &s, id), a.inFull(ctx, &s, id)); err != nil {
+	if err := errors.Join(a.PartInFull(ctx, &s, id), a.InFull(ctx, &s, id)); err != nil {
 		return nil, fmt.Errorf("look into it: %w", err)
 	}
 	if _, there := s.Find(id); !there {
@@ -541,7 +541,7 @@ func (w *consoleWorld) Paused() *ledger.Pause { return w.now().Paused() }
 // Hold implements console.World. It looks first: what may not be held, and whose session it is, is known only then.
 func (w *consoleWorld) Hold(ctx context.Context, id, reason string, long time.Duration) (string, error) {
 	return w.alone(ctx, func(a *app) error {
-		s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
+		s, err := a.Look(ctx, sources.Scope{}, a.LoadPriorReadOnly(ctx))
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/metrics"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -36,7 +37,7 @@ type daemon struct {
 	// woken has one place: many events before the loop looks are one.
 	woken, asked chan struct{}
 	// base is what the last whole look saw, nil where the next one must be whole.
-	base *baseline
+	base *look.Baseline
 	// memory is what the policies said of the last look, as far as it may stand. since counts the sweeps since all was decided anew.
 	memory *eval.Memory
 	since  int
@@ -232,13 +233,13 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		return nil, err
 	}
 	defer s.close()
-	s.window = &window{gap: d.gap()}
+	s.window = &look.Window{Gap: d.gap()}
 	before, disagreed := d.base, []string(nil)
 	all := d.since+1 >= d.Cfg.Run.FullEvery || why == pace.Request
 	s.memory = d.memory
 	s.memory.Begin(all)
 	if before != nil && s.ledger != nil && needed == "every so often" {
-		if holds, err := s.Holds(ctx, s.ledger); err != nil || before.changed(ctx, &d.looker, holds) != "" {
+		if holds, err := s.Holds(ctx, s.ledger); err != nil || before.Changed(ctx, &d.Looker, holds) != "" {
 			before = nil // it says itself that there is something new
 		}
 	} else {
@@ -246,7 +247,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	d.base = nil
 	if d.Cfg.Run.FullEvery > 1 {
-		if s.base, err = d.newBaseline(); err != nil {
+		if s.base, err = d.NewBaseline(); err != nil {
 			return nil, err
 		}
 	}
@@ -276,10 +277,10 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	if all {
 		d.since = 0
 	}
-	if s.base != nil && s.base.r != nil && len(r.Acts) == 0 {
+	if s.base != nil && s.base.R != nil && len(r.Acts) == 0 {
 		d.base = s.base
 		if before != nil {
-			disagreed = differing(before.ds, d.base.ds)
+			disagreed = differing(before.Ds, d.base.Ds)
 		}
 	}
 	if f.apply && !r.Paused {
@@ -289,7 +290,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		}
 	}
 	if d.events != nil {
-		d.events.set(d.targets(s.seen, s.base), s.seen, d.Cfg.Run.TmuxHooks)
+		d.events.set(d.Targets(s.seen, s.base), s.seen, d.Cfg.Run.TmuxHooks)
 	}
 	d.stands(s, r, why, began, pause, m)
 	d.disagreed(disagreed, s.memory.Recall().Otherwise)
@@ -396,7 +397,7 @@ func (d *daemon) stands(s *sweeper, r *report.Report, why string, began time.Tim
 		d.status.Mode, d.status.Since = mode, time.Now()
 	}
 	d.status.Paused, d.status.Brakes = pause, append([]brakes.Brake{}, m.Tripped...)
-	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Fresh: s.window.why}
+	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Fresh: s.window.Why}
 	recall := s.memory.Recall()
 	d.status.Last.Asked, d.status.Last.Kept = recall.Asked, recall.Kept
 	d.answered.Asked, d.answered.Kept = d.answered.Asked+recall.Asked, d.answered.Kept+recall.Kept
@@ -456,7 +457,7 @@ func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *repo
 		d.tellNew("failed "+err.Error(), "the sweep failed: %v; it is tried again", err)
 		return
 	}
-	d.pace.Swept(began, now, confirmable(r))
+	d.pace.Swept(began, now, look.Confirmable(r))
 	d.news(r)
 	if !r.NothingNew {
 		debug.FreeOSMemory() // the garbage of a whole sweep is not needed until the next one
@@ -479,25 +480,6 @@ func (d *daemon) locked(began, now time.Time, err error) error {
 		return err
 	}
 	return fmt.Errorf("nothing could be looked at since %s, because %v. Look whether that process hangs; where it does, end it", d.keptOff.Format(time.DateTime), err)
-}
-
-// confirmable is for how long the sighting that may be confirmed first still waits, from the end of the sweep that made r; negative where none waits.
-func confirmable(r *report.Report) time.Duration {
-	least := time.Duration(-1)
-	for _, dec := range r.Decisions {
-		if dec.Verdict != decision.Spare || !dec.Waits() {
-			continue
-		}
-		at, known := report.Due(dec, r.TakenAt)
-		if !known {
-			continue
-		}
-		// A moment more: ages are counted from the next look's own time.
-		if wait := max(0, time.Until(at)) + 100*time.Millisecond; least < 0 || wait < least {
-			least = wait
-		}
-	}
-	return least
 }
 
 // begun says that the daemon runs.

@@ -36,7 +36,7 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 	}
 	code := exit.Done
 	for _, file := range files {
-		s, err := a.readSnapshot(ctx, file)
+		s, err := a.ReadSnapshot(ctx, file)
 		if err != nil {
 			return err
 		}

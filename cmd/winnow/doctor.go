@@ -70,7 +70,7 @@ func newDoctor(a *app) *cobra.Command {
 func (a *app) examine(ctx context.Context) []Check {
 	loaded, rules, layers := a.checkPolicies(ctx)
 	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkBundles(), checkLayers(layers), a.checkOwn(rules), checkKernel(a.Cfg.State), checkPrograms(ctx))
-	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
+	s, err := a.Look(ctx, sources.Scope{}, a.LoadPriorReadOnly(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
@@ -364,7 +364,7 @@ func (a *core) checkHost(s *snapshot.Snapshot) []Check {
 	if p := h.Pressure; p != nil && p.MemorySome == nil {
 		out = append(out, Check{"source", "pressure", healthy, "the kernel does not count how long tasks wait for memory and disks (/proc/pressure): input.host.pressure lacks that, and run.pressure goes by what is free"})
 	}
-	if _, err := a.readPressure(); err != nil {
+	if _, err := a.ReadPressure(); err != nil {
 		out = append(out, Check{"source", "pressure", limited, "how short this machine is of memory and disk is not known in full: " + err.Error()})
 	}
 	if short := pressed(h.Pressure, a.Cfg.Run.Pressure); short != "" {

@@ -88,15 +88,15 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 	defer a.Close(e)
 	var s *snapshot.Snapshot
 	if file == "" {
-		s, err = a.lookFor(ctx, sources.Scope{Peers: true}, a.recall(ctx), e)
+		s, err = a.LookFor(ctx, sources.Scope{Peers: true}, a.LoadPriorReadOnly(ctx), e)
 	} else {
-		s, err = a.readSnapshot(ctx, file)
+		s, err = a.ReadSnapshot(ctx, file)
 	}
 	if err != nil {
 		return err
 	}
 	if file == "" {
-		if err := a.partInFull(ctx, s, id); err != nil {
+		if err := a.PartInFull(ctx, s, id); err != nil {
 			return fmt.Errorf("explain %s: look into it: %w", id, err)
 		}
 	}
@@ -108,7 +108,7 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 		return config.Mistakef("candidate %q: %s; nothing was explained", full, other)
 	}
 	if file == "" {
-		if err := a.inFull(ctx, s, full); err != nil {
+		if err := a.InFull(ctx, s, full); err != nil {
 			return fmt.Errorf("explain %s: look into it: %w", full, err)
 		}
 	}

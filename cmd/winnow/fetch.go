@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
@@ -28,7 +29,7 @@ type remoteBranch struct{ common, ref string }
 
 // fetched brings the remotes' default branches up to date for which a look has found linked worktrees, and looks again where one of them
 // moved. What could not be fetched is said in the source of those worktrees, and changes nothing else.
-func (s *sweeper) fetched(ctx context.Context, snap *snapshot.Snapshot, mem memory) (*snapshot.Snapshot, error) {
+func (s *sweeper) fetched(ctx context.Context, snap *snapshot.Snapshot, mem look.PriorState) (*snapshot.Snapshot, error) {
 	branches := map[remoteBranch]string{} // with what it stands for
 	for _, d := range snap.Dirs {
 		g := d.Git
@@ -43,7 +44,7 @@ func (s *sweeper) fetched(ctx context.Context, snap *snapshot.Snapshot, mem memo
 	}
 	if moved {
 		var err error
-		if snap, err = s.lookFor(ctx, sources.Scope{}, mem, s.decides()); err != nil {
+		if snap, err = s.LookFor(ctx, sources.Scope{}, mem, s.decides()); err != nil {
 			return nil, err
 		}
 	}

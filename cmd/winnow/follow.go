@@ -8,6 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
 )
@@ -110,7 +111,7 @@ func (g going) followers(s *snapshot.Snapshot, ds []decision.Decision) map[strin
 
 // foresee marks the folders that go as soon as what uses them has gone: they are looked at as if it had. It also marks the tabs that go as soon as what
 // they show has gone: nothing else keeps those.
-func (s *sweeper) foresee(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result) {
+func (s *sweeper) foresee(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result) {
 	g := goingWith(snap, res.Decisions, func(d decision.Decision) bool { return d.Verdict == decision.Reap || d.Waits() })
 	goes := map[string]bool{}
 	for _, d := range res.Decisions {
@@ -129,7 +130,7 @@ func (s *sweeper) foresee(ctx context.Context, r *report.Report, snap *snapshot.
 	}
 	sc := sources.ScopeOf(snap, ds[0].ID, candidates(ds[1:])...)
 	sc.Gone = func(pid int) bool { _, goes := g[pid]; return goes }
-	judged, _ := (&judge{looker: &s.looker, engine: s.engine, last: snap, memory: mem}).within(ctx, sc, ds)
+	judged, _ := (&judge{looker: &s.Looker, engine: s.engine, last: snap, memory: mem}).within(ctx, sc, ds)
 	for n, then := range judged {
 		switch d := ds[n]; {
 		case then.Err != nil:
@@ -160,7 +161,7 @@ func candidates(ds []decision.Decision) []string {
 
 // follow judges the folders again that nothing used but what has gone now, and the tabs that nothing kept but what has gone now, and gives the decisions of
 // those that may go, of the kinds that may be acted on. Each is a fresh look, and each act looks again, as ever.
-func (s *sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, may func(kind string) bool) []decision.Decision {
+func (s *sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result, may func(kind string) bool) []decision.Decision {
 	done := map[string]bool{}
 	for _, a := range r.Acts {
 		done[a.Candidate] = a.Outcome.Outcome == decision.Done || a.Outcome.Outcome == decision.Gone
@@ -173,7 +174,7 @@ func (s *sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.S
 		if len(ds) == 0 || !may(kind) || ctx.Err() != nil {
 			continue
 		}
-		for n, now := range (&judge{looker: &s.looker, engine: s.engine, last: snap, memory: mem}).Again(ctx, ds) {
+		for n, now := range (&judge{looker: &s.Looker, engine: s.engine, last: snap, memory: mem}).Again(ctx, ds) {
 			switch {
 			case now.Err != nil:
 				s.Log.Warn("look again at what waited for others to end", "candidate", ds[n].ID, "error", now.Err)

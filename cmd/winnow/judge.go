@@ -8,15 +8,16 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/sources"
 )
 
 // judge looks at candidates again and decides again: the same collectors, the same policies, the same memory.
 type judge struct {
-	looker *looker
+	looker *look.Looker
 	engine *eval.Engine
 	last   *snapshot.Snapshot
-	memory memory
+	memory look.PriorState
 	// asked is what a person asked for this candidate, nil if no person asked for it.
 	asked *snapshot.Asked
 }
@@ -38,7 +39,7 @@ func (j *judge) again(ctx context.Context, ds []decision.Decision) ([]actuators.
 // within is again by a look of the given scope.
 func (j *judge) within(ctx context.Context, sc sources.Scope, ds []decision.Decision) ([]actuators.Judgement, *snapshot.Snapshot) {
 	out := make([]actuators.Judgement, len(ds))
-	s, err := j.looker.look(ctx, sc, j.memory)
+	s, err := j.looker.Look(ctx, sc, j.memory)
 	var res eval.Result
 	if err == nil {
 		s.Asked = j.asked

@@ -189,7 +189,7 @@ func (d *difference) compare(ctx context.Context) (doc *comparison.Document, err
 	}
 	if len(d.samples) == 0 {
 		d.Policy = sides[1].policy // it says which candidates are read in full
-		s, err := d.lookOrRead(ctx, "")
+		s, err := d.LookOrRead(ctx, "")
 		if err != nil {
 			return nil, err
 		}

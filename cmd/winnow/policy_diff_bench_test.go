@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/saved"
 	"github.com/winnow-reaper/winnow/internal/sources"
@@ -67,7 +68,7 @@ func BenchmarkPolicyDiff(b *testing.B) {
 
 func benchMachine(b *testing.B, processes, worktrees int) *snapshot.Snapshot {
 	b.Helper()
-	s, err := newLookWorld(b, processes, 10, worktrees).app.look(b.Context(), sources.Scope{}, memory{})
+	s, err := newLookWorld(b, processes, 10, worktrees).app.Look(b.Context(), sources.Scope{}, look.PriorState{})
 	if err != nil {
 		b.Fatal(err)
 	}

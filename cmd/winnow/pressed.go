@@ -2,34 +2,12 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/collectors/pressure"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 )
-
-// pressure is readPressure; what cannot be read is a line of the log, and unknown.
-func (a *looker) pressure() *snapshot.Pressure {
-	p, err := a.readPressure()
-	if err != nil {
-		a.Log.Debug("read the pressure on this machine", "error", err)
-	}
-	return p
-}
-
-// readPressure reads how short the machine is of memory, and the file systems of the state folder and of managed folders of room.
-func (a *looker) readPressure() (*snapshot.Pressure, error) {
-	places := []string{a.Cfg.State}
-	for _, p := range a.Cfg.Collect.Dirs.Roots {
-		if !strings.ContainsAny(p, "*?[") {
-			places = append(places, filepath.Clean(p))
-		}
-	}
-	return pressure.Within(a.Cfg.Collect.Processes.Root, places)
-}
 
 // pressureEvery is how often the daemon asks between sweeps: three small files and a statfs each.
 const pressureEvery = 15 * time.Second
@@ -37,7 +15,7 @@ const pressureEvery = 15 * time.Second
 // hurries has sweeps come sooner while the machine is short of something, and says when that begins and ends.
 func (d *daemon) hurries(now time.Time) {
 	by := d.Cfg.Run.Pressure
-	short := pressed(d.pressure(), by)
+	short := pressed(d.Pressure(), by)
 	factor := 1.0
 	if short != "" {
 		factor = float64(by.Hurry)

@@ -152,7 +152,7 @@ func (s *sweeper) remade(ctx context.Context, t thing) bool {
 // things are the folders in the trash whose size and age are known, the oldest first, and what all of them take up.
 func (s *sweeper) things(ctx context.Context, kept []ledger.Act) (out []thing, sum int64) {
 	now := time.Now()
-	for i, l := range s.lying(ctx, kept) {
+	for i, l := range s.AddTrashSize(ctx, kept) {
 		rec := kept[i]
 		sum += l.Bytes
 		place := actdirs.Place(rec.Intent)

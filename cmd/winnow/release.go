@@ -53,7 +53,7 @@ func (a *app) release(ctx context.Context, arg string) error {
 	if err != nil {
 		return fmt.Errorf("read holds: %w; nothing was released", err)
 	}
-	s, err := a.look(ctx, sources.Scope{}, a.remember(ctx, l))
+	s, err := a.Look(ctx, sources.Scope{}, a.LoadPrior(ctx, l))
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ also be a worker's id in its registry. A session that a registry records is only
 }
 
 func (a *app) retain(ctx context.Context, id, reason string, span time.Duration) error {
-	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
+	s, err := a.Look(ctx, sources.Scope{}, a.LoadPriorReadOnly(ctx))
 	if err != nil {
 		return err
 	}

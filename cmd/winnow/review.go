@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +69,7 @@ func (a *app) review(ctx context.Context, f showFlags) error {
 	}
 	var explaining sync.WaitGroup
 	choice, err := review.Run(ctx, in, out, review.Options{
-		Stories: stories, Counts: report.Stays(r.Decisions), Paint: a.paint.Paint, File: a.ownConfig(), Glob: glob,
+		Stories: stories, Counts: report.Stays(r.Decisions), Paint: a.paint.Paint, File: a.OwnConfig(), Glob: glob,
 		Explain: func(id string, width int) (string, error) {
 			explaining.Add(1)
 			defer explaining.Done()
@@ -199,9 +198,6 @@ func glob(d decision.Decision) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`).Replace(name)
 }
 
-// ownConfig is the file that a protection is written into: the one that was read, or else the user's own.
-func (a *looker) ownConfig() string { return cmp.Or(a.Cfg.File, config.UserFile()) }
-
 // protect writes globs into rules.protected. The rest of the file stays as it is.
 func (a *app) protect(ctx context.Context, ds []decision.Decision) error {
 	if len(ds) == 0 {
@@ -211,7 +207,7 @@ func (a *app) protect(ctx context.Context, ds []decision.Decision) error {
 	for _, d := range ds {
 		globs = append(globs, glob(d))
 	}
-	file := a.ownConfig()
+	file := a.OwnConfig()
 	if err := config.Protect(ctx, file, globs, outfile.Write); err != nil {
 		return fmt.Errorf("protect %s in %s: %w. Nothing was done", strings.Join(globs, ", "), file, err)
 	}

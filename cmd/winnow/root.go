@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/winnow-reaper/winnow/collectors"
-	"github.com/winnow-reaper/winnow/engine/worker"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/state"
@@ -37,25 +37,16 @@ type app struct {
 type core struct{ machineCore }
 
 func newCore(f state.Folder) core {
-	return core{machineCore{looker{Loader: ruleset.Loader{Folder: f}}}}
+	return core{machineCore{look.Looker{Loader: ruleset.Loader{Folder: f}}}}
 }
 
 // machineCore looks, judges and acts.
-type machineCore struct{ looker }
-
-// looker looks at this machine.
-type looker struct {
-	ruleset.Loader
-	// workers says what became of workers; made when it is first asked, see observer.
-	workers *worker.Observer
-	// watch begins to show a person which sources are being read; nil: nobody looks on.
-	watch func() (show func([]collectors.Running), clear func())
-}
+type machineCore struct{ look.Looker }
 
 // watched has this run's person told what its core does: it is called for each copy that writes elsewhere.
 func (a *app) watched() *app {
 	a.Tell = func(line string) { fmt.Fprintln(a.errOut, line) }
-	a.watch = func() (func([]collectors.Running), func()) {
+	a.Watch = func() (func([]collectors.Running), func()) {
 		p := a.progress()
 		return p.show, p.clear
 	}

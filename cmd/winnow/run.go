@@ -256,7 +256,7 @@ func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
 	if cfg != d.configured {
 		with.Fingerprint = deciding(cfg)
 	}
-	with.Cfg, with.workers = &own, nil
+	with.Cfg, with.Workers = &own, nil
 	e, p, err := with.EngineBy(ctx, bundles.Look{Ask: true})
 	if err != nil {
 		return err

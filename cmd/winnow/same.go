@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
@@ -30,7 +31,7 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 		return nil, why, nil
 	case d.since+1 >= d.Cfg.Run.FullEvery:
 		return nil, "every so often", nil
-	case d.wants() && slices.ContainsFunc(b.ds, func(x decision.Decision) bool { return x.Verdict == decision.Reap }):
+	case d.wants() && slices.ContainsFunc(b.Ds, func(x decision.Decision) bool { return x.Verdict == decision.Reap }):
 		return nil, "something goes", nil
 	case (d.Paused() != nil) != (d.Status().Paused != nil): // who asks is to see it
 		return nil, "a pause began or ended", nil
@@ -59,18 +60,18 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	if err != nil {
 		return nil, "", err
 	}
-	host := b.host
+	host := b.Host
 	host.UpSeconds, host.AwakeSeconds = began.Up, began.Awake
 	jump := config.Seconds(d.Cfg.Rules.ClockJump)
 	if fresh := ledger.Fresh(last, host, began.At, jump, d.gap()); fresh != "" {
 		return nil, fresh, nil
 	}
-	if changed := b.changed(ctx, &d.looker, holds); changed != "" {
+	if changed := b.Changed(ctx, &d.Looker, holds); changed != "" {
 		return nil, changed, nil
 	}
 	host.SteadySince, host.LastResumeAt = ledger.Steady(last, host, began.At, jump)
 	host.Asleep = ledger.Asleep(last, host, began.At)
-	r := *b.r
+	r := *b.R
 	r.Sweep, r.TakenAt, r.NothingNew = ulid.Make().String(), began.At, true
 	r.Acts, r.Settled, r.Purged = []decision.Act{}, nil, nil
 	if err := s.seenAgain(ctx, started, &r, host, b); err != nil {
@@ -81,7 +82,7 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 }
 
 // seenAgain writes down that all that stood was seen once more.
-func (s *sweeper) seenAgain(ctx context.Context, started time.Time, r *report.Report, host snapshot.Host, b *baseline) error {
+func (s *sweeper) seenAgain(ctx context.Context, started time.Time, r *report.Report, host snapshot.Host, b *look.Baseline) error {
 	sightings, err := s.ledger.Sightings(ctx)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (s *sweeper) seenAgain(ctx context.Context, started time.Time, r *report.Re
 		},
 		func() error {
 			return s.ledger.SameSweep(ctx, ledger.Sweep{ID: r.Sweep, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest,
-				Rules: s.rulesName(os.Environ()), BootID: host.BootID, Sources: b.spoke}, time.Now(), r.Census, r.Code(false))
+				Rules: s.rulesName(os.Environ()), BootID: host.BootID, Sources: b.Spoke}, time.Now(), r.Census, r.Code(false))
 		},
 	} {
 		if err := step(); err != nil {

@@ -37,7 +37,7 @@ kept: read that before you give it away. Two snapshots have the same stand-ins o
 			if key != "" && !hide {
 				return config.Mistakef("--redact-key needs --redact")
 			}
-			s, err := a.look(cmd.Context(), sources.Scope{Argv: argv}, a.recall(cmd.Context()))
+			s, err := a.Look(cmd.Context(), sources.Scope{Argv: argv}, a.LoadPriorReadOnly(cmd.Context()))
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ the policies judge, and stock opa takes it:
   opa eval -d policies -i subject.json data.policies.main.decision`,
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			s, err := a.lookOrRead(cmd.Context(), slices.Concat(files, []string{""})[0])
+			s, err := a.LookOrRead(cmd.Context(), slices.Concat(files, []string{""})[0])
 			if err != nil {
 				return err
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
 )
@@ -37,11 +38,11 @@ type sweeper struct {
 	// later is what is still to be written down of sweeps. It is done when their reports were given, so that no person waits for it.
 	later []func(context.Context)
 	// window, where it is set, gives every candidate a fresh wait after a time in which nothing looked, or the machine slept.
-	window *window
+	window *look.Window
 	// brakes, where it is set, is asked between the decisions and the acts: true has the sweep only observe.
 	brakes func(*snapshot.Snapshot, []decision.Decision) bool
 	// base, where it is set, takes note of what the sweep sees, for later ones that find nothing new.
-	base *baseline
+	base *look.Baseline
 	// memory, where it is set, decides the sweep's looks by what the policies said of earlier ones as far as that stands.
 	memory *eval.Memory
 	// order has the acts of the sweep begin in one order with what is granted; nil until the first one begins.
@@ -99,10 +100,10 @@ func (s *sweeper) close() {
 // sweep is one pass: settle, look, decide, remember, and act when asked to.
 func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, error) {
 	id, started := ulid.Make().String(), time.Now()
-	mem := memory{path: s.LedgerPath(), err: s.broken}
+	mem := look.PriorState{Path: s.LedgerPath(), Err: s.broken}
 	if s.ledger != nil {
 		mem = s.remembered(ctx)
-		mem.fresh, mem.baseline = s.window, s.base
+		mem.Fresh, mem.Baseline = s.window, s.base
 	}
 	mode := report.DryRun
 	if f.apply {
@@ -121,7 +122,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	} else if err := s.sayUnsettled(ctx); err != nil {
 		return nil, err
 	}
-	snap, err := s.lookFor(ctx, sources.Scope{}, mem, s.decides())
+	snap, err := s.LookFor(ctx, sources.Scope{}, mem, s.decides())
 	if err == nil && (f.fetch || s.Cfg.Collect.Dirs.Fetch) {
 		snap, err = s.fetched(ctx, snap, mem)
 	}
@@ -129,12 +130,12 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		return nil, err
 	}
 	s.seen = snap
-	mem.baseline = nil
+	mem.Baseline = nil
 	if s.window != nil {
-		if s.window.why != "" {
-			mem.sightings = nil
+		if s.window.Why != "" {
+			mem.Sightings = nil
 		}
-		mem.fresh = nil // the looks before acts count what this one did
+		mem.Fresh = nil // the looks before acts count what this one did
 	}
 	res, err := s.decides().Decide(ctx, snap, &s.Cfg.Rules.Config)
 	if err != nil {
@@ -143,14 +144,14 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if f.apply && s.brakes != nil && s.brakes(snap, res.Decisions) {
 		f.apply, mode = false, report.DryRun
 	}
-	next := eval.Sightings(mem.sightings, snap, res.Decisions)
+	next := eval.Sightings(mem.Sightings, snap, res.Decisions)
 	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, &s.Cfg.Rules.Config, f.show.kinds)
 	r.Settled = settled
 	if halted != nil && mode == report.Apply {
 		r.Pause(halted.Error())
 	}
 	s.SayBundles(r)
-	s.measure(ctx, snap, r.Decisions, mayGo)
+	s.AddSizes(ctx, snap, r.Decisions, mayGo)
 	if !f.apply {
 		s.foresee(ctx, r, snap, mem, res)
 	}
@@ -181,13 +182,13 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	s.alarms(ctx, r, snap, res.Decisions)
 	s.later = append(s.later, func(ctx context.Context) { s.keepRecording(ctx, r, snap, res.Decisions) }, s.deliver)
 	if s.base != nil {
-		s.base.complete(&s.looker, snap, res.Decisions, r, snap.Holds)
+		s.base.Complete(&s.Looker, snap, res.Decisions, r, snap.Holds)
 	}
 	return r, s.finish(ctx, r, f)
 }
 
 // decides is what decides on the looks of a sweep. What is looked at again before an act the engine decides alone.
-func (s *sweeper) decides() decider {
+func (s *sweeper) decides() look.Decider {
 	if s.memory != nil {
 		return s.memory
 	}
@@ -195,9 +196,9 @@ func (s *sweeper) decides() decider {
 }
 
 // remembered is the memory for looks that acts rest on.
-func (s *sweeper) remembered(ctx context.Context) memory {
-	mem := s.remember(ctx, s.ledger)
-	mem.reread = func(ctx context.Context) ([]snapshot.Hold, error) { return s.Holds(ctx, s.ledger) }
+func (s *sweeper) remembered(ctx context.Context) look.PriorState {
+	mem := s.LoadPrior(ctx, s.ledger)
+	mem.Reread = func(ctx context.Context) ([]snapshot.Hold, error) { return s.Holds(ctx, s.ledger) }
 	return mem
 }
 
@@ -212,16 +213,16 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 
 // learn adds what this look knows of terminals' owners, and of which processes are below agents, so that the looks before each act of the sweep know it as well: what one act takes
 // away may have been all that says whose the next one is.
-func (a *machineCore) learn(mem memory, snap *snapshot.Snapshot) memory {
-	mem.owners = codev.Owners(snap, mem.owners, a.Cfg.Alarms.Remember)
-	mem.descents = subject.Descents(snap, &a.Cfg.Rules.Config, mem.descents)
+func (a *machineCore) learn(mem look.PriorState, snap *snapshot.Snapshot) look.PriorState {
+	mem.Owners = codev.Owners(snap, mem.Owners, a.Cfg.Alarms.Remember)
+	mem.Descents = subject.Descents(snap, &a.Cfg.Rules.Config, mem.Descents)
 	return mem
 }
 
 // record writes down what was seen and decided, before anything is done about it.
-func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *report.Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, mem memory, ds []decision.Decision) error {
+func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *report.Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, mem look.PriorState, ds []decision.Decision) error {
 	sw := ledger.Sweep{ID: id, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest,
-		Rules: s.rulesName(os.Environ()), BootID: snap.Host.BootID, Sources: speakers(snap)}
+		Rules: s.rulesName(os.Environ()), BootID: snap.Host.BootID, Sources: look.Speakers(snap)}
 	if err := s.ledger.BeginSweep(ctx, sw); err != nil {
 		return fmt.Errorf("record sweep: %w; nothing was done", err)
 	}
@@ -231,11 +232,11 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *r
 	if err := s.ledger.SaveSightings(ctx, next); err != nil {
 		return fmt.Errorf("record sightings: %w; nothing was done", err)
 	}
-	if mem.err == nil { // what could not be read is not written over
-		if err := s.ledger.SaveOwners(ctx, mem.owners); err != nil {
+	if mem.Err == nil { // what could not be read is not written over
+		if err := s.ledger.SaveOwners(ctx, mem.Owners); err != nil {
 			return fmt.Errorf("record owners: %w; nothing was done", err)
 		}
-		if err := s.ledger.SaveDescents(ctx, mem.descents); err != nil {
+		if err := s.ledger.SaveDescents(ctx, mem.Descents); err != nil {
 			return fmt.Errorf("record what runs below agents: %w; nothing was done", err)
 		}
 	}

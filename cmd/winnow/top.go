@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
@@ -106,7 +107,7 @@ type watch struct {
 
 // judge reads all that verdicts on processes rest on, and decides.
 func (w *watch) judge(ctx context.Context) error {
-	s, err := w.app.look(ctx, sources.Scope{Kind: snapshot.KindProcess}, w.recall(ctx))
+	s, err := w.app.Look(ctx, sources.Scope{Kind: snapshot.KindProcess}, w.LoadPriorReadOnly(ctx))
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (w *watch) judge(ctx context.Context) error {
 
 // look reads the processes alone.
 func (w *watch) look(ctx context.Context) (top.Look, error) {
-	s, err := w.app.look(ctx, sources.Scope{Kind: snapshot.KindProcess, Alone: true}, memory{})
+	s, err := w.app.Look(ctx, sources.Scope{Kind: snapshot.KindProcess, Alone: true}, look.PriorState{})
 	if err != nil {
 		return top.Look{}, err
 	}

@@ -51,7 +51,7 @@ func newTrash(a *app) *cobra.Command {
 // sized adds to acts what they take up in the trash.
 func (a *machineCore) sized(ctx context.Context, kept []ledger.Act) []setAside {
 	var all []setAside
-	for i, l := range a.lying(ctx, kept) {
+	for i, l := range a.AddTrashSize(ctx, kept) {
 		one := setAside{Act: kept[i]}
 		if l.Known {
 			one.Bytes = new(l.Bytes)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/project"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/strict"
@@ -77,7 +78,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	file := projectFile(main)
+	file := look.ProjectFile(main)
 	data, err := project.Read(ctx, main, project.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return config.Mistakef("%s is not there: the project has no file of its own%s; nothing was trusted", file, exceptionsAlone(main))
@@ -185,7 +186,7 @@ func (a *app) listTrusted(ctx context.Context) error {
 	}
 	var out []Trusted
 	for _, t := range all {
-		x := Trusted{Project: t.Path, File: projectFile(t.Path), SHA256: t.SHA256, TrustedAt: t.TrustedAt, Says: t.Says, Exceptions: t.Exceptions, ExceptionsSHA256: t.ExceptionsSHA256}
+		x := Trusted{Project: t.Path, File: look.ProjectFile(t.Path), SHA256: t.SHA256, TrustedAt: t.TrustedAt, Says: t.Says, Exceptions: t.Exceptions, ExceptionsSHA256: t.ExceptionsSHA256}
 		x.State, x.Why = t.State(ctx)
 		out = append(out, x)
 	}

@@ -1,21 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/collectors/panes/herdr"
-	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	wire "github.com/winnow-reaper/winnow/internal/sys/herdr"
-	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	hooked "github.com/winnow-reaper/winnow/internal/sys/tmux/watch"
 )
 
@@ -125,63 +121,4 @@ func (e *events) listenTo(seen *snapshot.Snapshot, hooks bool) {
 			return client.Watch(ctx, listening, func() { e.wake(herdr.Kind) })
 		})
 	}
-}
-
-// targets are what may change something of what a sweep saw: folders of candidates, records and sockets, and the processes that matter, agents first.
-func (a *looker) targets(s *snapshot.Snapshot, b *baseline) wake.Targets {
-	folders, files := map[string]bool{}, map[string]bool{}
-	for _, root := range a.Cfg.Collect.Dirs.Roots {
-		if !strings.ContainsAny(root, "*?[") {
-			folders[root] = true
-		}
-	}
-	for _, d := range s.Dirs {
-		if d.Root != "" {
-			folders[d.Root] = true
-		}
-		if d.Git != nil && d.Git.CommonDir != "" {
-			folders[filepath.Join(d.Git.CommonDir, "worktrees")] = true
-		}
-	}
-	for _, src := range s.Sources {
-		switch src.Kind {
-		case "ledger", "processes", "dirs":
-		case "tmux":
-			if src.Path != "" {
-				folders[filepath.Dir(src.Path)] = true
-			}
-		default:
-			if filepath.IsAbs(src.Path) {
-				files[src.Path] = true
-			}
-		}
-	}
-	t := wake.Targets{Folders: slices.Sorted(maps.Keys(folders)), Files: slices.Sorted(maps.Keys(files))}
-	if b == nil {
-		return t
-	}
-	up := processes.Now().Up
-	first := func(pid int) int {
-		if b.agents[pid] {
-			return 0
-		}
-		return 1
-	}
-	for _, pid := range slices.SortedFunc(maps.Keys(b.known), func(x, y int) int { return cmp.Or(first(x)-first(y), x-y) }) {
-		if b.tells(pid, up) {
-			t.Processes = append(t.Processes, wake.Target{PID: pid, Start: b.known[pid].Start})
-		}
-	}
-	return t
-}
-
-// passing is for how long a process must have run, in seconds, to be worth a sweep when it ends while what started it lives.
-const passing = 60
-
-// tells reports whether the end of a process that matters is worth a sweep, at that many seconds since boot: that of an agent, of what a pane was opened with, of what nothing else
-// here started, and of what has run for a while. An agent at work starts and ends a process every few seconds, and none of these ends is news while it lives.
-func (b *baseline) tells(pid int, up *float64) bool {
-	st := b.known[pid]
-	_, below := b.known[st.Parent]
-	return b.agents[pid] || b.shells[pid] || !below || up == nil || *up-float64(st.Start)/proc.UserHZ >= passing
 }

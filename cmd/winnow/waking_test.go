@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
@@ -133,7 +134,7 @@ func (w *steadyWorld) knows(t *testing.T, pid int) {
 	var known atomic.Bool
 	defer w.d.listen(func(ended) { // in the loop, whose the baseline is
 		if w.d.base != nil {
-			_, has := w.d.base.known[pid]
+			_, has := w.d.base.Known[pid]
 			known.Store(has)
 		}
 	})()
@@ -225,7 +226,7 @@ func TestWhoseEndIsWorthASweep(t *testing.T) {
 	_, err = w.d.sweep(t.Context(), "")
 	no(t, err)
 	b, up := w.d.base, processes.Now().Up
-	later := *up + passing
+	later := *up + look.Passing
 	for _, c := range []struct {
 		what  string
 		pid   int
@@ -237,17 +238,17 @@ func TestWhoseEndIsWorthASweep(t *testing.T) {
 		{"who works in a worktree", user.Process.Pid, true},
 		{"what he started", inTree[0], false},
 	} {
-		if _, matters := b.known[c.pid]; !matters {
+		if _, matters := b.Known[c.pid]; !matters {
 			t.Errorf("%s does not matter", c.what)
 		}
-		if b.tells(c.pid, up) != c.tells {
+		if b.Tells(c.pid, up) != c.tells {
 			t.Errorf("%s is watched: %v, want %v", c.what, !c.tells, c.tells)
 		}
-		if !b.tells(c.pid, &later) || !b.tells(c.pid, nil) {
+		if !b.Tells(c.pid, &later) || !b.Tells(c.pid, nil) {
 			t.Errorf("%s is not watched although it has run for a while, or that is not known", c.what)
 		}
 	}
-	for _, watched := range w.d.targets(&snapshot.Snapshot{}, b).Processes {
+	for _, watched := range w.d.Targets(&snapshot.Snapshot{}, b).Processes {
 		if watched.PID == inPane[0] || watched.PID == inTree[0] {
 			t.Errorf("pid %d is watched", watched.PID)
 		}

@@ -107,7 +107,7 @@ func (a *app) whyAlive(ctx context.Context, what, as string) (life.Answer, error
 	}
 	look := *a
 	look.Policy = nil // without rules all of each process is read
-	s, err := look.look(ctx, sc, a.recall(ctx))
+	s, err := look.Look(ctx, sc, a.LoadPriorReadOnly(ctx))
 	if err != nil {
 		return life.Answer{}, err
 	}
@@ -300,7 +300,7 @@ func realPath(p string) (real string, there bool, err error) {
 
 // holdersOf asks who uses the folder, as is asked right before an act on it, and puts that into the snapshot.
 func (a *core) holdersOf(ctx context.Context, s *snapshot.Snapshot, q *life.Question) error {
-	found, known, err := a.sources().Holders(true)(ctx, []string{q.Path})
+	found, known, err := a.Sources().Holders(true)(ctx, []string{q.Path})
 	q.HoldersAt = time.Now().UTC()
 	if ctx.Err() != nil {
 		return errors.New("interrupted while looking")

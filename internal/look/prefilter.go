@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sources"
 )
 
-// decider decides a look: an engine, or one with a memory of what it said of earlier looks.
-type decider interface {
+// Decider decides a look: an engine, or one with a memory of what it said of earlier looks.
+type Decider interface {
 	Decide(context.Context, *snapshot.Snapshot, *subject.Config) (eval.Result, error)
 	Foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool) (map[string]eval.Foregone, error)
 }
@@ -27,11 +27,11 @@ type decider interface {
 //
 // It is nil where the rules are not such that this is known (thrifty), where no engine judges the look, and where what it saw is recorded, so that any rules
 // may judge it later: then the folders themselves say what most rules keep.
-func (a *looker) thrift(ctx context.Context, e decider, s *snapshot.Snapshot) func(id string) dirs.Decided {
-	if e == nil || a.Cfg.Record > 0 || !thrifty(a.Policy) {
+func (l *Looker) thrift(ctx context.Context, e Decider, s *snapshot.Snapshot) func(id string) dirs.Decided {
+	if e == nil || l.Cfg.Record > 0 || !thrifty(l.Policy) {
 		return nil
 	}
-	settled, err := e.Foregone(ctx, s, &a.Cfg.Rules.Config, a.Shipped())
+	settled, err := e.Foregone(ctx, s, &l.Cfg.Rules.Config, l.Shipped())
 	if err != nil {
 		return nil // the look was interrupted
 	}
@@ -103,21 +103,21 @@ func working(s *snapshot.Snapshot) map[string][]snapshot.Holder {
 	return out
 }
 
-// inFull asks all about one folder of a look, whatever keeps it: a person asked for it by name.
-func (a *looker) inFull(ctx context.Context, s *snapshot.Snapshot, id string) error {
+// InFull asks all about one folder of a look, whatever keeps it: a person asked for it by name.
+func (l *Looker) InFull(ctx context.Context, s *snapshot.Snapshot, id string) error {
 	d, ok := s.Dirs[id]
 	if !ok || d.Symlink != nil && *d.Symlink {
 		return nil
 	}
-	again, err := a.folder(ctx, sources.ScopeOf(s, id))
+	again, err := l.folder(ctx, sources.ScopeOf(s, id))
 	if d, ok := again[id]; ok && err == nil {
 		s.Dirs[id] = d
 	}
 	return err
 }
 
-// partInFull adds to a look the folder that a person asked for by its whole id, where it can be made again and lies in a worktree that was not looked into.
-func (a *looker) partInFull(ctx context.Context, s *snapshot.Snapshot, id string) error {
+// PartInFull adds to a look the folder that a person asked for by its whole id, where it can be made again and lies in a worktree that was not looked into.
+func (l *Looker) PartInFull(ctx context.Context, s *snapshot.Snapshot, id string) error {
 	at, ok := strings.CutPrefix(id, snapshot.KindDir+":")
 	if _, there := s.Dirs[id]; there || !ok || !path.IsAbs(at) {
 		return nil
@@ -127,7 +127,7 @@ func (a *looker) partInFull(ctx context.Context, s *snapshot.Snapshot, id string
 		if !there || around.Skipped == "" {
 			continue
 		}
-		again, err := a.folder(ctx, sources.Scope{ID: id, Kind: snapshot.KindDir, Source: around.Source, Native: at})
+		again, err := l.folder(ctx, sources.Scope{ID: id, Kind: snapshot.KindDir, Source: around.Source, Native: at})
 		if d, ok := again[id]; ok && err == nil && d.Content != nil && d.Content.Pattern != "" && d.Content.Ignored != nil && *d.Content.Ignored {
 			s.Dirs[id] = d
 		}
@@ -137,8 +137,8 @@ func (a *looker) partInFull(ctx context.Context, s *snapshot.Snapshot, id string
 }
 
 // folder reads all about the folder that a look is narrowed to.
-func (a *looker) folder(ctx context.Context, sc sources.Scope) (map[string]snapshot.Dir, error) {
+func (l *Looker) folder(ctx context.Context, sc sources.Scope) (map[string]snapshot.Dir, error) {
 	sc.Full = true
-	s := collectors.Run(ctx, collectors.RunOptions{Sources: a.sources().Folder(sc), Timeout: a.Cfg.Collect.Timeout, Log: a.Log.Named("collectors")})
+	s := collectors.Run(ctx, collectors.RunOptions{Sources: l.Sources().Folder(sc), Timeout: l.Cfg.Collect.Timeout, Log: l.Log.Named("collectors")})
 	return s.Dirs, ctx.Err()
 }

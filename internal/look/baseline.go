@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"bytes"
@@ -27,24 +27,24 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// baseline is what the last whole look saw, in short: enough to tell cheaply that another whole look would find nothing new.
+// Baseline is what the last whole look saw, in short: enough to tell cheaply that another whole look would find nothing new.
 //
 // Nothing is done by it. An act follows a whole look and two judgements alone, so a baseline that is wrong can only have a thing wait for the next whole look.
-type baseline struct {
+type Baseline struct {
 	// began is when the look began, due when the first of what waits may be decided otherwise: then a whole look is needed.
 	began time.Time
 	due   time.Time
-	ds    []decision.Decision
-	r     *report.Report
+	Ds    []decision.Decision
+	R     *report.Report
 	holds uint64
-	host  snapshot.Host
-	// spoke is what the ledger keeps of a sweep of how much its sources gave.
-	spoke map[string]int
+	Host  snapshot.Host
+	// Spoke is what the ledger keeps of a sweep of how much its sources gave.
+	Spoke map[string]int
 
 	// folders are the processes, each with the inode of its folder in /proc; known what is compared of those that matter; agents those that are agents, shells those that
 	// panes and terminals were opened with. fresh are processes below agents that were seen once.
 	folders map[int]uint64
-	known   map[int]proc.Stat
+	Known   map[int]proc.Stat
 	agents  map[int]bool
 	shells  map[int]bool
 	fresh   map[int]bool
@@ -68,11 +68,11 @@ type given struct {
 	err   string
 }
 
-// newBaseline begins one, before the look that it is of: what changes while that look reads is then a change.
-func (a *looker) newBaseline() (*baseline, error) {
-	b := &baseline{began: time.Now(), given: map[string]given{}, fresh: map[int]bool{}}
+// NewBaseline begins one, before the look that it is of: what changes while that look reads is then a change.
+func (l *Looker) NewBaseline() (*Baseline, error) {
+	b := &Baseline{began: time.Now(), given: map[string]given{}, fresh: map[int]bool{}}
 	var err error
-	b.folders, err = proc.Folders(a.Cfg.Collect.Processes.Root)
+	b.folders, err = proc.Folders(l.Cfg.Collect.Processes.Root)
 	return b, err
 }
 
@@ -80,7 +80,7 @@ func (a *looker) newBaseline() (*baseline, error) {
 func byContent(s collectors.Source) bool { return s.Kind != "processes" && s.Kind != "dirs" }
 
 // watch has the baseline take note of what sources give.
-func (b *baseline) watch(from []collectors.Source) []collectors.Source {
+func (b *Baseline) watch(from []collectors.Source) []collectors.Source {
 	out := slices.Clone(from)
 	for i, s := range out {
 		if byContent(s) {
@@ -90,7 +90,7 @@ func (b *baseline) watch(from []collectors.Source) []collectors.Source {
 	return out
 }
 
-func (b *baseline) note(source string, g given) {
+func (b *Baseline) note(source string, g given) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.given[source] = g
@@ -128,9 +128,9 @@ func givenBy(p collectors.Part, err error) given {
 	return g
 }
 
-// complete fills it in from the look, what was decided on it and its report.
-func (b *baseline) complete(a *looker, s *snapshot.Snapshot, ds []decision.Decision, r *report.Report, holds []snapshot.Hold) {
-	b.ds, b.r, b.host, b.spoke = ds, r, s.Host, speakers(s)
+// Complete fills it in from the look, what was decided on it and its report.
+func (b *Baseline) Complete(a *Looker, s *snapshot.Snapshot, ds []decision.Decision, r *report.Report, holds []snapshot.Hold) {
+	b.Ds, b.R, b.Host, b.Spoke = ds, r, s.Host, Speakers(s)
 	b.holds = stamps.Digest(holds, true)
 	b.awaited, b.busy = map[string]bool{}, map[int]bool{}
 	for i := range ds {
@@ -142,7 +142,7 @@ func (b *baseline) complete(a *looker, s *snapshot.Snapshot, ds []decision.Decis
 			}
 		}
 	}
-	if wait := confirmable(r); wait >= 0 {
+	if wait := Confirmable(r); wait >= 0 {
 		b.due = time.Now().Add(wait)
 	}
 	for _, h := range holds {
@@ -158,15 +158,15 @@ func (b *baseline) complete(a *looker, s *snapshot.Snapshot, ds []decision.Decis
 	}
 }
 
-func (b *baseline) soon(wait time.Duration) {
+func (b *Baseline) soon(wait time.Duration) {
 	if at := time.Now().Add(wait); b.due.IsZero() || at.Before(b.due) {
 		b.due = at
 	}
 }
 
 // processes takes note of the processes that matter: those that a rule can be about, agents, what runs in panes, what works in a candidate's folder, and all below these.
-func (b *baseline) processes(a *looker, s *snapshot.Snapshot) {
-	b.known, b.agents, b.shells = map[int]proc.Stat{}, map[int]bool{}, map[int]bool{}
+func (b *Baseline) processes(a *Looker, s *snapshot.Snapshot) {
+	b.Known, b.agents, b.shells = map[int]proc.Stat{}, map[int]bool{}, map[int]bool{}
 	for _, o := range s.OpenSessions {
 		if o.PID > 0 {
 			b.agents[o.PID] = true
@@ -218,14 +218,14 @@ func (b *baseline) processes(a *looker, s *snapshot.Snapshot) {
 			continue
 		}
 		if st, err := proc.StatOf(a.Cfg.Collect.Processes.Root, pid); err == nil {
-			b.known[pid] = st
+			b.Known[pid] = st
 		}
 	}
 	b.places = slices.Collect(maps.Keys(places))
 }
 
 // opened takes note of what panes and terminals were opened with: they end with it.
-func (b *baseline) opened(s *snapshot.Snapshot) {
+func (b *Baseline) opened(s *snapshot.Snapshot) {
 	shells := func(panes []snapshot.Pane) {
 		for _, p := range panes {
 			if p.ShellPID != nil {
@@ -259,7 +259,7 @@ func within(dir string, places map[string]bool) bool {
 }
 
 // candidates takes the stamps of what changes when something happens to a folder, or a folder comes or goes.
-func (b *baseline) candidates(a *looker, s *snapshot.Snapshot) {
+func (b *Baseline) candidates(a *Looker, s *snapshot.Snapshot) {
 	var paths []string
 	add := func(dir string, names ...string) {
 		if dir != "" {
@@ -289,7 +289,7 @@ func (b *baseline) candidates(a *looker, s *snapshot.Snapshot) {
 
 // thresholds finds the first moment at which a time of the configuration passes for what began a short while ago. What waits for longer is decided at a whole look anyway, of
 // which there is one at least every so often.
-func (b *baseline) thresholds(a *looker, s *snapshot.Snapshot) {
+func (b *Baseline) thresholds(a *Looker, s *snapshot.Snapshot) {
 	r := &a.Cfg.Rules
 	spans := []float64{r.Grace.Dir, r.Grace.Spawn, r.Grace.Process, r.Grace.Session, r.Grace.Terminal, r.Grace.Shellper, r.TerminalIdle, r.SessionIdle, r.SteadyFor}
 	see := func(t *time.Time) {
@@ -303,7 +303,7 @@ func (b *baseline) thresholds(a *looker, s *snapshot.Snapshot) {
 		}
 	}
 	inScope := map[string]bool{}
-	for _, d := range b.ds {
+	for _, d := range b.Ds {
 		inScope[d.ID] = d.InScope
 	}
 	see(s.Host.SteadySince)
@@ -329,8 +329,8 @@ func (b *baseline) thresholds(a *looker, s *snapshot.Snapshot) {
 // maxNew is how many new processes are asked about one by one.
 const maxNew = 2000
 
-// changed says in a few words what a whole look would find that the last one did not, "" where nothing is known of that kind. holds are those that hold now.
-func (b *baseline) changed(ctx context.Context, a *looker, holds []snapshot.Hold) string {
+// Changed says in a few words what a whole look would find that the last one did not, "" where nothing is known of that kind. holds are those that hold now.
+func (b *Baseline) Changed(ctx context.Context, a *Looker, holds []snapshot.Hold) string {
 	switch {
 	case !b.due.IsZero() && !time.Now().Before(b.due):
 		return "a wait has passed"
@@ -349,7 +349,7 @@ func (b *baseline) changed(ctx context.Context, a *looker, holds []snapshot.Hold
 	return b.sourcesChanged(ctx, a)
 }
 
-func (b *baseline) processesChanged(a *looker) string {
+func (b *Baseline) processesChanged(a *Looker) string {
 	root := a.Cfg.Collect.Processes.Root
 	now, err := proc.Folders(root)
 	if err != nil {
@@ -359,7 +359,7 @@ func (b *baseline) processesChanged(a *looker) string {
 		if now[pid] == b.folders[pid] {
 			continue
 		}
-		if _, matters := b.known[pid]; matters {
+		if _, matters := b.Known[pid]; matters {
 			return "a process ended"
 		}
 		delete(b.folders, pid)
@@ -387,7 +387,7 @@ func (b *baseline) processesChanged(a *looker) string {
 		}
 		b.folders[pid] = inode
 	}
-	for pid, was := range b.known {
+	for pid, was := range b.Known {
 		st, err := proc.StatOf(root, pid)
 		switch {
 		case err != nil, !st.Same(was), st.Over() != was.Over(), st.TTY != was.TTY:
@@ -408,7 +408,7 @@ const (
 )
 
 // arrived says what a process is that the last whole look did not see.
-func (b *baseline) arrived(a *looker, root string, pid int) int {
+func (b *Baseline) arrived(a *Looker, root string, pid int) int {
 	self := os.Getpid()
 	at := pid
 	for range 64 {
@@ -428,7 +428,7 @@ func (b *baseline) arrived(a *looker, root string, pid int) int {
 		case b.agents[at]:
 			return belowAgent
 		}
-		if _, known := b.known[at]; known && at != pid {
+		if _, known := b.Known[at]; known && at != pid {
 			return matters
 		}
 		if at = st.Parent; at <= 1 {
@@ -450,7 +450,7 @@ func (b *baseline) arrived(a *looker, root string, pid int) int {
 }
 
 // marked reports whether a process carries one of the markers of agents, or may.
-func (b *baseline) marked(a *looker, dir string) bool {
+func (b *Baseline) marked(a *Looker, dir string) bool {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
@@ -460,7 +460,7 @@ func (b *baseline) marked(a *looker, dir string) bool {
 	if err != nil {
 		return errors.Is(err, proc.ErrLong)
 	}
-	set := a.sources()
+	set := a.Sources()
 	for entry := range bytes.SplitSeq(env, []byte{0}) {
 		name, _, _ := bytes.Cut(entry, []byte("="))
 		if set.MarksAgent(string(name)) {
@@ -471,13 +471,13 @@ func (b *baseline) marked(a *looker, dir string) bool {
 }
 
 // sourcesChanged reads the sources again that are compared by what they give.
-func (b *baseline) sourcesChanged(ctx context.Context, a *looker) string {
-	set := a.sources()
+func (b *Baseline) sourcesChanged(ctx context.Context, a *Looker) string {
+	set := a.Sources()
 	from, err := set.Of(sources.Scope{}, nil)
 	if err != nil {
 		return "the sources"
 	}
-	again := &baseline{given: map[string]given{}}
+	again := &Baseline{given: map[string]given{}}
 	from = slices.DeleteFunc(from, func(s collectors.Source) bool { return !byContent(s) })
 	for _, s := range from {
 		if _, known := b.given[s.Name]; !known {

@@ -1,0 +1,257 @@
+// Package look looks at this machine once: sources, prior state, expensive checks only for what may go, sizes.
+package look
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/collectors/panes"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/worker"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
+	"github.com/winnow-reaper/winnow/internal/saved"
+	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/policies"
+)
+
+// Looker looks at this machine.
+type Looker struct {
+	ruleset.Loader
+	// Workers says what became of workers; made when it is first asked, see observer.
+	Workers *worker.Observer
+	// Watch begins to show a person which sources are being read; nil: nobody looks on.
+	Watch func() (show func([]collectors.Running), clear func())
+}
+
+// Look reads the world into one snapshot, with what the ledger remembers of it. A source that cannot be read is written into the
+// snapshot and is not an error; what comes back as an error is configuration that names no source.
+func (l *Looker) Look(ctx context.Context, sc sources.Scope, mem PriorState) (*snapshot.Snapshot, error) {
+	return l.LookFor(ctx, sc, mem, nil)
+}
+
+// LookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. A nil one is none.
+func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, e Decider) (s *snapshot.Snapshot, err error) {
+	set := l.Sources()
+	set.Descents = mem.Descents
+	from, err := set.Of(sc, mem.Owners)
+	if err != nil {
+		return nil, err
+	}
+	if mem.Baseline != nil {
+		from = mem.Baseline.watch(from)
+	}
+	// The clocks are read together and once: how long the reading of everything else takes is not l jump of the clock.
+	began := processes.Now()
+	opts := collectors.RunOptions{
+		Sources: from,
+		Timeout: l.Cfg.Collect.Timeout,
+		Now:     func() time.Time { return began.At },
+		Log:     l.Log.Named("collectors"),
+	}
+	if l.Cfg.Collect.Dirs.Discover && !sc.Alone && !sc.Life && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
+		opts.Discover, opts.Around = set.Discover(sc), set.Around(sc)
+		opts.Searches = set.Searches(mem.repositories)
+	}
+	opts.Then = func(ctx context.Context, s *snapshot.Snapshot) {
+		set.Folders.Weigh(ctx, s)
+		host, err := processes.Host(l.Cfg.Collect.Processes.Root, processes.KnownNames())
+		if err != nil {
+			l.fail(s, snapshot.Proc, "processes", err)
+		}
+		s.Host = l.hostOf(host)
+		s.Host.UpSeconds, s.Host.AwakeSeconds = began.Up, began.Awake
+		panes.Fill(s)
+		mem.fill(ctx, s, l.Cfg.Rules.ClockJump)
+		s.Host.Pressure = l.Pressure()
+		l.projects(ctx, s, sc)
+		if sc.ID == "" && sc.Kind == "" {
+			set.Folders.Decided(l.thrift(ctx, e, s))
+		}
+	}
+	clearProgress := func() {}
+	if l.Watch != nil {
+		opts.Progress, clearProgress = l.Watch()
+	}
+	s = collectors.Run(ctx, opts)
+	clearProgress()
+	if mem.Err == nil && mem.Reread != nil {
+		s.Holds, err = mem.Reread(ctx)
+		if err != nil {
+			l.fail(s, snapshot.Ledger, "ledger", fmt.Errorf("read holds: %w", err))
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted while looking; nothing was decided, remembered or done")
+	}
+	if sc.ID == "" && !sc.Alone && !sc.Life { // one candidate's look does not see where everybody else's sessions live
+		s.Workers = l.Observer().Observe(ctx, s)
+	}
+	return s, nil
+}
+
+// Sources are those that the configuration names, for the rules that were loaded last: for one look.
+func (l *Looker) Sources() sources.Set {
+	return sources.Set{Config: l.Cfg, Policy: l.Policy, Log: l.Log, Folders: dirs.NewShared(), Table: &processes.Table{}, Asker: l.ForCommand(), Asked: l.Asked, From: l.AskerFolder}
+}
+
+// Observer says what became of workers.
+func (l *Looker) Observer() *worker.Observer {
+	if l.Workers == nil {
+		l.Workers = worker.New(policies.Observing, worker.Config{Rules: &l.Cfg.Rules.Config, NoTmux: len(l.Cfg.Collect.Tmux.Sockets) == 0})
+	}
+	return l.Workers
+}
+
+// fail records that a source failed although its reader did not say so.
+func (l *Looker) fail(s *snapshot.Snapshot, name, kind string, err error) {
+	src := s.Sources[name]
+	src.Kind, src.Status = kind, snapshot.Failed
+	if src.Error == "" {
+		src.Error = err.Error()
+	}
+	s.Sources[name] = src
+}
+
+// PriorState is what the ledger gives a look: holds, sightings, who owned which terminal, and when the clock was last steady. Err says why it could not be read;
+// the look then goes on without it, and everything is spared.
+type PriorState struct {
+	Path      string
+	Err       error
+	holds     []snapshot.Hold
+	Sightings map[string]snapshot.Sighting
+	last      *ledger.Look
+	Owners    []snapshot.Owner
+	// repositories are the owners of folders that the latest sweeps decided on.
+	repositories []string
+	Descents     []snapshot.Descent
+	// Reread, where it is set, gives the holds once everything else has been read: what a person or a program holds while a sweep looks, or between two of its
+	// acts, counts before the next act.
+	Reread func(context.Context) ([]snapshot.Hold, error)
+	// Baseline, where it is set, takes note of what the look sees.
+	Baseline *Baseline
+	// Fresh, where it is set, is asked whether what was seen before still counts; it is told why not.
+	Fresh *Window
+}
+
+// Window is for how long looks may be apart for the later one to count what the earlier one saw, and why the last one could not.
+type Window struct {
+	Gap time.Duration
+	Why string
+}
+
+// LoadPrior reads the memory from an open ledger, and the leases.
+func (a *Looker) LoadPrior(ctx context.Context, l *ledger.Ledger) PriorState {
+	m := PriorState{Path: a.LedgerPath()}
+	var errs [6]error
+	m.holds, errs[0] = a.Holds(ctx, l)
+	m.Sightings, errs[1] = l.Sightings(ctx)
+	m.last, errs[2] = l.Look(ctx)
+	m.Owners, errs[3] = l.Owners(ctx)
+	m.repositories, errs[4] = l.Repositories(ctx)
+	m.Descents, errs[5] = l.Descents(ctx)
+	m.Err = errors.Join(errs[:]...)
+	return m
+}
+
+// LoadPriorReadOnly reads the memory without writing anything. A ledger that does not exist yet remembers nothing, which is not a failure.
+func (a *Looker) LoadPriorReadOnly(ctx context.Context) PriorState {
+	path := a.LedgerPath()
+	if err := a.TrustState(); err != nil {
+		return PriorState{Path: path, Err: err}
+	}
+	l, err := ledger.OpenReadOnly(path)
+	if errors.Is(err, ledger.ErrNone) {
+		m := PriorState{Path: path}
+		m.holds, m.Err = a.Holds(ctx, nil)
+		return m
+	}
+	if err != nil {
+		return PriorState{Path: path, Err: err}
+	}
+	defer l.Close()
+	return a.LoadPrior(ctx, l)
+}
+
+// fill writes the memory into a snapshot.
+func (m PriorState) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
+	src := snapshot.Source{Kind: "ledger", Status: snapshot.OK, Path: m.Path, Seen: len(m.holds) + len(m.Sightings)}
+	if m.Err != nil {
+		src.Status, src.Error, src.Seen = snapshot.Failed, m.Err.Error(), 0
+		s.Sources[snapshot.Ledger] = src
+		return
+	}
+	s.Sources[snapshot.Ledger] = src
+	s.Holds, s.Sightings, s.Owners, s.Descents = m.holds, m.Sightings, m.Owners, m.Descents
+	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, config.Seconds(jump))
+	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
+	if w := m.Fresh; w != nil {
+		if w.Why = ledger.Fresh(m.last, s.Host, s.TakenAt, config.Seconds(jump), w.Gap); w.Why != "" {
+			s.Sightings = nil
+		}
+	}
+}
+
+// LookOrRead gives a saved snapshot, or a fresh look where file is empty.
+func (l *Looker) LookOrRead(ctx context.Context, file string) (*snapshot.Snapshot, error) {
+	if file == "" {
+		return l.Look(ctx, sources.Scope{}, l.LoadPriorReadOnly(ctx))
+	}
+	return l.ReadSnapshot(ctx, file)
+}
+
+// ReadSnapshot reads a saved snapshot, and says in the log which of its fields are passed over.
+func (l *Looker) ReadSnapshot(ctx context.Context, file string) (*snapshot.Snapshot, error) {
+	s, unknown, err := saved.Read(ctx, file)
+	for _, field := range unknown {
+		l.Log.Warn("unknown field in the snapshot, passed over", "file", file, "field", field)
+	}
+	return s, err
+}
+
+// hostOf has the command line for which the daemon looks count as Winnow too, as it would without the daemon: with the folder that it is in, and those that it descends from.
+func (l *Looker) hostOf(h snapshot.Host) snapshot.Host {
+	pid := l.ForCommand()
+	if pid == 0 {
+		return h
+	}
+	if l.AskerFolder != "" {
+		h.Cwd = l.AskerFolder
+	}
+	if line, err := proc.Lineage(l.Cfg.Collect.Processes.Root, pid); err == nil && h.Ancestors != nil {
+		h.Ancestors = append(line, h.Ancestors...)
+	}
+	return h
+}
+
+// OwnConfig is the file that a protection is written into: the one that was read, or else the user's own.
+func (l *Looker) OwnConfig() string { return cmp.Or(l.Cfg.File, config.UserFile()) }
+
+// Confirmable is for how long the sighting that may be confirmed first still waits, from the end of the sweep that made r; negative where none waits.
+func Confirmable(r *report.Report) time.Duration {
+	least := time.Duration(-1)
+	for _, dec := range r.Decisions {
+		if dec.Verdict != decision.Spare || !dec.Waits() {
+			continue
+		}
+		at, known := report.Due(dec, r.TakenAt)
+		if !known {
+			continue
+		}
+		// A moment more: ages are counted from the next look's own time.
+		if wait := max(0, time.Until(at)) + 100*time.Millisecond; least < 0 || wait < least {
+			least = wait
+		}
+	}
+	return least
+}

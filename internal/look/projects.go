@@ -1,0 +1,79 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/project"
+	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// projects writes into a snapshot which projects the user trusts and what these keep. A list that cannot be read is a source that
+// failed: what it keeps is not known then.
+func (a *Looker) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.Scope) {
+	store := project.Store{State: a.Cfg.State}
+	trusted, err := store.All(ctx)
+	for _, t := range trusted {
+		p := inForce(ctx, t)
+		worktrees, e := project.Worktrees(ctx, t.Path)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w; winnow trust --revoke %s does without it", t.Path, e, text.Quote(t.Path)))
+		}
+		p.Worktrees = worktrees
+		s.Projects = append(s.Projects, p)
+	}
+	if err != nil || len(trusted) > 0 {
+		s.Sources[snapshot.Projects] = snapshot.Source{Kind: snapshot.Projects, Status: snapshot.OK, Path: filepath.Join(a.Cfg.State, "trusted"), Seen: len(trusted)}
+	}
+	if err != nil {
+		a.fail(s, snapshot.Projects, snapshot.Projects, err)
+	}
+	if sc.ID == "" {
+		s.Projects = append(s.Projects, untrusted(s)...)
+	}
+	slices.SortFunc(s.Projects, func(a, b snapshot.Project) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// inForce is a trusted project as a snapshot has it: what was trusted, and how the file is by now.
+func inForce(ctx context.Context, t project.Trusted) snapshot.Project {
+	holds, off, protected := []snapshot.ProjectHold{}, t.Says.Off(), append([]string{}, t.Says.Protected...)
+	for _, h := range t.Says.Holds {
+		holds = append(holds, snapshot.ProjectHold{Path: h.Path, Reason: h.Reason})
+	}
+	p := snapshot.Project{Path: t.Path, File: ProjectFile(t.Path), SHA256: t.SHA256, Exceptions: t.ExceptionsSHA256, Protected: &protected, Holds: &holds, Off: &off}
+	p.State, p.Why = t.State(ctx)
+	return p
+}
+
+// untrusted are the repositories of folders in the snapshot that bring a file which was never trusted. It is not opened.
+func untrusted(s *snapshot.Snapshot) []snapshot.Project {
+	mains := map[string]bool{}
+	for _, d := range s.Dirs {
+		if d.Git != nil && d.Git.Main != "" {
+			mains[d.Git.Main] = true
+		}
+	}
+	var out []snapshot.Project
+	for _, main := range slices.Sorted(maps.Keys(mains)) {
+		if slices.ContainsFunc(s.Projects, func(p snapshot.Project) bool { return p.Path == main }) {
+			continue
+		}
+		if _, err := os.Lstat(ProjectFile(main)); errors.Is(err, fs.ErrNotExist) || err != nil {
+			continue
+		}
+		out = append(out, snapshot.Project{Path: main, File: ProjectFile(main), State: snapshot.ProjectUntrusted,
+			Why: "its file is not trusted, so it has no effect; winnow trust shows it"})
+	}
+	return out
+}
+
+func ProjectFile(main string) string { return filepath.Join(main, project.Folder, project.Name) }
