@@ -21,12 +21,13 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/state"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // alarmWorld is a sweeper with a ledger, and a machine of made-up tmux sessions that it is given.
 type alarmWorld struct {
-	*sweeper
+	*sweep.Sweeper
 	snap *snapshot.Snapshot
 	ds   []decision.Decision
 	log  bytes.Buffer
@@ -47,7 +48,7 @@ func newAlarmWorld(t *testing.T) *alarmWorld {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	w.sweeper = &sweeper{machineCore: &a.machineCore, ledger: l, policy: &policy.Policy{Digest: "sha256:x"}}
+	w.Sweeper = &sweep.Sweeper{Machine: &a.Machine, Ledger: l, Policy: &policy.Policy{Digest: "sha256:x"}}
 	w.snap = &snapshot.Snapshot{
 		TakenAt: time.Now().UTC(), Sources: map[string]snapshot.Source{"tmux/default": {Kind: "tmux", Status: snapshot.OK}},
 		Sessions: map[string]snapshot.Session{},
@@ -65,7 +66,7 @@ func (w *alarmWorld) sweepAgain(t *testing.T, ds []decision.Decision, acts ...de
 	t.Helper()
 	w.snap.TakenAt = w.snap.TakenAt.Add(time.Hour)
 	r := &report.Report{TakenAt: w.snap.TakenAt, Acts: acts}
-	w.alarms(t.Context(), r, w.snap, ds)
+	w.Alarms(t.Context(), r, w.snap, ds)
 	return r.Alarms
 }
 
@@ -113,7 +114,7 @@ func TestAlarmsOfWhatIsRefusedAgain(t *testing.T) {
 	oneAlarm(t, w.sweepAgain(t, w.ds, refused), alarm.RefusedAgain, "fix-login", "somebody looks at it", "winnow explain 'session:tmux/default/$3'", "winnow retain 'session:tmux/default/$3' --reason")
 	oneAlarm(t, w.sweepAgain(t, w.ds), alarm.RefusedAgain) // a dry run says so too
 
-	r, err := w.refusal(t.Context(), id)
+	r, err := w.Refusal(t.Context(), id)
 	if err != nil || r == nil || r.Count != w.Cfg.Alarms.RefusedTimes {
 		t.Fatalf("got %+v, %v", r, err)
 	}
@@ -126,7 +127,7 @@ func TestAlarmsOfWhatIsRefusedAgain(t *testing.T) {
 	if got := w.sweepAgain(t, w.ds, refused); len(got) != 0 {
 		t.Errorf("it is done: %v", got)
 	}
-	if r, err := w.refusal(t.Context(), id); err != nil || r != nil {
+	if r, err := w.Refusal(t.Context(), id); err != nil || r != nil {
 		t.Errorf("got %+v, %v; want none", r, err)
 	}
 	out.Reset()
@@ -139,8 +140,8 @@ func TestAlarmsOfWhatIsRefusedAgain(t *testing.T) {
 func TestAlarmsWithoutALedger(t *testing.T) {
 	t.Parallel()
 	for name, breakIt := range map[string]func(w *alarmWorld) error{
-		"none":   func(w *alarmWorld) error { l := w.ledger; w.ledger = nil; return l.Close() },
-		"broken": func(w *alarmWorld) error { return w.ledger.Close() },
+		"none":   func(w *alarmWorld) error { l := w.Ledger; w.Ledger = nil; return l.Close() },
+		"broken": func(w *alarmWorld) error { return w.Ledger.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,27 +166,27 @@ func TestWhatNamesTheRules(t *testing.T) {
 	t.Parallel()
 	w := newAlarmWorld(t)
 	w.Cfg.File = "/x/config.yaml"
-	before := w.rulesName(nil)
+	before := w.RulesName(nil)
 	for name, c := range map[string]struct {
-		change func(s *sweeper)
+		change func(s *sweep.Sweeper)
 		env    []string
 		other  bool
 	}{
-		"nothing":                 {func(*sweeper) {}, nil, false},
-		"other variables":         {func(*sweeper) {}, []string{"WINNOW_FORMAT=json", "HOME=/x"}, false},
-		"an upgrade of Winnow":    {func(s *sweeper) { s.policy = &policy.Policy{Digest: "sha256:y"} }, nil, false},
-		"a variable of the rules": {func(*sweeper) {}, []string{"WINNOW_RULES_SHELLS=sh"}, true},
-		"policies of their own":   {func(s *sweeper) { s.Cfg.Policy.Paths = []string{"/x"} }, nil, true},
-		"no policies of Winnow's": {func(s *sweeper) { s.Cfg.Policy.Embedded = false }, nil, true},
-		"no file any more":        {func(s *sweeper) { s.Cfg.File = "" }, nil, true},
-		"a file that was edited":  {func(s *sweeper) { s.Cfg.Digest[0]++ }, nil, true},
+		"nothing":                 {func(*sweep.Sweeper) {}, nil, false},
+		"other variables":         {func(*sweep.Sweeper) {}, []string{"WINNOW_FORMAT=json", "HOME=/x"}, false},
+		"an upgrade of Winnow":    {func(s *sweep.Sweeper) { s.Policy = &policy.Policy{Digest: "sha256:y"} }, nil, false},
+		"a variable of the rules": {func(*sweep.Sweeper) {}, []string{"WINNOW_RULES_SHELLS=sh"}, true},
+		"policies of their own":   {func(s *sweep.Sweeper) { s.Cfg.Policy.Paths = []string{"/x"} }, nil, true},
+		"no policies of Winnow's": {func(s *sweep.Sweeper) { s.Cfg.Policy.Embedded = false }, nil, true},
+		"no file any more":        {func(s *sweep.Sweeper) { s.Cfg.File = "" }, nil, true},
+		"a file that was edited":  {func(s *sweep.Sweeper) { s.Cfg.Digest[0]++ }, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := *w.Cfg
-			s := &sweeper{machineCore: &machineCore{look.Looker{Loader: ruleset.Loader{Folder: state.Folder{Cfg: &cfg, Log: hclog.NewNullLogger()}}}}, policy: w.policy}
+			s := &sweep.Sweeper{Machine: &sweep.Machine{Looker: look.Looker{Loader: ruleset.Loader{Folder: state.Folder{Cfg: &cfg, Log: hclog.NewNullLogger()}}}}, Policy: w.Policy}
 			c.change(s)
-			if got := s.rulesName(c.env); (got != before) != c.other {
+			if got := s.RulesName(c.env); (got != before) != c.other {
 				t.Errorf("another name: %v; want %v", got != before, c.other)
 			}
 		})

@@ -24,10 +24,10 @@ func TestATrashIsLookedForWhereActsWere(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
-	if got := a.trashRoots(nil, []string{home, filepath.Join(home, "gone")}); !slices.Contains(got, home) || slices.Contains(got, filepath.Join(home, "gone")) {
+	if got := a.TrashRoots(nil, []string{home, filepath.Join(home, "gone")}); !slices.Contains(got, home) || slices.Contains(got, filepath.Join(home, "gone")) {
 		t.Errorf("%v", got)
 	}
-	if got := a.trashRoots(nil, nil); slices.Contains(got, home) {
+	if got := a.TrashRoots(nil, nil); slices.Contains(got, home) {
 		t.Errorf("without the record: %v", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/state"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
 )
 
@@ -107,7 +108,7 @@ func BenchmarkHerdr(b *testing.B) {
 				sw := sweeperOf(b, fmt.Sprintf("collect: {herdr: {sockets: [%s]}, shepherd: {stores: []}, tmux: {sockets: []}, dirs: {agent_folders: [], discover: false}}", s.Socket()))
 				before := len(s.Calls())
 				for b.Loop() {
-					r, err := sw.sweep(b.Context(), sweepFlags{show: showFlags{kinds: snapshot.KindNames()}})
+					r, err := sw.Sweep(b.Context(), sweep.Options{Show: sweep.Listing{Kinds: snapshot.KindNames()}})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -147,7 +148,7 @@ func ask(b *testing.B, socket, method, params string) {
 }
 
 // sweeperOf is a sweeper with a state folder of its own.
-func sweeperOf(b *testing.B, more string) *sweeper {
+func sweeperOf(b *testing.B, more string) *sweep.Sweeper {
 	b.Helper()
 	dir := b.TempDir()
 	file := filepath.Join(dir, "config.yaml")
@@ -163,10 +164,10 @@ func sweeperOf(b *testing.B, more string) *sweeper {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := a.openSweeper(b.Context(), e, p, false, 0)
+	s, err := a.OpenSweeper(b.Context(), e, p, false, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(s.close)
+	b.Cleanup(s.Close)
 	return s
 }

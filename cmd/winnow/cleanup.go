@@ -4,22 +4,20 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -67,21 +65,21 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.openSweeper(ctx, e, p, true, askedWait)
+	s, err := a.OpenSweeper(ctx, e, p, true, sweep.AskedWait)
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	if err := s.Halted(); err != nil {
 		return fmt.Errorf("%w; nothing was closed", err)
 	}
 	started := time.Now()
-	settled, err := s.settle(ctx)
+	settled, err := s.Settle(ctx)
 	if err != nil {
 		return err
 	}
-	mem := s.remembered(ctx)
-	snap, err := s.LookFor(ctx, sources.Scope{}, mem, s.engine)
+	mem := s.Remembered(ctx)
+	snap, err := s.LookFor(ctx, sources.Scope{}, mem, s.Engine)
 	if err != nil {
 		return err
 	}
@@ -92,44 +90,44 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if err != nil {
 		return err
 	}
-	if mine && no == nil && t.id != arg { // another one that merely has this in its name
+	if mine && no == nil && t.Id != arg { // another one that merely has this in its name
 		return config.Mistakef("--mine needs the whole id of a worktree, and %s was not found; nothing was done", arg)
 	}
-	t.mine = mine
-	snap.Asked = t.word()
+	t.Mine = mine
+	snap.Asked = t.Word()
 	if no != nil {
 		return a.refuse(*no)
 	}
-	if err := a.InFull(ctx, snap, t.id); err != nil {
-		return fmt.Errorf("look into %s: %w; nothing was closed", t.id, err)
+	if err := a.InFull(ctx, snap, t.Id); err != nil {
+		return fmt.Errorf("look into %s: %w; nothing was closed", t.Id, err)
 	}
-	res, err := s.engine.Decide(ctx, snap, &s.Cfg.Rules.Config)
+	res, err := s.Engine.Decide(ctx, snap, &s.Cfg.Rules.Config)
 	if err != nil {
 		return fmt.Errorf("decide: %w; nothing was closed", err)
 	}
-	if no = a.closable(t, snap, res.Decisions...); no != nil {
+	if no = a.Closable(t, snap, res.Decisions...); no != nil {
 		return a.refuse(*no)
 	}
-	d, no := t.verdict(res, s.Cfg.Act.Kinds)
+	d, no := t.Verdict(res, s.Cfg.Act.Kinds)
 	if no != nil {
 		return a.refuse(*no)
 	}
-	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.ruled(snap), res, &a.Cfg.Rules.Config, snapshot.KindNames())
-	mem = s.learn(mem, snap)
-	if err := s.record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.Sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
+	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.Ruled(snap), res, &a.Cfg.Rules.Config, snapshot.KindNames())
+	mem = s.Learn(mem, snap)
+	if err := s.Record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.Sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err
 	}
-	s.logger = s.newLogger(ctx, r, snap)
-	s.later = append(s.later, s.deliver)
-	act := s.actOn(ctx, r.Sweep, snap, t, d)
-	if err := s.ledger.NoteActs(context.WithoutCancel(ctx), r.TakenAt, []decision.Act{act}, identities([]decision.Decision{d})); err != nil {
+	s.Logger = s.NewLogger(ctx, r, snap)
+	s.Later = append(s.Later, s.Deliver)
+	act := s.ActOn(ctx, r.Sweep, snap, t, d)
+	if err := s.Ledger.NoteActs(context.WithoutCancel(ctx), r.TakenAt, []decision.Act{act}, sweep.Identities([]decision.Decision{d})); err != nil {
 		s.Log.Warn("note acts", "error", err)
 	}
-	no, code := t.undone(act), exit.Done
+	no, code := t.Undone(act), exit.Done
 	if no != nil {
-		code = no.code
+		code = no.Code
 	}
-	if err := s.ledger.FinishSweep(context.WithoutCancel(ctx), r.Sweep, time.Now(), r.Census, code); err != nil {
+	if err := s.Ledger.FinishSweep(context.WithoutCancel(ctx), r.Sweep, time.Now(), r.Census, code); err != nil {
 		return fmt.Errorf("record the end of the cleanup: %w", err)
 	}
 	if no != nil {
@@ -139,151 +137,13 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 }
 
 // cleaned says what was done.
-func (a *app) cleaned(t asked, act decision.Act, settled []decision.Act) error {
-	out := Cleaned{Cleaned: t.id, Act: &act, Settled: settled}
-	if own := t.own(); own != nil {
+func (a *app) cleaned(t sweep.Asked, act decision.Act, settled []decision.Act) error {
+	out := Cleaned{Cleaned: t.Id, Act: &act, Settled: settled}
+	if own := t.Own(); own != nil {
 		out.Worker = own.ID
 	}
 	return a.show(out, "", func(w io.Writer) {
 		report.Acts(w, a.paint.Paint, "settled: acts that an earlier sweep was cut short in", settled)
 		report.Acts(w, a.paint.Paint, "acts", []decision.Act{act})
 	})
-}
-
-// closable says why a session may not be closed, by what its worker's registry and the servers say of it. A session that no registry
-// records may be closed where a rule that is at ask found a reason: that rule leaves it to a person. For all other kinds the verdict alone
-// says so. ds are decisions on the snapshot.
-func (a *machineCore) closable(t asked, s *snapshot.Snapshot, ds ...decision.Decision) *Refused {
-	if !t.session() {
-		return nil
-	}
-	left := slices.ContainsFunc(ds, func(d decision.Decision) bool {
-		return d.ID == t.id && slices.ContainsFunc(d.Findings, func(f decision.Reason) bool {
-			return slices.Contains(a.Cfg.Rules.Levels, subject.RuleLevel{Rule: f.Rule, Kind: d.Kind, Level: decision.Ask})
-		})
-	})
-	if len(t.records) == 0 {
-		if blind := unreadOf(s, "registry"); blind != "" {
-			return t.refused(nil, unreadable, nothingShut, "winnow doctor", "%s could not be read, so the owner of session %s is not known", blind, t.id)
-		}
-		if left {
-			return nil
-		}
-		return t.refused(nil, notRecorded, nothingShut, "winnow explain "+text.Quote(t.id), "no registry records %s (%s), so whether its worker has ended is unknown",
-			t.id, s.Sessions[t.id].Name)
-	}
-	for i := range t.records {
-		w := &t.records[i]
-		if no := w.Cleanup; no != nil {
-			return t.refused(w, no.Reason, nothingShut, no.Next, "%s", no.Message)
-		}
-	}
-	return nil
-}
-
-// verdict is the decision on what was asked for, without the wait, or why it may not be carried out.
-func (t asked) verdict(res eval.Result, kinds []string) (decision.Decision, *Refused) {
-	explain := "winnow explain " + text.Quote(t.id)
-	i := slices.IndexFunc(res.Decisions, func(d decision.Decision) bool { return d.ID == t.id })
-	if i < 0 {
-		return decision.Decision{}, t.refused(t.own(), isKept, nothingShut, explain, "no rule claims %s", t.id)
-	}
-	d := waived(res.Decisions[i])
-	switch {
-	case d.Level != "":
-		return d, t.refused(t.own(), isKept, nothingShut, explain, "%s is kept: %s would let it go, and rules.levels has it at %s, where nothing is carried out", t.id, report.Rules(d.Findings), d.Level)
-	case d.Verdict != decision.Reap && len(d.Objections) == 0:
-		return d, t.refused(t.own(), isKept, nothingShut, explain, "no rule found a reason to reap %s%s", t.id, t.hint())
-	case d.Verdict != decision.Reap:
-		no := t.refused(t.own(), isKept, nothingShut, explain, "%s is kept: %s", t.id, report.Messages(report.Real(d.Objections)))
-		no.Objections = d.Objections
-		if slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule == ruleAttached }) {
-			no.Reason = isAttached
-		}
-		return d, no
-	case !slices.Contains(kinds, d.Kind):
-		return d, t.refused(t.own(), notAllowed, nothingShut, "", "act.kinds does not allow to act on a %s (%s)", d.Kind, t.id)
-	}
-	return d, nil
-}
-
-// ruleAttached is the rule whose objection is that a client shows it.
-const ruleAttached = "protect.attached"
-
-// waived leaves the wait for a second look out of a decision: that wait is for acts that no person asked for. A process that two looks have
-// shown to be at work is waited for all the same. The decision is recorded unchanged; nothing says that it was looked at twice.
-func waived(d decision.Decision) decision.Decision {
-	if d.AtWork() {
-		return d
-	}
-	if d.Waits() {
-		d.Verdict, d.Objections = decision.Reap, []decision.Reason{}
-		return d
-	}
-	d.Objections = slices.DeleteFunc(slices.Clone(d.Objections), func(o decision.Reason) bool { return o.Rule == decision.RuleSeenOnce })
-	if level, _ := d.Counting(); len(d.Objections) == 0 && level != "" {
-		d.Level = level
-	}
-	return d
-}
-
-// actOn carries the one decision out. The caps of a sweep limit acts that no person asked for one by one; a cap of 0 still holds.
-func (s *sweeper) actOn(ctx context.Context, sweep string, snap *snapshot.Snapshot, t asked, d decision.Decision) decision.Act {
-	defer s.Hands.Begin()()
-	c := s.Cfg.Act.Caps
-	one := actuators.Caps{PerSweep: min(c.PerSweep, 1), PerOwner: min(c.PerOwner, 1), AllOf: []string{d.Kind}}
-	j := &asking{sweeper: s, last: snap, asked: t}
-	return s.carrier(snap, j, []string{d.Kind}, one).Carry(ctx, sweep, []decision.Decision{d})[0]
-}
-
-// asking judges again as a sweep does, without the wait. What was retained since the first look counts, and so does that the
-// registry says something else by now.
-type asking struct {
-	*sweeper
-	last  *snapshot.Snapshot
-	asked asked
-}
-
-// Again implements actuators.Judge.
-func (j *asking) Again(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
-	by := &judge{looker: &j.Looker, engine: j.engine, last: j.last, memory: j.remembered(ctx), asked: j.asked.word()}
-	judged, s := by.again(ctx, ds)
-	for i, d := range ds {
-		if judged[i].Err == nil && judged[i].Decision.ID != "" {
-			judged[i].Decision = j.waived(ctx, s, d.ID, judged[i].Decision)
-		}
-	}
-	return judged
-}
-
-// waived is what another look says of what a person asked for, without the wait.
-func (j *asking) waived(ctx context.Context, s *snapshot.Snapshot, id string, again decision.Decision) decision.Decision {
-	again = waived(again)
-	if !j.asked.session() {
-		return again
-	}
-	t := asked{id: id, records: recording(j.Observer().See(ctx, s), id)}
-	if no := j.closable(t, s, again); no != nil {
-		again.Verdict = decision.Spare
-		again.Objections = append(again.Objections, decision.Reason{Rule: "cleanup", Message: strings.TrimSuffix(no.Message, "; "+nothingShut)})
-	}
-	return again
-}
-
-// undone says that an act was begun and not done, and nil where it was.
-func (t asked) undone(act decision.Act) *Refused {
-	if act.Outcome.Outcome == decision.Done {
-		return nil
-	}
-	no := &Refused{Refused: t.id, Reason: act.Outcome.Outcome, Message: act.Detail, NextCommand: "winnow history", Act: &act, code: exit.Part}
-	switch act.Outcome.Outcome {
-	case decision.Gone:
-		no.Reason = alreadyDone
-	case decision.Capped:
-		no.code = exit.Capped
-	}
-	if own := t.own(); own != nil {
-		no.Worker, no.Source = own.ID, own.Source
-	}
-	return no
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -304,7 +305,7 @@ func (w *consoleWorld) looked(r *report.Report, snap *snapshot.Snapshot, err err
 
 // onlyLook is a sweep that writes nothing down, not even what it saw: as a dry run, with what the ledger remembers.
 func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*report.Report, *snapshot.Snapshot, error) {
-	s := &sweeper{machineCore: &a.machineCore, engine: e, policy: p}
+	s := &sweep.Sweeper{Machine: &a.Machine, Engine: e, Policy: p}
 	mem := a.LoadPriorReadOnly(ctx)
 	snap, err := a.LookFor(ctx, sources.Scope{}, mem, e)
 	if err != nil {
@@ -314,32 +315,32 @@ func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*
 	if err != nil {
 		return nil, nil, fmt.Errorf("decide: %w", err)
 	}
-	r := report.New(report.DryRun, "", snap, p, a.ruled(snap), res, &a.Cfg.Rules.Config, snapshot.KindNames())
+	r := report.New(report.DryRun, "", snap, p, a.Ruled(snap), res, &a.Cfg.Rules.Config, snapshot.KindNames())
 	a.SayBundles(r)
-	a.AddSizes(ctx, snap, r.Decisions, mayGo)
-	s.foresee(ctx, r, snap, mem, res)
+	a.AddSizes(ctx, snap, r.Decisions, sweep.MayGo)
+	s.Foresee(ctx, r, snap, mem, res)
 	var m alarm.Memory
-	past, err := s.past(ctx, snap) // without a ledger
+	past, err := s.Past(ctx, snap) // without a ledger
 	if err != nil {
 		return nil, nil, err
 	}
 	err = a.ReadLedger(func(l *ledger.Ledger) (err error) {
-		s.ledger = l
-		defer func() { s.ledger = nil }()
-		if past, err = s.past(ctx, snap); err != nil {
+		s.Ledger = l
+		defer func() { s.Ledger = nil }()
+		if past, err = s.Past(ctx, snap); err != nil {
 			return err
 		}
-		s.weigh(ctx, r)
+		s.Weigh(ctx, r)
 		m, err = l.AlarmMemory(ctx)
 		return err
 	})
 	if err != nil {
 		a.Log.Warn("read what the ledger remembers", "error", err) // the look says so too, and keeps everything
 	}
-	r.Held((&capFlags{}).caps(a.Cfg).Plan(a.touched(snapshot.KindNames()), res.Decisions, past))
-	_, alarms := alarm.Look(m, snap, res.Decisions, s.rulesName(os.Environ()), a.Cfg.Alarms.Limits())
+	r.Held((&sweep.CapOptions{}).Caps(a.Cfg).Plan(a.Touched(snapshot.KindNames()), res.Decisions, past))
+	_, alarms := alarm.Look(m, snap, res.Decisions, s.RulesName(os.Environ()), a.Cfg.Alarms.Limits())
 	for _, al := range alarms {
-		r.Alarms = append(r.Alarms, report.Alarm{Rule: al.Rule, Message: al.Message + next(al)})
+		r.Alarms = append(r.Alarms, report.Alarm{Rule: al.Rule, Message: al.Message + sweep.Next(al)})
 	}
 	return r, snap, nil
 }
@@ -416,7 +417,7 @@ func (w *consoleWorld) Sweep(ctx context.Context) (string, error) {
 	}
 	var said bytes.Buffer
 	a, began := w.quiet(&said), time.Now()
-	r, snap, err := a.lookOnce(ctx, w.engine, a.Policy, showFlags{kinds: snapshot.KindNames()})
+	r, snap, err := a.lookOnce(ctx, w.engine, a.Policy, sweep.Listing{Kinds: snapshot.KindNames()})
 	if err != nil {
 		return "", err
 	}
@@ -459,7 +460,7 @@ func (w *consoleWorld) Explain(ctx context.Context, id string) (*console.Explana
 	if x.Subject != nil {
 		out.Users = usersOf(x.Subject.Dir)
 	}
-	if out.Refusal, err = a.refusal(ctx, id); err != nil {
+	if out.Refusal, err = a.Refusal(ctx, id); err != nil {
 		return nil, err
 	}
 	trail, err := a.trail(ctx, &s, id)
@@ -501,12 +502,12 @@ func (w *consoleWorld) Acts(ctx context.Context, since time.Time) (sweeps []ledg
 func (w *consoleWorld) Trash(ctx context.Context) ([]console.Kept, error) {
 	var said bytes.Buffer
 	a := w.quiet(&said)
-	kept, err := a.kept(ctx)
+	kept, err := a.Kept(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := []console.Kept{}
-	for _, x := range a.sized(ctx, kept) {
+	for _, x := range a.Sized(ctx, kept) {
 		out = append(out, console.Kept{Act: x.Act, Bytes: x.Bytes})
 	}
 	return out, nil
@@ -586,7 +587,7 @@ func (w *consoleWorld) Restore(ctx context.Context, act string) (string, error) 
 
 // lyingAs are the acts of these whole ids that can be brought back, all of them or an error.
 func (a *app) lyingAs(ctx context.Context, ids ...string) ([]ledger.Act, error) {
-	kept, err := a.kept(ctx)
+	kept, err := a.Kept(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -608,7 +609,7 @@ func (w *consoleWorld) Purge(ctx context.Context, acts []string) (string, error)
 			return err
 		}
 		out := emptied{}
-		if err := a.removeAll(ctx, a.sized(ctx, kept), &out); err != nil {
+		if err := a.removeAll(ctx, a.Sized(ctx, kept), &out); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "%s removed for good, %s freed\n", text.Plural(len(out.Removed), "act"), text.Size(out.Freed))

@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/metrics"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -223,23 +224,23 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		}
 		return r, err
 	}
-	f := sweepFlags{apply: d.wants(), show: showFlags{kinds: snapshot.KindNames()}}
+	f := sweep.Options{Apply: d.wants(), Show: sweep.Listing{Kinds: snapshot.KindNames()}}
 	pause := d.Paused()
 	if pause != nil {
-		f.apply = false
+		f.Apply = false
 	}
-	s, err := d.openSweeper(ctx, d.engine, d.policy, f.apply, d.patience)
+	s, err := d.OpenSweeper(ctx, d.engine, d.policy, f.Apply, d.patience)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	s.window = &look.Window{Gap: d.gap()}
+	defer s.Close()
+	s.Window = &look.Window{Gap: d.gap()}
 	before, disagreed := d.base, []string(nil)
 	all := d.since+1 >= d.Cfg.Run.FullEvery || why == pace.Request
-	s.memory = d.memory
-	s.memory.Begin(all)
-	if before != nil && s.ledger != nil && needed == "every so often" {
-		if holds, err := s.Holds(ctx, s.ledger); err != nil || before.Changed(ctx, &d.Looker, holds) != "" {
+	s.Memory = d.memory
+	s.Memory.Begin(all)
+	if before != nil && s.Ledger != nil && needed == "every so often" {
+		if holds, err := s.Holds(ctx, s.Ledger); err != nil || before.Changed(ctx, &d.Looker, holds) != "" {
 			before = nil // it says itself that there is something new
 		}
 	} else {
@@ -247,27 +248,27 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	d.base = nil
 	if d.Cfg.Run.FullEvery > 1 {
-		if s.base, err = d.NewBaseline(); err != nil {
+		if s.Base, err = d.NewBaseline(); err != nil {
 			return nil, err
 		}
 	}
 	var m brakes.Memory
-	if s.ledger != nil {
-		if m, err = s.braked(ctx); err != nil {
+	if s.Ledger != nil {
+		if m, err = s.Braked(ctx); err != nil {
 			return nil, fmt.Errorf("%w; nothing was done", err)
 		}
 	}
 	if len(m.Tripped) > 0 {
-		f.apply = false
+		f.Apply = false
 	}
 	var tripped []brakes.Brake
-	s.brakes = func(seen *snapshot.Snapshot, ds []decision.Decision) bool {
+	s.Brakes = func(seen *snapshot.Snapshot, ds []decision.Decision) bool {
 		m, tripped = m.Before(swept(seen, ds), d.limits())
 		return len(tripped) > 0
 	}
-	r, err = s.sweep(ctx, f)
+	r, err = s.Sweep(ctx, f)
 	if err != nil {
-		if r != nil && f.apply && !r.Paused { // it acted, and could not be recorded to its end
+		if r != nil && f.Apply && !r.Paused { // it acted, and could not be recorded to its end
 			err = errors.Join(err, d.brake(s, r, &m, tripped))
 		}
 		d.doneBefore(r)
@@ -277,43 +278,24 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	if all {
 		d.since = 0
 	}
-	if s.base != nil && s.base.R != nil && len(r.Acts) == 0 {
-		d.base = s.base
+	if s.Base != nil && s.Base.R != nil && len(r.Acts) == 0 {
+		d.base = s.Base
 		if before != nil {
 			disagreed = differing(before.Ds, d.base.Ds)
 		}
 	}
-	if f.apply && !r.Paused {
+	if f.Apply && !r.Paused {
 		if err := d.brake(s, r, &m, tripped); err != nil {
 			d.doneBefore(r)
 			return r, err
 		}
 	}
 	if d.events != nil {
-		d.events.set(d.Targets(s.seen, s.base), s.seen, d.Cfg.Run.TmuxHooks)
+		d.events.set(d.Targets(s.Seen, s.Base), s.Seen, d.Cfg.Run.TmuxHooks)
 	}
 	d.stands(s, r, why, began, pause, m)
-	d.disagreed(disagreed, s.memory.Recall().Otherwise)
+	d.disagreed(disagreed, s.Memory.Recall().Otherwise)
 	return r, nil
-}
-
-// braked is what is remembered for the brakes, without what a person brought back since.
-func (s *sweeper) braked(ctx context.Context) (m brakes.Memory, err error) {
-	if err := s.ledger.Brakes(ctx, &m); err != nil || len(m.Ended) == 0 {
-		return m, err
-	}
-	first := slices.MinFunc(slices.Collect(maps.Values(m.Ended)), func(x, y brakes.Ended) int { return x.At.Compare(y.At) })
-	acts, err := s.ledger.Acts(ctx, first.At)
-	if err != nil {
-		return m, err
-	}
-	var restored []string
-	for _, a := range acts {
-		if a.RestoredAt != nil {
-			restored = append(restored, a.Intent.ID)
-		}
-	}
-	return m.Without(restored), nil
 }
 
 // doneBefore says what a sweep did that failed after its acts; r is nil where it failed before.
@@ -334,20 +316,20 @@ func (d *daemon) limits() brakes.Limits {
 }
 
 // brake looks whether what was done and what the world shows agree, and writes down what to remember. tripped are the brakes that kept the sweep from acting.
-func (d *daemon) brake(s *sweeper, r *report.Report, m *brakes.Memory, tripped []brakes.Brake) error {
+func (d *daemon) brake(s *sweep.Sweeper, r *report.Report, m *brakes.Memory, tripped []brakes.Brake) error {
 	for i := range tripped {
 		tripped[i].Sweep = r.Sweep
 		m.Tripped[len(m.Tripped)-len(tripped)+i].Sweep = r.Sweep
 	}
 	if len(tripped) == 0 {
-		now := swept(s.seen, r.Decisions)
-		now.Sweep, now.Caps, now.Acts, now.IDs = r.Sweep, r.Caps, r.Acts, allIDs(s.seen)
+		now := swept(s.Seen, r.Decisions)
+		now.Sweep, now.Caps, now.Acts, now.IDs = r.Sweep, r.Caps, r.Acts, allIDs(s.Seen)
 		*m, tripped = m.After(now, d.limits())
 	}
 	for _, t := range tripped {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: "brake_" + t.Rule, Message: t.Message + "; the daemon only observes until winnow brakes release"})
 	}
-	if err := s.ledger.SaveBrakes(context.Background(), m); err != nil {
+	if err := s.Ledger.SaveBrakes(context.Background(), m); err != nil {
 		return fmt.Errorf("%w; the daemon does not know what it has to remember of its acts", err)
 	}
 	return nil
@@ -381,7 +363,7 @@ func likeness(s *snapshot.Snapshot, id string) string {
 }
 
 // stands writes down how a sweep went, for those who ask.
-func (d *daemon) stands(s *sweeper, r *report.Report, why string, began time.Time, pause *ledger.Pause, m brakes.Memory) {
+func (d *daemon) stands(s *sweep.Sweeper, r *report.Report, why string, began time.Time, pause *ledger.Pause, m brakes.Memory) {
 	mode := Observing
 	switch {
 	case pause != nil || r.Paused:
@@ -397,8 +379,8 @@ func (d *daemon) stands(s *sweeper, r *report.Report, why string, began time.Tim
 		d.status.Mode, d.status.Since = mode, time.Now()
 	}
 	d.status.Paused, d.status.Brakes = pause, append([]brakes.Brake{}, m.Tripped...)
-	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Fresh: s.window.Why}
-	recall := s.memory.Recall()
+	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Fresh: s.Window.Why}
+	recall := s.Memory.Recall()
 	d.status.Last.Asked, d.status.Last.Kept = recall.Asked, recall.Kept
 	d.answered.Asked, d.answered.Kept = d.answered.Asked+recall.Asked, d.answered.Kept+recall.Kept
 	d.last = r

@@ -9,11 +9,12 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 func newDecide(a *app) *cobra.Command {
-	var f showFlags
+	var f sweep.Listing
 	cmd := &cobra.Command{
 		Use:   "decide FILE...",
 		Short: "Decide on saved snapshots; touches nothing else",
@@ -22,12 +23,12 @@ join, the same policies, the same verdicts. It reads and writes nothing else.`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, files []string) error { return a.decide(cmd.Context(), files, f) },
 	}
-	f.add(cmd)
+	addShowFlags(cmd, &f)
 	return cmd
 }
 
-func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
-	if err := f.check(); err != nil {
+func (a *app) decide(ctx context.Context, files []string, f sweep.Listing) error {
+	if err := f.Check(); err != nil {
 		return err
 	}
 	e, p, err := a.Engine(ctx)
@@ -44,21 +45,21 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 		if err != nil {
 			return fmt.Errorf("decide on %s: %w", file, err)
 		}
-		r := report.New(report.Decide, "", s, p, a.ruled(s), res, &a.Cfg.Rules.Config, f.kinds)
+		r := report.New(report.Decide, "", s, p, a.Ruled(s), res, &a.Cfg.Rules.Config, f.Kinds)
 		a.SayBundles(r)
-		r.Held(a.Cfg.Act.Caps.Floor().Plan(a.touched(f.kinds), res.Decisions, actuators.Past{}))
-		if f.explain {
-			if err := a.otherwise(ctx, e, s, r, f.all || a.json()); err != nil {
+		r.Held(a.Cfg.Act.Caps.Floor().Plan(a.Touched(f.Kinds), res.Decisions, actuators.Past{}))
+		if f.Explain {
+			if err := a.Otherwise(ctx, e, s, r, f.All || a.json()); err != nil {
 				return err
 			}
 		}
 		if a.flags.format == "text" && len(files) > 1 {
 			fmt.Fprintf(a.out, "== %s\n", text.Clean(file))
 		}
-		if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.all); err != nil {
+		if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.All); err != nil {
 			return err
 		}
-		code = max(code, r.Code(f.exitCode))
+		code = max(code, r.Code(f.ExitCode))
 	}
 	if code != exit.Done {
 		return exit.Error{Code: code}

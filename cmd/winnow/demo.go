@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -67,12 +68,12 @@ func (a *app) demo(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := demo.openSweeper(ctx, e, p, true, 0)
+	s, err := demo.OpenSweeper(ctx, e, p, true, 0)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	f := sweepFlags{apply: true, show: showFlags{kinds: snapshot.KindNames(), all: true}}
+	defer s.Close()
+	f := sweep.Options{Apply: true, Show: sweep.Listing{Kinds: snapshot.KindNames(), All: true}}
 	for i, title := range []string{
 		"2. winnow sweep --apply: what a person may be looking at, and what runs, is only marked",
 		"3. winnow sweep --apply again: seen twice, it goes",
@@ -83,11 +84,11 @@ func (a *app) demo(ctx context.Context) (err error) {
 			}
 		}
 		w.title(title)
-		r, err := s.sweep(ctx, f)
+		r, err := s.Sweep(ctx, f)
 		if err != nil {
 			return err
 		}
-		if err := r.Write(demo.out, demo.paint.Paint, demo.flags.format, f.show.all); err != nil {
+		if err := r.Write(demo.out, demo.paint.Paint, demo.flags.format, f.Show.All); err != nil {
 			return err
 		}
 	}

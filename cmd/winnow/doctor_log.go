@@ -7,6 +7,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -38,7 +39,7 @@ func (a *core) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
 		case err != nil:
 			add("decision log", broken, "%v", err)
 		case n > 0:
-			add("decision log", limited, "%s for the %s; the next sweep tries again", waits(n), sink)
+			add("decision log", limited, "%s for the %s; the next sweep tries again", sweep.Waits(n), sink)
 		default:
 			add("decision log", healthy, "nothing waits for the %s", sink)
 		}

@@ -117,7 +117,7 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 		return err
 	}
 	if file == "" {
-		if out.Refusal, err = a.refusal(ctx, full); err != nil {
+		if out.Refusal, err = a.Refusal(ctx, full); err != nil {
 			return err
 		}
 		if out.Terminal, err = a.trail(ctx, s, full); err != nil {

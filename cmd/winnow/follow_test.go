@@ -7,6 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 )
 
 // TestTabsThatFollowWhatTheyShow: a tab is asked about again only where nothing else keeps it, and all that it shows goes.
@@ -36,7 +37,7 @@ func TestTabsThatFollowWhatTheyShow(t *testing.T) {
 		"it goes by itself":             {with(tab(), func(d *decision.Decision) { d.Verdict = decision.Reap }), nil},
 		"it is a candidate of any kind": {with(tab(shown("terminal:codev/d/a")), func(d *decision.Decision) { d.Kind = snapshot.KindDir }), nil},
 	} {
-		got := showing([]decision.Decision{c.of}, func(id string) bool { return goes[id] })[c.of.ID]
+		got := sweep.Showing([]decision.Decision{c.of}, func(id string) bool { return goes[id] })[c.of.ID]
 		if d := cmp.Diff(c.want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}

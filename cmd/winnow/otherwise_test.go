@@ -8,6 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 )
 
 // TestExplainEach: candidates with the same reasons try the same ways, one that was not explained is counted, and an interruption ends it.
@@ -21,13 +22,13 @@ func TestExplainEach(t *testing.T) {
 		stays("a", "protect.unsaved"), stays("b", "protect.unsaved"), stays("c", "protect.live"), stays("d", "protect.unsaved"), stays("e", "protect.unsaved"),
 	}}
 	var first []string
-	err := explainEach(r, func(d decision.Decision, known *reasons) (*decision.Otherwise, error) {
-		first = append(first, fmt.Sprint(d.ID, len(known.ways)))
+	err := sweep.ExplainEach(r, func(d decision.Decision, known *sweep.Reasons) (*decision.Otherwise, error) {
+		first = append(first, fmt.Sprint(d.ID, len(known.Ways)))
 		switch d.ID {
 		case "c":
 			return &decision.Otherwise{Verdict: decision.Reap, Limit: "x"}, nil
 		case "d":
-			return nil, errLate
+			return nil, sweep.ErrLate
 		}
 		return &decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{way}}, nil
 	})
@@ -40,8 +41,8 @@ func TestExplainEach(t *testing.T) {
 	if r.Unexplained != 1 || r.Decisions[3].Otherwise != nil || r.Decisions[2].Otherwise == nil || r.Decisions[4].Otherwise == nil {
 		t.Errorf("%d unexplained, %+v", r.Unexplained, r.Decisions)
 	}
-	if err := explainEach(r, func(decision.Decision, *reasons) (*decision.Otherwise, error) {
-		return nil, fmt.Errorf("%w: %w", errStopped, context.Canceled)
+	if err := sweep.ExplainEach(r, func(decision.Decision, *sweep.Reasons) (*decision.Otherwise, error) {
+		return nil, fmt.Errorf("%w: %w", sweep.ErrStopped, context.Canceled)
 	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v; want an interruption", err)
 	}
@@ -50,16 +51,16 @@ func TestExplainEach(t *testing.T) {
 // TestReasonsShortenTheSearch: where two candidates with the same reasons came to nothing, the next ones get less time.
 func TestReasonsShortenTheSearch(t *testing.T) {
 	t.Parallel()
-	var s reasons
+	var s sweep.Reasons
 	miss := &decision.Otherwise{Verdict: decision.Reap, Limit: "x"}
-	for i, want := range []any{explainOne, explainOne, explainNext} {
-		if got := s.within(); got != want {
+	for i, want := range []any{sweep.ExplainOne, sweep.ExplainOne, sweep.ExplainNext} {
+		if got := s.Within(); got != want {
 			t.Errorf("after %d misses: %s; want %s", i, got, want)
 		}
-		s.learn(miss)
+		s.Learn(miss)
 	}
-	s.learn(&decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.idle", To: 1}}}})
-	if got := s.within(); got != explainOne {
-		t.Errorf("after a way: %s; want %s", got, explainOne)
+	s.Learn(&decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.idle", To: 1}}}})
+	if got := s.Within(); got != sweep.ExplainOne {
+		t.Errorf("after a way: %s; want %s", got, sweep.ExplainOne)
 	}
 }

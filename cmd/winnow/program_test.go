@@ -22,6 +22,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
 )
@@ -67,14 +68,14 @@ func program() {
 		select {}
 	}
 	if n, err := strconv.Atoi(os.Getenv(stopAt)); err == nil {
-		step = func(string) {
+		sweep.Step = func(string) {
 			if n--; n == 0 {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
 		}
 	}
 	if name, line, ok := strings.Cut(os.Getenv(runAt), ":"); ok {
-		step = func(at string) {
+		sweep.Step = func(at string) {
 			if at == name {
 				if out, err := exec.Command("sh", "-c", line).CombinedOutput(); err != nil {
 					panic(fmt.Sprintf("%s: %v: %s", line, err, out))

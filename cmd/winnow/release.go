@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/engine/worker"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 )
 
 func newRelease(a *app) *cobra.Command {
@@ -59,10 +59,10 @@ func (a *app) release(ctx context.Context, arg string) error {
 	}
 	t, _, notFound := a.find(ctx, s, arg)
 	held, err := heldBy(holds, t, arg)
-	keeper := t.keeper()
+	keeper := t.Keeper()
 	switch {
 	case err != nil && notFound == nil && keeper != nil:
-		return a.refuse(*t.refused(keeper, keptThere, nothingFreed, keeper.Release,
+		return a.refuse(*t.Refused(keeper, sweep.KeptThere, sweep.NothingFreed, keeper.Release,
 			"Winnow holds nothing of it: %s itself marks it as retained, and only its own program can let go of that", called(keeper)))
 	case err != nil:
 		return err
@@ -87,36 +87,26 @@ func (a *app) release(ctx context.Context, arg string) error {
 
 // heldBy are the candidates that are held by what was asked for: the one of that id or name, those held for that worker, or the one
 // that a part of an id fits.
-func heldBy(holds []snapshot.Hold, t asked, arg string) ([]string, error) {
+func heldBy(holds []snapshot.Hold, t sweep.Asked, arg string) ([]string, error) {
 	var known, own []string
 	for _, h := range holds {
 		known = append(known, h.ID)
-		if w := t.worker; w != nil && (h.ID == t.id || strings.HasSuffix(h.Reason, mark(w.Source, w.ID))) {
+		if w := t.Worker; w != nil && (h.ID == t.Id || strings.HasSuffix(h.Reason, mark(w.Source, w.ID))) {
 			own = append(own, h.ID)
 		}
 	}
 	if slices.Contains(known, arg) {
 		return []string{arg}, nil
 	}
-	if t.worker == nil && slices.Contains(known, t.id) {
-		return []string{t.id}, nil
+	if t.Worker == nil && slices.Contains(known, t.Id) {
+		return []string{t.Id}, nil
 	}
-	if t.worker != nil {
+	if t.Worker != nil {
 		if own = slices.Compact(slices.Sorted(slices.Values(own))); len(own) == 0 {
-			return nil, config.Mistakef("nothing of %s is held by Winnow; winnow holds lists what is", called(t.worker))
+			return nil, config.Mistakef("nothing of %s is held by Winnow; winnow holds lists what is", called(t.Worker))
 		}
 		return own, nil
 	}
 	id, err := pick(arg, known, heldThing)
 	return []string{id}, err
-}
-
-// keeper is the worker that its own registry marks as retained.
-func (t asked) keeper() *worker.Seen {
-	for i := range t.records {
-		if t.records[i].Retained {
-			return &t.records[i]
-		}
-	}
-	return nil
 }

@@ -7,17 +7,15 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -33,23 +31,13 @@ shortened. Each act is restored by itself: when one fails, the others are still 
 	}
 }
 
-// restored is an act whose thing was brought back.
-type restored struct {
-	Restored  string `json:"restored"`
-	Candidate string `json:"candidate"`
-	Detail    string `json:"detail"`
-	// Again says when a folder or a session goes again, and NextCommand what keeps it, or prints the id by which it can be kept.
-	Again       string `json:"again,omitempty"`
-	NextCommand string `json:"next_command,omitempty"`
-}
-
 func (a *app) restore(ctx context.Context, acts []string) error {
-	s := &sweeper{machineCore: &a.machineCore}
-	defer s.close()
-	if err := s.lock(ctx, true, askedWait); err != nil {
+	s := &sweep.Sweeper{Machine: &a.Machine}
+	defer s.Close()
+	if err := s.Lock(ctx, true, sweep.AskedWait); err != nil {
 		return err
 	}
-	kept, lost := s.openTrash(ctx)
+	kept, lost := s.OpenTrash(ctx)
 	var known []string
 	byID := map[string]ledger.Act{}
 	for _, r := range kept {
@@ -74,13 +62,13 @@ func (a *app) restore(ctx context.Context, acts []string) error {
 	if err != nil {
 		return fmt.Errorf("restore %s: %w; nothing was restored", strings.Join(ids, ", "), err)
 	}
-	actuator := a.actuators(host, intendedRoots(wanted))
+	actuator := a.Actuators(host, sweep.IntendedRoots(wanted))
 	defer s.Hands.Begin()()
-	var back []restored
+	var back []sweep.Restored
 	var failed error
 	code := 0
 	for _, in := range wanted {
-		one, err := s.restoreOne(ctx, actuator[in.Kind], in)
+		one, err := s.RestoreOne(ctx, actuator[in.Kind], in)
 		if one != nil {
 			back = append(back, *one)
 		}
@@ -104,7 +92,7 @@ func (a *app) restore(ctx context.Context, acts []string) error {
 }
 
 // sayRestored says what was brought back: for one act an object, for several a list of them.
-func (a *app) sayRestored(back []restored) error {
+func (a *app) sayRestored(back []sweep.Restored) error {
 	var v any = back
 	if len(back) == 1 {
 		v = back[0]
@@ -117,39 +105,4 @@ func (a *app) sayRestored(back []restored) error {
 			}
 		}
 	})
-}
-
-// restoreOne brings one thing back, and writes that down. What came back in part is an actuators.ErrPart.
-func (s *sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent) (*restored, error) {
-	restorer, ok := actuator.(actuators.Restorer)
-	if !ok {
-		return nil, fmt.Errorf("a %s cannot be brought back", in.Kind)
-	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%w; it was not restored", context.Cause(ctx))
-	}
-	ctx = context.WithoutCancel(ctx) // half a restore is worse than a late one
-	where, err := restorer.Restore(ctx, in)
-	if err != nil && !errors.Is(err, actuators.ErrPart) {
-		return nil, err
-	}
-	if s.ledger != nil { // what came back in part is not in the trash any more either
-		if err := s.ledger.MarkRestored(ctx, in.ID, time.Now()); err != nil {
-			return nil, fmt.Errorf("record that it was restored, which was done: %w", err)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	one := &restored{Restored: in.ID, Candidate: in.Candidate, Detail: where}
-	const again = "where its reason still holds, a sweep %s again after %s (%s), unless it is retained"
-	switch in.Kind {
-	case snapshot.KindDir:
-		one.Again = fmt.Sprintf(again, "sets it aside", "grace.dir", text.Span(config.Seconds(s.Cfg.Rules.Grace.Dir)))
-		one.NextCommand = "winnow retain " + text.Quote(in.Candidate) + " --reason restored"
-	case snapshot.KindSession: // it has another id now, which the next look tells
-		one.Again = fmt.Sprintf(again, "closes it", "grace.session", text.Span(config.Seconds(s.Cfg.Rules.Grace.Session))) + "; this prints its id"
-		one.NextCommand = "winnow sweep --kind session --all" // prints its id
-	}
-	return one, nil
 }

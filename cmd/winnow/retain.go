@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -59,11 +60,11 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 	if err != nil {
 		return err
 	}
-	if other := sameThing(a.Asker, t.id); no == nil && other != "" {
-		return config.Mistakef("candidate %q: %s; nothing was held", t.id, other)
+	if other := sameThing(a.Asker, t.Id); no == nil && other != "" {
+		return config.Mistakef("candidate %q: %s; nothing was held", t.Id, other)
 	}
 	if no == nil {
-		no = t.keepable(s)
+		no = t.Keepable(s)
 	}
 	if no != nil {
 		return a.refuse(*no)
@@ -76,8 +77,8 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 		return fmt.Errorf("%w; nothing was held", err)
 	}
 	defer l.Close()
-	h := snapshot.Hold{ID: t.id, Owner: a.owner(), Reason: reason, Since: time.Now().UTC()}
-	if own := t.own(); own != nil {
+	h := snapshot.Hold{ID: t.Id, Owner: a.owner(), Reason: reason, Since: time.Now().UTC()}
+	if own := t.Own(); own != nil {
 		h.Reason += mark(own.Source, own.ID)
 	}
 	if span > 0 {
@@ -92,10 +93,10 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 		return l.Hold(ctx, h)
 	})
 	if begun := (*ledger.Begun)(nil); errors.As(err, &begun) {
-		return a.refuse(*t.refused(t.worker, beingTaken, nothingHeld, "winnow history", "%v", begun))
+		return a.refuse(*t.Refused(t.Worker, sweep.BeingTaken, sweep.NothingHeld, "winnow history", "%v", begun))
 	}
 	if err != nil {
-		return fmt.Errorf("hold %s: %w; nothing was held", t.id, err)
+		return fmt.Errorf("hold %s: %w; nothing was held", t.Id, err)
 	}
 	until := "until it is released"
 	if h.Until != nil {
@@ -107,26 +108,6 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 // mark is what stands behind the reason of a hold on a worker's session, so that the hold is found by the worker's id even when
 // the session is closed.
 func mark(source, id string) string { return " (worker " + id + " of " + source + ")" }
-
-// keepable says why it may not be held. A session that a registry records is only kept when its worker has ended, the session is
-// recorded and lives right now: before, the worker still needs it, and after, nothing is left to keep. All else can be held at any time.
-func (t asked) keepable(s *snapshot.Snapshot) *Refused {
-	if !t.session() {
-		return nil
-	}
-	if blind := unreadOf(s, "registry"); blind != "" {
-		return t.refused(t.worker, unreadable, nothingHeld+". While it cannot be read, nothing that rests on it is reaped", "winnow doctor",
-			"%s could not be read, so whether a worker that has not ended owns the session is not known", blind)
-	}
-	for i := range t.records {
-		// A session that was named is live, also when other things have the name; then only an owner who has not ended prevents the hold.
-		w := &t.records[i]
-		if no := w.Retain; no != nil && (t.worker != nil || no.Reason == notTerminal) {
-			return t.refused(w, no.Reason, nothingHeld, no.Next, "%s", no.Message)
-		}
-	}
-	return nil
-}
 
 // forWish is a time as the API takes it, "" for none.
 func forWish(long span) string {

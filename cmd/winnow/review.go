@@ -21,12 +21,13 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/review"
 	"github.com/winnow-reaper/winnow/internal/story"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/sys/outfile"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 func newReview(a *app) *cobra.Command {
-	var f showFlags
+	var f sweep.Listing
 	cmd := &cobra.Command{
 		Use:   "review",
 		Short: "Choose in a list what goes, what is kept and what is always protected",
@@ -39,12 +40,12 @@ It needs a terminal. winnow review --format json prints the list once.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.review(cmd.Context(), f) },
 	}
-	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
+	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
 	return cmd
 }
 
-func (a *app) review(ctx context.Context, f showFlags) error {
-	if err := f.check(); err != nil {
+func (a *app) review(ctx context.Context, f sweep.Listing) error {
+	if err := f.Check(); err != nil {
 		return err
 	}
 	in, out, err := a.terminal("review")
@@ -105,7 +106,7 @@ func (a *app) terminal(command string) (in, out *os.File, err error) {
 }
 
 // carryOut does what was chosen: protections and holds first, so that they count for what follows.
-func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f showFlags) error {
+func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f sweep.Listing) error {
 	if err := a.protect(ctx, c.Protect); err != nil {
 		return err
 	}
@@ -124,12 +125,12 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 	}
 	code := exit.Done
 	if len(take) > 0 {
-		s, err := a.openSweeper(ctx, e, a.Policy, true, askedWait)
+		s, err := a.OpenSweeper(ctx, e, a.Policy, true, sweep.AskedWait)
 		if err != nil {
 			return err
 		}
-		r, err := s.sweep(ctx, sweepFlags{apply: true, only: take, show: f})
-		s.close()
+		r, err := s.Sweep(ctx, sweep.Options{Apply: true, Only: take, Show: f})
+		s.Close()
 		if err != nil {
 			return err
 		}
@@ -176,14 +177,14 @@ func (a *app) saidOf(r *report.Report, take []string) {
 }
 
 // lookOnce sees, decides and remembers, as a sweep without --apply, and lets go of the lock.
-func (a *app) lookOnce(ctx context.Context, e *eval.Engine, p *policy.Policy, f showFlags) (*report.Report, *snapshot.Snapshot, error) {
-	s, err := a.openSweeper(ctx, e, p, false, askedWait)
+func (a *app) lookOnce(ctx context.Context, e *eval.Engine, p *policy.Policy, f sweep.Listing) (*report.Report, *snapshot.Snapshot, error) {
+	s, err := a.OpenSweeper(ctx, e, p, false, sweep.AskedWait)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer s.close()
-	r, err := s.sweep(ctx, sweepFlags{show: f})
-	return r, s.seen, err
+	defer s.Close()
+	r, err := s.Sweep(ctx, sweep.Options{Show: f})
+	return r, s.Seen, err
 }
 
 // glob is what protects a candidate in rules.protected: a folder's path, and the name of anything else.

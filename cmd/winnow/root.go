@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
@@ -34,14 +35,11 @@ type app struct {
 }
 
 // core is what looking, judging and acting need of one run of the program. It prints nothing.
-type core struct{ machineCore }
+type core struct{ sweep.Machine }
 
 func newCore(f state.Folder) core {
-	return core{machineCore{look.Looker{Loader: ruleset.Loader{Folder: f}}}}
+	return core{sweep.Machine{Looker: look.Looker{Loader: ruleset.Loader{Folder: f}}}}
 }
-
-// machineCore looks, judges and acts.
-type machineCore struct{ look.Looker }
 
 // watched has this run's person told what its core does: it is called for each copy that writes elsewhere.
 func (a *app) watched() *app {

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -110,8 +111,8 @@ func (d *daemon) alone(ctx context.Context) (unlock func() error, err error) {
 	if err := d.TrustState(); err != nil {
 		return nil, err
 	}
-	s := sweeper{machineCore: &d.machineCore}
-	unlock, err = s.waitFor(ctx, sweepWait, "process %d is winnow run; waiting up to %s", func() (func() error, error) { return ledger.Lock(d.RunLock()) })
+	s := sweep.Sweeper{Machine: &d.Machine}
+	unlock, err = s.WaitFor(ctx, sweep.SweepWait, "process %d is winnow run; waiting up to %s", func() (func() error, error) { return ledger.Lock(d.RunLock()) })
 	var held *ledger.Held
 	if errors.As(err, &held) {
 		return nil, fmt.Errorf("another winnow run has the state folder %s: process %d, since %s; this one did nothing", d.Cfg.State, held.PID, held.Since.Local().Format(time.DateTime))
@@ -129,7 +130,7 @@ func (d *daemon) once(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	d.patience = askedWait // nothing tries again
+	d.patience = sweep.AskedWait // nothing tries again
 	began := time.Now()
 	r, err := d.sweep(ctx, pace.Start)
 	d.tellAll(ended{Why: pace.Start, Began: began, At: time.Now(), Report: r, Err: err})

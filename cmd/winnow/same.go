@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -11,11 +10,9 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
@@ -36,27 +33,27 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	case (d.Paused() != nil) != (d.Status().Paused != nil): // who asks is to see it
 		return nil, "a pause began or ended", nil
 	}
-	s, err := d.openSweeper(ctx, d.engine, d.policy, false, 0)
+	s, err := d.OpenSweeper(ctx, d.engine, d.policy, false, 0)
 	if err != nil {
 		return nil, "", err
 	}
-	defer s.close()
-	if s.ledger == nil {
+	defer s.Close()
+	if s.Ledger == nil {
 		return nil, "no ledger", nil
 	}
 	var m brakes.Memory
-	if err := s.ledger.Brakes(ctx, &m); err != nil {
+	if err := s.Ledger.Brakes(ctx, &m); err != nil {
 		return nil, "", err
 	}
 	if len(m.Tripped) != len(d.Status().Brakes) { // who asks is to see it
 		return nil, "a brake tripped or was released", nil
 	}
 	started, began := time.Now(), processes.Now()
-	last, err := s.ledger.Look(ctx)
+	last, err := s.Ledger.Look(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	holds, err := s.Holds(ctx, s.ledger)
+	holds, err := s.Holds(ctx, s.Ledger)
 	if err != nil {
 		return nil, "", err
 	}
@@ -74,38 +71,11 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	r := *b.R
 	r.Sweep, r.TakenAt, r.NothingNew = ulid.Make().String(), began.At, true
 	r.Acts, r.Settled, r.Purged = []decision.Act{}, nil, nil
-	if err := s.seenAgain(ctx, started, &r, host, b); err != nil {
+	if err := s.SeenAgain(ctx, started, &r, host, b); err != nil {
 		return nil, "", err
 	}
 	d.since++
 	return &r, "", nil
-}
-
-// seenAgain writes down that all that stood was seen once more.
-func (s *sweeper) seenAgain(ctx context.Context, started time.Time, r *report.Report, host snapshot.Host, b *look.Baseline) error {
-	sightings, err := s.ledger.Sightings(ctx)
-	if err != nil {
-		return err
-	}
-	for id, x := range sightings {
-		x.LastAt, x.Count = r.TakenAt, x.Count+1
-		sightings[id] = x
-	}
-	for _, step := range []func() error{
-		func() error { return s.ledger.SaveSightings(ctx, sightings) },
-		func() error {
-			return s.ledger.SaveLook(ctx, lookOf(&snapshot.Snapshot{TakenAt: r.TakenAt, Host: host}))
-		},
-		func() error {
-			return s.ledger.SameSweep(ctx, ledger.Sweep{ID: r.Sweep, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest,
-				Rules: s.rulesName(os.Environ()), BootID: host.BootID, Sources: b.Spoke}, time.Now(), r.Census, r.Code(false))
-		},
-	} {
-		if err := step(); err != nil {
-			return fmt.Errorf("%w; nothing was done", err)
-		}
-	}
-	return nil
 }
 
 // differing says in what a whole look decided otherwise than what stood by short ones, a line a candidate: some of it waited for its time, and some a short look cannot see.

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/redact"
 	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/sys/outfile"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -65,7 +66,7 @@ func (a *core) redacted(ctx context.Context, s *snapshot.Snapshot, file string) 
 	if file != "" {
 		path, err := config.Path(file)
 		if err == nil {
-			key, err = readRedactionKey(ctx, path)
+			key, err = sweep.ReadRedactionKey(ctx, path)
 		}
 		if err != nil {
 			return nil, config.Mistakef("--redact-key: %w; nothing was written", err)
@@ -75,7 +76,7 @@ func (a *core) redacted(ctx context.Context, s *snapshot.Snapshot, file string) 
 	if err != nil {
 		return nil, err
 	}
-	o, err := redaction(a.Cfg, p, key)
+	o, err := sweep.Redaction(a.Cfg, p, key)
 	if err = errors.Join(err, e.Close()); err != nil {
 		return nil, err
 	}

@@ -3,77 +3,18 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
-	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 )
 
-type sweepFlags struct {
-	apply, confirm bool
-	fetch          bool
-	// only are the ids of what may be acted on, nil for everything that the decisions reap.
-	only []string
-	show showFlags
-	capFlags
-}
-
-// chosen are all decisions, of which only the chosen ones reap: the caps take their shares of everything that was seen.
-func (f sweepFlags) chosen(ds []decision.Decision) []decision.Decision {
-	if f.only == nil {
-		return ds
-	}
-	out := slices.Clone(ds)
-	for i := range out {
-		if !slices.Contains(f.only, out[i].ID) {
-			out[i].Verdict = decision.Spare
-		}
-	}
-	return out
-}
-
-// among leaves of decisions those that were chosen.
-func (f sweepFlags) among(ds []decision.Decision) []decision.Decision {
-	if f.only == nil {
-		return ds
-	}
-	return slices.DeleteFunc(ds, func(d decision.Decision) bool { return !slices.Contains(f.only, d.ID) })
-}
-
-// showFlags are what sweep and decide share.
-type showFlags struct {
-	kinds    []string
-	all      bool
-	exitCode bool
-	explain  bool
-}
-
-func (f *showFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
-	cmd.Flags().BoolVar(&f.all, "all", false, "also list what is spared, each with its main reason")
-	cmd.Flags().BoolVar(&f.explain, "explain", false, "say of each that is listed what would have to be otherwise for the other verdict; takes 10s at most")
-	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with 4 when something would be reaped")
-}
-
-func (f *showFlags) check() error {
-	if err := checkKinds("--kind", f.kinds); err != nil {
-		return err
-	}
-	if len(f.kinds) == 0 {
-		f.kinds = snapshot.KindNames()
-	}
-	return nil
-}
-
 func newSweep(a *app) *cobra.Command {
-	var f sweepFlags
+	var f sweep.Options
 	cmd := &cobra.Command{
 		Use:   "sweep",
 		Short: "See, decide and print; with --apply also act",
@@ -82,76 +23,67 @@ func newSweep(a *app) *cobra.Command {
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweepCommand(cmd.Context(), f) },
 	}
-	cmd.Flags().BoolVar(&f.apply, "apply", false, "carry the decisions out")
-	cmd.Flags().BoolVar(&f.confirm, "confirm", false, "with --apply: wait rules.confirm_after and sweep a second time, for sessions, tabs and terminals; processes wait for longer")
-	cmd.Flags().IntVar(&f.max, "max", 0, "let `N` acts through at once, in all and for an owner, in place of act.caps.per_sweep and per_owner")
-	cmd.Flags().StringSliceVar(&f.allOf, "all-of", nil, "let these `kinds` through although it looks like an accident (act.caps.share): you have looked at what is to go")
-	cmd.Flags().BoolVar(&f.fetch, "fetch", false, "first fetch the remote's default branch of each repository that has worktrees here")
-	f.show.add(cmd)
+	cmd.Flags().BoolVar(&f.Apply, "apply", false, "carry the decisions out")
+	cmd.Flags().BoolVar(&f.Confirm, "confirm", false, "with --apply: wait rules.confirm_after and sweep a second time, for sessions, tabs and terminals; processes wait for longer")
+	cmd.Flags().IntVar(&f.Max, "max", 0, "let `N` acts through at once, in all and for an owner, in place of act.caps.per_sweep and per_owner")
+	cmd.Flags().StringSliceVar(&f.AllOf, "all-of", nil, "let these `kinds` through although it looks like an accident (act.caps.share): you have looked at what is to go")
+	cmd.Flags().BoolVar(&f.Fetch, "fetch", false, "first fetch the remote's default branch of each repository that has worktrees here")
+	addShowFlags(cmd, &f.Show)
 	return cmd
 }
 
-func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
-	if err := errors.Join(f.show.check(), f.capFlags.check()); err != nil {
+// addShowFlags adds what sweep, decide and review share.
+func addShowFlags(cmd *cobra.Command, f *sweep.Listing) {
+	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
+	cmd.Flags().BoolVar(&f.All, "all", false, "also list what is spared, each with its main reason")
+	cmd.Flags().BoolVar(&f.Explain, "explain", false, "say of each that is listed what would have to be otherwise for the other verdict; takes 10s at most")
+	cmd.Flags().BoolVar(&f.ExitCode, "exit-code", false, "exit with 4 when something would be reaped")
+}
+
+func (a *app) sweepCommand(ctx context.Context, f sweep.Options) error {
+	if err := errors.Join(f.Show.Check(), f.CapOptions.Check()); err != nil {
 		return err
 	}
-	if f.confirm && !f.apply {
+	if f.Confirm && !f.Apply {
 		return config.Mistakef("--confirm needs --apply: without it nothing would be done at the second look")
 	}
 	e, p, err := a.EngineBy(ctx, bundles.Look{Ask: true})
 	if err != nil {
 		return err
 	}
-	s, err := a.openSweeper(ctx, e, p, f.apply, sweepWait)
+	s, err := a.OpenSweeper(ctx, e, p, f.Apply, sweep.SweepWait)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	r, err := s.sweep(ctx, f)
+	defer s.Close()
+	r, err := s.Sweep(ctx, f)
 	if err != nil {
 		return err
 	}
-	if f.confirm && a.waits(r) {
-		if err := s.explain(ctx, r, f.show, a.json()); err != nil {
+	if f.Confirm && a.Waits(r) {
+		if err := s.Explain(ctx, r, f.Show, a.json()); err != nil {
 			return err
 		}
-		if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.show.all); err != nil {
+		if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.Show.All); err != nil {
 			return err
 		}
 		if err := a.wait(ctx, config.Seconds(a.Cfg.Rules.ConfirmAfter)); err != nil {
 			return err
 		}
-		if r, err = s.sweep(ctx, f); err != nil {
+		if r, err = s.Sweep(ctx, f); err != nil {
 			return err
 		}
 	}
-	if err := s.explain(ctx, r, f.show, a.json()); err != nil {
+	if err := s.Explain(ctx, r, f.Show, a.json()); err != nil {
 		return err
 	}
-	if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.show.all); err != nil {
+	if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.Show.All); err != nil {
 		return err
 	}
-	if code := r.Code(f.show.exitCode); code != exit.Done {
+	if code := r.Code(f.Show.ExitCode); code != exit.Done {
 		return exit.Error{Code: code}
 	}
 	return nil
-}
-
-// explain adds what would turn it to what the last sweep listed, or to every decision, where that was asked for.
-func (s *sweeper) explain(ctx context.Context, r *report.Report, f showFlags, every bool) error {
-	if !f.explain {
-		return nil
-	}
-	return s.otherwise(ctx, s.engine, s.seen, r, every || f.all)
-}
-
-// waits reports whether a second look, rules.confirm_after from now, could reap something that this one could not.
-func (a *machineCore) waits(r *report.Report) bool {
-	next := r.TakenAt.Add(config.Seconds(a.Cfg.Rules.ConfirmAfter))
-	return slices.ContainsFunc(r.Decisions, func(d decision.Decision) bool {
-		at, known := report.Due(d, r.TakenAt)
-		return d.Verdict == decision.Spare && d.Waits() && (!known || !at.After(next))
-	})
 }
 
 // wait pauses for d, saying so to a person.

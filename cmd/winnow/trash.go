@@ -14,21 +14,15 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
-
-// setAside is an act that can be brought back, with what it takes up in the trash; absent where that is not known.
-type setAside struct {
-	ledger.Act
-	Bytes *int64 `json:"bytes,omitempty"`
-}
 
 func newTrash(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -36,11 +30,11 @@ func newTrash(a *app) *cobra.Command {
 		Short: "List what can be brought back, how large it is, and until when",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			kept, err := a.kept(cmd.Context())
+			kept, err := a.Kept(cmd.Context())
 			if err != nil {
 				a.Note("%v; what follows is what the manifests in the trash say", err)
 			}
-			all := a.sized(cmd.Context(), kept)
+			all := a.Sized(cmd.Context(), kept)
 			return errors.Join(err, list(a, all, func(w io.Writer) { a.trashText(w, all) }))
 		},
 	}
@@ -48,20 +42,7 @@ func newTrash(a *app) *cobra.Command {
 	return cmd
 }
 
-// sized adds to acts what they take up in the trash.
-func (a *machineCore) sized(ctx context.Context, kept []ledger.Act) []setAside {
-	var all []setAside
-	for i, l := range a.AddTrashSize(ctx, kept) {
-		one := setAside{Act: kept[i]}
-		if l.Known {
-			one.Bytes = new(l.Bytes)
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
-func (a *app) trashText(w io.Writer, all []setAside) {
+func (a *app) trashText(w io.Writer, all []sweep.SetAside) {
 	if len(all) == 0 {
 		fmt.Fprintln(w, "the trash is empty")
 		return
@@ -87,7 +68,7 @@ func trashLabel(x ledger.Act) string {
 }
 
 // total says how many acts there are and what they take up.
-func total(all []setAside) string {
+func total(all []sweep.SetAside) string {
 	var sum int64
 	unknown := 0
 	for _, x := range all {
@@ -146,14 +127,14 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 	if err := a.Halted(); err != nil {
 		return fmt.Errorf("%w; nothing was removed", err)
 	}
-	kept, err := a.kept(ctx)
+	kept, err := a.Kept(ctx)
 	if err != nil {
 		a.Note("%v; what lies in the trash is what its manifests say", err)
 	}
 	younger := len(kept)
 	kept = slices.DeleteFunc(kept, func(x ledger.Act) bool { return time.Since(x.Intent.At) < least })
 	younger -= len(kept)
-	all := a.sized(ctx, kept)
+	all := a.Sized(ctx, kept)
 	if len(all) > 0 && !yes {
 		if err := a.consent(all); err != nil {
 			return err
@@ -187,7 +168,7 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 }
 
 // consent asks a person at a terminal; anywhere else it refuses.
-func (a *app) consent(all []setAside) error {
+func (a *app) consent(all []sweep.SetAside) error {
 	if a.json() || !term.IsTerminal(os.Stdin.Fd()) {
 		return config.Mistakef("%s would be removed for good, and nothing brings it back: say --yes if that is right; nothing was removed", total(all))
 	}
@@ -204,13 +185,13 @@ func (a *app) consent(all []setAside) error {
 }
 
 // removeAll removes each by the rules of purging: only what is unchanged and that no process uses.
-func (a *app) removeAll(ctx context.Context, all []setAside, out *emptied) error {
-	s := &sweeper{machineCore: &a.machineCore}
-	defer s.close()
-	if err := s.lock(ctx, true, askedWait); err != nil {
+func (a *app) removeAll(ctx context.Context, all []sweep.SetAside, out *emptied) error {
+	s := &sweep.Sweeper{Machine: &a.Machine}
+	defer s.Close()
+	if err := s.Lock(ctx, true, sweep.AskedWait); err != nil {
 		return err
 	}
-	still, lost := s.openTrash(ctx)
+	still, lost := s.OpenTrash(ctx)
 	if lost != nil {
 		a.Note("%v; that something was removed is not recorded", lost)
 	}
@@ -222,14 +203,14 @@ func (a *app) removeAll(ctx context.Context, all []setAside, out *emptied) error
 	if err != nil {
 		return fmt.Errorf("empty the trash: %w; nothing was removed", err)
 	}
-	byKind := a.actuators(host, intendedRoots(intents))
+	byKind := a.Actuators(host, sweep.IntendedRoots(intents))
 	defer s.Hands.Begin()()
 	for _, x := range all {
 		in := x.Intent
 		if !slices.ContainsFunc(still, func(k ledger.Act) bool { return k.Intent.ID == in.ID }) {
 			continue // somebody else brought it back or removed it meanwhile
 		}
-		freed, err := s.removeOne(ctx, byKind[in.Kind], in)
+		freed, err := s.RemoveOne(ctx, byKind[in.Kind], in)
 		if err != nil {
 			out.Left = append(out.Left, left{in.ID, in.Candidate, err.Error()})
 			continue
@@ -238,25 +219,4 @@ func (a *app) removeAll(ctx context.Context, all []setAside, out *emptied) error
 		out.Freed += freed
 	}
 	return nil
-}
-
-func (s *sweeper) removeOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent) (int64, error) {
-	restorer, ok := actuator.(actuators.Restorer)
-	if !ok {
-		return 0, fmt.Errorf("nothing here can remove what an act on a %s set aside", in.Kind)
-	}
-	if ctx.Err() != nil {
-		return 0, fmt.Errorf("%w; it was not removed", context.Cause(ctx))
-	}
-	ctx = context.WithoutCancel(ctx)
-	freed, err := restorer.Purge(ctx, in)
-	if err != nil {
-		return 0, err
-	}
-	if s.ledger != nil {
-		if err := s.ledger.MarkPurged(ctx, in.ID, time.Now()); err != nil {
-			return freed, fmt.Errorf("record that it was removed, which was done: %w", err)
-		}
-	}
-	return freed, nil
 }

@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 // nothing.
 const (
 	explainAll  = 10 * time.Second
-	explainOne  = 3 * time.Second
-	explainNext = 200 * time.Millisecond
+	ExplainOne  = 3 * time.Second
+	ExplainNext = 200 * time.Millisecond
 	// explainDecisions is after how many decisions a search seldom finds something yet.
 	explainDecisions = 1500
 )
@@ -28,25 +28,25 @@ const (
 // firstWays is how many ways of candidates with the same reasons are tried first.
 const firstWays = 4
 
-// otherwise says of every decision that the report lists what would turn it. What was not looked at when the time was up is counted.
-func (a *machineCore) otherwise(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot, r *report.Report, all bool) error {
-	j := subject.Join(s, &a.Cfg.Rules.Config)
+// Otherwise says of every decision that the report lists what would turn it. What was not looked at when the time was up is counted.
+func (m *Machine) Otherwise(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot, r *report.Report, all bool) error {
+	j := subject.Join(s, &m.Cfg.Rules.Config)
 	end := time.Now().Add(explainAll)
-	err := explainEach(r, func(d decision.Decision, known *reasons) (*decision.Otherwise, error) {
+	err := ExplainEach(r, func(d decision.Decision, known *Reasons) (*decision.Otherwise, error) {
 		sub, ok := j.Subject(d.ID)
 		if !ok || !report.Listed(d, all) {
 			return nil, nil
 		}
 		left := time.Until(end)
 		if left <= 0 {
-			return nil, errLate
+			return nil, ErrLate
 		}
-		o, err := e.Otherwise(ctx, sub, eval.Search{Within: min(left, known.within()), Decisions: explainDecisions, First: known.ways})
+		o, err := e.Otherwise(ctx, sub, eval.Search{Within: min(left, known.Within()), Decisions: explainDecisions, First: known.Ways})
 		switch {
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("%w: %w", errStopped, ctx.Err())
+			return nil, fmt.Errorf("%w: %w", ErrStopped, ctx.Err())
 		case err != nil:
-			a.Log.Warn("what would change the decision was not found out", "candidate", d.ID, "error", err)
+			m.Log.Warn("what would change the decision was not found out", "candidate", d.ID, "error", err)
 		}
 		return o, err
 	})
@@ -61,14 +61,14 @@ func (a *machineCore) otherwise(ctx context.Context, e *eval.Engine, s *snapshot
 }
 
 var (
-	errLate    = errors.New("there was no time left")
-	errStopped = errors.New("the decisions stand, and were not printed")
+	ErrLate    = errors.New("there was no time left")
+	ErrStopped = errors.New("the decisions stand, and were not printed")
 )
 
-// explainEach asks of every decision of a report, with what was found for those that were decided for the same reasons. One that could not be
+// ExplainEach asks of every decision of a report, with what was found for those that were decided for the same reasons. One that could not be
 // asked about is counted, and the next one is asked about.
-func explainEach(r *report.Report, ask func(decision.Decision, *reasons) (*decision.Otherwise, error)) error {
-	known := map[string]*reasons{}
+func ExplainEach(r *report.Report, ask func(decision.Decision, *Reasons) (*decision.Otherwise, error)) error {
+	known := map[string]*Reasons{}
 	for i := range r.Decisions {
 		d := &r.Decisions[i]
 		if d.Follows() {
@@ -76,42 +76,42 @@ func explainEach(r *report.Report, ask func(decision.Decision, *reasons) (*decis
 		}
 		same := known[because(*d)]
 		if same == nil {
-			same = &reasons{}
+			same = &Reasons{}
 			known[because(*d)] = same
 		}
 		o, err := ask(*d, same)
 		switch {
-		case errors.Is(err, errStopped):
+		case errors.Is(err, ErrStopped):
 			return err
 		case err != nil:
 			r.Unexplained++
 		}
 		d.Otherwise = o
-		same.learn(o)
+		same.Learn(o)
 	}
 	return nil
 }
 
-// reasons is what was found for candidates that stay, or go, for the same reasons.
-type reasons struct {
-	ways   []decision.Way
+// Reasons is what was found for candidates that stay, or go, for the same reasons.
+type Reasons struct {
+	Ways   []decision.Way
 	misses int
 }
 
-func (s *reasons) within() time.Duration {
-	if s.misses >= 2 && len(s.ways) == 0 {
-		return explainNext
+func (s *Reasons) Within() time.Duration {
+	if s.misses >= 2 && len(s.Ways) == 0 {
+		return ExplainNext
 	}
-	return explainOne
+	return ExplainOne
 }
 
-func (s *reasons) learn(o *decision.Otherwise) {
+func (s *Reasons) Learn(o *decision.Otherwise) {
 	switch {
 	case o == nil:
 	case len(o.Ways) == 0:
 		s.misses++
-	case o.Verdict == decision.Reap && len(s.ways) < firstWays && !slices.ContainsFunc(s.ways, func(w decision.Way) bool { return facts(w) == facts(o.Ways[0]) }):
-		s.ways = append(s.ways, o.Ways[0])
+	case o.Verdict == decision.Reap && len(s.Ways) < firstWays && !slices.ContainsFunc(s.Ways, func(w decision.Way) bool { return facts(w) == facts(o.Ways[0]) }):
+		s.Ways = append(s.Ways, o.Ways[0])
 	}
 }
 

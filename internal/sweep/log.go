@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ import (
 
 // decisionLogger makes the events of one sweep. Its methods do nothing on a nil one, which is that of a sweep whose decisions are not logged.
 type decisionLogger struct {
-	*sweeper
+	*Sweeper
 	r    *report.Report
 	red  *redact.Redacter
 	mask decisionlog.Masker
@@ -38,21 +38,21 @@ type decisionLogger struct {
 	wrong error
 }
 
-// newLogger prepares the logging of a sweep; nil where nothing is logged. What goes wrong is said, and is no reason for a sweep to stop: then decisions are
+// NewLogger prepares the logging of a sweep; nil where nothing is logged. What goes wrong is said, and is no reason for a sweep to stop: then decisions are
 // logged without what they rest on.
-func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) *decisionLogger {
+func (s *Sweeper) NewLogger(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) *decisionLogger {
 	c := s.Cfg.DecisionLog
-	if !c.On() || s.ledger == nil {
+	if !c.On() || s.Ledger == nil {
 		return nil
 	}
-	l := &decisionLogger{sweeper: s, r: r, labels: map[string]string{"version": version.Read().Version}}
+	l := &decisionLogger{Sweeper: s, r: r, labels: map[string]string{"version": version.Read().Version}}
 	for _, label := range c.Labels {
 		l.labels[label.Name] = label.Value
 	}
 	key, err := stateKey(s.Cfg.State)
 	var o redact.Options
 	if err == nil {
-		o, err = redaction(s.Cfg, s.policy, key)
+		o, err = Redaction(s.Cfg, s.Policy, key)
 	}
 	if err != nil {
 		l.mask = ruleset.NoMask{Err: err}
@@ -97,7 +97,7 @@ func (l *decisionLogger) flipped(ctx context.Context, ds []decision.Decision) {
 	if l == nil {
 		return
 	}
-	before, err := l.ledger.Verdicts(ctx, l.r.Sweep)
+	before, err := l.Ledger.Verdicts(ctx, l.r.Sweep)
 	if err != nil || before == nil { // nil: there is no sweep to compare with
 		l.fail(err)
 		return
@@ -109,7 +109,7 @@ func (l *decisionLogger) flipped(ctx context.Context, ds []decision.Decision) {
 			all = append(all, l.events(ctx, d, decisionlog.Custom{Why: decisionlog.Flipped, Was: was})...)
 		}
 	}
-	l.fail(l.ledger.QueueEvents(ctx, all, int64(l.Cfg.DecisionLog.Buffer)))
+	l.fail(l.Ledger.QueueEvents(ctx, all, int64(l.Cfg.DecisionLog.Buffer)))
 }
 
 // events are one event for each sink.
@@ -117,7 +117,7 @@ func (l *decisionLogger) events(ctx context.Context, d decision.Decision, custom
 	id := decision.DecisionID(l.r.Sweep, d.ID)
 	custom.Sweep, custom.PolicyDigest = l.r.Sweep, l.r.Policy.Digest
 	var err error
-	if custom.Chain, err = l.ledger.Head(ctx); err != nil {
+	if custom.Chain, err = l.Ledger.Head(ctx); err != nil {
 		l.fail(err)
 	}
 	e := decisionlog.Event{
@@ -187,10 +187,10 @@ func (j journal) Intend(ctx context.Context, in decision.Intent) error {
 	return j.Ledger.IntendLogged(ctx, in, events, int64(j.log.Cfg.DecisionLog.Buffer))
 }
 
-// deliver gives what waits to its sinks: what they do not take stays for the next sweep.
-func (s *sweeper) deliver(ctx context.Context) {
+// Deliver gives what waits to its sinks: what they do not take stays for the next sweep.
+func (s *Sweeper) Deliver(ctx context.Context) {
 	c := s.Cfg.DecisionLog
-	if !c.On() || s.ledger == nil {
+	if !c.On() || s.Ledger == nil {
 		return
 	}
 	if c.File.Path != "" {
@@ -201,11 +201,11 @@ func (s *sweeper) deliver(ctx context.Context) {
 		err := s.deliverService(limited)
 		cancel()
 		if err != nil {
-			n, e := s.ledger.Waiting(ctx, ruleset.SinkService)
-			s.sayLog(errors.Join(fmt.Errorf("%w; %s for the next sweep", err, waits(n)), e))
+			n, e := s.Ledger.Waiting(ctx, ruleset.SinkService)
+			s.sayLog(errors.Join(fmt.Errorf("%w; %s for the next sweep", err, Waits(n)), e))
 		}
 	}
-	dropped, err := s.ledger.TakeDropped(ctx)
+	dropped, err := s.Ledger.TakeDropped(ctx)
 	s.sayLog(err)
 	for _, d := range dropped {
 		s.Note("decision log: %s for the %s could not be kept (decision_log.buffer is %s) or was refused, and is lost",
@@ -213,14 +213,14 @@ func (s *sweeper) deliver(ctx context.Context) {
 	}
 }
 
-func waits(n int) string {
+func Waits(n int) string {
 	if n == 1 {
 		return "1 decision waits"
 	}
 	return fmt.Sprintf("%d decisions wait", n)
 }
 
-func (s *sweeper) sayLog(err error) {
+func (s *Sweeper) sayLog(err error) {
 	if err != nil {
 		s.Note("decision log: %v", err)
 	}
@@ -230,9 +230,9 @@ func (s *sweeper) sayLog(err error) {
 const atOnce = 256
 
 // each gives what waits for a sink, part by part.
-func (s *sweeper) each(ctx context.Context, sink string, give func(events []ledger.Event, data [][]byte) error) error {
+func (s *Sweeper) each(ctx context.Context, sink string, give func(events []ledger.Event, data [][]byte) error) error {
 	for after := int64(0); ; {
-		events, err := s.ledger.Events(ctx, sink, after, atOnce)
+		events, err := s.Ledger.Events(ctx, sink, after, atOnce)
 		if err != nil || len(events) == 0 {
 			return err
 		}
@@ -247,23 +247,23 @@ func (s *sweeper) each(ctx context.Context, sink string, give func(events []ledg
 	}
 }
 
-func (s *sweeper) deliverFile(ctx context.Context) error {
+func (s *Sweeper) deliverFile(ctx context.Context) error {
 	c := s.Cfg.DecisionLog.File
 	file := decisionlog.File{Path: c.Path, MaxSize: int64(c.MaxSize), MaxFiles: c.MaxFiles}
 	return s.each(ctx, ruleset.SinkFile, func(events []ledger.Event, data [][]byte) error {
 		if err := file.Write(data); err != nil {
 			return err
 		}
-		return s.ledger.Delivered(ctx, events)
+		return s.Ledger.Delivered(ctx, events)
 	})
 }
 
 // retryWait is how long the sending waits before its second try.
 const retryWait = 200 * time.Millisecond
 
-func (s *sweeper) deliverService(ctx context.Context) error {
+func (s *Sweeper) deliverService(ctx context.Context) error {
 	c := s.Cfg.DecisionLog.Service
-	if n, err := s.ledger.Waiting(ctx, ruleset.SinkService); err != nil || n == 0 {
+	if n, err := s.Ledger.Waiting(ctx, ruleset.SinkService); err != nil || n == 0 {
 		return err
 	}
 	service := decisionlog.Service{URL: c.URL, Limit: int64(c.UploadSizeLimit), Wait: retryWait}
@@ -277,7 +277,7 @@ func (s *sweeper) deliverService(ctx context.Context) error {
 	kept := context.WithoutCancel(ctx) // what was sent is written down, also when there is no time left
 	return s.each(ctx, ruleset.SinkService, func(events []ledger.Event, data [][]byte) error {
 		return service.Send(ctx, data,
-			func(from, to int) error { return s.ledger.Delivered(kept, events[from:to]) },
-			func(from, to int) error { return s.ledger.Refused(kept, events[from:to]) })
+			func(from, to int) error { return s.Ledger.Delivered(kept, events[from:to]) },
+			func(from, to int) error { return s.Ledger.Refused(kept, events[from:to]) })
 	})
 }

@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // purge removes for good what was set aside and has been kept for its time: by the wall clock, and by what looks counted since, for
 // the one can be set to anything and the other cannot. Then it makes room where the trash is too large, or its file system too full.
-func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) {
+func (s *Sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) {
 	failed := func(err error) {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("the trash could not be read: %v; it was left untouched", err)})
 	}
@@ -28,7 +28,7 @@ func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Sn
 		failed(err)
 		return
 	}
-	expired, err := s.ledger.Expired(ctx, time.Now())
+	expired, err := s.Ledger.Expired(ctx, time.Now())
 	if err != nil {
 		failed(err)
 		return
@@ -50,7 +50,7 @@ func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Sn
 	if unsteady != "" {
 		return
 	}
-	kept, err := s.ledger.Restorable(ctx)
+	kept, err := s.Ledger.Restorable(ctx)
 	if err != nil {
 		failed(err)
 		return
@@ -60,17 +60,17 @@ func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Sn
 
 // purger removes acts' things for good and writes that down.
 type purger struct {
-	*sweeper
+	*Sweeper
 	r      *report.Report
 	byKind map[string]actuators.Actuator
 }
 
-func (s *sweeper) purger(snap *snapshot.Snapshot, r *report.Report, recs []ledger.Act) purger {
+func (s *Sweeper) purger(snap *snapshot.Snapshot, r *report.Report, recs []ledger.Act) purger {
 	var intents []decision.Intent
 	for _, rec := range recs {
 		intents = append(intents, rec.Intent)
 	}
-	return purger{s, r, s.actuators(snap.Host, intendedRoots(intents))}
+	return purger{s, r, s.Actuators(snap.Host, IntendedRoots(intents))}
 }
 
 // purge removes one act's things, and reports whether they are gone.
@@ -84,7 +84,7 @@ func (p purger) purge(ctx context.Context, rec ledger.Act, why string) bool {
 		p.r.Alarms = append(p.r.Alarms, report.Alarm{Rule: "trash", Candidate: rec.Intent.Candidate, Message: fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
 		return false
 	}
-	if err := p.ledger.MarkPurged(context.WithoutCancel(ctx), rec.Intent.ID, time.Now()); err != nil {
+	if err := p.Ledger.MarkPurged(context.WithoutCancel(ctx), rec.Intent.ID, time.Now()); err != nil {
 		p.Log.Warn("record purge", "act", rec.Intent.ID, "error", err)
 	}
 	p.r.Purged = append(p.r.Purged, report.Purged{Act: rec.Intent.ID, Candidate: rec.Intent.Candidate, Bytes: freed, Why: why})
@@ -103,7 +103,7 @@ type thing struct {
 // makeRoom removes the oldest folders in the trash before their time, where all of them take up more than act.trash_max, or where less
 // than act.trash_pressure of their file system is free. What is younger than the floor of either stays, and so does what may hold something that no tool
 // makes again: it has its whole time.
-func (s *sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, kept []ledger.Act) {
+func (s *Sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, kept []ledger.Act) {
 	most, pressure := int64(s.Cfg.Act.TrashMax), float64(s.Cfg.Act.TrashPressure)
 	if most <= 0 && pressure <= 0 || len(kept) == 0 {
 		return
@@ -144,19 +144,19 @@ func (s *sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 }
 
 // remade says whether tools make again all that lies in a folder in the trash and in no commit, by their own records.
-func (s *sweeper) remade(ctx context.Context, t thing) bool {
+func (s *Sweeper) remade(ctx context.Context, t thing) bool {
 	tree, part := actdirs.Tree(t.Intent)
 	return makers.Again(ctx, tree, part, func(rel string) bool { return dirs.Rebuildable(s.Cfg.Rules.Rebuildable, rel) })
 }
 
 // things are the folders in the trash whose size and age are known, the oldest first, and what all of them take up.
-func (s *sweeper) things(ctx context.Context, kept []ledger.Act) (out []thing, sum int64) {
+func (s *Sweeper) things(ctx context.Context, kept []ledger.Act) (out []thing, sum int64) {
 	now := time.Now()
 	for i, l := range s.AddTrashSize(ctx, kept) {
 		rec := kept[i]
 		sum += l.Bytes
 		place := actdirs.Place(rec.Intent)
-		waited, err := s.ledger.Waited(ctx, rec.Intent.ID)
+		waited, err := s.Ledger.Waited(ctx, rec.Intent.ID)
 		if err != nil || place == "" || !l.Known {
 			continue
 		}
@@ -174,7 +174,7 @@ func are(n int) string {
 }
 
 // unsteady says why the clocks cannot be relied on now, or nothing.
-func (s *sweeper) unsteady(snap *snapshot.Snapshot) string {
+func (s *Sweeper) unsteady(snap *snapshot.Snapshot) string {
 	since, wait := snap.Host.SteadySince, config.Seconds(s.Cfg.Rules.SteadyFor)
 	switch {
 	case since == nil:
@@ -186,9 +186,9 @@ func (s *sweeper) unsteady(snap *snapshot.Snapshot) string {
 }
 
 // waited reports whether an act's things were kept for their time by what looks counted.
-func (s *sweeper) waited(ctx context.Context, r *report.Report, rec ledger.Act) bool {
+func (s *Sweeper) waited(ctx context.Context, r *report.Report, rec ledger.Act) bool {
 	ttl := rec.Intent.RestoreUntil.Sub(rec.Intent.At)
-	waited, err := s.ledger.Waited(ctx, rec.Intent.ID)
+	waited, err := s.Ledger.Waited(ctx, rec.Intent.ID)
 	if err != nil {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Candidate: rec.Intent.Candidate, Message: fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
 		return false

@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 // maxFollowers is how many folders, and how many tabs, a sweep asks about again because all that uses or keeps them goes.
 const maxFollowers = 50
 
-// showing are the tabs that nothing keeps but what they show, where all of that goes, each with what it shows.
-func showing(ds []decision.Decision, goes func(id string) bool) map[string][]string {
+// Showing are the tabs that nothing keeps but what they show, where all of that goes, each with what it shows.
+func Showing(ds []decision.Decision, goes func(id string) bool) map[string][]string {
 	out := map[string][]string{}
 	for _, d := range ds {
 		if d.Kind != snapshot.KindTab || d.Verdict != decision.Spare || !d.Shows() || len(out) == maxFollowers {
@@ -109,15 +109,15 @@ func (g going) followers(s *snapshot.Snapshot, ds []decision.Decision) map[strin
 	return out
 }
 
-// foresee marks the folders that go as soon as what uses them has gone: they are looked at as if it had. It also marks the tabs that go as soon as what
+// Foresee marks the folders that go as soon as what uses them has gone: they are looked at as if it had. It also marks the tabs that go as soon as what
 // they show has gone: nothing else keeps those.
-func (s *sweeper) foresee(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result) {
+func (s *Sweeper) Foresee(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result) {
 	g := goingWith(snap, res.Decisions, func(d decision.Decision) bool { return d.Verdict == decision.Reap || d.Waits() })
 	goes := map[string]bool{}
 	for _, d := range res.Decisions {
 		goes[d.ID] = d.Verdict == decision.Reap
 	}
-	tabs := showing(res.Decisions, func(id string) bool { return goes[id] })
+	tabs := Showing(res.Decisions, func(id string) bool { return goes[id] })
 	for i, d := range r.Decisions {
 		if after, ok := tabs[d.ID]; ok {
 			r.Decisions[i].After = after
@@ -130,7 +130,7 @@ func (s *sweeper) foresee(ctx context.Context, r *report.Report, snap *snapshot.
 	}
 	sc := sources.ScopeOf(snap, ds[0].ID, candidates(ds[1:])...)
 	sc.Gone = func(pid int) bool { _, goes := g[pid]; return goes }
-	judged, _ := (&judge{looker: &s.Looker, engine: s.engine, last: snap, memory: mem}).within(ctx, sc, ds)
+	judged, _ := (&judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem}).within(ctx, sc, ds)
 	for n, then := range judged {
 		switch d := ds[n]; {
 		case then.Err != nil:
@@ -161,20 +161,20 @@ func candidates(ds []decision.Decision) []string {
 
 // follow judges the folders again that nothing used but what has gone now, and the tabs that nothing kept but what has gone now, and gives the decisions of
 // those that may go, of the kinds that may be acted on. Each is a fresh look, and each act looks again, as ever.
-func (s *sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result, may func(kind string) bool) []decision.Decision {
+func (s *Sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result, may func(kind string) bool) []decision.Decision {
 	done := map[string]bool{}
 	for _, a := range r.Acts {
 		done[a.Candidate] = a.Outcome.Outcome == decision.Done || a.Outcome.Outcome == decision.Gone
 	}
 	followers := goingWith(snap, res.Decisions, func(d decision.Decision) bool { return done[d.ID] }).followers(snap, res.Decisions)
-	maps.Copy(followers, showing(res.Decisions, func(id string) bool { return done[id] }))
+	maps.Copy(followers, Showing(res.Decisions, func(id string) bool { return done[id] }))
 	var out []decision.Decision
 	for _, kind := range snapshot.KindNames() {
 		at, ds := indexed(r.Decisions, func(d decision.Decision) bool { return d.Kind == kind && followers[d.ID] != nil })
 		if len(ds) == 0 || !may(kind) || ctx.Err() != nil {
 			continue
 		}
-		for n, now := range (&judge{looker: &s.Looker, engine: s.engine, last: snap, memory: mem}).Again(ctx, ds) {
+		for n, now := range (&judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem}).Again(ctx, ds) {
 			switch {
 			case now.Err != nil:
 				s.Log.Warn("look again at what waited for others to end", "candidate", ds[n].ID, "error", now.Err)

@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"context"
@@ -8,15 +8,15 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
-// mayGo says whether a decision is one to tell a person the size of: nothing objects, or the wait alone.
-func mayGo(d decision.Decision) bool { return d.Stands() }
+// MayGo says whether a decision is one to tell a person the size of: nothing objects, or the wait alone.
+func MayGo(d decision.Decision) bool { return d.Stands() }
 
-// weigh adds to the report what it means for the disk.
-func (s *sweeper) weigh(ctx context.Context, r *report.Report) {
-	if s.ledger == nil {
+// Weigh adds to the report what it means for the disk.
+func (s *Sweeper) Weigh(ctx context.Context, r *report.Report) {
+	if s.Ledger == nil {
 		return
 	}
-	kept, err := s.ledger.Restorable(ctx)
+	kept, err := s.Ledger.Restorable(ctx)
 	if err != nil {
 		s.Log.Warn("read what lies in the trash", "error", err)
 		return

@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// capFlags lift caps for one sweep.
-type capFlags struct {
-	max   int
-	allOf []string
+// CapOptions lift caps for one sweep.
+type CapOptions struct {
+	Max   int
+	AllOf []string
 }
 
-func (f *capFlags) check() error {
-	if f.max < 0 {
-		return config.Mistakef("--max is %d; it is a number of acts, and 0 leaves act.caps as they are", f.max)
+func (f *CapOptions) Check() error {
+	if f.Max < 0 {
+		return config.Mistakef("--max is %d; it is a number of acts, and 0 leaves act.caps as they are", f.Max)
 	}
-	return checkKinds(decision.FlagAllOf, f.allOf)
+	return checkKinds(decision.FlagAllOf, f.AllOf)
 }
 
 // checkKinds refuses what is no kind.
@@ -38,33 +38,33 @@ func checkKinds(flag string, kinds []string) error {
 	return nil
 }
 
-// caps are those of the configuration, as the flags leave them. --max stands for a sweep and for each owner in it: it never makes a cap smaller
+// Caps are those of the configuration, as the flags leave them. --max stands for a sweep and for each owner in it: it never makes a cap smaller
 // than a person asked for, nor lets more through in all.
-func (f *capFlags) caps(c *config.Config) actuators.Caps {
+func (f *CapOptions) Caps(c *config.Config) actuators.Caps {
 	caps := c.Act.Caps.Floor()
-	if f.max > 0 {
-		caps.PerSweep, caps.PerOwner = f.max, max(f.max, caps.PerOwner)
+	if f.Max > 0 {
+		caps.PerSweep, caps.PerOwner = f.Max, max(f.Max, caps.PerOwner)
 	}
-	caps.AllOf = f.allOf
+	caps.AllOf = f.AllOf
 	return caps
 }
 
-// touched are the kinds that a sweep may act on, in the order of acts.
-func (a *machineCore) touched(kinds []string) []string {
+// Touched are the kinds that a sweep may act on, in the order of acts.
+func (m *Machine) Touched(kinds []string) []string {
 	return slices.DeleteFunc(snapshot.KindNames(), func(k string) bool {
-		return !slices.Contains(kinds, k) || !slices.Contains(a.Cfg.Act.Kinds, k)
+		return !slices.Contains(kinds, k) || !slices.Contains(m.Cfg.Act.Kinds, k)
 	})
 }
 
-// past is what earlier sweeps tell of an accident at this one. A sweep that cannot be compared says so: it has no ledger.
-func (s *sweeper) past(ctx context.Context, snap *snapshot.Snapshot) (actuators.Past, error) {
+// Past is what earlier sweeps tell of an accident at this one. A sweep that cannot be compared says so: it has no ledger.
+func (s *Sweeper) Past(ctx context.Context, snap *snapshot.Snapshot) (actuators.Past, error) {
 	past := actuators.Past{Now: look.Speakers(snap)}
-	if s.ledger == nil {
+	if s.Ledger == nil {
 		return past, nil
 	}
 	caps := s.Cfg.Act.Caps
-	before, err := s.ledger.Before(ctx, ledger.Asked{
-		Rules: s.rulesName(os.Environ()), BootID: snap.Host.BootID, InBoot: []string{snapshot.Proc},
+	before, err := s.Ledger.Before(ctx, ledger.Asked{
+		Rules: s.RulesName(os.Environ()), BootID: snap.Host.BootID, InBoot: []string{snapshot.Proc},
 		Jump: snap.TakenAt.Add(-caps.JumpWithin), Shrunk: snap.TakenAt.Add(-caps.ShrunkWithin),
 	})
 	if err != nil {

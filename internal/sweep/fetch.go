@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type remoteBranch struct{ common, ref string }
 
 // fetched brings the remotes' default branches up to date for which a look has found linked worktrees, and looks again where one of them
 // moved. What could not be fetched is said in the source of those worktrees, and changes nothing else.
-func (s *sweeper) fetched(ctx context.Context, snap *snapshot.Snapshot, mem look.PriorState) (*snapshot.Snapshot, error) {
+func (s *Sweeper) fetched(ctx context.Context, snap *snapshot.Snapshot, mem look.PriorState) (*snapshot.Snapshot, error) {
 	branches := map[remoteBranch]string{} // with what it stands for
 	for _, d := range snap.Dirs {
 		g := d.Git

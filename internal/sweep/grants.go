@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 )
 
 // Begin implements actuators.Grants.
-func (s *sweeper) Begin(ctx context.Context, act string, d decision.Decision) error {
-	if step != nil {
-		step("act.begin")
+func (s *Sweeper) Begin(ctx context.Context, act string, d decision.Decision) error {
+	if Step != nil {
+		Step("act.begin")
 	}
-	holds := s.ledger.Holds
-	if _, there := s.policy.Rules()[decision.RuleHeld]; !there || s.Cfg.Rules.Level(d.Kind, decision.RuleHeld) == decision.Off {
+	holds := s.Ledger.Holds
+	if _, there := s.Policy.Rules()[decision.RuleHeld]; !there || s.Cfg.Rules.Level(d.Kind, decision.RuleHeld) == decision.Off {
 		holds = nil // by the rules of this user, what is held may go
 	}
 	err := s.openOrder()
@@ -33,7 +33,7 @@ func (s *sweeper) Begin(ctx context.Context, act string, d decision.Decision) er
 }
 
 // openOrder opens the order of grants and acts, once for all acts of the sweep.
-func (s *sweeper) openOrder() (err error) {
+func (s *Sweeper) openOrder() (err error) {
 	if s.order == nil {
 		s.order, err = s.OpenGrants()
 	}
@@ -41,7 +41,7 @@ func (s *sweeper) openOrder() (err error) {
 }
 
 // End implements actuators.Grants.
-func (s *sweeper) End(ctx context.Context, act string, taken bool) {
+func (s *Sweeper) End(ctx context.Context, act string, taken bool) {
 	if err := s.order.End(ctx, act, taken); err != nil {
 		s.Log.Warn("say that an act has ended; until the end of this sweep nobody is granted what it was about", "act", act, "error", err)
 	}

@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"context"
@@ -27,15 +27,15 @@ import (
 const redactionKey = "redaction.key"
 
 // keepRecording keeps what a sweep saw and decided, redacted, as record in config.yaml says. A failure is said, and changes nothing of the sweep.
-func (s *sweeper) keepRecording(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) {
+func (s *Sweeper) keepRecording(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) {
 	if err := s.saveRecording(ctx, r, snap, ds); err != nil {
 		s.Note("this sweep was not recorded: %v; nothing else of it changes", err)
 	}
 }
 
-func (s *sweeper) saveRecording(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) error {
+func (s *Sweeper) saveRecording(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) error {
 	if s.Cfg.Record == 0 {
-		return s.ledger.KeepRecordings(ctx, 0)
+		return s.Ledger.KeepRecordings(ctx, 0)
 	}
 	red, err := s.redacter()
 	if err != nil {
@@ -45,22 +45,22 @@ func (s *sweeper) saveRecording(ctx context.Context, r *report.Report, snap *sna
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
-	return s.ledger.SaveRecording(ctx, r.Sweep, r.TakenAt, doc, s.Cfg.Record)
+	return s.Ledger.SaveRecording(ctx, r.Sweep, r.TakenAt, doc, s.Cfg.Record)
 }
 
 // redacter replaces names by the stand-ins of this state folder.
-func (s *sweeper) redacter() (*redact.Redacter, error) {
+func (s *Sweeper) redacter() (*redact.Redacter, error) {
 	key, err := stateKey(s.Cfg.State)
 	if err != nil {
 		return nil, err
 	}
-	o, err := redaction(s.Cfg, s.policy, key)
+	o, err := Redaction(s.Cfg, s.Policy, key)
 	return redact.New(o), err
 }
 
-// redaction is how names are replaced so that this configuration and these policies decide alike. How the shipped policies compare names with their
+// Redaction is how names are replaced so that this configuration and these policies decide alike. How the shipped policies compare names with their
 // texts is known: as a whole.
-func redaction(cfg *config.Config, p *policy.Policy, key []byte) (redact.Options, error) {
+func Redaction(cfg *config.Config, p *policy.Policy, key []byte) (redact.Options, error) {
 	shipped, err := policy.TextsIn(policies.Files)
 	if err != nil {
 		return redact.Options{}, fmt.Errorf("read the texts of policies: %w", err)
@@ -77,7 +77,7 @@ func stateKey(state string) ([]byte, error) {
 	path := filepath.Join(state, redactionKey)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		key, err := readRedactionKey(context.Background(), path)
+		key, err := ReadRedactionKey(context.Background(), path)
 		if err != nil {
 			err = fmt.Errorf("%w; remove it, and a new one is made, with which names get other stand-ins", err)
 		}
@@ -94,8 +94,8 @@ func stateKey(state string) ([]byte, error) {
 	return key, nil
 }
 
-// readRedactionKey reads a key: hexadecimal digits in a file that only this user can read.
-func readRedactionKey(ctx context.Context, path string) ([]byte, error) {
+// ReadRedactionKey reads a key: hexadecimal digits in a file that only this user can read.
+func ReadRedactionKey(ctx context.Context, path string) ([]byte, error) {
 	f, err := foreign.Read(ctx, path, foreign.Want{Max: 1024, Ruling: true})
 	if err != nil {
 		return nil, fmt.Errorf("read the key of redactions: %w", err)

@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"context"
@@ -27,13 +27,13 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// step is called with its name before every step of an act. It is nil but in the tests that stop the program there.
-var step func(string)
+// Step is called with its name before every step of an act. It is nil but in the tests that stop the program there.
+var Step func(string)
 
 // act carries the report's decisions out and adds what came of each.
-func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result, past actuators.Past, f sweepFlags) {
+func (s *Sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result, past actuators.Past, f Options) {
 	defer s.Hands.Begin()()
-	carrier := s.carrier(snap, &judge{looker: &s.Looker, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.Cfg))
+	carrier := s.carrier(snap, &judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem}, s.Touched(f.Show.Kinds), f.Caps(s.Cfg))
 	carrier.Past = past
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
 	if s.Halted() != nil {
@@ -47,11 +47,11 @@ func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snap
 }
 
 // carrier carries out under the floor what was decided on a look.
-func (s *sweeper) carrier(snap *snapshot.Snapshot, j actuators.Judge, kinds []string, caps actuators.Caps) *actuators.Carrier {
+func (s *Sweeper) carrier(snap *snapshot.Snapshot, j actuators.Judge, kinds []string, caps actuators.Caps) *actuators.Carrier {
 	return &actuators.Carrier{
 		Judge:    j,
-		Journal:  journal{s.ledger, s.logger},
-		ByKind:   s.actuators(snap.Host, rootsOf(snap)),
+		Journal:  journal{s.Ledger, s.Logger},
+		ByKind:   s.Actuators(snap.Host, rootsOf(snap)),
 		Kinds:    kinds,
 		Caps:     caps,
 		TrashTTL: s.Cfg.Act.TrashTTL,
@@ -63,38 +63,38 @@ func (s *sweeper) carrier(snap *snapshot.Snapshot, j actuators.Judge, kinds []st
 	}
 }
 
-// actuators wires an actuator for every kind that this version can act on.
-func (a *machineCore) actuators(host snapshot.Host, roots []string) map[string]actuators.Actuator {
+// Actuators wires an actuator for every kind that this version can act on.
+func (m *Machine) Actuators(host snapshot.Host, roots []string) map[string]actuators.Actuator {
 	self := slices.Clone(host.Ancestors)
 	if host.PID != nil {
 		self = append(self, *host.PID)
 	}
-	trash := filepath.Join(a.Cfg.State, "trash")
-	root, grace := a.Cfg.Collect.Processes.Root, a.Cfg.Act.TermGrace
+	trash := filepath.Join(m.Cfg.State, "trash")
+	root, grace := m.Cfg.Collect.Processes.Root, m.Cfg.Act.TermGrace
 	never := actuators.NeverProcess{UID: os.Getuid(), Self: self, OrphanParents: host.OrphanParents,
-		Multiplexers: a.Cfg.Rules.Multiplexers, Names: a.Cfg.Rules.NeverProcesses}
+		Multiplexers: m.Cfg.Rules.Multiplexers, Names: m.Cfg.Rules.NeverProcesses}
 	return map[string]actuators.Actuator{
 		snapshot.KindSession: acttmux.New(acttmux.Options{
-			Trash: trash, TermGrace: grace, ProcRoot: root, Never: never, Shells: a.Cfg.Rules.Shells, Step: step, Log: a.Log.Named("tmux"),
+			Trash: trash, TermGrace: grace, ProcRoot: root, Never: never, Shells: m.Cfg.Rules.Shells, Step: Step, Log: m.Log.Named("tmux"),
 		}),
 		snapshot.KindTab: panes.Tabs{
 			Herdr: actherdr.New(actherdr.Options{
-				Lock: filepath.Join(a.UserDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
-				Never: never, Shells: a.Cfg.Rules.Shells, Step: step, Log: a.Log.Named("herdr"),
+				Lock: filepath.Join(m.UserDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
+				Never: never, Shells: m.Cfg.Rules.Shells, Step: Step, Log: m.Log.Named("herdr"),
 			}),
 			Editor: actvscode.New(actvscode.Options{
-				Trash: trash, Env: os.Getenv, UID: os.Getuid(), ProcRoot: root, Step: step, Log: a.Log.Named("vscode"),
+				Trash: trash, Env: os.Getenv, UID: os.Getuid(), ProcRoot: root, Step: Step, Log: m.Log.Named("vscode"),
 			}),
 		},
 		snapshot.KindTerminal: actcodev.New(actcodev.Options{
-			Env: os.Getenv, TermGrace: grace, ProcRoot: root, Never: never, Step: step, Log: a.Log.Named("codev"),
+			Env: os.Getenv, TermGrace: grace, ProcRoot: root, Never: never, Step: Step, Log: m.Log.Named("codev"),
 		}),
 		snapshot.KindProcess: actprocs.New(actprocs.Options{
-			ProcRoot: root, TermGrace: grace, Never: never, Step: step, Log: a.Log.Named("processes"),
+			ProcRoot: root, TermGrace: grace, Never: never, Step: Step, Log: m.Log.Named("processes"),
 		}),
 		snapshot.KindDir: actdirs.New(actdirs.Options{
 			StateTrash: trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: root,
-			Holders: holding{&a.Looker}, Step: step, Log: a.Log.Named("dirs"),
+			Holders: holding{&m.Looker}, Step: Step, Log: m.Log.Named("dirs"),
 		}),
 	}
 }
@@ -111,8 +111,8 @@ func rootsOf(s *snapshot.Snapshot) []string {
 	return slices.Compact(out)
 }
 
-// intendedRoots are the roots that earlier looks found what they acted on below.
-func intendedRoots(intents []decision.Intent) []string {
+// IntendedRoots are the roots that earlier looks found what they acted on below.
+func IntendedRoots(intents []decision.Intent) []string {
 	var out []string
 	for _, in := range intents {
 		if d := in.Identity.Dir; d != nil && d.Root != "" {
@@ -149,9 +149,9 @@ func userOf(p snapshot.Holder) string {
 	return fmt.Sprintf("%s (%d, %s)", p.Name, p.PID, p.How)
 }
 
-// settle finds out how acts went that an earlier sweep was cut short in.
-func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
-	open, err := s.ledger.Unsettled(ctx)
+// Settle finds out how acts went that an earlier sweep was cut short in.
+func (s *Sweeper) Settle(ctx context.Context) ([]decision.Act, error) {
+	open, err := s.Ledger.Unsettled(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read unsettled acts: %w; nothing was done", err)
 	}
@@ -162,7 +162,7 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 	if err != nil {
 		return nil, fmt.Errorf("settle acts that were cut short: %w; nothing was done", err)
 	}
-	byKind := s.actuators(host, intendedRoots(open))
+	byKind := s.Actuators(host, IntendedRoots(open))
 	defer s.Hands.Begin()()
 	var out []decision.Act
 	for _, in := range open {
@@ -172,7 +172,7 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 		}
 		o := s.settleOne(ctx, actuator, in)
 		if !o.Open {
-			if err := s.ledger.Settled(ctx, in.ID, o); err != nil {
+			if err := s.Ledger.Settled(ctx, in.ID, o); err != nil {
 				return nil, fmt.Errorf("record how act %s went: %w", in.ID, err)
 			}
 		}
@@ -187,7 +187,7 @@ type undoer interface {
 }
 
 // settleOne finds out how one act went. What is held by now is not taken: the act had been cut short when that was granted.
-func (s *sweeper) settleOne(ctx context.Context, by actuators.Actuator, in decision.Intent) decision.Outcome {
+func (s *Sweeper) settleOne(ctx context.Context, by actuators.Actuator, in decision.Intent) decision.Outcome {
 	u, ok := by.(undoer)
 	if !ok {
 		return by.Settle(ctx, in)
@@ -201,11 +201,11 @@ func (s *sweeper) settleOne(ctx context.Context, by actuators.Actuator, in decis
 }
 
 // sayUnsettled tells a person of acts that were cut short, which a dry run leaves as they are.
-func (s *sweeper) sayUnsettled(ctx context.Context) error {
-	if s.ledger == nil {
+func (s *Sweeper) sayUnsettled(ctx context.Context) error {
+	if s.Ledger == nil {
 		return nil
 	}
-	open, err := s.ledger.Unsettled(ctx)
+	open, err := s.Ledger.Unsettled(ctx)
 	if err != nil {
 		return fmt.Errorf("read unsettled acts: %w", err)
 	}

@@ -1,0 +1,118 @@
+package sweep
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/worker"
+)
+
+// Refused is what retain, release and cleanup print as JSON when they do not do what they were asked to.
+type Refused struct {
+	// Refused is the candidate's id, or the registry's for a worker without one; Reason a word that scripts may branch on.
+	Refused string `json:"refused"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Worker and Source are the registry entry's id and where it stands, where it is about one.
+	Worker      string `json:"worker,omitempty"`
+	Source      string `json:"source,omitempty"`
+	NextCommand string `json:"next_command,omitempty"`
+	// Objections are those of the policies, Act what came of the act where one was begun.
+	Objections []decision.Reason `json:"objections,omitempty"`
+	Act        *decision.Act     `json:"act,omitempty"`
+	// Code is the exit code, 3 unless it is set.
+	Code int
+}
+
+// The reasons of a Refused that are not those of policies/observe. An act that was begun and not done gives its outcome for a reason.
+const (
+	notTerminal  = "not_terminal"
+	alreadyDone  = "closed"
+	notRecorded  = "not_recorded"
+	Unreadable   = "unreadable"
+	isAttached   = "attached"
+	isKept       = "kept"
+	notAllowed   = "kind_not_allowed"
+	KeptThere    = "kept_by_registry"
+	BeingTaken   = "act_begun"
+	NothingHeld  = "nothing was held"
+	nothingShut  = "nothing was closed"
+	NothingFreed = "nothing was released"
+)
+
+// Asked is what a person named: a candidate, or a worker by the id that its registry gives it.
+type Asked struct {
+	// Id is the candidate's, empty for a worker of which none lives.
+	Id string
+	// Worker is the one that was named, nil where a candidate was. records are the workers that record the candidate's session,
+	// worker among them.
+	Worker  *worker.Seen
+	Records []worker.Seen
+	// Mine is true when they declared that it is theirs and may go.
+	Mine bool
+}
+
+// Word is what the policies get of it.
+func (t Asked) Word() *snapshot.Asked {
+	if t.Id == "" {
+		return nil
+	}
+	return &snapshot.Asked{ID: t.Id, By: "user", UID: os.Getuid(), Mine: t.Mine}
+}
+
+// hint says how to be the reason, where no rule found one.
+func (t Asked) hint() string {
+	if t.Mine || !strings.HasPrefix(t.Id, snapshot.KindDir+":") {
+		return ""
+	}
+	return " (where it is a worktree of yours that may go, say so with --mine)"
+}
+
+// Recording are the workers that record a session.
+func Recording(seen []worker.Seen, id string) []worker.Seen {
+	return slices.DeleteFunc(slices.Clone(seen), func(w worker.Seen) bool { return w.ID == "" || id == "" || !slices.Contains(w.Live, id) })
+}
+
+func UnreadOf(s *snapshot.Snapshot, kind string) string {
+	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		if src := s.Sources[name]; src.Kind == kind && src.Status == snapshot.Failed {
+			return name
+		}
+	}
+	return ""
+}
+
+// session reports whether what was asked for is a session, or a worker's.
+func (t Asked) session() bool {
+	return t.Worker != nil || strings.HasPrefix(t.Id, snapshot.KindSession+":")
+}
+
+// Refused begins an answer about w.
+func (t Asked) Refused(w *worker.Seen, reason, left, next string, format string, args ...any) *Refused {
+	r := &Refused{Refused: t.Id, Reason: reason, NextCommand: next, Message: fmt.Sprintf(format, args...) + "; " + left}
+	if w != nil {
+		r.Worker, r.Source = w.ID, w.Source
+		if r.Refused == "" {
+			r.Refused = w.ID
+		}
+	}
+	return r
+}
+
+// Own is the worker whose session it is: the one that was named, else the first that records it.
+func (t Asked) Own() *worker.Seen {
+	if t.Worker != nil {
+		return t.Worker
+	}
+	for i := range t.Records {
+		if !t.Records[i].Another {
+			return &t.Records[i]
+		}
+	}
+	return nil
+}
