@@ -424,3 +424,12 @@ func shut(t *testing.T, files ...*os.File) {
 		must.Do(t, f.Close())
 	}
 }
+
+// TestDatagramsAtAName: others may send to a name that a program gave, and not to one that the kernel gave to a sender.
+func TestDatagramsAtAName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"/run/x": true, "@server": true, "@0001f": false, "@0001g": true, "@00001f": true, "0001f": true, "": false} {
+		must.Equal(t, want, datagrams(unix.SOCK_DGRAM, name), name)
+		must.Equal(t, false, datagrams(unix.SOCK_STREAM, name), name)
+	}
+}
