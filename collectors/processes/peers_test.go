@@ -429,7 +429,7 @@ func shut(t *testing.T, files ...*os.File) {
 func TestDatagramsAtAName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"/run/x": true, "@server": true, "@0001f": false, "@0001g": true, "@00001f": true, "0001f": true, "": false} {
-		must.Equal(t, want, datagrams(unix.SOCK_DGRAM, name), name)
-		must.Equal(t, false, datagrams(unix.SOCK_STREAM, name), name)
+		must.Equal(t, want, datagrams(unix.SOCK_DGRAM, name), "%s", name)
+		must.Equal(t, false, datagrams(unix.SOCK_STREAM, name), "%s", name)
 	}
 }
