@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // The numbers of the devices (the kernel's devices.txt): a process's own terminal by whatever name (/dev/tty), the masters of pseudo-terminals (/dev/ptmx), and
