@@ -36,6 +36,7 @@ type being struct {
 	personal bool
 	// in and out are what it reads and prints to, see peers_forest_test.go.
 	in, out *wire
+	beside  []*wire
 }
 
 // forest is a machine of chance with a clock: processes are born with what their parents hand down, and are handed over when those end.
@@ -96,6 +97,7 @@ func (f *forest) fork(parent *being, name, what string, set map[string]string) *
 	f.all = append(f.all, b)
 	f.reads(b, parent.in)
 	f.prints(b, parent.out)
+	f.inherits(b, parent)
 	return b
 }
 
