@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -22,7 +23,9 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -93,7 +96,7 @@ func (a *core) actuators(host snapshot.Host, roots []string) map[string]actuator
 		}),
 		snapshot.KindDir: actdirs.New(actdirs.Options{
 			StateTrash: trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: root,
-			Holders: holding{a}, Step: step, Log: a.log.Named("dirs"),
+			Holders: holding{a}, Sessions: a.sessionsIn, Step: step, Log: a.log.Named("dirs"),
 		}),
 	}
 }
@@ -138,6 +141,26 @@ func (h holding) Holding(ctx context.Context, paths []string) (map[string][]stri
 		}
 	}
 	return out, known, nil
+}
+
+// sessionsIn are the open sessions that work in folders, or may, by the agents' own records of now.
+func (a *core) sessionsIn(ctx context.Context, folders []decision.Dir) (map[string][]string, error) {
+	s, err := a.look(ctx, sources.Scope{Alone: true, Sessions: true}, memory{})
+	if err != nil {
+		return nil, err
+	}
+	s.Dirs = map[string]snapshot.Dir{}
+	for _, d := range folders {
+		s.Dirs[snapshot.KindDir+":"+d.Path] = snapshot.Dir{Path: cmp.Or(d.In, d.Path), Git: &snapshot.Git{Main: d.Main}}
+	}
+	j, out := subject.Join(s, &a.cfg.Rules.Config), map[string][]string{}
+	for _, d := range folders {
+		sub, _ := j.Subject(snapshot.KindDir + ":" + d.Path)
+		for _, open := range sub.Open {
+			out[d.Path] = append(out[d.Path], fmt.Sprintf("%s (%d)", open.Agent, open.PID))
+		}
+	}
+	return out, nil
 }
 
 // userOf names a user of a folder. What the kernel itself does has no process.

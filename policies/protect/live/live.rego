@@ -30,9 +30,12 @@
 #   use by what runs in the container (`mount`).
 #
 #   A folder in which an agent's open session works, by the agent's own record, wherever its process stands (`codex --worktree` and
-#   `copilot --worktree` stay where they were started). A session is open while the process that its record names lives, or may. Where it works
+#   `copilot --worktree` stay where they were started). A session is open while the process that its record names lives, or may. OpenCode,
+#   Qwen Code and Gemini CLI write down no process: a session of theirs is open while a process of the agent lives that began before the
+#   session last worked. End that process, or archive the session in OpenCode, and the folder may go. Where a session works
 #   is not known when the record does not say it or cannot be read: then it keeps all worktrees of the repository that its process stands in,
-#   of those below that folder, and of all repositories where that is not known.
+#   of those below that folder, and of all repositories where that is not known. The records are read once more when the folder has been moved:
+#   where a session opened meanwhile, it is put back.
 #
 #   Who uses a folder is asked of those that would go if nobody did. Any other is said to be in use by the processes that are known to
 #   work in it (`cwd`), and is kept by what keeps it anyway; `winnow explain` asks all the same.
@@ -54,18 +57,16 @@
 #   and so is what works for it below. It is no agent at work while nothing runs below it.
 #
 #   To listen is to listen on a TCP port or on a unix socket with a name, be that a path or an abstract one, or to take datagrams at
-#   a name that it gave. What a program makes for itself alone (`own_sockets`) does not count, nor does a pair of sockets without a name. What
+#   a path. What a program makes for itself alone (`own_sockets`) does not count, nor does a pair of sockets without a name. What
 #   listens in another network namespace is not known.
 #
 #   A server of which nothing is left ([reap.processes.leaked_server](leaked_server.md)) does not count as one that listens.
 #
-#   A process that was handed over stays while another one, outside of what would end with it, can write to its standard input, reads its
-#   standard output or error, or has the other end of any other descriptor of it: a pipe, a FIFO that somebody has open, a pair of sockets whose other end is open,
-#   datagrams to a socket with a name, or a terminal that is not its own and that another program drives, as `script` and `expect` do. So an MCP server whose launcher
-#   has ended lives as long as the agent that speaks with it, and a job as long as its output is read. Where that is not known it stays. A file, `/dev/null`, its own
-#   terminal, one that a multiplexer shows (`multiplexers`), and the machine's logs are no readers. A FIFO that no process has open for writing gives the end of the
-#   input, as a closed pipe does; one that the process itself keeps open for writing may be opened by its path at any time, and keeps it. Two leftovers that
-#   speak with one another both stay.
+#   A process that was handed over stays while another one, outside of what would end with it, can write to its standard input or reads its
+#   standard output or error: over a pipe, over a pair of sockets whose other end is open, or over a FIFO that somebody has open. So an MCP server whose launcher
+#   has ended lives as long as the agent that speaks with it, and a job as long as its output is read. Where that is not known it stays. A file, `/dev/null`, a
+#   terminal and the machine's log (journald) are no readers. A FIFO that no process has open for writing gives the end of the input, as a closed pipe
+#   does; one that the process itself keeps open for writing may be opened by its path at any time, and keeps it.
 #
 #   A process that runs in an interpreter, and carries an agent's marker or stands below one that does, may be an agent unless it is
 #   of a listed family, and is kept. One exception: whoever it worked for is positively over, and it has been busy all its life
@@ -96,9 +97,7 @@
 #
 #   - It was meant to outlive its starter: it ignores SIGHUP, or nohup, systemd-run, at or a terminal multiplexer started it. A child inherits
 #     that it ignores SIGHUP, so what an agent leaves behind that was itself started by nohup stays as well, unless it is a program
-#     that sets it back, as node does; so does what such an agent in a unit of systemd-run's leaves behind. Nothing tells these from work that was meant. Nor does
-#     anything tell `cmd & disown`, or `setsid cmd &`, from what a tool call left behind: `disown` changes the shell's own list of jobs and nothing of the
-#     process. What shall go on is started with `nohup` or `systemd-run --user`, or held ([protect.held](held.md)).
+#     that sets it back, as node does; so does what such an agent in a unit of systemd-run's leaves behind. Nothing tells these from work that was meant.
 #   - It is connected to another machine, or to another program on this one: by TCP, or by a unix socket with a name. A connection that only one side
 #     has closed counts, as long as the other side is there. A connection to the journal or to a service of names does not count.
 #   - A regular file that it has open for writing changed in the last `confirm_busy_after`, whoever wrote to it.
@@ -120,6 +119,7 @@
 #     rules.agent_idle: "herdr's words for a pane in which it knows of no agent"
 #     rules.agents: "never reaped, by name or by what they were started from"
 #     rules.agent_scripts, rules.agent_packages: "the same, by what an interpreter runs"
+#     rules.session_agents: "agents whose records of their sessions are read"
 #     rules.agent_daemons: "what vendors leave running for all of their agents: ended by no rule, and no user of the folder that it was started in"
 #     rules.shells, rules.prompt_daemons: "what an idle pane may hold: a shell that waits for a person, and what draws its prompt"
 #     rules.personal_daemons, rules.agent_daemons: "what lives on by design, whoever began it"
@@ -254,6 +254,21 @@ _closed if count(input.open) == 0
 _sessions contains $"{session.agent} has a session open that works in it, by its own record" if {
 	some session in input.open
 	session.folder != ""
+	not session.any_process
+}
+
+_sessions contains $"{session.agent} worked in it, by its own record, after its process {session.pid} began: the session counts as open until that process ends" if {
+	some session in input.open
+	session.folder != ""
+	session.any_process
+	session.pid > 0
+}
+
+_sessions contains $"{session.agent} worked in it, by its own record, and whether a process of it lives is not known" if {
+	some session in input.open
+	session.folder != ""
+	session.any_process
+	not session.pid
 }
 
 _sessions contains $"{session.agent} ({session.pid}) has a session open, and in which worktree it works is not known: it may be this one. End that session, or start one whose record can be read" if {
@@ -500,7 +515,7 @@ _reasons contains "an interpreter below it runs an unknown program, which may be
 	input.lineage.unidentified_below == true
 }
 
-_reasons contains $"{peer.name} ({peer.pid}) speaks with it: it has the other end of its input, of its output or of another descriptor" if {
+_reasons contains $"{peer.name} ({peer.pid}) speaks with it: it can write to its input, or reads its output" if {
 	some peer in input.lineage.peers
 	not _unspoken
 }
@@ -530,7 +545,7 @@ _reasons contains $"{input.lineage.descendants} processes are below it, more tha
 	not input.lineage.below
 }
 
-_unseen contains words.said(_open, "whether a program still speaks with it, over its standard input or output or another descriptor, is not known") if {
+_unseen contains words.said(_open, "whether a program still speaks with it, over its standard input or output, is not known") if {
 	count(input.lineage.below) >= 0
 	not input.lineage.peers
 	not _unspoken
