@@ -36,6 +36,7 @@ type being struct {
 	personal bool
 	// in and out are what it reads and prints to, see peers_forest_test.go.
 	in, out *wire
+	beside  []*wire
 }
 
 // forest is a machine of chance with a clock: processes are born with what their parents hand down, and are handed over when those end.
@@ -96,6 +97,7 @@ func (f *forest) fork(parent *being, name, what string, set map[string]string) *
 	f.all = append(f.all, b)
 	f.reads(b, parent.in)
 	f.prints(b, parent.out)
+	f.inherits(b, parent)
 	return b
 }
 
@@ -436,7 +438,7 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 			p.Script, p.Package = &b.script, &b.pkg
 		}
 		if b.script == "mcp-server-files" && b.handed {
-			if p.InputEnded = new(b.mine().gone && b.ticks%8 != 0); !*p.InputEnded { // of one in eight another process has the other end too
+			if p.InputEnded = new(b.mine().gone && !b.shared()); !*p.InputEnded {
 				p.Peers = &[]int{f.manager.pid}
 			}
 		}
@@ -452,6 +454,9 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 	}
 	return s
 }
+
+// shared is true for one helper in eight: another process has the other end of its input too.
+func (b *being) shared() bool { return b.script == "mcp-server-files" && b.ticks%8 == 0 }
 
 // forget leaves facts out that could not be read.
 func (f *forest) forget(p *snapshot.Process, missing float64) {
@@ -552,10 +557,10 @@ func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 			d := reaped[snapshot.ProcessID(b.pid, b.ticks)]
 			goes := d != nil && d.Verdict == decision.Reap
 			mine := b.mine()
-			if goes && (b.vendor != "" || b.personal || mine == nil || !mine.gone || b.clients > 0 && len(b.listening) > 0 || b.tied(b)) {
+			if goes && (b.handed && b.shared() || b.vendor != "" || b.personal || mine == nil || !mine.gone || b.clients > 0 && len(b.listening) > 0 || b.tied(b)) {
 				t.Errorf("forest %d: pid %d (%s), %s, goes: %v", seed, b.pid, b.name, b.what, d.Findings)
 			}
-			if missing > 0 || !b.handed || mine == nil || !mine.gone || b.personal || b.vendor != "" || b.script == "main.js" || len(b.listening) > 0 || below(b) || b.tied(b) {
+			if missing > 0 || !b.handed || mine == nil || !mine.gone || b.personal || b.vendor != "" || b.script == "main.js" || len(b.listening) > 0 || below(b) || b.tied(b) || b.shared() {
 				continue
 			}
 			wanted[remembers]++
@@ -574,7 +579,7 @@ func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 	share := func(i int) float64 { return float64(found[i]) / float64(max(1, wanted[i])) }
 	figures.Logf(t, "%d forests, %d processes: %.1f %% of %d true orphans found at a first look, %.1f %% of %d where an earlier look remembers; the others: %v",
 		forests, processes, 100*share(0), wanted[0], 100*share(1), wanted[1], kept)
-	if share(0) < 0.45 || share(1) < 0.65 {
+	if share(0) < 0.5 || share(1) < 0.7 {
 		t.Error("too few of the true orphans are found")
 	}
 }

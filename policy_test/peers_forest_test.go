@@ -12,7 +12,8 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/figures"
 )
 
-// wire is a pipe, one way of a pair of sockets, or a FIFO. A nil wire is a file, a terminal or /dev/null.
+// wire is a pipe, one way of a pair of sockets, a FIFO, or a terminal: its readers have that open, and its writers the other side of it. A nil wire is a file, its own terminal
+// or /dev/null.
 type wire struct {
 	kind             string
 	readers, writers []*being
@@ -24,6 +25,7 @@ const (
 	aPair  = "pair"
 	aFIFO  = "fifo"
 	noPath = "fifo that was removed"
+	aPty   = "terminal"
 )
 
 func apartFrom(list []*being, b *being) []*being {
@@ -62,6 +64,50 @@ func (f *forest) wire(kind string, reader, writer *being) *wire {
 	return w
 }
 
+// joins gives a process one end of a wire beside its input and output, or both.
+func (b *being) joins(w *wire, reads, writes bool) {
+	if reads {
+		w.readers = append(w.readers, b)
+	}
+	if writes {
+		w.writers = append(w.writers, b)
+	}
+	b.beside = append(b.beside, w)
+}
+
+// inherits has a process get some of what its parent has beside its input and output: not all programs close that.
+func (f *forest) inherits(b, parent *being) {
+	if !f.wired {
+		return
+	}
+	for _, w := range parent.beside {
+		if parent.name == "npm exec @model" || f.chance(0.3) { // a package runner hands all on to the server
+			b.joins(w, slices.Contains(w.readers, parent), slices.Contains(w.writers, parent))
+		}
+	}
+}
+
+// speakBeside draws with whom a process speaks over other descriptors than its input and output: most often with itself, as event loops do.
+func (f *forest) speakBeside(b *being) {
+	other, kind := b, aPipe
+	switch draw := f.Float64(); {
+	case draw < 0.4:
+		b.joins(f.wire(kind, nil, nil), true, true)
+		return
+	case draw < 0.6:
+		other = f.stranger()
+	case draw < 0.8 && b.mine() != nil && !b.mine().gone:
+		other = b.mine()
+	default:
+		if other = f.all[2+f.IntN(len(f.all)-2)]; other.gone || other == b {
+			return
+		}
+	}
+	w, reads := f.wire(choose(f, aPipe, aPair, aFIFO, noPath, aPty), nil, nil), f.chance(0.5)
+	b.joins(w, reads, !reads)
+	other.joins(w, !reads, reads)
+}
+
 // hangUp closes what a process that ends had open.
 func (f *forest) hangUp(b *being) {
 	for _, w := range f.wires {
@@ -75,8 +121,19 @@ func (f *forest) served(b, a *being) {
 		return
 	}
 	kind := choose(f, aPipe, aPair)
+	if f.chance(0.2) { // its pipes are not its input and output
+		f.reads(b, nil)
+		f.prints(b, nil)
+		for _, reads := range []bool{true, false} {
+			w := f.wire(choose(f, aPipe, aPair, aPty), nil, nil)
+			b.joins(w, reads, !reads)
+			a.joins(w, !reads, reads)
+		}
+		return
+	}
 	f.reads(b, f.wire(kind, nil, a))
 	f.prints(b, f.wire(kind, a, nil))
+	b.joins(f.wire(aPipe, nil, nil), true, true)
 }
 
 // captured is what a tool of an agent prints to: a pipe that the agent reads, or a file.
@@ -121,6 +178,9 @@ func (f *forest) connect(b *being) {
 	case draw < 0.87: // job <>control
 		f.reads(b, f.wire(choose(f, aFIFO, noPath), nil, b))
 	}
+	if f.chance(0.3) {
+		f.speakBeside(b)
+	}
 }
 
 // partings has what stands between others end, and people's programs too.
@@ -143,7 +203,7 @@ func (b *being) tree() []*being {
 	return out
 }
 
-// others are who has the other ends of what a process reads and prints to.
+// others are who has the other ends of what a process reads and prints to, and of what it has beside those.
 func (b *being) others() (out []*being) {
 	if b.in != nil {
 		out = append(out, b.in.writers...)
@@ -151,7 +211,36 @@ func (b *being) others() (out []*being) {
 	if b.out != nil {
 		out = append(out, b.out.readers...)
 	}
+	for _, w := range b.beside {
+		out = append(out, w.across(b)...)
+	}
 	return out
+}
+
+// across are who has the other side of a wire. Who only shows a terminal has none.
+func (w *wire) across(b *being) (out []*being) {
+	if slices.Contains(w.readers, b) {
+		out = append(out, w.writers...)
+	}
+	if slices.Contains(w.writers, b) {
+		out = append(out, w.readers...)
+	}
+	if w.kind == aPty && slices.Contains(w.readers, b) {
+		out = slices.DeleteFunc(out, func(o *being) bool { return o.name == "tmux: server" })
+	}
+	return out
+}
+
+// open reports whether a process that has no end of a wire yet may get one by a path, and speak with one that has.
+func (w *wire) open(b *being) bool {
+	reads, writes := slices.Contains(w.readers, b), slices.Contains(w.writers, b)
+	switch w.kind {
+	case aFIFO:
+		return reads && len(w.writers) > 0 || writes && len(w.readers) > 0
+	case aPty:
+		return writes && len(w.readers) == 0
+	}
+	return false
 }
 
 // facts are what a look tells of who speaks with a process, which it asks of what was handed over and of all below that.
@@ -181,6 +270,9 @@ func (f *forest) facts(b *being, p *snapshot.Process) {
 	if w := b.out; w != nil && w.kind == aFIFO && len(w.readers) > 0 && !*p.OutputRead {
 		p.OutputRead, known = nil, false
 	}
+	for _, w := range b.beside {
+		known = known && (!w.open(b) || len(outside(w.across(b))) > 0)
+	}
 	if known || len(peers) > 0 {
 		p.Peers = new(slices.Compact(peers))
 	}
@@ -198,6 +290,9 @@ func (b *being) used() bool {
 			return true
 		}
 		if w := seen[i].out; w != nil && w.kind == aFIFO && len(w.readers) > 0 {
+			return true
+		}
+		if slices.ContainsFunc(seen[i].beside, func(w *wire) bool { return w.open(seen[i]) }) {
 			return true
 		}
 		for _, o := range seen[i].others() {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
 	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
@@ -35,6 +36,9 @@ type Options struct {
 	Self     []int
 	ProcRoot string
 	Holders  Holding
+	// Sessions, when set, says which agents have a session open that works in a folder, or may, by its own record and wherever its process stands: a
+	// phrase for each, by the folder's path. It is asked once a folder has been moved, for a session may have opened since it was judged.
+	Sessions func(ctx context.Context, folders []decision.Dir) (map[string][]string, error)
 	// Git is the git program; empty is git.
 	Git string
 	// GitTimeout bounds each run of it; 0 is 30 seconds.
@@ -65,6 +69,8 @@ type users struct {
 	who   map[string][]string
 	known bool
 	err   error
+	// sessions are the open sessions that work in a folder by its path from before the move.
+	sessions map[string][]string
 	// outside says whether processes that this pid namespace does not show may use a path.
 	outside func(path string) bool
 }
@@ -78,6 +84,20 @@ func sharedOutside(path string) error {
 	return actuators.Refused("%s lies on a mount that processes outside of this container may use, and those are not seen from here: run winnow on the host", path)
 }
 
+// usersOf asks who uses the folders that were moved, and which open sessions work in them, once for all.
+func (a *Actuator) usersOf(ctx context.Context, moved ...*site) users {
+	var paths []string
+	var folders []decision.Dir
+	for _, s := range moved {
+		paths, folders = append(paths, s.asks()...), append(folders, *s.in.Identity.Dir)
+	}
+	u := a.users(ctx, paths...)
+	if a.o.Sessions != nil && u.err == nil && len(folders) > 0 {
+		u.sessions, u.err = a.o.Sessions(ctx, folders)
+	}
+	return u
+}
+
 // users asks who uses these folders, once for all of them.
 func (a *Actuator) users(ctx context.Context, paths ...string) users {
 	u := users{asked: paths, outside: a.outside()}
@@ -87,6 +107,14 @@ func (a *Actuator) users(ctx context.Context, paths ...string) users {
 		u.who, u.known, u.err = a.o.Holders.Holding(ctx, paths)
 	}
 	return u
+}
+
+// unopened fails if an agent's open session works in a folder that was moved.
+func (u users) unopened(d *decision.Dir) error {
+	if who := u.sessions[d.Path]; len(who) > 0 {
+		return actuators.Refused("an agent's session works in it, by its own record: %s", list(who))
+	}
+	return nil
 }
 
 // nobody fails if a process uses path, or if that is not known.

@@ -49,7 +49,7 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 func (a *Actuator) ActTogether(ctx context.Context, held []actuators.Held, ins []decision.Intent, begin func(i int) error) []*decision.Outcome {
 	outs := make([]*decision.Outcome, len(held))
 	var left []*leaving
-	var paths []string
+	var moved []*site
 	for i, h := range held {
 		err := begin(i)
 		if errors.Is(err, actuators.ErrStale) {
@@ -64,12 +64,12 @@ func (a *Actuator) ActTogether(ctx context.Context, held []actuators.Held, ins [
 			continue
 		}
 		outs[i] = &l.out
-		left, paths = append(left, l), append(paths, l.asks()...)
+		left, moved = append(left, l), append(moved, l.site)
 	}
 	for range left {
 		a.o.Step("dir.look")
 	}
-	u := a.users(ctx, paths...)
+	u := a.usersOf(ctx, moved...)
 	for _, l := range left {
 		l.out = l.finish(ctx, u)
 	}
@@ -196,7 +196,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 		return s.abandon(ctx, fmt.Errorf("%s: interrupted before it was set aside; it was left untouched", s.plan.From))
 	case at.away:
 		a.o.Step("dir.look")
-		out := s.finish(ctx, a.users(ctx, s.asks()...))
+		out := s.finish(ctx, a.usersOf(ctx, s))
 		out.Detail = "cut short and settled now: " + out.Detail
 		return out
 	}

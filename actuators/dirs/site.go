@@ -1,6 +1,7 @@
 package dirs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -230,7 +231,7 @@ func (s *site) settledAway(u users) error {
 			return err
 		}
 	}
-	if err := u.nobody(s.tree.away); err != nil {
+	if err := cmp.Or(u.nobody(s.tree.away), u.unopened(s.in.Identity.Dir)); err != nil {
 		return err
 	}
 	if err := s.idleAround(u); err != nil {

@@ -17,6 +17,7 @@ func config() *subject.Config {
 		Shells:         []string{"bash", "sh", "zsh", "fish"},
 		PromptDaemons:  []string{"gitstatusd"},
 		Agents:         []string{"claude", "codex"},
+		SessionAgents:  []subject.SessionAgent{{Name: "claude", Programs: []string{"claude"}}, {Name: "gemini", Programs: []string{"vite"}}},
 		Multiplexers:   []string{"tmux: server", "screen"},
 		NeverProcesses: []string{"git", "git-*", "ssh-agent"},
 		IDMarkers:      []string{"AGENT_SESSION"},
@@ -250,6 +251,13 @@ func (m *maker) process(i int) snapshot.Process {
 }
 
 func (m *maker) records(s *snapshot.Snapshot, n int) {
+	for i := range n / 20 {
+		agent, folder := pick(m, "claude", "gemini"), fmt.Sprintf("/w/acme-review-%08x/src", 3*m.IntN(n))
+		s.OpenSessions = append(s.OpenSessions, snapshot.OpenSession{
+			Source: "agents/" + agent, Agent: agent, ID: text(m, fmt.Sprintf("o-%d", i)), PID: 10000 + m.IntN(n), WrittenAt: m.ago(60, 9000), Folder: text(m, folder),
+			AnyProcess: agent == "gemini",
+		})
+	}
 	for i := range n / 5 {
 		path := fmt.Sprintf("/w/acme-review-%08x", 3*i)
 		sp := snapshot.Spawn{Source: "spawns/one", ID: text(m, fmt.Sprintf("sp-%d", i)), Kind: "review", Path: text(m, path), SpawnedAt: m.ago(9000)}

@@ -86,6 +86,9 @@ func (a *answer) openIn(sub *subject.Subject) {
 			return o.Agent == open.Agent && o.ID == open.ID && o.PID == open.PID
 		})
 		switch {
+		case open.Folder != "" && open.AnyProcess:
+			a.gap("agents/"+open.Agent, "%s worked in it after its process %s (%d) began, by its own record; whether that session is still open is not known",
+				open.Agent, named(open.Name, "without a known name"), open.PID)
 		case open.Folder != "" && lives && i >= 0:
 			a.proveOpen(i, p)
 		case open.Folder != "":

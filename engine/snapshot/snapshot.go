@@ -891,6 +891,9 @@ type OpenSession struct {
 	Folder string `json:"folder,omitempty"`
 	// Ended is true where the record itself shows that the process which wrote it, and had the session alone since, has ended.
 	Ended *bool `json:"ended,omitempty"`
+	// AnyProcess is true where the agent's records name no process (OpenCode, Gemini CLI, Qwen Code): the session counts as open while any process of the
+	// agent lives that began before WrittenAt. The record is then of the session that was written last in Folder.
+	AnyProcess bool `json:"any_process,omitempty"`
 }
 
 // Descent remembers that a process was seen below agents: a process that is handed over when its parent ends shows that no more.

@@ -17,7 +17,7 @@ import (
 func Best(s *snapshot.Snapshot, c *Config) *snapshot.Snapshot {
 	out := &snapshot.Snapshot{
 		Schema: s.Schema, TakenAt: s.TakenAt, Host: s.Host, Sources: s.Sources, Spawns: s.Spawns, Registry: s.Registry, Holds: s.Holds,
-		OpenSessions: s.OpenSessions, Processes: withSessions(s), Asked: s.Asked, Projects: slices.Clone(s.Projects), Dirs: make(map[string]snapshot.Dir, len(s.Dirs)),
+		OpenSessions: s.OpenSessions, Processes: withSessions(s, c), Asked: s.Asked, Projects: slices.Clone(s.Projects), Dirs: make(map[string]snapshot.Dir, len(s.Dirs)),
 	}
 	for i := range out.Projects { // whether a repository's exceptions are missing is asked of what may go
 		out.Projects[i].Exceptions = ""

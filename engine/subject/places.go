@@ -8,10 +8,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-// recordKeepers are the agents whose records of open sessions are read (collectors/opensessions). Their processes may stand in another folder than the one
-// in which a session works.
-var recordKeepers = []string{"claude", "codex", "copilot"}
-
 // OpenAgent is an agent's open session that works in a folder, or may.
 type OpenAgent struct {
 	Agent string `json:"agent"`
@@ -19,6 +15,8 @@ type OpenAgent struct {
 	ID   string `json:"id,omitempty"`
 	PID  int    `json:"pid,omitempty"`
 	Name string `json:"name,omitempty"`
+	// AnyProcess is true where the agent's records name no process: PID is then one that lives and began before the session last worked.
+	AnyProcess bool `json:"any_process,omitempty"`
 	// Folder is where the session works; absent where that is not known, so that it may work in any worktree of the repository.
 	Folder string `json:"folder,omitempty"`
 }
@@ -37,26 +35,41 @@ type place struct {
 }
 
 func indexWorkplaces(s *snapshot.Snapshot, x *processes) workplaces {
-	w := workplaces{in: map[string][]OpenAgent{}}
+	w, at := workplaces{in: map[string][]OpenAgent{}}, x.atWork()
 	for i := range s.OpenSessions {
 		o := &s.OpenSessions[i]
-		n, open := x.opens(o)
-		if !open {
+		for _, n := range x.openers(o, at) {
+			a, near := OpenAgent{Agent: o.Agent, ID: o.ID, Folder: clean(o.Folder), AnyProcess: o.AnyProcess}, ""
+			if n != nil {
+				a.PID, a.Name, near = n.p.PID, n.p.Name, nearOf(n)
+			}
+			w.add(a, near)
+		}
+	}
+	for agent, nodes := range at {
+		if recordsRead(s, agent) {
 			continue
 		}
-		a, near := OpenAgent{Agent: o.Agent, ID: o.ID, Folder: clean(o.Folder)}, ""
-		if n != nil {
-			a.PID, a.Name, near = n.p.PID, n.p.Name, nearOf(n)
-		}
-		w.add(a, near)
-	}
-	for i := range x.nodes {
-		n := &x.nodes[i]
-		if agent := unrecorded(s, n); agent != "" && !dead(n.p) && (n.p.UID == nil || x.uid == nil || *n.p.UID == *x.uid) {
+		for _, n := range nodes {
 			w.add(OpenAgent{Agent: agent, PID: n.p.PID, Name: n.p.Name}, nearOf(n))
 		}
 	}
 	return w
+}
+
+// atWork are the living processes of this user, by the agent of rules.session_agents whose program each is.
+func (x *processes) atWork() map[string][]*node {
+	k, out := newKeepers(x.config), map[string][]*node{}
+	for i := range x.nodes {
+		n := &x.nodes[i]
+		if dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid {
+			continue
+		}
+		if agent := k.agent(n.p); agent != "" {
+			out[agent] = append(out[agent], n)
+		}
+	}
+	return out
 }
 
 func (w *workplaces) add(a OpenAgent, near string) {
@@ -69,63 +82,91 @@ func (w *workplaces) add(a OpenAgent, near string) {
 	}
 }
 
-// opens gives the process that has a recorded session open, nil where it is not known, and false where the session is positively no longer open.
-func (x *processes) opens(o *snapshot.OpenSession) (*node, bool) {
+// openers are the processes that have, or may have, a recorded session open: nil stands for one that is not known. There are none where the session is
+// positively no longer open.
+func (x *processes) openers(o *snapshot.OpenSession, at map[string][]*node) []*node {
 	if o.Ended != nil && *o.Ended {
-		return nil, false
+		return nil
 	}
 	i, there := x.byPID(o.PID)
 	switch {
+	case o.AnyProcess && x.whole:
+		return x.began(o, at[o.Agent])
 	case o.PID <= 0, !there && !x.whole:
-		return nil, true
+		return []*node{nil}
 	case !there, dead(x.nodes[i].p), !opened(o, x.nodes[i].p, x.uid):
-		return nil, false
+		return nil
 	}
-	return &x.nodes[i], true
+	return []*node{&x.nodes[i]}
 }
 
-// unrecorded is the agent that a process is whose records say which folder a session works in, where none of its records could be read; "" for any other.
-func unrecorded(s *snapshot.Snapshot, n *node) string {
-	if !n.agent && !n.daemon {
-		return ""
-	}
-	agent := recordKeeper(n.p)
-	source := "agents/" + agent
-	for name, src := range s.Sources {
-		if src.Status == snapshot.OK && (name == source || strings.HasPrefix(name, source+"-")) {
-			return ""
+// began are those of an agent's processes, and of those that may be any agent's, that began before a record was last written: the first one where the
+// session's folder is known, and otherwise all.
+func (x *processes) began(o *snapshot.OpenSession, all []*node) []*node {
+	out := slices.DeleteFunc(slices.Clone(all), func(n *node) bool { return !opened(o, n.p, x.uid) })
+	for _, i := range x.hiddens {
+		if opened(o, x.nodes[i].p, x.uid) {
+			out = append(out, &x.nodes[i])
 		}
 	}
-	return agent
+	if len(out) > 1 && o.Folder != "" {
+		return out[:1]
+	}
+	return out
 }
 
-// recordKeeper is the one of recordKeepers whose program a process is, "" for any other program.
-func recordKeeper(p *snapshot.Process) string {
-	for _, agent := range recordKeepers {
-		if named(p, programs[agent]) || p.Script != nil && strings.TrimSuffix(*p.Script, ".js") == agent {
-			return agent
+// recordsRead reports whether all records of an agent's sessions that there are could be read, and some are.
+func recordsRead(s *snapshot.Snapshot, agent string) bool {
+	source, read := "agents/"+agent, false
+	for name, src := range s.Sources {
+		if name != source && !strings.HasPrefix(name, source+"-") || src.Status == snapshot.Absent {
+			continue
+		}
+		if src.Status != snapshot.OK {
+			return false
+		}
+		read = true
+	}
+	return read
+}
+
+// keepers know the programs of rules.session_agents.
+type keepers struct {
+	any   recognised
+	each  []recognised
+	names []string
+}
+
+func newKeepers(c *Config) keepers {
+	k, all := keepers{}, SessionAgent{}
+	for _, a := range c.SessionAgents {
+		k.names, k.each = append(k.names, a.Name), append(k.each, recognised{names: programs(a.Programs), scripts: set(a.Programs), packages: set(a.Packages)})
+		all.Programs, all.Packages = append(all.Programs, a.Programs...), append(all.Packages, a.Packages...)
+	}
+	k.any = recognised{names: programs(all.Programs), scripts: set(all.Programs), packages: set(all.Packages)}
+	return k
+}
+
+// agent is the one whose program a process is, "" for any other program.
+func (k *keepers) agent(p *snapshot.Process) string {
+	if k.any.agent(p) {
+		for i := range k.each {
+			if k.each[i].agent(p) {
+				return k.names[i]
+			}
 		}
 	}
 	return ""
 }
 
-// programs are what the processes of recordKeepers are called.
-var programs = func() map[string]map[string]bool {
-	out := map[string]map[string]bool{}
-	for _, agent := range recordKeepers {
-		out[agent] = map[string]bool{agent: true, agent + ".exe": true}
-	}
-	return out
-}()
-
-// withSessions are the processes that may have an open session: those that records name, and those of recordKeepers.
-func withSessions(s *snapshot.Snapshot) map[string]*snapshot.Process {
-	recorded, out := map[int]bool{}, map[string]*snapshot.Process{}
+// withSessions are the processes that may have an open session: those that records name, and those of rules.session_agents.
+func withSessions(s *snapshot.Snapshot, c *Config) map[string]*snapshot.Process {
+	k, recorded, out := newKeepers(c), map[int]bool{}, map[string]*snapshot.Process{}
 	for i := range s.OpenSessions {
 		recorded[s.OpenSessions[i].PID] = true
 	}
 	for id, p := range s.Processes {
-		if recorded[p.PID] || recordKeeper(p) != "" {
+		if recorded[p.PID] || k.agent(p) != "" {
 			out[id] = p
 		}
 	}

@@ -194,7 +194,7 @@ type lastOpen struct {
 func (x *processes) endedSessions(all []snapshot.OpenSession) ended {
 	out := ended{}
 	for _, s := range all {
-		if s.ID == "" {
+		if s.ID == "" || s.AnyProcess {
 			continue
 		}
 		o := lastOpen{gone: unknown, ticks: s.StartTicks}

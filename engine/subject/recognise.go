@@ -20,10 +20,16 @@ func newRecognised(c *Config) recognised {
 	for _, d := range c.AgentDaemons {
 		names = append(names, d.Programs...)
 	}
-	for _, n := range slices.Clone(names) { // npm's packages put it behind the program's name on every system
-		names = append(names, n+".exe")
+	return recognised{names: programs(names), scripts: set(c.AgentScripts), packages: set(c.AgentPackages), interpreters: c.Interpreters}
+}
+
+// programs are names of programs as processes have them. npm's packages put .exe behind a program's name on every system.
+func programs(names []string) map[string]bool {
+	all := slices.Clone(names)
+	for _, n := range names {
+		all = append(all, n+".exe")
 	}
-	return recognised{names: comms(names), scripts: set(c.AgentScripts), packages: set(c.AgentPackages), interpreters: c.Interpreters}
+	return comms(all)
 }
 
 // agent reports whether a process is an agent's program.
@@ -51,8 +57,15 @@ var endings = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".py"}
 
 // script compares the name as it is, and without the ending of a program's file.
 func (k recognised) script(name string) bool {
-	end := path.Ext(name)
-	return k.scripts[name] || slices.Contains(endings, end) && k.scripts[strings.TrimSuffix(name, end)]
+	return k.scripts[name] || k.scripts[withoutEnding(name)]
+}
+
+// withoutEnding is the name of a program's file without the ending of its language.
+func withoutEnding(name string) string {
+	if end := path.Ext(name); slices.Contains(endings, end) {
+		return strings.TrimSuffix(name, end)
+	}
+	return name
 }
 
 // settleDaemons makes agents of the daemons that something lives below, and of all where it is not known what lives below whom: a thread

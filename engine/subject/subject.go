@@ -417,13 +417,16 @@ type Config struct {
 	Agents        []string `json:"agents"`
 	// AgentScripts and AgentPackages are the program files and packages of agents that an interpreter runs, AgentDaemons what their
 	// vendors run for all of them together.
-	AgentScripts    []string      `json:"agent_scripts"`
-	AgentPackages   []string      `json:"agent_packages"`
-	AgentDaemons    []AgentDaemon `json:"agent_daemons"`
-	Interpreters    []string      `json:"interpreters"`
-	Multiplexers    []string      `json:"multiplexers"`
-	NeverProcesses  []string      `json:"never_processes"`
-	OpaqueProcesses []string      `json:"opaque_processes"`
+	AgentScripts  []string      `json:"agent_scripts"`
+	AgentPackages []string      `json:"agent_packages"`
+	AgentDaemons  []AgentDaemon `json:"agent_daemons"`
+	// SessionAgents are the agents whose records of open sessions are read (collectors/opensessions). Their processes may stand in another folder than the
+	// one in which a session works.
+	SessionAgents   []SessionAgent `json:"session_agents"`
+	Interpreters    []string       `json:"interpreters"`
+	Multiplexers    []string       `json:"multiplexers"`
+	NeverProcesses  []string       `json:"never_processes"`
+	OpaqueProcesses []string       `json:"opaque_processes"`
 	// Families are what an interpreter may positively be running. PersonalDaemons are names of what people use too. OwnSockets are globs
 	// over unix sockets that serve only the program that made them.
 	Families        []Family         `json:"families"`
@@ -582,6 +585,14 @@ type AgentDaemon struct {
 	Name     string   `json:"name"`
 	Programs []string `json:"programs"`
 	Args     []string `json:"args"`
+}
+
+// SessionAgent is an agent whose records of open sessions are read as the source agents/<name>, and how its processes are known: by their programs (by name,
+// file, or what an interpreter runs) and packages.
+type SessionAgent struct {
+	Name     string   `json:"name"`
+	Programs []string `json:"programs"`
+	Packages []string `json:"packages"`
 }
 
 // OverStatuses are the words of a registry's format that say that an owner has ended; any other word, or a missing one, means that it has not ended.

@@ -96,6 +96,15 @@ type Collect struct {
 	Copilot struct {
 		Sessions []string `json:"sessions"`
 	} `json:"copilot"`
+	OpenCode struct {
+		Stores []string `json:"stores"`
+	} `json:"opencode"`
+	Qwen struct {
+		Projects []string `json:"projects"`
+	} `json:"qwen"`
+	Gemini struct {
+		Projects []string `json:"projects"`
+	} `json:"gemini"`
 	Codev struct {
 		Homes []string `json:"homes"`
 		Tower string   `json:"tower"`

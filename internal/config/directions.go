@@ -32,6 +32,7 @@ var directions = map[string]direction{
 	"abandoned_after":       larger,
 	"agent_daemons":         unknown,
 	"agent_idle":            fewer,
+	"session_agents":        unknown,
 	"agent_packages":        more,
 	"agent_scripts":         more,
 	"agents":                more,

@@ -59,6 +59,9 @@ func (c *Config) expand(at sites) error {
 	list("collect.claude.sessions", c.Collect.Claude.Sessions, isAuto)
 	list("collect.codex.threads", c.Collect.Codex.Threads, isAuto)
 	list("collect.copilot.sessions", c.Collect.Copilot.Sessions, isAuto)
+	list("collect.opencode.stores", c.Collect.OpenCode.Stores, isAuto)
+	list("collect.qwen.projects", c.Collect.Qwen.Projects, isAuto)
+	list("collect.gemini.projects", c.Collect.Gemini.Projects, isAuto)
 	list("rules.protected", c.Rules.Protected, func(p string) bool { return !isPath(p) })
 	byDefault := c.State == defaultState
 	list("rules.disposable_content", c.Rules.DisposableContent, none)

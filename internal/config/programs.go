@@ -30,6 +30,9 @@ func (c *Config) checkPrograms(must need) {
 		must(d.Name != "" && len(d.Programs) > 0 && len(d.Args) > 0,
 			"rules.agent_daemons: %q with %d programs and %d args; it wants a name, a program and what its command line begins with", d.Name, len(d.Programs), len(d.Args))
 	}
+	for _, a := range c.Rules.SessionAgents {
+		must(a.Name != "" && len(a.Programs) > 0, "rules.session_agents: %q with %d programs; it wants a name and a program", a.Name, len(a.Programs))
+	}
 }
 
 // anything is true for a pattern that has no text in it but *, ? and separators.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,14 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow"
+	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
-
-var update = flag.Bool("update", false, "write docs/reference/schemas/config.json again")
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
@@ -49,26 +46,15 @@ func valid(s *jsonschema.Schema, text string) error {
 	return s.Validate(v)
 }
 
-// TestSchemaIsCurrent keeps docs/reference/schemas/config.json equal to the Go type and to config.yaml's comments.
+// TestSchemaIsCurrent keeps the schema and the page of config.yaml equal to the Go type and to config.yaml's comments.
 func TestSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	const file = "../../docs/reference/schemas/config.json"
 	want, err := JSONSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(have)); diff != "" {
-		t.Errorf("%s is stale: go test ./internal/config -run Schema -update (-want +have):\n%s", file, diff)
-	}
+	schema.File(t, "../../docs/reference/schemas/config.json", string(want))
+	schema.File(t, "../../docs/reference/config.md", page(t))
 }
 
 var listing = regexp.MustCompile("(?ms)^```yaml\n(version: 1\n.*?)^```$")

@@ -160,7 +160,7 @@ func TestAttackALedgerOfAnotherShape(t *testing.T) {
 	a := attack.New(t, "a ledger with a trigger, a view, another table, a missing column or an odd version")
 	for _, text := range []string{
 		"CREATE TRIGGER t AFTER INSERT ON sweeps BEGIN DELETE FROM holds; END",
-		"CREATE TRIGGER holds_gone BEFORE INSERT ON decisions BEGIN SELECT RAISE(IGNORE); END",
+		"CREATE TRIGGER holds_gone BEFORE INSERT ON standing BEGIN SELECT RAISE(IGNORE); END",
 		"CREATE VIEW v AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
 		"DROP TABLE holds; CREATE VIEW holds AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i AS id, '' AS owner, '' AS reason, 0 AS since, NULL AS until FROM n",
 		"DROP TABLE holds; CREATE TABLE holds (id, owner, reason, since, until)",

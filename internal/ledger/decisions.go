@@ -11,31 +11,19 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
-// decisionsTable has decisions as they were, by the n of their sweep.
-var decisionsTable = table[int64, decision.Decision]{"decisions", "n, id, kind, verdict, label, owner, findings, objections, first_sighting",
-	func(sweep *int64, d *decision.Decision) []any {
-		return []any{sweep, &d.ID, &d.Kind, &d.Verdict, &d.Label, &d.Owner, document{&d.Findings}, document{&d.Objections}, &d.FirstSighting}
-	}}
-
-// standing is a decision as it is written: once for all sweeps that decide so.
+// standing is a decision as it is written: once for all sweeps that decide so, by the same rules. Messages and evidence are of one look; what was acted
+// on has them in the intent of its act.
 type standing struct {
 	k, since             int64
 	decision             decision.Decision // without its reasons
-	findings, objections string            // JSON
+	findings, objections string            // the ids of rules, with spaces between
 }
 
-// separator stands between the texts of a standing decision; JSON as it is written here has no such byte.
-const separator = "\n"
-
-func (s *standing) text() string { return s.findings + separator + s.objections }
-
-// same says whether s decides what d decides but for numbers in the reasons, and by which these differ.
-func (s *standing) same(d *standing) ([]change, bool) {
+// same reports whether both decide the same of the same thing, by the same rules.
+func (s *standing) same(d *standing) bool {
 	a, b := &s.decision, &d.decision
-	if a.ID != b.ID || a.Verdict != b.Verdict || a.FirstSighting != b.FirstSighting || a.Kind != b.Kind || a.Label != b.Label || a.Owner != b.Owner {
-		return nil, false
-	}
-	return differ(s.text(), d.text())
+	return a.ID == b.ID && a.Verdict == b.Verdict && a.FirstSighting == b.FirstSighting && a.Kind == b.Kind && a.Label == b.Label && a.Owner == b.Owner &&
+		s.findings == d.findings && s.objections == d.objections
 }
 
 var standingTable = table[int64, standing]{"standing", "since, id, kind, verdict, label, owner, findings, objections, first_sighting",
@@ -44,35 +32,41 @@ var standingTable = table[int64, standing]{"standing", "since, id, kind, verdict
 		return []any{since, &d.ID, &d.Kind, &d.Verdict, &d.Label, &d.Owner, &s.findings, &s.objections, &d.FirstSighting}
 	}}
 
-// SaveDecisions records what a sweep decided of the candidates in scope, durably and all at once. Those out of scope are left
-// out. A decision that is the one of the sweep before, but for numbers in its reasons, is not written again: what is written grows with what changed.
-// ErrNone says that the sweep never began; saving the decisions of a sweep twice is an error.
+// SaveDecisions records what a sweep decided of the candidates in scope, durably and all at once: each verdict with its rules. Those out of scope are left
+// out. What the sweep before decided by the same rules is not written again. ErrNone says that the sweep never began; saving the decisions of a sweep
+// twice is an error.
 func (l *Ledger) SaveDecisions(ctx context.Context, sweep string, decisions []decision.Decision) error {
 	now := make([]standing, 0, len(decisions))
 	for _, d := range decisions {
-		if !d.InScope {
-			continue
+		if d.InScope {
+			now = append(now, standing{
+				decision: decision.Decision{ID: d.ID, Kind: d.Kind, Verdict: d.Verdict, Label: d.Label, Owner: d.Owner, FirstSighting: d.FirstSighting},
+				findings: ruleIDs(d.Findings), objections: ruleIDs(d.Objections),
+			})
 		}
-		s := standing{decision: decision.Decision{ID: d.ID, Kind: d.Kind, Verdict: d.Verdict, Label: d.Label, Owner: d.Owner, FirstSighting: d.FirstSighting}}
-		var err error
-		if s.findings, err = reasons(d.Findings); err == nil {
-			s.objections, err = reasons(d.Objections)
-		}
-		if err != nil {
-			return l.explain("save decisions in", fmt.Errorf("%s: %w", d.ID, err))
-		}
-		now = append(now, s)
 	}
 	slices.SortStableFunc(now, func(a, b standing) int { return strings.Compare(a.decision.ID, b.decision.ID) })
 	err := l.write(ctx, func(tx *sql.Tx) error { return saveStanding(ctx, tx, sweep, now) })
 	return l.explain("save decisions in", err)
 }
 
-func reasons(all []decision.Reason) (string, error) {
-	if all == nil {
-		return "[]", nil
+// ruleIDs are the rules of reasons, each once.
+func ruleIDs(reasons []decision.Reason) string {
+	var ids []string
+	for _, r := range reasons {
+		ids = append(ids, r.Rule)
 	}
-	return encode(all)
+	slices.Sort(ids)
+	return strings.Join(slices.Compact(ids), " ")
+}
+
+// byRules are reasons of which the rules alone are known.
+func byRules(ids string) []decision.Reason {
+	reasons := []decision.Reason{}
+	for _, id := range strings.Fields(ids) {
+		reasons = append(reasons, decision.Reason{Rule: id})
+	}
+	return reasons
 }
 
 func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing) error {
@@ -90,16 +84,7 @@ func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing)
 	if saved.Int64, err = nextSave(ctx, tx); err != nil {
 		return err
 	}
-	kept, gone, fresh, err := compare(ctx, tx, now)
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(kept, func(a, b keptDecision) int { return int(a.k - b.k) })
-	changes := make([][]change, len(kept)+len(fresh)) // in the order of k, which those that are new come last in
-	for i, d := range kept {
-		changes[i] = d.changes
-	}
-	packed, err := pack(changes)
+	gone, fresh, err := compare(ctx, tx, now)
 	if err != nil {
 		return err
 	}
@@ -119,13 +104,6 @@ func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing)
 			return insert(ctx, tx, standingTable, fresh, func(s standing) (int64, standing) { return saved.Int64, s })
 		},
 		func() error {
-			if packed == nil {
-				return nil
-			}
-			_, err := tx.ExecContext(ctx, "INSERT INTO ticks (saved, changes) VALUES (?, ?)", saved.Int64, packed)
-			return err
-		},
-		func() error {
 			_, err := tx.ExecContext(ctx, "UPDATE sweeps SET saved = ? WHERE n = ?", saved.Int64, n)
 			return err
 		},
@@ -139,14 +117,8 @@ func nextSave(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	return n, err
 }
 
-type keptDecision struct {
-	k       int64
-	changes []change
-}
-
-// compare goes through what stands and through what was decided now, both by candidate: what stays, what does not stand any more, and what
-// is to be written.
-func compare(ctx context.Context, q querier, now []standing) (kept []keptDecision, gone []int64, fresh []standing, err error) {
+// compare goes through what stands and through what was decided now, both by candidate: what does not stand any more, and what is to be written.
+func compare(ctx context.Context, q querier, now []standing) (gone []int64, fresh []standing, err error) {
 	i := 0
 	err = eachStanding(ctx, q, func(s *standing) error {
 		for i < len(now) && now[i].decision.ID < s.decision.ID {
@@ -156,8 +128,7 @@ func compare(ctx context.Context, q querier, now []standing) (kept []keptDecisio
 		if i < len(now) && now[i].decision.ID == s.decision.ID {
 			d := &now[i]
 			i++
-			if changes, same := s.same(d); same {
-				kept = append(kept, keptDecision{s.k, changes})
+			if s.same(d) {
 				return nil
 			}
 			fresh = append(fresh, *d)
@@ -165,7 +136,7 @@ func compare(ctx context.Context, q querier, now []standing) (kept []keptDecisio
 		gone = append(gone, s.k)
 		return nil
 	}, "WHERE until IS NULL ORDER BY id, k")
-	return kept, gone, append(fresh, now[i:]...), err
+	return gone, append(fresh, now[i:]...), err
 }
 
 // eachStanding gives every standing decision that the rest of the query leaves. It is valid until add returns.
@@ -180,7 +151,7 @@ func eachStanding(ctx context.Context, q querier, add func(s *standing) error, r
 	}, "SELECT k, "+standingTable.columns+" FROM standing "+rest, args...)
 }
 
-// Decisions gives what a sweep decided, sorted by candidate id, as far as it is still kept.
+// Decisions gives what a sweep decided, sorted by candidate id, as far as it is still kept: verdicts, and of their reasons the rules.
 func (l *Ledger) Decisions(ctx context.Context, sweep string) ([]decision.Decision, error) {
 	all := []decision.Decision{}
 	err := l.reading(ctx, func(tx *sql.Tx) error {
@@ -204,66 +175,22 @@ func (l *Ledger) Decisions(ctx context.Context, sweep string) ([]decision.Decisi
 // decided are the decisions of the sweep n, sorted by candidate id. q is a transaction: nothing may be pruned between two questions.
 func decided(ctx context.Context, q *sql.Tx, n int64) ([]decision.Decision, error) {
 	all := []decision.Decision{}
-	if err := decisionsTable.each(ctx, q, func(_ int64, d decision.Decision) { all = append(all, d) }, "WHERE n = ? ORDER BY id", n); err != nil {
-		return nil, err
-	}
 	var saved sql.NullInt64
-	var packed []byte
-	err := q.QueryRowContext(ctx, `SELECT s.saved, t.changes FROM sweeps s LEFT JOIN ticks t ON t.saved = s.saved WHERE s.n = ? AND s.pruned = 0`, n).Scan(&saved, &packed)
-	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && !saved.Valid:
-	case err != nil:
-		return nil, err
-	default:
-		var stood []decision.Decision
-		if stood, err = stoodAt(ctx, q, saved.Int64, packed); err != nil {
-			return nil, err
-		}
-		all = append(all, stood...)
-		slices.SortStableFunc(all, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
+	err := q.QueryRowContext(ctx, "SELECT saved FROM sweeps WHERE n = ? AND pruned = 0", n).Scan(&saved)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !saved.Valid {
+		return all, nil
 	}
-	for i := range all {
-		all[i].InScope = true
-	}
-	return all, nil
-}
-
-// stoodAt are the decisions that stood at a sweep, with the numbers of that sweep.
-func stoodAt(ctx context.Context, q querier, saved int64, packed []byte) ([]decision.Decision, error) {
-	var stood []standing
-	err := eachStanding(ctx, q, func(s *standing) error {
-		stood = append(stood, *s)
-		return nil
-	}, "WHERE "+standsAt+" ORDER BY k", saved, saved)
 	if err != nil {
 		return nil, err
 	}
-	changes, err := unpack(packed, len(stood))
-	if err != nil {
-		return nil, fmt.Errorf("%w: decisions of the save %d: %w", ErrCorrupt, saved, err)
-	}
-	all := make([]decision.Decision, 0, len(stood))
-	for i := range stood {
-		d, err := stood[i].then(changes[i])
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s at the save %d: %w", ErrCorrupt, stood[i].decision.ID, saved, err)
-		}
+	err = eachStanding(ctx, q, func(s *standing) error {
+		d := s.decision
+		d.InScope, d.Findings, d.Objections = true, byRules(s.findings), byRules(s.objections)
 		all = append(all, d)
-	}
-	return all, nil
+		return nil
+	}, "WHERE "+standsAt+" ORDER BY id, k", saved, saved)
+	return all, err
 }
 
 // standsAt leaves what stood when decisions were saved; its two arguments are sweeps.saved.
 const standsAt = "since <= ? AND (until IS NULL OR until > ?)"
-
-// then is the decision with its numbers changed so.
-func (s *standing) then(changes []change) (decision.Decision, error) {
-	text, err := apply(s.text(), changes)
-	if err != nil {
-		return decision.Decision{}, err
-	}
-	findings, objections, _ := strings.Cut(text, separator)
-	d := s.decision
-	err = errors.Join(document{&d.Findings}.Scan(findings), document{&d.Objections}.Scan(objections))
-	return d, err
-}

@@ -136,10 +136,9 @@ func (l *Ledger) TakeDropped(ctx context.Context) ([]Dropped, error) {
 func (l *Ledger) Verdicts(ctx context.Context, before string) (map[string]string, error) {
 	var all map[string]string
 	err := l.reading(ctx, func(tx *sql.Tx) error {
-		var n int64
 		var saved sql.NullInt64
-		err := tx.QueryRowContext(ctx, `SELECT n, saved FROM sweeps WHERE pruned = 0 AND sources IS NOT NULL AND mode <> 'cleanup'
-			AND n < coalesce((SELECT n FROM sweeps WHERE id = ?), 1 << 62) ORDER BY n DESC LIMIT 1`, before).Scan(&n, &saved)
+		err := tx.QueryRowContext(ctx, `SELECT saved FROM sweeps WHERE pruned = 0 AND sources IS NOT NULL AND mode <> 'cleanup'
+			AND n < coalesce((SELECT n FROM sweeps WHERE id = ?), 1 << 62) ORDER BY n DESC LIMIT 1`, before).Scan(&saved)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -152,7 +151,7 @@ func (l *Ledger) Verdicts(ctx context.Context, before string) (map[string]string
 			err := row.Scan(&id, &verdict)
 			all[id] = verdict
 			return err
-		}, "SELECT id, verdict FROM decisions WHERE n = ? UNION ALL SELECT id, verdict FROM standing WHERE "+standsAt, n, saved, saved)
+		}, "SELECT id, verdict FROM standing WHERE "+standsAt, saved, saved)
 	})
 	return all, l.explain("read the decisions before in", err)
 }

@@ -1,46 +1,103 @@
 package ledger
 
 import (
+	"bytes"
+	"cmp"
+	"compress/flate"
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-var sightingsTable = remembered[sighting]{
-	table[string, sighting]{"sightings", "id, rule, identity, first_at, last_at, count, idle_since, work",
-		func(_ *string, s *sighting) []any {
-			return []any{&s.id, &s.Rule, &s.Identity, (*instant)(&s.FirstAt), (*instant)(&s.LastAt), &s.Count, maybe{&s.IdleSince}, document{&s.Work}}
-		}},
-	1,
-	func(s *sighting) []*time.Time { return []*time.Time{&s.LastAt} },
-	func(s *sighting) *int { return &s.Count },
+// remember makes v all that is remembered by that name: each look writes it whole, as compressed JSON.
+func (l *Ledger) remember(ctx context.Context, name string, v any) error {
+	var packed bytes.Buffer
+	z, err := flate.NewWriter(&packed, flate.BestSpeed)
+	if err == nil {
+		err = errors.Join(json.NewEncoder(z).Encode(v), z.Close())
+	}
+	if err == nil {
+		_, err = l.db.ExecContext(ctx, "INSERT OR REPLACE INTO remembered (name, value) VALUES (?, ?)", name, packed.Bytes())
+	}
+	return l.explain("save "+name+" in", err)
 }
 
-// sighting is a sighting of a candidate.
-type sighting struct {
-	id string
-	snapshot.Sighting
+// recall reads what is remembered by that name into v, which stays as it is before anything was remembered.
+func (l *Ledger) recall(ctx context.Context, name string, v any) error {
+	var packed []byte
+	err := l.db.QueryRowContext(ctx, "SELECT value FROM remembered WHERE name = ?", name).Scan(&packed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		var text []byte
+		if text, err = io.ReadAll(flate.NewReader(bytes.NewReader(packed))); err == nil {
+			err = json.Unmarshal(text, v)
+		}
+		if err != nil {
+			err = fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+	}
+	return l.explain("read "+name+" of", err)
 }
 
 // Sightings gives all sightings by candidate id.
 func (l *Ledger) Sightings(ctx context.Context) (map[string]snapshot.Sighting, error) {
 	all := map[string]snapshot.Sighting{}
-	if err := sightingsTable.all(ctx, l, func(s sighting) { all[s.id] = s.Sighting }); err != nil {
-		return nil, l.explain("read sightings of", err)
+	if err := l.recall(ctx, "sightings", &all); err != nil {
+		return nil, err
 	}
 	return all, nil
 }
 
 // SaveSightings makes next all the sightings that there are.
 func (l *Ledger) SaveSightings(ctx context.Context, next map[string]snapshot.Sighting) error {
-	rows := make([]sighting, 0, len(next))
-	for id, s := range next {
-		rows = append(rows, sighting{id, s})
+	if next == nil {
+		next = map[string]snapshot.Sighting{}
 	}
-	err := sightingsTable.save(ctx, l, rows)
-	return l.explain("save sightings in", err)
+	return l.remember(ctx, "sightings", next)
+}
+
+// Owners gives which terminals belong to which builders as earlier looks found it, sorted by source and terminal.
+func (l *Ledger) Owners(ctx context.Context) ([]snapshot.Owner, error) {
+	all := []snapshot.Owner{}
+	if err := l.recall(ctx, "owners", &all); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// SaveOwners makes next all the owners that are remembered.
+func (l *Ledger) SaveOwners(ctx context.Context, next []snapshot.Owner) error {
+	next = append([]snapshot.Owner{}, next...)
+	slices.SortFunc(next, func(a, b snapshot.Owner) int {
+		return cmp.Or(strings.Compare(a.Source, b.Source), strings.Compare(a.Terminal, b.Terminal))
+	})
+	return l.remember(ctx, "owners", next)
+}
+
+// Descents gives which processes earlier looks saw below which agents, sorted by pid.
+func (l *Ledger) Descents(ctx context.Context) ([]snapshot.Descent, error) {
+	all := []snapshot.Descent{}
+	if err := l.recall(ctx, "descents", &all); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// SaveDescents makes next all that is remembered of which processes are below agents.
+func (l *Ledger) SaveDescents(ctx context.Context, next []snapshot.Descent) error {
+	next = append([]snapshot.Descent{}, next...)
+	slices.SortFunc(next, func(a, b snapshot.Descent) int { return cmp.Compare(a.PID, b.PID) })
+	return l.remember(ctx, "descents", next)
 }
 
 var holdsTable = table[string, snapshot.Hold]{"holds", "id, owner, reason, since, until", func(_ *string, h *snapshot.Hold) []any {

@@ -1,9 +1,7 @@
 package ledger_test
 
 import (
-	"database/sql"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -50,31 +48,5 @@ func TestOwnersAreWhatWasSavedLast(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// What an earlier version remembers of an owner was seen with the builder's row, and nothing else is known of it.
-func TestOwnersOfAnEarlierVersion(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	db, err := sql.Open("sqlite", path)
-	ok(t, err)
-	_, err = db.Exec(strings.Join(ledger.Migrations[:4], ";") + `; PRAGMA journal_mode = WAL; PRAGMA user_version = 4;
-		INSERT INTO owners VALUES ('codev/default', 'a', '/w', 'builder-1', '/w/.builders/1', 1769882400000000000, 1769882500000000000)`)
-	ok(t, err)
-	ok(t, db.Close())
-	l, err := ledger.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	got, err := l.Owners(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, last := time.Unix(1769882400, 0).UTC(), time.Unix(1769882500, 0).UTC()
-	want := []snapshot.Owner{{Source: "codev/default", Terminal: "a", Workspace: "/w", Builder: "builder-1", Worktree: "/w/.builders/1", FirstAt: first, LastAt: last, RowAt: &last}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
 	}
 }

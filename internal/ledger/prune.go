@@ -7,13 +7,11 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // Keep says how much Prune leaves.
 type Keep struct {
-	// Decisions is of how many of the latest sweeps all decisions are kept. Those that led to an act are kept for good.
+	// Decisions is of how many of the latest sweeps decisions are kept. What led to an act is kept for good with the act.
 	Decisions int
 	// Sweeps is how many of the latest sweeps are kept. Those that led to an act are kept for good.
 	Sweeps int
@@ -28,16 +26,10 @@ func (l *Ledger) Prune(ctx context.Context, keep Keep) error {
 			return err
 		}
 		bound := latest - int64(keep.Decisions)
-		if err := keepActed(ctx, tx, bound); err != nil {
-			return err
-		}
 		for _, s := range []struct {
 			text string
 			to   int64
 		}{
-			{`DELETE FROM decisions WHERE n IN (SELECT n FROM sweeps WHERE pruned = 0 AND n <= ?)
-				AND NOT EXISTS (SELECT 1 FROM acts a JOIN sweeps s ON s.id = a.sweep WHERE s.n = decisions.n AND a.candidate = decisions.id)`, bound},
-			{`DELETE FROM ticks WHERE saved IN (SELECT saved FROM sweeps WHERE pruned = 0 AND n <= ?)`, bound},
 			{`UPDATE sweeps SET pruned = 1 WHERE pruned = 0 AND n <= ?`, bound},
 			// What ended before all sweeps that are left.
 			{`DELETE FROM standing WHERE until <= coalesce((SELECT min(saved) FROM sweeps WHERE n > ?), 1 << 62)`, bound},
@@ -74,38 +66,4 @@ func (l *Ledger) shrink(ctx context.Context) error {
 		return nil // another time
 	}
 	return err
-}
-
-// keepActed writes down as they were the decisions that led to an act, of sweeps up to bound whose other decisions go.
-func keepActed(ctx context.Context, tx *sql.Tx, bound int64) error {
-	acted := map[int64]map[string]bool{}
-	err := each(ctx, tx, func(row *sql.Rows) error {
-		var n int64
-		var candidate string
-		err := row.Scan(&n, &candidate)
-		if acted[n] == nil {
-			acted[n] = map[string]bool{}
-		}
-		acted[n][candidate] = true
-		return err
-	}, "SELECT s.n, a.candidate FROM sweeps s JOIN acts a ON a.sweep = s.id WHERE s.pruned = 0 AND s.saved IS NOT NULL AND s.n <= ?", bound)
-	if err != nil {
-		return err
-	}
-	for n, candidates := range acted {
-		all, err := decided(ctx, tx, n)
-		if err != nil {
-			return err
-		}
-		var led []decision.Decision
-		for _, d := range all {
-			if candidates[d.ID] {
-				led = append(led, d)
-			}
-		}
-		if err := insert(ctx, tx, decisionsTable, led, func(d decision.Decision) (int64, decision.Decision) { return n, d }); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -7,9 +7,8 @@ const latestSweeps = 20
 
 // Repositories gives the owners of the folders that the latest sweeps decided on, sorted: most are the main checkouts of repositories.
 func (l *Ledger) Repositories(ctx context.Context) ([]string, error) {
-	rows, err := l.db.QueryContext(ctx, `WITH latest AS (SELECT n, saved, pruned FROM sweeps WHERE n > (SELECT COALESCE(MAX(n), 0) FROM sweeps) - ?)
-		SELECT owner FROM decisions WHERE n IN (SELECT n FROM latest) AND kind = 'dir' AND owner <> ''
-		UNION SELECT owner FROM standing s WHERE kind = 'dir' AND owner <> ''
+	rows, err := l.db.QueryContext(ctx, `WITH latest AS (SELECT saved, pruned FROM sweeps WHERE n > (SELECT COALESCE(MAX(n), 0) FROM sweeps) - ?)
+		SELECT DISTINCT owner FROM standing s WHERE kind = 'dir' AND owner <> ''
 			AND EXISTS (SELECT 1 FROM latest WHERE pruned = 0 AND s.since <= saved AND (s.until IS NULL OR s.until > saved))
 		ORDER BY owner`, latestSweeps)
 	if err != nil {

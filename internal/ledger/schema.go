@@ -195,7 +195,7 @@ INSERT INTO roots SELECT DISTINCT root FROM (
 `, `
 -- That an agent was seen in a session says nothing of whose session it is.
 DROP TABLE agent_sessions;
-`}
+`, byRule}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the
 // version is read again under the write lock.

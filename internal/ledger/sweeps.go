@@ -49,7 +49,7 @@ func (l *Ledger) FinishSweep(ctx context.Context, id string, finished time.Time,
 	return l.explain("finish a sweep in", err)
 }
 
-// SameSweep records a whole sweep that found nothing new: all that stood before it stands, with the numbers that its reasons had when it was written.
+// SameSweep records a whole sweep that found nothing new: all that stood before it stands.
 func (l *Ledger) SameSweep(ctx context.Context, s Sweep, finished time.Time, counts any, exit int) error {
 	var sources *map[string]int
 	if s.Sources != nil {

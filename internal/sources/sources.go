@@ -62,6 +62,8 @@ type Scope struct {
 	Argv bool
 	// Alone leaves out everything but the processes: enough to show what runs, and never to judge it.
 	Alone bool
+	// Sessions adds to Alone the records that agents keep of their open sessions.
+	Sessions bool
 	// Life leaves out everything that cannot prove that something lives: no folder is looked into. Of the folder Place, where that is not "", its lock is read.
 	Life  bool
 	Place string
@@ -140,8 +142,11 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
 		Reader: processes.New(set.Processes(sc)),
 	}}
+	if sc.Sessions {
+		out = append(out, set.openSessions()...)
+	}
 	if sc.Alone {
-		return out, nil
+		return unique(out)
 	}
 	if sc.needs(snapshot.KindSession, snapshot.KindProcess) {
 		t, err := tmux.Sources(tmux.Options{
@@ -294,27 +299,29 @@ func (set Set) over(format string) []string {
 
 // openSessions are the folders in which agents write down the sessions that they have open.
 func (set Set) openSessions() []collectors.Source {
+	c := &set.Config.Collect
+	locks := filepath.Join(c.Processes.Root, "locks")
 	var out []collectors.Source
-	for _, path := range auto(set.Config.Collect.Claude.Sessions, opensessions.Folder) {
-		name := "claude"
-		if len(out) > 0 {
-			name += "-" + collectors.Short(path)
+	for _, agent := range []struct {
+		name   string
+		paths  []string
+		place  func(env func(string) string, home string) (string, bool)
+		source func(name, path string) collectors.Source
+	}{
+		{"claude", c.Claude.Sessions, opensessions.Folder, opensessions.Source},
+		{"codex", c.Codex.Threads, opensessions.Threads, func(name, path string) collectors.Source { return opensessions.CodexSource(name, path, locks) }},
+		{"copilot", c.Copilot.Sessions, opensessions.CopilotFolder, opensessions.CopilotSource},
+		{"opencode", c.OpenCode.Stores, opensessions.OpenCodeStore, opensessions.OpenCodeSource},
+		{"qwen", c.Qwen.Projects, opensessions.QwenFolder, opensessions.QwenSource},
+		{"gemini", c.Gemini.Projects, opensessions.GeminiFolder, opensessions.GeminiSource},
+	} {
+		for n, path := range auto(agent.paths, agent.place) {
+			name := agent.name
+			if n > 0 {
+				name += "-" + collectors.Short(path)
+			}
+			out = append(out, agent.source(name, path))
 		}
-		out = append(out, opensessions.Source(name, path))
-	}
-	for n, path := range auto(set.Config.Collect.Codex.Threads, opensessions.Threads) {
-		name := "codex"
-		if n > 0 {
-			name += "-" + collectors.Short(path)
-		}
-		out = append(out, opensessions.CodexSource(name, path, filepath.Join(set.Config.Collect.Processes.Root, "locks")))
-	}
-	for n, path := range auto(set.Config.Collect.Copilot.Sessions, opensessions.CopilotFolder) {
-		name := "copilot"
-		if n > 0 {
-			name += "-" + collectors.Short(path)
-		}
-		out = append(out, opensessions.CopilotSource(name, path))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -22,8 +23,10 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -94,7 +97,7 @@ func (m *Machine) Actuators(host snapshot.Host, roots []string) map[string]actua
 		}),
 		snapshot.KindDir: actdirs.New(actdirs.Options{
 			StateTrash: trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: root,
-			Holders: holding{&m.Looker}, Step: Step, Log: m.Log.Named("dirs"),
+			Holders: holding{&m.Looker}, Sessions: m.sessionsIn, Step: Step, Log: m.Log.Named("dirs"),
 		}),
 	}
 }
@@ -139,6 +142,26 @@ func (h holding) Holding(ctx context.Context, paths []string) (map[string][]stri
 		}
 	}
 	return out, known, nil
+}
+
+// sessionsIn are the open sessions that work in folders, or may, by the agents' own records of now.
+func (m *Machine) sessionsIn(ctx context.Context, folders []decision.Dir) (map[string][]string, error) {
+	s, err := m.Look(ctx, sources.Scope{Alone: true, Sessions: true}, look.PriorState{})
+	if err != nil {
+		return nil, err
+	}
+	s.Dirs = map[string]snapshot.Dir{}
+	for _, d := range folders {
+		s.Dirs[snapshot.KindDir+":"+d.Path] = snapshot.Dir{Path: cmp.Or(d.In, d.Path), Git: &snapshot.Git{Main: d.Main}}
+	}
+	j, out := subject.Join(s, &m.Cfg.Rules.Config), map[string][]string{}
+	for _, d := range folders {
+		sub, _ := j.Subject(snapshot.KindDir + ":" + d.Path)
+		for _, open := range sub.Open {
+			out[d.Path] = append(out[d.Path], fmt.Sprintf("%s (%d)", open.Agent, open.PID))
+		}
+	}
+	return out, nil
 }
 
 // userOf names a user of a folder. What the kernel itself does has no process.

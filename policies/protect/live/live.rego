@@ -30,9 +30,12 @@
 #   use by what runs in the container (`mount`).
 #
 #   A folder in which an agent's open session works, by the agent's own record, wherever its process stands (`codex --worktree` and
-#   `copilot --worktree` stay where they were started). A session is open while the process that its record names lives, or may. Where it works
+#   `copilot --worktree` stay where they were started). A session is open while the process that its record names lives, or may. OpenCode,
+#   Qwen Code and Gemini CLI write down no process: a session of theirs is open while a process of the agent lives that began before the
+#   session last worked. End that process, or archive the session in OpenCode, and the folder may go. Where a session works
 #   is not known when the record does not say it or cannot be read: then it keeps all worktrees of the repository that its process stands in,
-#   of those below that folder, and of all repositories where that is not known.
+#   of those below that folder, and of all repositories where that is not known. The records are read once more when the folder has been moved:
+#   where a session opened meanwhile, it is put back.
 #
 #   Who uses a folder is asked of those that would go if nobody did. Any other is said to be in use by the processes that are known to
 #   work in it (`cwd`), and is kept by what keeps it anyway; `winnow explain` asks all the same.
@@ -116,6 +119,7 @@
 #     rules.agent_idle: "herdr's words for a pane in which it knows of no agent"
 #     rules.agents: "never reaped, by name or by what they were started from"
 #     rules.agent_scripts, rules.agent_packages: "the same, by what an interpreter runs"
+#     rules.session_agents: "agents whose records of their sessions are read"
 #     rules.agent_daemons: "what vendors leave running for all of their agents: ended by no rule, and no user of the folder that it was started in"
 #     rules.shells, rules.prompt_daemons: "what an idle pane may hold: a shell that waits for a person, and what draws its prompt"
 #     rules.personal_daemons, rules.agent_daemons: "what lives on by design, whoever began it"
@@ -250,6 +254,21 @@ _closed if count(input.open) == 0
 _sessions contains $"{session.agent} has a session open that works in it, by its own record" if {
 	some session in input.open
 	session.folder != ""
+	not session.any_process
+}
+
+_sessions contains $"{session.agent} worked in it, by its own record, after its process {session.pid} began: the session counts as open until that process ends" if {
+	some session in input.open
+	session.folder != ""
+	session.any_process
+	session.pid > 0
+}
+
+_sessions contains $"{session.agent} worked in it, by its own record, and whether a process of it lives is not known" if {
+	some session in input.open
+	session.folder != ""
+	session.any_process
+	not session.pid
 }
 
 _sessions contains $"{session.agent} ({session.pid}) has a session open, and in which worktree it works is not known: it may be this one. End that session, or start one whose record can be read" if {

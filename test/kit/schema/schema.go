@@ -48,17 +48,45 @@ func current(t *testing.T, v any, title string, files, dirs []string, r jsonsche
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		if *update {
-			if err := os.WriteFile(file, want.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		have, err := os.ReadFile(file)
-		if err != nil {
+		File(t, file, want.String())
+	}
+}
+
+// File fails where a generated file does not have the wanted text, or with -update writes it.
+func File(t *testing.T, file, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want.String(), string(have)); diff != "" {
-			t.Errorf("%s is stale: run this test with -update (-want +have):\n%s", filepath.Clean(file), diff)
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(have)); diff != "" {
+		t.Errorf("%s is stale: run this test with -update (-want +have):\n%s", filepath.Clean(file), diff)
+	}
+}
+
+// Folder fails where a folder does not have exactly the wanted files, by name, or with -update makes it so.
+func Folder(t *testing.T, dir string, want map[string]string) {
+	t.Helper()
+	have, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range have {
+		if _, ok := want[f.Name()]; ok {
+			continue
 		}
+		if !*update {
+			t.Errorf("%s should not be there: run this test with -update", filepath.Join(dir, f.Name()))
+		} else if err := os.Remove(filepath.Join(dir, f.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range want {
+		File(t, filepath.Join(dir, name), text)
 	}
 }

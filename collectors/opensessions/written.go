@@ -1,0 +1,120 @@
+package opensessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+)
+
+// written reads the sessions of an agent whose records name no process. Such a session counts as open while a process of the agent lives that began before
+// the record was last written (snapshot.OpenSession.AnyProcess). What was last written before the machine started is left out.
+type written struct {
+	source, agent, path string
+	read                func(ctx context.Context, path string, since time.Time) ([]session, error)
+}
+
+// session is what a record says: when it was last written, and in which folder the session works, "" where that could not be read.
+type session struct {
+	id, folder string
+	at         time.Time
+}
+
+func writtenSource(agent, name, path string, read func(ctx context.Context, path string, since time.Time) ([]session, error)) collectors.Source {
+	full := Kind + "/" + name
+	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: written{full, agent, path, read}}
+}
+
+func (w written) Read(ctx context.Context) (collectors.Part, error) {
+	booted, err := boot()
+	if err != nil {
+		return collectors.Part{}, fmt.Errorf("read when the machine started: %w: no session in %s was read", err, w.path)
+	}
+	all, err := w.read(ctx, w.path, booted)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, foreign.ErrAbsent) {
+		return collectors.Part{}, fmt.Errorf("%w: no %s", collectors.ErrAbsent, w.path)
+	}
+	if err != nil {
+		return collectors.Part{}, fmt.Errorf("read the sessions in %s: %w", w.path, err)
+	}
+	return collectors.Part{Open: w.newest(all, booted)}, ctx.Err()
+}
+
+// newest are the sessions that were written last, one for each folder.
+func (w written) newest(all []session, booted time.Time) (open []snapshot.OpenSession) {
+	slices.SortStableFunc(all, func(a, b session) int { return b.at.Compare(a.at) })
+	had := map[string]bool{}
+	for _, s := range all {
+		at := folder(s.folder)
+		if s.at.Before(booted) || had[at] {
+			continue
+		}
+		had[at] = true
+		open = append(open, snapshot.OpenSession{
+			Source: w.source, Agent: w.agent, ID: strings.ToValidUTF8(s.id, ""), WrittenAt: new(s.at.UTC()), Folder: at, AnyProcess: true,
+		})
+	}
+	return open
+}
+
+// boot is when the machine started, a minute early: no process that lives is older. Time asleep counts as time up.
+func boot() (time.Time, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return time.Time{}, err
+	}
+	return time.Now().Add(-time.Duration(t.Nano()) - time.Minute), nil
+}
+
+// chats are the files in a project's folder of chats that were written since a time, by the name of each.
+func chats(d foreign.DirFS, project string, since time.Time) (map[string]time.Time, error) {
+	out := map[string]time.Time{}
+	entries, err := fs.ReadDir(d, filepath.Join(project, "chats"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && !info.ModTime().Before(since) {
+			out[e.Name()] = info.ModTime()
+		}
+	}
+	return out, err
+}
+
+// projects are the folders in the folder of all projects.
+func projects(ctx context.Context, path string) (d foreign.DirFS, names []string, err error) {
+	dir, err := foreign.Path(path)
+	if err != nil {
+		return d, nil, err
+	}
+	d = foreign.DirFS{Dir: dir, Want: foreign.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
+	entries, err := fs.ReadDir(d, ".")
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return d, names, err
+}
+
+// place is the folder that a variable names, or one in the user's home, with a path below it, and false where there is no such thing.
+func place(env func(string) string, variable, home, below string) (string, bool) {
+	dir := env(variable)
+	if !filepath.IsAbs(dir) {
+		dir = home
+	}
+	path := filepath.Join(dir, below)
+	_, err := os.Stat(path)
+	return path, filepath.IsAbs(path) && !errors.Is(err, fs.ErrNotExist)
+}
