@@ -152,7 +152,13 @@ func (m *Machine) sessionsIn(ctx context.Context, folders []decision.Dir) (map[s
 	}
 	s.Dirs = map[string]snapshot.Dir{}
 	for _, d := range folders {
-		s.Dirs[snapshot.KindDir+":"+d.Path] = snapshot.Dir{Path: cmp.Or(d.In, d.Path), Git: &snapshot.Git{Main: d.Main}}
+		dir := snapshot.Dir{Path: cmp.Or(d.In, d.Path)}
+		if d.Main == "" && d.CommonDir == "" { // what no repository has, no session of another folder works in
+			dir.Checkout = new(false)
+		} else {
+			dir.Git = &snapshot.Git{Main: d.Main}
+		}
+		s.Dirs[snapshot.KindDir+":"+d.Path] = dir
 	}
 	j, out := subject.Join(s, &m.Cfg.Rules.Config), map[string][]string{}
 	for _, d := range folders {
