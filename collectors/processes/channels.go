@@ -40,8 +40,8 @@ type end struct {
 	named bool
 	// way is what a holder of a pipe or a FIFO must be able to do with it.
 	way uint32
-	// terminal is the number of a pseudo-terminal, and one more: 0 for all else.
-	terminal int
+	// number is that of a pseudo-terminal or of an eventfd, and one more: 0 for all else.
+	number int
 }
 
 // other is what the holder of the other end can do.

@@ -133,8 +133,8 @@ func (p *speaker) add(c channel, also *[]end) {
 	}
 }
 
-// beside adds what a process has besides its input and output: pipes, FIFOs, pairs of sockets, as Node.js has with what it forks, and, at any descriptor, terminals
-// that are not its own. Its own one other facts tell of.
+// beside adds what a process has besides its input and output: pipes, FIFOs, pairs of sockets, as Node.js has with what it forks, and, at any descriptor, eventfds
+// and terminals that are not its own. Its own one other facts tell of.
 func (s *scan) beside(dir int, p *speaker) {
 	fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
 	if err != nil {
@@ -158,6 +158,8 @@ func (s *scan) descriptorChannels(dir, n int, text []byte, p *speaker) {
 	switch isPath := len(text) > 0 && text[0] == '/'; {
 	case isSocket && n > 2:
 		p.add(s.listeners().pair(inode), nil)
+	case string(text) == eventfdLink:
+		p.add(s.eventfdChannel(dir, name), nil)
 	case isPath && !s.hasOtherEnd(dir, name, n, p), !isPath && (n <= 2 || !bytes.HasPrefix(text, []byte("pipe:["))):
 	default:
 		p.add(s.channel(dir, name, toRead), nil)
@@ -300,8 +302,8 @@ func (h *endScan) hides(pid, dir int, err error) bool {
 
 // at reports whether a descriptor with the end's link is that end.
 func (e end) at(fds int, name string, buf []byte) bool {
-	if e.terminal > 0 {
-		return e.atTerminal(fds, name, buf)
+	if e.number > 0 {
+		return e.atNumber(fds, name, buf)
 	}
 	if e.fifo != (fileID{}) {
 		var st unix.Statx_t

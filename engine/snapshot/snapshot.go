@@ -757,8 +757,8 @@ type Process struct {
 	// it is a file, /dev/null or a terminal. Asked like InputEnded; absent where it is not known.
 	OutputRead *bool `json:"output_read,omitempty"`
 	// Peers are the pids of the living processes that can speak with it, ascending: that can write to its standard input, read its standard output or error, or have
-	// the other end of a pipe, a FIFO, a pair of sockets without a name, a connected socket for datagrams, or a terminal that is not its own, at any of its
-	// descriptors. Itself and what lives below it are left out, and so is a multiplexer's server that shows the terminal. Known and empty is [].
+	// the other end of a pipe, a FIFO, a pair of sockets without a name, a connected socket for datagrams, an eventfd, or a terminal that is not its own, at any
+	// of its descriptors. Itself and what lives below it are left out, and so is a multiplexer's server that shows the terminal. Known and empty is [].
 	// Asked like InputEnded; absent where none was found and one may be unseen. A look that is not about this process does not search for them where
 	// the kernel says that somebody has an end and it is not the process itself.
 	Peers *[]int `json:"peers,omitempty"`

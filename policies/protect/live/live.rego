@@ -64,7 +64,7 @@
 #
 #   A process that was handed over stays while another one, outside of what would end with it, can write to its standard input, reads its
 #   standard output or error, or has the other end of any other descriptor of it: a pipe, a FIFO that somebody has open, a pair of sockets whose other end is open,
-#   datagrams to a socket with a name, or a terminal that is not its own and that another program drives, as `script` and `expect` do. So an MCP server whose launcher
+#   datagrams to a socket with a name, an eventfd, or a terminal that is not its own and that another program drives, as `script` and `expect` do. So an MCP server whose launcher
 #   has ended lives as long as the agent that speaks with it, and a job as long as its output is read. Where that is not known it stays. A file, `/dev/null`, its own
 #   terminal, one that a multiplexer shows (`multiplexers`), and the machine's logs are no readers. A FIFO that no process has open for writing gives the end of the
 #   input, as a closed pipe does; one that the process itself keeps open for writing may be opened by its path at any time, and keeps it. Two leftovers that
