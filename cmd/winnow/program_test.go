@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == eval.ServeArgument {
 		program()
 	}
-	commands := map[string]func(){"winnow": program, "holds": holds}
+	commands := map[string]func(){"winnow": program, "holds": holds, "speaks": speaks}
 	if commands[filepath.Base(os.Args[0])] == nil {
 		machine.Alone()
 	}

@@ -332,3 +332,41 @@ func spawnIdle(b *testing.B, count int) {
 		children = append(children, c)
 	}
 }
+
+// BenchmarkPeers reads many processes of this machine with one more that was left behind and has pipes of its own, as what an event loop has: whether another process
+// has those too only a look at what all have open tells.
+func BenchmarkPeers(b *testing.B) {
+	for _, count := range []int{500, 4000} {
+		b.Run(strconv.Itoa(count), func(b *testing.B) {
+			p := floor.Build(b)
+			p.Idle(b, count, 2, variables(60))
+			m := measuring{b: b, least: count}
+			m.each("without", func() int { return readAll(b, usual) })
+			m.each("with", func() int {
+				defer leftBehind(b)()
+				return readAll(b, usual)
+			})
+			m.run()
+		})
+	}
+}
+
+// leftBehind starts a process that is handed over, with a marker, a pipe of which it has both ends, and nothing else.
+func leftBehind(b *testing.B) (end func()) {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `(exec 3<>"$0"; rm "$0"; exec setsid sleep 600) >/dev/null 2>&1 </dev/null & echo $!`, path)
+	cmd.Env = append(os.Environ(), "CLAUDE_CODE_SESSION_ID=bench")
+	out, err := cmd.Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func() { _ = syscall.Kill(pid, syscall.SIGKILL) }
+}

@@ -32,7 +32,7 @@ type channel struct {
 
 // end is the other end of a channel, as the descriptors of its holders show it.
 type end struct {
-	// link is what a holder's link says: pipe:[inode], socket:[inode of the other socket], or the last name in a FIFO's path.
+	// link is what a holder's link says: pipe:[inode], socket:[inode of the other socket], or the last name in the path of a FIFO or a terminal.
 	link string
 	// fifo is the FIFO, zero for all else.
 	fifo fileID
@@ -40,6 +40,8 @@ type end struct {
 	named bool
 	// way is what a holder of a pipe or a FIFO must be able to do with it.
 	way uint32
+	// number is that of a pseudo-terminal or of an eventfd, and one more: 0 for all else.
+	number int
 }
 
 // other is what the holder of the other end can do.
@@ -109,11 +111,26 @@ func (l listeners) channel(inode uint64, way uint32) channel {
 	return channel{open: new(!over), private: true, end: end{link: socketLink(u.peer)}}
 }
 
-// pair is a unix socket that was made together with its other end, neither of which has a name, as what a process has at any of its descriptors.
-func (l listeners) pair(inode uint64) (end, bool) {
+// datagramSinks are names to which datagrams are no conversation: logs, and what a service manager is told.
+var datagramSinks = []string{
+	"/dev/log", "/run/systemd/journal/dev-log", "/run/systemd/journal/socket", "/run/systemd/journal/syslog", "/run/systemd/notify", "/run/rsyslog/dev/log",
+}
+
+// pair is a unix socket as what a process has at any of its descriptors: one that was made together with its other end, neither of which has a name, and one
+// for datagrams that is connected, whose other end may have a name. The connections of all others are counted (talk).
+func (l listeners) pair(inode uint64) channel {
 	u, ok := l.unix[inode]
 	other := l.unix[u.peer]
-	return end{link: socketLink(u.peer)}, ok && u.asked && !u.datagrams && !u.listens && u.name == "" && other.name == "" && !(u.ended && u.unheard)
+	switch {
+	case !ok || u.listens:
+		return noChannel
+	case u.datagrams && !u.asked:
+		return unknownChannel
+	case u.datagrams && (u.peer == 0 || slices.Contains(datagramSinks, other.name)),
+		!u.datagrams && (!u.asked || u.name != "" || other.name != "" || u.ended && u.unheard):
+		return noChannel
+	}
+	return channel{open: new(true), end: end{link: socketLink(u.peer)}}
 }
 
 func socketLink(inode uint64) string { return "socket:[" + strconv.FormatUint(inode, 10) + "]" }
@@ -190,7 +207,7 @@ func (s *scan) fileChannel(dir int, name, link string, way uint32) channel {
 		}
 	case unix.S_IFIFO:
 		if s.answers(st.Dev_major, st.Dev_minor) {
-			at := end{path.Base(strings.TrimSuffix(link, deleted)), fileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, st.Nlink > 0, other(way)}
+			at := end{link: path.Base(strings.TrimSuffix(link, deleted)), fifo: fileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, named: st.Nlink > 0, way: other(way)}
 			return channel{open: pipeOpen(dir, name, way), end: at}
 		}
 	}

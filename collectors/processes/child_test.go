@@ -18,6 +18,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -27,6 +28,7 @@ const part = "PROCESSES_TEST_PART"
 func TestMain(m *testing.M) {
 	play, ok := parts[os.Getenv(part)]
 	if !ok {
+		machine.CloseOnExec()
 		os.Exit(m.Run())
 	}
 	if err := play(os.Args[1:]); err != nil {

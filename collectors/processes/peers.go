@@ -118,7 +118,7 @@ func (s *scan) channels(dir int, p *speaker) {
 	for _, fd := range []string{"1", "2"} {
 		p.add(s.channel(dir, fd, toWrite), &p.out)
 	}
-	s.pairs(dir, p)
+	s.beside(dir, p)
 }
 
 func (p *speaker) add(c channel, also *[]end) {
@@ -133,8 +133,9 @@ func (p *speaker) add(c channel, also *[]end) {
 	}
 }
 
-// pairs adds the pairs of sockets that a process has besides its input and output, as Node.js has with what it forks.
-func (s *scan) pairs(dir int, p *speaker) {
+// beside adds what a process has besides its input and output: pipes, FIFOs, pairs of sockets, as Node.js has with what it forks, and, at any descriptor, eventfds
+// and terminals that are not its own. Its own one other facts tell of.
+func (s *scan) beside(dir int, p *speaker) {
 	fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
 	if err != nil {
 		p.known = false
@@ -145,18 +146,46 @@ func (s *scan) pairs(dir int, p *speaker) {
 		text, err := proc.Readlink(fds, strconv.Itoa(n), s.link)
 		if err != nil {
 			p.known = p.known && proc.Ended(err)
-		} else if inode, ok := socket(text); ok && n > 2 {
-			if at, ok := s.listeners().pair(inode); ok {
-				p.ends = append(p.ends, at)
-			}
+			continue
 		}
+		s.descriptorChannels(dir, n, text, p)
 	}
+}
+
+func (s *scan) descriptorChannels(dir, n int, text []byte, p *speaker) {
+	name := strconv.Itoa(n)
+	inode, isSocket := socket(text)
+	switch isPath := len(text) > 0 && text[0] == '/'; {
+	case isSocket && n > 2:
+		p.add(s.listeners().pair(inode), nil)
+	case string(text) == eventfdLink:
+		p.add(s.eventfdChannel(dir, name), nil)
+	case isPath && !s.hasOtherEnd(dir, name, n, p), !isPath && (n <= 2 || !bytes.HasPrefix(text, []byte("pipe:["))):
+	default:
+		p.add(s.channel(dir, name, toRead), nil)
+		p.add(s.channel(dir, name, toWrite), nil)
+	}
+}
+
+// hasOtherEnd reports whether what has a path is a FIFO that is not asked about by its number, and adds a terminal.
+func (s *scan) hasOtherEnd(dir int, name string, n int, p *speaker) (fifo bool) {
+	var st unix.Statx_t
+	if err := unix.Statx(dir, "fd/"+name, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_NLINK, &st); err != nil {
+		p.known = p.known && proc.Ended(err)
+		return false
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFCHR {
+		p.add(s.terminalChannel(dir, name, &st, *p.TTY), nil)
+	}
+	return n > 2 && st.Mode&unix.S_IFMT == unix.S_IFIFO
 }
 
 // holders are the pids of who has ends open. Hidden is true where a process of this user's, or more, did not show what it has open.
 type holders struct {
 	of     map[end][]int
 	hidden bool
+	// shows are the servers of multiplexers. Who shows a terminal speaks with nothing that has it open: other facts tell who works there.
+	shows map[int]bool
 }
 
 // endScan looks for the holders of ends, which stand by their links.
@@ -181,7 +210,13 @@ func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, 
 	if len(wanted) == 0 {
 		return holders{}, nil
 	}
-	among, err := s.holdersAmong(ctx, slices.Collect(maps.Keys(asked)), wanted)
+	shows := s.multiplexers()
+	first := maps.Clone(shows)
+	for pid := range asked {
+		first[pid] = true
+	}
+	among, err := s.holdersAmong(ctx, slices.Collect(maps.Keys(first)), wanted)
+	among.shows = shows
 	if err != nil || len(s.o.Only) == 0 && !s.o.Peers && !among.within(asked) {
 		return among, err
 	}
@@ -190,8 +225,19 @@ func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, 
 		return among, err
 	}
 	all, err := s.holdersAmong(ctx, pids, wanted)
-	all.hidden = all.hidden || blind(s.root) != nil
+	all.hidden, all.shows = all.hidden || blind(s.root) != nil, shows
 	return all, err
+}
+
+// multiplexers are the servers of multiplexers, by their names.
+func (s *scan) multiplexers() map[int]bool {
+	found := map[int]bool{}
+	for _, r := range s.found {
+		if matches(s.o.Servers, r.Name) {
+			found[r.PID] = true
+		}
+	}
+	return found
 }
 
 // within reports whether one of the processes has, in its own tree, the other end of what it reads or prints to.
@@ -236,7 +282,7 @@ func (h *endScan) process(pid, dir int) {
 			text = bytes.TrimSuffix(text[bytes.LastIndexByte(text, '/')+1:], []byte(deleted))
 		}
 		for _, e := range h.wanted[string(text)] {
-			if e.at(fds, strconv.Itoa(n)) && !slices.Contains(h.of[e], pid) {
+			if e.at(fds, strconv.Itoa(n), h.text) && !slices.Contains(h.of[e], pid) {
 				h.of[e] = append(h.of[e], pid)
 			}
 		}
@@ -255,7 +301,10 @@ func (h *endScan) hides(pid, dir int, err error) bool {
 }
 
 // at reports whether a descriptor with the end's link is that end.
-func (e end) at(fds int, name string) bool {
+func (e end) at(fds int, name string, buf []byte) bool {
+	if e.number > 0 {
+		return e.atNumber(fds, name, buf)
+	}
 	if e.fifo != (fileID{}) {
 		var st unix.Statx_t
 		err := unix.Statx(fds, name, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &st)
@@ -292,7 +341,7 @@ func (p *speaker) listen(held holders) {
 // where another one may be unseen or come by the path, that is not sure.
 func (p *speaker) outside(e end, held holders) (pids []int, sure bool) {
 	for _, pid := range held.of[e] {
-		if !slices.Contains(p.tree, pid) {
+		if !slices.Contains(p.tree, pid) && !(e.link == masterLink && held.shows[pid]) {
 			pids = append(pids, pid)
 		}
 	}

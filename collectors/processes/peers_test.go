@@ -1,10 +1,14 @@
 package processes
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -21,6 +25,9 @@ type spoken struct {
 	Ended, Read *bool
 	Peers       *[]int
 }
+
+// shower is the name of a multiplexer's server.
+const shower = "shower"
 
 // TestPeers holds real programs against who really speaks with them. Each case starts one and says what is known of it; me is this test.
 func TestPeers(t *testing.T) {
@@ -69,6 +76,116 @@ func TestPeers(t *testing.T) {
 		},
 		"a pair of sockets beside its output, as between Node.js and what it forks": func(t *testing.T) (int, spoken) {
 			return run(t, nil, nil, openPair(t)[0]), spoken{nil, no, &[]int{me}}
+		},
+		"a pipe beside its input that another process writes to": func(t *testing.T) (int, spoken) {
+			return run(t, nil, nil, openPipe(t)[0]), spoken{nil, no, &[]int{me}}
+		},
+		"a pipe beside its output that another process reads": func(t *testing.T) (int, spoken) {
+			return run(t, nil, nil, openPipe(t)[1]), spoken{nil, no, &[]int{me}}
+		},
+		"a pipe beside its input that nobody writes to": func(t *testing.T) (int, spoken) {
+			p := openPipe(t)
+			pid := run(t, nil, nil, p[0])
+			shut(t, p[1])
+			return pid, spoken{nil, no, &[]int{}}
+		},
+		"a pipe beside its output that nobody reads": func(t *testing.T) (int, spoken) {
+			p := openPipe(t)
+			pid := run(t, nil, nil, p[1])
+			shut(t, p[0])
+			return pid, spoken{nil, no, &[]int{}}
+		},
+		"a FIFO beside its input that another process writes to": func(t *testing.T) (int, spoken) {
+			path := fifo(t)
+			both := must.Get(os.OpenFile(path, os.O_RDWR, 0))(t)
+			t.Cleanup(func() { _ = both.Close() })
+			return run(t, nil, nil, must.Get(os.OpenFile(path, os.O_RDONLY, 0))(t)), spoken{nil, no, &[]int{me}}
+		},
+		"a FIFO beside its input that it has open for writing itself": func(t *testing.T) (int, spoken) {
+			return run(t, nil, nil, must.Get(os.OpenFile(fifo(t), os.O_RDWR, 0))(t)), spoken{nil, no, nil}
+		},
+		"pipes of its own, as event loops have": func(t *testing.T) (int, spoken) {
+			p := openPipe(t)
+			pid := run(t, nil, nil, p[0], "sh", "-c", `exec 4>"$0"; sleep 120`, fmt.Sprintf("/proc/%d/fd/%d", me, p[1].Fd()))
+			wait.Eventually(t, "it has both ends", func() bool { return hasOpen(pid, 4) })
+			shut(t, p[1])
+			return pid, spoken{nil, no, &[]int{}}
+		},
+		"a pair for datagrams beside its input": func(t *testing.T) (int, spoken) {
+			return run(t, nil, nil, openPairOf(t, unix.SOCK_DGRAM)[0]), spoken{nil, no, &[]int{me}}
+		},
+		"a pair for datagrams whose other end was closed": func(t *testing.T) (int, spoken) {
+			pair := openPairOf(t, unix.SOCK_DGRAM)
+			pid := run(t, nil, nil, pair[0])
+			shut(t, pair[1])
+			return pid, spoken{nil, no, &[]int{}}
+		},
+		"a pair for packets beside its input": func(t *testing.T) (int, spoken) {
+			return run(t, nil, nil, openPairOf(t, unix.SOCK_SEQPACKET)[0]), spoken{nil, no, &[]int{me}}
+		},
+		"a pair for packets whose other end was closed": func(t *testing.T) (int, spoken) {
+			pair := openPairOf(t, unix.SOCK_SEQPACKET)
+			pid := run(t, nil, nil, pair[0])
+			shut(t, pair[1])
+			return pid, spoken{nil, no, &[]int{}}
+		},
+		"datagrams that it sends to a name": func(t *testing.T) (int, spoken) {
+			at := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "socket"), Net: "unixgram"}
+			l := must.Get(net.ListenUnixgram("unixgram", at))(t)
+			t.Cleanup(func() { _ = l.Close() })
+			c := must.Get(net.DialUnix("unixgram", nil, at))(t)
+			pid := run(t, nil, nil, must.Get(c.File())(t))
+			must.Do(t, c.Close())
+			return pid, spoken{nil, no, &[]int{me}}
+		},
+		"datagrams that it sent to a name that was closed": func(t *testing.T) (int, spoken) {
+			at := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "socket"), Net: "unixgram"}
+			l := must.Get(net.ListenUnixgram("unixgram", at))(t)
+			c := must.Get(net.DialUnix("unixgram", nil, at))(t)
+			pid := run(t, nil, nil, must.Get(c.File())(t))
+			must.Do(t, errors.Join(c.Close(), l.Close()))
+			return pid, spoken{nil, no, &[]int{}}
+		},
+		"an eventfd that another process has": func(t *testing.T) (int, spoken) {
+			fd := os.NewFile(uintptr(must.Get(unix.Eventfd(0, unix.EFD_CLOEXEC))(t)), "eventfd")
+			t.Cleanup(func() { _ = fd.Close() })
+			return run(t, nil, nil, dup(t, fd)), spoken{nil, no, &[]int{me}}
+		},
+		"an eventfd of its own": func(t *testing.T) (int, spoken) {
+			fd := os.NewFile(uintptr(must.Get(unix.Eventfd(0, unix.EFD_CLOEXEC))(t)), "eventfd")
+			return run(t, nil, nil, fd), spoken{nil, no, &[]int{}}
+		},
+		"a terminal for its input that another process drives": func(t *testing.T) (int, spoken) {
+			pty := openTerminal(t)
+			return run(t, dup(t, pty[1]), pty[1], nil), spoken{nil, no, &[]int{me}}
+		},
+		"a terminal beside its input that another process drives": func(t *testing.T) (int, spoken) {
+			return run(t, nil, nil, openTerminal(t)[1]), spoken{nil, no, &[]int{me}}
+		},
+		"a terminal whose other end was closed": func(t *testing.T) (int, spoken) {
+			pty := openTerminal(t)
+			pid := run(t, dup(t, pty[1]), pty[1], nil)
+			shut(t, pty[0])
+			return pid, spoken{nil, no, &[]int{}}
+		},
+		"a terminal that a multiplexer shows": func(t *testing.T) (int, spoken) {
+			pty := openTerminal(t)
+			pid := run(t, dup(t, pty[1]), pty[1], nil)
+			at := filepath.Join(t.TempDir(), shower)
+			must.Do(t, os.Symlink(must.Get(exec.LookPath("sleep"))(t), at))
+			other := run(t, nil, nil, pty[0], at, "120")
+			wait.Eventually(t, "it has its name", func() bool { return nameOf(t, other) == shower })
+			return pid, spoken{nil, no, &[]int{}}
+		},
+		"its own terminal": func(t *testing.T) (int, spoken) {
+			pty := openTerminal(t)
+			pid := runAs(t, pty[1], nil, nil, &syscall.SysProcAttr{Setsid: true, Setctty: true}, "sleep", "120")
+			return pid, spoken{nil, no, &[]int{}}
+		},
+		"it drives the terminal of another process": func(t *testing.T) (int, spoken) {
+			pty := openTerminal(t)
+			pid := run(t, nil, nil, pty[0])
+			return pid, spoken{nil, no, &[]int{run(t, pty[1], nil, nil)}}
 		},
 		"a connection to a server": func(t *testing.T) (int, spoken) {
 			at := filepath.Join(t.TempDir(), "socket")
@@ -159,11 +276,12 @@ func TestPeers(t *testing.T) {
 			if !wait.Until(wait.Patience, func() bool { got = ask(t, pid, pid); return cmp.Equal(want, got) }) {
 				t.Errorf("who speaks with it (-want +got):\n%s", cmp.Diff(want, got))
 			}
-			// A look at everything knows as much, but for who it is.
+			// A look at everything knows as much, but for who it is, which it need not know.
+			other := want
 			if want.Peers != nil && len(*want.Peers) > 0 {
-				want.Peers = nil
+				other.Peers = nil
 			}
-			if !wait.Until(wait.Patience, func() bool { got = ask(t, pid); return cmp.Equal(want, got) }) {
+			if !wait.Until(wait.Patience, func() bool { got = ask(t, pid); return cmp.Equal(other, got) || cmp.Equal(want, got) }) {
 				t.Errorf("what a look at everything knows (-want +got):\n%s", cmp.Diff(want, got))
 			}
 		})
@@ -195,7 +313,7 @@ func ask(t *testing.T, pid int, only ...int) spoken {
 	t.Helper()
 	r := must.Get(openRoot("/proc"))(t)
 	defer r.close()
-	s := newScan(r, Options{Only: only, Log: hclog.NewNullLogger()})
+	s := newScan(r, Options{Only: only, Servers: []string{shower}, Log: hclog.NewNullLogger()})
 	if s.listeners().unix == nil {
 		t.Skip("this machine has no socket diagnosis")
 	}
@@ -262,8 +380,33 @@ func openPipe(t *testing.T) [2]*os.File {
 
 func openPair(t *testing.T) [2]*os.File {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	return openPairOf(t, unix.SOCK_STREAM)
+}
+
+func openPairOf(t *testing.T, kind int) [2]*os.File {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
 	return closedAfter(t, os.NewFile(uintptr(fds[0]), "one"), os.NewFile(uintptr(fds[1]), "other"), err)
+}
+
+// openTerminal gives the master of a pseudo-terminal, and the terminal.
+func openTerminal(t *testing.T) [2]*os.File {
+	t.Helper()
+	master := must.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)
+	must.Do(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	number := must.Get(unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN))(t)
+	terminal, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	return closedAfter(t, master, terminal, err)
+}
+
+func hasOpen(pid, fd int) bool {
+	_, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+	return err == nil
+}
+
+func nameOf(t *testing.T, pid int) string {
+	t.Helper()
+	return strings.TrimSpace(string(must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)))(t)))
 }
 
 func closedAfter(t *testing.T, one, other *os.File, err error) [2]*os.File {
@@ -289,5 +432,14 @@ func shut(t *testing.T, files ...*os.File) {
 	t.Helper()
 	for _, f := range files {
 		must.Do(t, f.Close())
+	}
+}
+
+// TestDatagramsAtAName: others may send to a name that a program gave, and not to one that the kernel gave to a sender.
+func TestDatagramsAtAName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"/run/x": true, "@server": true, "@0001f": false, "@0001g": true, "@00001f": true, "0001f": true, "": false} {
+		must.Equal(t, want, datagrams(unix.SOCK_DGRAM, name), "%s", name)
+		must.Equal(t, false, datagrams(unix.SOCK_STREAM, name), "%s", name)
 	}
 }

@@ -29,6 +29,8 @@ type Options struct {
 	Interpreters []string
 	// Opaque are the names (comm) of this user's processes that hide what they have open on purpose.
 	Opaque []string
+	// Servers are the names (comm) of the servers of multiplexers, a * at the end for any rest.
+	Servers []string
 	// Shells are the names of shells: for those it is read whether they are interactive. An empty list leaves that unread.
 	Shells []string
 	// Daemons are what agents' vendors run for all of their agents together.

@@ -194,9 +194,16 @@ func socketName(raw []byte) string {
 	return strings.ToValidUTF8(string(name), "?")
 }
 
-// datagrams is true for a socket that takes datagrams at a path. An abstract name is most often one that the kernel gave to the sender.
+// datagrams is true for a socket that takes datagrams at a name, but for one that the kernel gave to a sender.
 func datagrams(kind uint64, name string) bool {
-	return kind == unix.SOCK_DGRAM && name != "" && name[0] != '@'
+	return kind == unix.SOCK_DGRAM && name != "" && !autobound(name)
+}
+
+// autobound is true for an abstract name of five hexadecimal digits, as unix(7) says the kernel gives them.
+func autobound(name string) bool {
+	digits, abstract := strings.CutPrefix(name, "@")
+	_, err := strconv.ParseUint(digits, 16, 20)
+	return abstract && len(digits) == 5 && err == nil
 }
 
 var errUnixTable = errors.New("not the text of a unix table")

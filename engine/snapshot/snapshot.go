@@ -756,10 +756,11 @@ type Process struct {
 	// error: a pipe or a FIFO with a reader, or one of a pair of sockets whose other end is open. False where no process can: no reader is left, or
 	// it is a file, /dev/null or a terminal. Asked like InputEnded; absent where it is not known.
 	OutputRead *bool `json:"output_read,omitempty"`
-	// Peers are the pids of the living processes that can speak with it: that can write to its standard input, read its standard output or error, or have
-	// the other end of a pair of sockets without a name that it has, ascending; itself and what lives below it are left out. Known and empty is [].
+	// Peers are the pids of the living processes that can speak with it, ascending: that can write to its standard input, read its standard output or error, or have
+	// the other end of a pipe, a FIFO, a pair of sockets without a name, a connected socket for datagrams, an eventfd, or a terminal that is not its own, at any
+	// of its descriptors. Itself and what lives below it are left out, and so is a multiplexer's server that shows the terminal. Known and empty is [].
 	// Asked like InputEnded; absent where none was found and one may be unseen. A look that is not about this process does not search for them where
-	// InputEnded or OutputRead tells enough.
+	// the kernel says that somebody has an end and it is not the process itself.
 	Peers *[]int `json:"peers,omitempty"`
 	// Daemon is the name of the configured daemon of an agent's vendor that its command line is; "" for a process of a daemon's program
 	// that is not a daemon. Absent for every other program, and where the command line could not be read.
@@ -777,7 +778,7 @@ type Process struct {
 	// Clients counts the connections that are open to the ports and unix sockets that it listens on, half-closed ones included. Unknown is absent,
 	// also where it takes datagrams or has a socket of another kind: nothing tells who uses that.
 	Clients *int `json:"clients,omitempty"`
-	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a path: by path, or @name for an
+	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a name: by path, or @name for an
 	// abstract one. Known and empty is [], unknown is absent.
 	UnixSockets *[]string `json:"unix_sockets,omitempty"`
 	// IgnoresHangup is true where it ignores SIGHUP (SigIgn of /proc/<pid>/status), as nohup has a program do. What it starts inherits that, and a

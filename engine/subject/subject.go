@@ -260,7 +260,7 @@ type Below struct {
 	Own *bool `json:"own,omitempty"`
 }
 
-// Peer is a process that can write to another one's input, or reads its output. Name is "" for one that has ended since.
+// Peer is a process that has the other end of another one's input, output or another descriptor. Name is "" for one that has ended since.
 type Peer struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"`

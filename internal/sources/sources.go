@@ -416,8 +416,8 @@ func (set Set) Processes(sc Scope) processes.Options {
 		below[d.PID] = d.StartTicks
 	}
 	return processes.Options{
-		Root: c.Root, Markers: markers, Panes: panes, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Opaque: r.OpaqueProcesses, Daemons: set.daemons(),
-		WithArgv: sc.Argv, Only: sc.pids(), All: all, Classes: classes, Peers: sc.Peers, Table: set.Table, Log: set.Log.Named("processes"),
+		Root: c.Root, Markers: markers, Panes: panes, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Servers: r.Multiplexers, Opaque: r.OpaqueProcesses,
+		Daemons: set.daemons(), WithArgv: sc.Argv, Only: sc.pids(), All: all, Classes: classes, Peers: sc.Peers, Table: set.Table, Log: set.Log.Named("processes"),
 	}
 }
 

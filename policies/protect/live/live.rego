@@ -57,16 +57,18 @@
 #   and so is what works for it below. It is no agent at work while nothing runs below it.
 #
 #   To listen is to listen on a TCP port or on a unix socket with a name, be that a path or an abstract one, or to take datagrams at
-#   a path. What a program makes for itself alone (`own_sockets`) does not count, nor does a pair of sockets without a name. What
+#   a name that it gave. What a program makes for itself alone (`own_sockets`) does not count, nor does a pair of sockets without a name. What
 #   listens in another network namespace is not known.
 #
 #   A server of which nothing is left ([reap.processes.leaked_server](leaked_server.md)) does not count as one that listens.
 #
-#   A process that was handed over stays while another one, outside of what would end with it, can write to its standard input or reads its
-#   standard output or error: over a pipe, over a pair of sockets whose other end is open, or over a FIFO that somebody has open. So an MCP server whose launcher
-#   has ended lives as long as the agent that speaks with it, and a job as long as its output is read. Where that is not known it stays. A file, `/dev/null`, a
-#   terminal and the machine's log (journald) are no readers. A FIFO that no process has open for writing gives the end of the input, as a closed pipe
-#   does; one that the process itself keeps open for writing may be opened by its path at any time, and keeps it.
+#   A process that was handed over stays while another one, outside of what would end with it, can write to its standard input, reads its
+#   standard output or error, or has the other end of any other descriptor of it: a pipe, a FIFO that somebody has open, a pair of sockets whose other end is open,
+#   datagrams to a socket with a name, an eventfd, or a terminal that is not its own and that another program drives, as `script` and `expect` do. So an MCP server whose launcher
+#   has ended lives as long as the agent that speaks with it, and a job as long as its output is read. Where that is not known it stays. A file, `/dev/null`, its own
+#   terminal, one that a multiplexer shows (`multiplexers`), and the machine's logs are no readers. A FIFO that no process has open for writing gives the end of the
+#   input, as a closed pipe does; one that the process itself keeps open for writing may be opened by its path at any time, and keeps it. Two leftovers that
+#   speak with one another both stay.
 #
 #   A process that runs in an interpreter, and carries an agent's marker or stands below one that does, may be an agent unless it is
 #   of a listed family, and is kept. One exception: whoever it worked for is positively over, and it has been busy all its life
@@ -97,7 +99,9 @@
 #
 #   - It was meant to outlive its starter: it ignores SIGHUP, or nohup, systemd-run, at or a terminal multiplexer started it. A child inherits
 #     that it ignores SIGHUP, so what an agent leaves behind that was itself started by nohup stays as well, unless it is a program
-#     that sets it back, as node does; so does what such an agent in a unit of systemd-run's leaves behind. Nothing tells these from work that was meant.
+#     that sets it back, as node does; so does what such an agent in a unit of systemd-run's leaves behind. Nothing tells these from work that was meant. Nor does
+#     anything tell `cmd & disown`, or `setsid cmd &`, from what a tool call left behind: `disown` changes the shell's own list of jobs and nothing of the
+#     process. What shall go on is started with `nohup` or `systemd-run --user`, or held ([protect.held](held.md)).
 #   - It is connected to another machine, or to another program on this one: by TCP, or by a unix socket with a name. A connection that only one side
 #     has closed counts, as long as the other side is there. A connection to the journal or to a service of names does not count.
 #   - A regular file that it has open for writing changed in the last `confirm_busy_after`, whoever wrote to it.
@@ -515,7 +519,7 @@ _reasons contains "an interpreter below it runs an unknown program, which may be
 	input.lineage.unidentified_below == true
 }
 
-_reasons contains $"{peer.name} ({peer.pid}) speaks with it: it can write to its input, or reads its output" if {
+_reasons contains $"{peer.name} ({peer.pid}) speaks with it: it has the other end of its input, of its output or of another descriptor" if {
 	some peer in input.lineage.peers
 	not _unspoken
 }
@@ -545,7 +549,7 @@ _reasons contains $"{input.lineage.descendants} processes are below it, more tha
 	not input.lineage.below
 }
 
-_unseen contains words.said(_open, "whether a program still speaks with it, over its standard input or output, is not known") if {
+_unseen contains words.said(_open, "whether a program still speaks with it, over its standard input or output or another descriptor, is not known") if {
 	count(input.lineage.below) >= 0
 	not input.lineage.peers
 	not _unspoken

@@ -443,13 +443,13 @@ test_a_process_with_what_is_not_known_below_it_stays if {
 	many.message == "65 processes are below it, more than end with one"
 }
 
-_in_use := "protect.live: claude (77) speaks with it: it can write to its input, or reads its output"
+_in_use := "protect.live: claude (77) speaks with it: it has the other end of its input, of its output or of another descriptor"
 
 test_a_process_that_another_one_speaks_with_is_in_use if {
 	every subject in [subjects.process, subjects.leaked, subjects.duplicate, subjects.deleted] {
 		count(live.objections) == 0 with input as subject
 		subjects.reasons(live.objections) == [_in_use] with input as subjects.changed(subject, "/lineage/peers", [{"pid": 77, "name": "claude"}])
-		subjects.reasons(live.objections) == ["protect.live: whether a program still speaks with it, over its standard input or output, is not known"] with input as subjects.without(subject, ["/lineage/peers"])
+		subjects.reasons(live.objections) == ["protect.live: whether a program still speaks with it, over its standard input or output or another descriptor, is not known"] with input as subjects.without(subject, ["/lineage/peers"])
 	}
 	some objection in live.objections with input as subjects.changed(subjects.left_in_pane, "/lineage/peers", [{"pid": 77, "name": "claude"}])
 	startswith(objection.message, substring(_in_use, count("protect.live: "), -1))
@@ -459,7 +459,7 @@ test_a_process_whose_input_or_output_is_open_is_in_use if {
 	unseen := subjects.without(subjects.process, ["/lineage/peers"])
 	subjects.reasons(live.objections) == ["protect.live: another process has its standard input open, or something waits to be read there"] with input as subjects.changed(unseen, "/process/input_ended", false)
 	subjects.reasons(live.objections) == ["protect.live: another process reads what it prints"] with input as subjects.changed(unseen, "/process/output_read", true)
-	subjects.reasons(live.objections) == ["protect.live: whether a program still speaks with it, over its standard input or output, is not known"] with input as subjects.changed(unseen, "/process/input_ended", true)
+	subjects.reasons(live.objections) == ["protect.live: whether a program still speaks with it, over its standard input or output or another descriptor, is not known"] with input as subjects.changed(unseen, "/process/input_ended", true)
 }
 
 test_who_speaks_with_it_is_asked_of_what_was_handed_over if {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -59,8 +60,13 @@ func Main(m *testing.M) {
 	if role := os.Getenv(roleVar); role != "" {
 		play(role)
 	}
+	CloseOnExec()
 	os.Exit(m.Run())
 }
+
+// CloseOnExec has nothing that the tests start get a descriptor that the tests were started with by mistake: a pipe of whoever runs the tests would have him
+// speak with every process of theirs.
+func CloseOnExec() { _ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
 
 // playInit is process 1, where this program was started as that.
 func playInit() {
@@ -137,6 +143,7 @@ func Alone() {
 	if Inside() {
 		return
 	}
+	CloseOnExec()
 	if code := runAlone(); code != noNamespace {
 		os.Exit(code)
 	}
