@@ -43,7 +43,7 @@ func (s *sweeper) fetched(ctx context.Context, snap *snapshot.Snapshot, mem memo
 	}
 	if moved {
 		var err error
-		if snap, err = s.lookFor(ctx, sources.Scope{}, mem, s.decides()); err != nil {
+		if snap, err = s.lookFor(ctx, sources.Scope{}, mem, s.engine); err != nil {
 			return nil, err
 		}
 	}

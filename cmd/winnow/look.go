@@ -10,6 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/collectors/panes"
 	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/worker"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -27,7 +28,7 @@ func (a *core) look(ctx context.Context, sc sources.Scope, mem memory) (*snapsho
 }
 
 // lookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. A nil one is none.
-func (a *core) lookFor(ctx context.Context, sc sources.Scope, mem memory, e decider) (s *snapshot.Snapshot, err error) {
+func (a *core) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval.Engine) (s *snapshot.Snapshot, err error) {
 	set := a.sources()
 	set.Descents = mem.descents
 	from, err := set.Of(sc, mem.owners)

@@ -42,8 +42,6 @@ type sweeper struct {
 	brakes func(*snapshot.Snapshot, []decision.Decision) bool
 	// base, where it is set, takes note of what the sweep sees, for later ones that find nothing new.
 	base *baseline
-	// memory, where it is set, decides the sweep's looks by what the policies said of earlier ones as far as that stands.
-	memory *eval.Memory
 	// order has the acts of the sweep begin in one order with what is granted; nil until the first one begins.
 	order *ledger.Grants
 	// logger logs the decisions of the sweep under way; nil where none are logged.
@@ -121,7 +119,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	} else if err := s.sayUnsettled(ctx); err != nil {
 		return nil, err
 	}
-	snap, err := s.lookFor(ctx, sources.Scope{}, mem, s.decides())
+	snap, err := s.lookFor(ctx, sources.Scope{}, mem, s.engine)
 	if err == nil && (f.fetch || s.cfg.Collect.Dirs.Fetch) {
 		snap, err = s.fetched(ctx, snap, mem)
 	}
@@ -136,7 +134,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		}
 		mem.fresh = nil // the looks before acts count what this one did
 	}
-	res, err := s.decides().Decide(ctx, snap, &s.cfg.Rules.Config)
+	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
 	}
@@ -184,14 +182,6 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		s.base.complete(s.core, snap, res.Decisions, r, snap.Holds)
 	}
 	return r, s.finish(ctx, r, f)
-}
-
-// decides is what decides on the looks of a sweep. What is looked at again before an act the engine decides alone.
-func (s *sweeper) decides() decider {
-	if s.memory != nil {
-		return s.memory
-	}
-	return s.engine
 }
 
 // remembered is the memory for looks that acts rest on.
