@@ -30,7 +30,7 @@ func (a *core) look(ctx context.Context, sc sources.Scope, mem memory) (*snapsho
 // lookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. A nil one is none.
 func (a *core) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval.Engine) (s *snapshot.Snapshot, err error) {
 	set := a.sources()
-	set.Descents = mem.descents
+	set.Descents, set.Mounted = mem.descents, mem.mounts
 	from, err := set.Of(sc, mem.owners)
 	if err != nil {
 		return nil, err
@@ -122,6 +122,8 @@ type memory struct {
 	// repositories are the owners of folders that the latest sweeps decided on.
 	repositories []string
 	descents     []snapshot.Descent
+	// mounts are the mount points on which earlier looks saw folders.
+	mounts []string
 	// reread, where it is set, gives the holds once everything else has been read: what a person or a program holds while a sweep looks, or between two of its
 	// acts, counts before the next act.
 	reread func(context.Context) ([]snapshot.Hold, error)
@@ -140,13 +142,14 @@ type window struct {
 // remember reads the memory from an open ledger, and the leases.
 func (a *core) remember(ctx context.Context, l *ledger.Ledger) memory {
 	m := memory{path: a.ledgerPath()}
-	var errs [6]error
+	var errs [7]error
 	m.holds, errs[0] = a.holds(ctx, l)
 	m.sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
 	m.owners, errs[3] = l.Owners(ctx)
 	m.repositories, errs[4] = l.Repositories(ctx)
 	m.descents, errs[5] = l.Descents(ctx)
+	m.mounts, errs[6] = l.Mounts(ctx)
 	m.err = errors.Join(errs[:]...)
 	return m
 }

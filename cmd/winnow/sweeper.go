@@ -12,6 +12,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/collectors/panes/codev"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
@@ -200,11 +201,15 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 	}
 }
 
-// learn adds what this look knows of terminals' owners, and of which processes are below agents, so that the looks before each act of the sweep know it as well: what one act takes
+// learn adds what this look knows of terminals' owners, of which processes are below agents and of the mounts on which folders lie, so that the looks before each act of the sweep know it as well: what one act takes
 // away may have been all that says whose the next one is.
 func (a *core) learn(mem memory, snap *snapshot.Snapshot) memory {
 	mem.owners = codev.Owners(snap, mem.owners, a.cfg.Alarms.Remember)
 	mem.descents = subject.Descents(snap, &a.cfg.Rules.Config, mem.descents)
+	var err error
+	if mem.mounts, err = dirs.Mounted(filepath.Join(a.cfg.Collect.Processes.Root, "self", "mountinfo"), snap, mem.mounts); err != nil {
+		a.log.Warn("the mounts on which folders lie are not remembered", "error", err)
+	}
 	return mem
 }
 
@@ -227,6 +232,9 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *r
 		}
 		if err := s.ledger.SaveDescents(ctx, mem.descents); err != nil {
 			return fmt.Errorf("record what runs below agents: %w; nothing was done", err)
+		}
+		if err := s.ledger.SaveMounts(ctx, mem.mounts); err != nil {
+			return fmt.Errorf("record the mounts on which folders lie: %w; nothing was done", err)
 		}
 	}
 	if err := s.ledger.SaveLook(ctx, lookOf(snap)); err != nil {
