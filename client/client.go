@@ -188,9 +188,6 @@ type Swept struct {
 	Took float64 `json:"took"`
 	// Short is true where it found nothing new by stamps.
 	Short bool `json:"short"`
-	// Asked counts the candidates in scope of which the policies were asked, Kept those of which an earlier answer stood.
-	Asked int `json:"asked"`
-	Kept  int `json:"kept"`
 	// Census counts by kind of candidate.
 	Census map[string]Count `json:"census"`
 }

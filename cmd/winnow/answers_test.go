@@ -158,7 +158,7 @@ func fieldsOf(t reflect.Type) []string {
 // TestEventsSayWhatTheStateSays of the same sweep.
 func TestEventsSayWhatTheStateSays(t *testing.T) {
 	t.Parallel()
-	full := &SweptOnce{Sweep: "s", At: time.Now(), Why: "start", Took: 1.5, Short: true, Asked: 3, Kept: 4, Census: map[string]report.Count{"dir": {Seen: 5, InScope: 4, Reap: 3, Spare: 2, Unknown: 1}}}
+	full := &SweptOnce{Sweep: "s", At: time.Now(), Why: "start", Took: 1.5, Short: true, Census: map[string]report.Count{"dir": {Seen: 5, InScope: 4, Reap: 3, Spare: 2, Unknown: 1}}}
 	var byState client.Swept
 	musts.Do(t, json.Unmarshal(musts.Get(json.Marshal(full))(t), &byState))
 	if diff := cmp.Diff(&byState, inShort(full), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {

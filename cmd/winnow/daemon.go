@@ -39,9 +39,8 @@ type daemon struct {
 	woken, asked chan struct{}
 	// base is what the last whole look saw, nil where the next one must be whole.
 	base *look.Baseline
-	// memory is what the policies said of the last look, as far as it may stand. since counts the sweeps since all was decided anew.
-	memory *eval.Memory
-	since  int
+	// since counts the sweeps since the last whole one.
+	since int
 	// decidesBy and configured are what the baseline was made by.
 	decidesBy  string
 	configured *config.Config
@@ -66,10 +65,8 @@ type daemon struct {
 	// running are the parts that were begun, in the order of parts.
 	running []running
 
-	mu     sync.Mutex
-	status Status
-	// answered counts what eval.Memory recalled, over all sweeps.
-	answered  eval.Recall
+	mu        sync.Mutex
+	status    Status
 	last      *report.Report
 	listeners map[int]func(ended)
 	listening int
@@ -134,10 +131,6 @@ type SweptOnce struct {
 	Short bool `json:"short,omitempty"`
 	// Fresh says why every wait began anew, "" where none did.
 	Fresh string `json:"fresh,omitempty"`
-	// Asked are the candidates in scope of which the policies were asked, Kept those of which what they said at an earlier sweep stood. A folder of which it was decided too whether the dear
-	// questions are worth asking counts twice.
-	Asked int `json:"asked"`
-	Kept  int `json:"kept"`
 }
 
 // newDaemon prepares the daemon. What is wrong with the configuration or the policies at the start is an error.
@@ -236,9 +229,6 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	defer s.Close()
 	s.Window = &look.Window{Gap: d.gap()}
 	before, disagreed := d.base, []string(nil)
-	all := d.since+1 >= d.Cfg.Run.FullEvery || why == pace.Request
-	s.Memory = d.memory
-	s.Memory.Begin(all)
 	if before != nil && s.Ledger != nil && needed == "every so often" {
 		if holds, err := s.Holds(ctx, s.Ledger); err != nil || before.Changed(ctx, &d.Looker, holds) != "" {
 			before = nil // it says itself that there is something new
@@ -274,10 +264,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		d.doneBefore(r)
 		return r, err
 	}
-	d.since++
-	if all {
-		d.since = 0
-	}
+	d.since = 0
 	if s.Base != nil && s.Base.R != nil && len(r.Acts) == 0 {
 		d.base = s.Base
 		if before != nil {
@@ -294,7 +281,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		d.events.set(d.Targets(s.Seen, s.Base), s.Seen, d.Cfg.Run.TmuxHooks)
 	}
 	d.stands(s, r, why, began, pause, m)
-	d.disagreed(disagreed, s.Memory.Recall().Otherwise)
+	d.disagreed(disagreed)
 	return r, nil
 }
 
@@ -380,9 +367,6 @@ func (d *daemon) stands(s *sweep.Sweeper, r *report.Report, why string, began ti
 	}
 	d.status.Paused, d.status.Brakes = pause, append([]brakes.Brake{}, m.Tripped...)
 	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Fresh: s.Window.Why}
-	recall := s.Memory.Recall()
-	d.status.Last.Asked, d.status.Last.Kept = recall.Asked, recall.Kept
-	d.answered.Asked, d.answered.Kept = d.answered.Asked+recall.Asked, d.answered.Kept+recall.Kept
 	d.last = r
 }
 
@@ -395,21 +379,15 @@ func (d *daemon) stood(r *report.Report, why string, began time.Time) {
 	d.last = r
 }
 
-// disagreed says what a whole look decided otherwise than what had stood by short looks, and what the policies say otherwise than by what was kept of their answers.
-func (d *daemon) disagreed(stood, kept []string) {
-	if len(stood)+len(kept) == 0 {
+// disagreed reports what a whole look decided otherwise than what had stood by short looks.
+func (d *daemon) disagreed(stood []string) {
+	if len(stood) == 0 {
 		return
 	}
 	d.mu.Lock()
 	d.status.Disagreed++
 	d.mu.Unlock()
-	some := func(format string, what []string) {
-		if len(what) > 0 {
-			d.tell(format, text.Plural(len(what), "candidate"), strings.Join(what[:min(len(what), 5)], ", "))
-		}
-	}
-	some("a whole look decided otherwise on %s than stood by the short looks before: %s", stood)
-	some("the policies say otherwise of %s than by what was kept of their answers, of which nothing had changed (please report this): %s", kept)
+	d.tell("a whole look decided otherwise on %s than stood by the short looks before: %s", text.Plural(len(stood), "candidate"), strings.Join(stood[:min(len(stood), 5)], ", "))
 }
 
 // swept takes note of a sweep that ended, and says what is new.

@@ -395,7 +395,7 @@ func (w *steadyWorld) sweep(why string) *report.Report {
 func TestShortAndWholeSweepsAgree(t *testing.T) {
 	t.Parallel()
 	startsOften(t)
-	short, kept := 0, 0
+	short := 0
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newSteadyWorld(t, seed)
@@ -411,11 +411,7 @@ func TestShortAndWholeSweepsAgree(t *testing.T) {
 				if got.NothingNew {
 					short++
 				}
-				kept += w.d.Status().Last.Kept
 				want := w.sweep(pace.Request)
-				if last := w.d.Status().Last; last.Kept > 0 || last.Asked == 0 {
-					t.Fatalf("a sweep that was asked for left something undecided: %+v", last)
-				}
 				if want.NothingNew {
 					t.Fatal("a sweep that was asked for was a short one")
 				}
@@ -424,7 +420,7 @@ func TestShortAndWholeSweepsAgree(t *testing.T) {
 				}
 			}
 			if n := w.d.Status().Disagreed; n > 0 {
-				t.Errorf("%d times something was decided otherwise by what was kept", n)
+				t.Errorf("%d times something was decided otherwise than had stood", n)
 			}
 			// Where other tests begin and end agents all the time, a quiet moment may have to be waited for.
 			if short == 0 && wait.Until(wait.Patience, func() bool { return w.sweep(pace.Schedule).NothingNew }) {
@@ -434,63 +430,6 @@ func TestShortAndWholeSweepsAgree(t *testing.T) {
 	}
 	if !t.Failed() && short == 0 {
 		t.Error("no sweep was short")
-	}
-	if !t.Failed() && kept == 0 {
-		t.Error("no sweep decided anything by what was kept")
-	}
-}
-
-// TestWhatWasKeptIsHeldAgainstTheRules: what the policies said is kept over looks in which nothing changed that it rests on; every so often all is asked, and what is otherwise then is said.
-func TestWhatWasKeptIsHeldAgainstTheRules(t *testing.T) {
-	t.Parallel()
-	startsOften(t)
-	w := newSteadyWorld(t, 200)
-	w.d.Cfg.Run.FullEvery = 4
-	var out bytes.Buffer
-	w.d.out, w.d.flags.format = &out, "text"
-	files.Write(t, filepath.Join(w.worktree, "work"), "unsaved") // it stays, whatever its age
-	w.sweep(pace.Start)
-	another := func() *SweptOnce {
-		t.Helper()
-		w.tmux.Run("new-session", "-d", "-s", fmt.Sprintf("job-%d", w.n), "sleep", "900") // it is never short
-		w.n++
-		w.sweep(pace.Schedule)
-		return w.d.Status().Last
-	}
-	if last := another(); last.Kept == 0 || last.Asked == 0 {
-		t.Errorf("nothing is kept, or nothing asked: %+v", last)
-	}
-	other, _, err := w.d.app.Engine(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = other.Close() })
-	w.d.memory.Use(other)
-	another()
-	if last := another(); last.Kept > 0 || w.d.Status().Disagreed > 0 {
-		t.Errorf("the fourth sweep kept something, or disagreed with another engine of the same rules: %+v %d", last, w.d.Status().Disagreed)
-	}
-	if strings.Contains(out.String(), "please report") {
-		t.Errorf("it says that something is wrong: %s", out.String())
-	}
-	if last := another(); last.Kept == 0 {
-		t.Errorf("after it nothing is kept: %+v", last)
-	}
-	// A memory of other rules.
-	files.Write(t, filepath.Join(w.dir, "rules/protect/never/never.rego"), "# METADATA\n# title: Never\n# description: Nothing goes.\npackage policies.protect.never\n\nobjections contains {\"rule\": \"protect.never\", \"message\": \"nothing goes\", \"evidence\": {}} if input.id\n")
-	w.d.Cfg.Policy.Paths = []string{filepath.Join(w.dir, "rules")}
-	stricter, _, err := w.d.app.Engine(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stricter.Close() })
-	w.d.Cfg.Policy.Paths = nil
-	w.d.memory.Use(stricter)
-	w.sweep(pace.Request)
-	w.d.memory.Use(w.d.engine)
-	w.sweep(pace.Request)
-	if n := w.d.Status().Disagreed; n == 0 || !strings.Contains(out.String(), "the policies say otherwise of ") || !strings.Contains(out.String(), "dir:"+w.worktree) {
-		t.Errorf("%d sweeps disagreed; it says\n%s", n, out.String())
 	}
 }
 

@@ -56,9 +56,6 @@ func (d *daemon) measured() metrics.State {
 	s := d.Status()
 	out := metrics.State{Mode: s.Mode, Pressed: s.Pressure != "", Wakes: s.Wakes, Reloads: s.Reloads - s.ReloadsFailed, ReloadsFailed: s.ReloadsFailed, Next: s.Next, Policies: s.Policies,
 		Disagreed: s.Disagreed, Listening: map[string]int{}, Deaf: map[string]int{}}
-	d.mu.Lock()
-	out.Asked, out.Kept = d.answered.Asked, d.answered.Kept
-	d.mu.Unlock()
 	for name, state := range s.Events {
 		kind, _, _ := strings.Cut(name, "/")
 		out.Listening[kind] += 0 // both lines are there from the start

@@ -57,7 +57,7 @@ func TestTheDaemonAnswersPrometheus(t *testing.T) {
 	files.Write(t, w.config, base+fmt.Sprintf("run: {rest: 100ms, metrics: {listen: %q}}\n", first))
 	d := w.daemon(t, "--apply")
 	d.says(`done: dir:`)
-	lines := []string{`winnow_acts_total{kind="dir",outcome="done"} 1`, `winnow_mode{mode="acting"} 1`, `winnow_sweeps_total{result="whole",why="start"} 1`, `winnow_policy_info{`, `winnow_sources{kind="dirs",status="ok"}`, `winnow_event_sources{kind="files",state="listening"} 1`, `winnow_answers_total{from="asked"} `, `winnow_disagreed_total 0`,
+	lines := []string{`winnow_acts_total{kind="dir",outcome="done"} 1`, `winnow_mode{mode="acting"} 1`, `winnow_sweeps_total{result="whole",why="start"} 1`, `winnow_policy_info{`, `winnow_sources{kind="dirs",status="ok"}`, `winnow_event_sources{kind="files",state="listening"} 1`, `winnow_disagreed_total 0`,
 		"winnow_last_good_sweep_timestamp_seconds 1"}
 	var text, missing string
 	if !wait.Until(wait.Patience, func() bool {

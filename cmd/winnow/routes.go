@@ -254,7 +254,7 @@ func inShort(s *SweptOnce) *client.Swept {
 	if s == nil {
 		return nil
 	}
-	out := &client.Swept{Sweep: s.Sweep, At: s.At, Why: s.Why, Took: s.Took, Short: s.Short, Asked: s.Asked, Kept: s.Kept, Census: map[string]client.Count{}}
+	out := &client.Swept{Sweep: s.Sweep, At: s.At, Why: s.Why, Took: s.Took, Short: s.Short, Census: map[string]client.Count{}}
 	for kind, c := range s.Census {
 		out.Census[kind] = client.Count{Seen: c.Seen, InScope: c.InScope, Reap: c.Reap, Spare: c.Spare, Unknown: c.Unknown}
 	}

@@ -266,9 +266,7 @@ func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
 	d.mu.Lock()
 	d.app, d.engine, d.policy = &with, e, p
 	if old == nil || p.Digest != d.decidesBy || cfg != d.configured {
-		d.base, d.memory = nil, e.Memory()
-	} else {
-		d.memory.Use(e)
+		d.base = nil
 	}
 	if p.Digest != d.decidesBy {
 		d.status.Policies = time.Now()

@@ -93,9 +93,6 @@ func (a *app) stateText(w io.Writer, s State) {
 			goes = strings.Join(kinds, ", ") + " to go"
 		}
 		row("last", "%s, for %s, %.2f s: %s", text.Time(l.At), l.Why, l.Took, goes)
-		if l.Kept > 0 {
-			row("decided", "%d anew; of %d nothing had changed", l.Asked, l.Kept)
-		}
 	}
 	switch {
 	case s.Sweeping:

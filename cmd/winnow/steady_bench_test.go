@@ -13,8 +13,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/stop"
 )
 
-// BenchmarkSteady compares, in the same rounds and on the same machine, what the daemon pays for a sweep that finds nothing new, and for one after one folder has changed, with one that
-// decides everything anew: CPU of the program and of what it starts. Processes of this machine come on top of those that it makes. -short leaves the large one out.
+// BenchmarkSteady compares, in the same rounds and on the same machine, what the daemon pays for a sweep that finds nothing new with a whole one, also right after one folder
+// has changed: CPU of the program and of what it starts. Processes of this machine come on top of those that it makes. -short leaves the large one out.
 func BenchmarkSteady(b *testing.B) {
 	for _, size := range []struct{ processes, panes, worktrees int }{{300, 50, 100}, {10000, 1000, 1000}} {
 		b.Run(fmt.Sprintf("%d-%d-%d", size.processes, size.panes, size.worktrees), func(b *testing.B) {
@@ -41,7 +41,7 @@ func BenchmarkSteady(b *testing.B) {
 			}
 			sweep(pace.Start)
 			time.Sleep(100 * time.Millisecond) // what was written just now has a stamp that proves nothing yet
-			var shorts, wholes, asked, kept int
+			var shorts, wholes int
 			var short, whole, changed float64
 			for b.Loop() {
 				_, took := sweep(pace.Request)
@@ -54,7 +54,6 @@ func BenchmarkSteady(b *testing.B) {
 					b.Fatal("a new file was not seen")
 				}
 				changed += took
-				asked, kept = asked+d.Status().Last.Asked, kept+d.Status().Last.Kept
 				for range 4 {
 					if is, took := sweep(pace.Schedule); is {
 						short, shorts = short+took, shorts+1
@@ -69,8 +68,6 @@ func BenchmarkSteady(b *testing.B) {
 			b.ReportMetric(all*1e3, "whole-cpu-ms")
 			b.ReportMetric(each/all, "short/whole")
 			b.ReportMetric(changed/float64(wholes)*1e3, "changed-cpu-ms")
-			b.ReportMetric(float64(asked)/float64(wholes), "asked")
-			b.ReportMetric(float64(kept)/float64(wholes), "kept")
 			b.ReportMetric(100*float64(shorts)/float64(4*wholes), "%short")
 			// One sweep in full_every is whole, at the schedule that the program has when nothing is configured.
 			b.ReportMetric(100*(11*each+all)/(12*d.pace.Every.Seconds()), "%core")

@@ -66,6 +66,8 @@ type Options struct {
 	Later bool
 	// ProcRoot is where procfs is mounted, "" for /proc. Mountinfo is the file that lists the mounts, "" for this process's own.
 	ProcRoot, Mountinfo string
+	// Mounted are the mount points on which earlier looks saw folders.
+	Mounted []string
 	// Home is this user's home folder: what leads into folders is looked for there too, and is unknown where it is "". Beside are folders, which may have a * for what
 	// is there at one level, in and beside which a worktree that was moved or copied by hand is looked for.
 	Home   string

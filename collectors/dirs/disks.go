@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
@@ -18,7 +20,42 @@ const maxTable = 1 << 20
 // unitFolders are where the units of mounts lie that an administrator or a generator made.
 var unitFolders = []string{"etc/systemd/system", "run/systemd/system", "run/systemd/generator", "run/systemd/transient"}
 
-// allMounted says which folder on the way to path the machine mounts something on (fstab, units of systemd), where that is not mounted now.
+// maxRemembered is how many mount points are remembered of earlier looks, those that were seen last.
+const maxRemembered = 200
+
+// Mounted are the mount points on which folders lie, by the list of mounts in a file, followed by those of earlier looks.
+func Mounted(mountinfo string, s *snapshot.Snapshot, before []string) ([]string, error) {
+	all, err := proc.ReadMounts(mountinfo)
+	if err != nil {
+		return before, err
+	}
+	points, seen := map[string]bool{}, map[string]bool{}
+	for _, mount := range all {
+		points[mount.Point] = true
+	}
+	for _, d := range s.Dirs {
+		if d.Gone != nil && *d.Gone {
+			continue
+		}
+		at := filepath.Clean(d.Path)
+		for !points[at] && at != filepath.Dir(at) {
+			at = filepath.Dir(at)
+		}
+		if at != filepath.Dir(at) {
+			seen[at] = true
+		}
+	}
+	out := slices.Sorted(maps.Keys(seen))
+	for _, at := range before {
+		if !seen[at] {
+			out = append(out, at)
+		}
+	}
+	return out[:min(len(out), maxRemembered)], nil
+}
+
+// allMounted says which folder on the way to path the machine mounts something on (fstab, units of systemd), or had something mounted on in an earlier look, where
+// that is not mounted now.
 func (o Options) allMounted(path string) error {
 	points, err := o.mountPoints()
 	if err != nil {
@@ -33,16 +70,16 @@ func (o Options) allMounted(path string) error {
 			p.at = real
 		}
 		if p.at != "/" && proc.Under(path, p.at) && !slices.Contains(mounts.points, p.at) {
-			return fmt.Errorf("%s has something to mount on %s, which is not mounted now, and it may come back with that", p.from, p.at)
+			return fmt.Errorf("%s %s, which is not mounted now, and it may come back with that", p.from, p.at)
 		}
 	}
 	return nil
 }
 
-// mountPoint is a folder on which the machine mounts something that lasts, and what says so.
+// mountPoint is a folder on which the machine mounts something that lasts, and what says so, before the folder's name.
 type mountPoint struct{ at, from string }
 
-// mountPoints reads fstab and the units of mounts. A unit that this user may not read is passed over.
+// mountPoints reads fstab and the units of mounts, and has those of earlier looks. A unit that this user may not read is passed over.
 func (o Options) mountPoints() (all []mountPoint, err error) {
 	table := filepath.Join(o.Machine, "etc/fstab")
 	text, err := foreign.ReadNow(table, foreign.Want{Max: maxTable})
@@ -51,7 +88,7 @@ func (o Options) mountPoints() (all []mountPoint, err error) {
 	}
 	for line := range strings.Lines(string(text.Data)) {
 		if f := strings.Fields(line); len(f) > 2 && f[0][0] != '#' && f[1][0] == '/' && f[2] != "tmpfs" {
-			all = append(all, mountPoint{filepath.Clean(proc.Unescape(f[1])), table})
+			all = append(all, mountPoint{filepath.Clean(proc.Unescape(f[1])), table + " has something to mount on"})
 		}
 	}
 	for _, folder := range unitFolders {
@@ -61,9 +98,12 @@ func (o Options) mountPoints() (all []mountPoint, err error) {
 		}
 		for _, unit := range units {
 			if at, ok := mountOfUnit(unit); ok {
-				all = append(all, mountPoint{at, unit})
+				all = append(all, mountPoint{at, unit + " has something to mount on"})
 			}
 		}
+	}
+	for _, at := range o.Mounted {
+		all = append(all, mountPoint{at, "an earlier look saw it on a disk that was mounted on"})
 	}
 	return all, nil
 }

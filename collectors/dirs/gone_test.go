@@ -115,6 +115,7 @@ func TestWhatIsNotPositivelyGone(t *testing.T) {
 			w.write(filepath.Join(w.dir, "machine/etc/systemd/system/disk.mount"), "[Mount]\nWhat=/dev/sdx\nWhere = "+filepath.Dir(path)+"\n")
 			w.remove(path)
 		}, "which is not mounted now"},
+		"an earlier look saw something mounted there": {func(w *world, path string) { w.remove(path) }, "an earlier look saw it on a disk that was mounted on"},
 		"two entries name it": {func(w *world, path string) {
 			admin := w.admin(path)
 			must.Do(w, os.CopyFS(admin+"2", os.DirFS(admin)))
@@ -130,6 +131,9 @@ func TestWhatIsNotPositivelyGone(t *testing.T) {
 			c.lose(w, path)
 			o := options()
 			o.Machine = filepath.Join(w.dir, "machine")
+			if strings.HasPrefix(name, "an earlier look") {
+				o.Mounted = []string{"/", filepath.Dir(path)}
+			}
 			source, _ := dirs.Repository(o, w.main)
 			part := read(t, source)
 			if _, ok := part.Dirs[dirs.ID(path)]; ok {

@@ -18,7 +18,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 const (
@@ -167,8 +166,7 @@ func endless(at string, within time.Duration, err error) policy.Refusals {
 func (a *apart) each(ctx context.Context, l *look, ids []string, tell tell) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := &round{look: l, ids: ids, tell: tell, answered: make([]bool, len(ids)), reader: l.recall.reader(), reads: map[int]*plan.Reads{}}
-	r.remember()
+	r := &round{look: l, ids: ids, tell: tell, answered: make([]bool, len(ids))}
 	workers := a.limits.Workers
 	var why error
 	for range maxEnds {
@@ -219,31 +217,6 @@ type round struct {
 	tell     tell
 	answered []bool
 	unbuilt  bool // some have no answer until the rules are compiled
-	// reader compares what answers rest on, which the process names by numbers of its own.
-	reader *plan.Reader
-	reads  map[int]*plan.Reads
-}
-
-// remember answers what was answered before and stands.
-func (r *round) remember() {
-	if r.look.recall == nil {
-		return
-	}
-	room := new(subject.Subject)
-	for i, id := range r.ids {
-		if r.look.recall.before[id] == nil {
-			continue
-		}
-		sub := room
-		if !r.look.joined.Fill(sub, id) {
-			continue
-		}
-		if said := r.look.recall.of(r.reader, sub); said != nil {
-			r.answered[i] = true
-			r.tell(i, sub, said, nil)
-			room = new(subject.Subject)
-		}
-	}
 }
 
 // left are the candidates without an answer, in their order.
@@ -259,26 +232,22 @@ func (r *round) left() []int {
 
 func (r *round) spare(which []int, why error) {
 	for _, i := range which {
-		r.answer(i, nil, why, rests{})
+		r.answer(i, nil, why)
 	}
 }
 
-func (r *round) answer(i int, said *said, err error, rests rests) {
+func (r *round) answer(i int, said *said, err error) {
 	if r.answered[i] {
 		return
 	}
 	r.answered[i] = true
 	if sub, ok := r.look.joined.Subject(r.ids[i]); ok {
-		if err == nil {
-			r.look.recall.asked(r.reader, sub, said, rests)
-		}
 		r.tell(i, sub, said, err)
 	}
 }
 
 // ask sends the documents of the candidates in todo, and takes the answers as they come.
 func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, timeout time.Duration) error {
-	clear(r.reads)
 	send := func(w *bufio.Writer) error {
 		s := newSender(r.look.desk)
 		mine := r.look.desk.Beside()
@@ -295,30 +264,15 @@ func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, time
 	}
 	// An evaluation that heeds its deadline has an answer right after it, also where two run at once.
 	within := 2*timeout + time.Second/2
-	_, err := c.ask(ctx, question{Decide: len(todo), Guess: r.look.guess, Track: r.look.recall != nil, Workers: workers}, send, within, func(m reply) {
+	_, err := c.ask(ctx, question{Decide: len(todo), Guess: r.look.guess, Workers: workers}, send, within, func(m reply) {
 		if a := m.Answer; a != nil && a.Unbuilt {
 			r.unbuilt = true
 		} else if a != nil && a.N >= 0 && a.N < len(todo) {
 			said, err := fromWire(a)
-			r.answer(todo[a.N], said, err, r.rests(a.Rests))
+			r.answer(todo[a.N], said, err)
 		}
 	})
 	return err
-}
-
-// rests is what an answer rests on. A new process has numbers of its own, and says of each what it means when it uses it first.
-func (r *round) rests(w *wireRests) (out rests) {
-	if w == nil {
-		return out
-	}
-	if w.Fields != nil {
-		r.reads[w.N] = w.Fields.reads()
-	}
-	out.reads, out.spans = r.reads[w.N], spansOf(w.Spans)
-	if out.reads != nil && len(out.reads.Within) != len(out.spans) {
-		return rests{}
-	}
-	return out
 }
 
 func sendFrame(w *bufio.Writer, s *sender, kind string, v ast.Value) error {

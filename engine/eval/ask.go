@@ -45,15 +45,6 @@ type asker struct {
 	cancel  topdown.Cancel
 	// guess takes the plan's word also for what may be reaped.
 	guess bool
-	// rests is what the latest answer rests on, where the machine tracks that and the answer is its own.
-	rests rests
-}
-
-// track has it say what its answers rest on.
-func (a *asker) track() {
-	if a.machine != nil {
-		a.machine.Track(a.engine.program)
-	}
 }
 
 // asker is one for queries that are ready.
@@ -100,7 +91,6 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *said, err 
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
-	a.rests = rests{}
 	if a.seat.watchdog.givenUp() {
 		return nil, errGivenUp
 	}
@@ -114,7 +104,6 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *said, err 
 	case err != nil:
 		return a.stock(ctx, q, c.document())
 	case a.guess || out == nil || !mayGo(out, c.leveled()):
-		a.rests.reads, a.rests.spans, _ = a.machine.Reads()
 		return out, nil
 	}
 	confirmed, err := a.stock(ctx, q, c.document())
@@ -125,6 +114,11 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *said, err 
 		return nil, errTwoAnswers
 	}
 	return confirmed, nil
+}
+
+// mayGo reports whether a candidate may be reaped by what was said of it: where rules have levels an objection need not count.
+func mayGo(s *said, leveled bool) bool {
+	return len(s.findings) > 0 && (len(s.objections) == 0 || leveled)
 }
 
 // plan runs OPA's plan of a query, on a seat.

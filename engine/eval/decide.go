@@ -182,11 +182,8 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, tell tell) err
 	for range min(e.limits.Workers, len(ids)/batch+1) {
 		a, mine := e.asker(txn, w.seat()), l.desk.Beside()
 		a.guess = l.guess
-		if l.recall != nil {
-			a.track()
-		}
 		group.Go(func() {
-			room, reader := new(subject.Subject), l.recall.reader()
+			room := new(subject.Subject)
 			for ctx.Err() == nil {
 				from := int(next.Add(batch)) - batch
 				if from >= len(ids) {
@@ -197,12 +194,7 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, tell tell) err
 					if !l.joined.Fill(sub, ids[i]) {
 						continue
 					}
-					said, err := l.recall.of(reader, sub), error(nil)
-					if said == nil {
-						if said, err = a.ask(ctx, e.kinds[sub.Kind], candidate{subject: sub, desk: mine}); err == nil {
-							l.recall.asked(reader, sub, said, a.rests)
-						}
-					}
+					said, err := a.ask(ctx, e.kinds[sub.Kind], candidate{subject: sub, desk: mine})
 					tell(i, sub, said, err)
 					if said != nil || err != nil { // what is out of scope nobody asks for again
 						room = new(subject.Subject)

@@ -233,15 +233,12 @@ func (s *server) decide(q question) error {
 	for range max(1, q.Workers) {
 		a := s.engine.asker(txn, w.seat())
 		a.guess = q.Guess
-		if q.Track {
-			a.track()
-		}
 		group.Go(func() {
 			for ds := range todo {
 				as := make([]wireAnswer, 0, len(ds))
 				for _, d := range ds {
 					wire := toWire(a.ask(ctx, queries[d.kind], candidate{input: d.value}))
-					wire.N, wire.rests = d.n, a.rests
+					wire.N = d.n
 					as = append(as, wire)
 					if wire.Error != "" { // it may have taken its time: whoever waits shall hear of it
 						said <- as
@@ -259,11 +256,7 @@ func (s *server) decide(q question) error {
 		group.Wait()
 		close(said)
 	}()
-	numbers := map[*plan.Reads]int{}
 	for as := range said {
-		for i := range as {
-			as[i].number(numbers)
-		}
 		if err := s.tell(as); err != nil {
 			return err
 		}
@@ -272,19 +265,6 @@ func (s *server) decide(q question) error {
 		return err
 	}
 	return s.say(reply{Done: true})
-}
-
-// number gives what an answer rests on its number, and names the fields where the number is new.
-func (w *wireAnswer) number(numbers map[*plan.Reads]int) {
-	if w.rests.reads == nil || !w.InScope {
-		return
-	}
-	n, known := numbers[w.rests.reads]
-	w.Rests = &wireRests{N: n, Spans: toSpans(w.rests.spans)}
-	if !known {
-		w.Rests.N, w.Rests.Fields = len(numbers), fieldsOf(w.rests.reads)
-		numbers[w.rests.reads] = w.Rests.N
-	}
 }
 
 // receive reads the documents in their order, for they share values, and hands them on: in small batches, so that as little as

@@ -14,8 +14,6 @@ type look struct {
 	desk     *plan.Desk
 	// guess takes OPA's plan at its word: what is said only serves to leave something out that would be read.
 	guess bool
-	// recall is what was said of earlier snapshots' candidates; nil where all are asked of.
-	recall *recall
 }
 
 func joined(s *snapshot.Snapshot, c *subject.Config) *look {

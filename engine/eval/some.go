@@ -26,12 +26,8 @@ const Unclaimed = "no rule gives a reason to reap it, whatever it holds"
 // of which rules it is known that no answer makes them object less than the best one does: of the shipped ones; what others object to settles nothing. The rules that may find a reason to reap
 // a folder must all be such that no answer makes them find more. The error is only for a ctx that ended.
 func (e *Engine) Foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool) (map[string]Foregone, error) {
-	return e.foregone(ctx, s, c, keeps, nil)
-}
-
-func (e *Engine) foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool, r *recall) (map[string]Foregone, error) {
 	l := joined(subject.Best(s, c), e.withExceptions(c))
-	l.guess, l.recall = true, r // whatever may go is asked about, and decided on again
+	l.guess = true // whatever may go is asked about, and decided on again
 	res, err := e.decide(ctx, l)
 	if err != nil {
 		return nil, err

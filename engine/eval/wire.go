@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -223,8 +222,6 @@ type question struct {
 	Decide int `json:"decide,omitempty"`
 	// Guess says that nothing is done by the answers, so that the plan's word is enough.
 	Guess bool `json:"guess,omitempty"`
-	// Track asks what the answers rest on.
-	Track bool `json:"track,omitempty"`
 	// Workers bounds how many are judged at once.
 	Workers int `json:"workers,omitempty"`
 	// Explain has one document that follows.
@@ -301,77 +298,6 @@ type wireAnswer struct {
 	Objections []decision.Reason `json:"objections,omitempty"`
 	Size       int               `json:"size,omitempty"`
 	// Unbuilt says that it has to be asked again when the rules are compiled.
-	Unbuilt bool       `json:"unbuilt,omitempty"`
-	Error   string     `json:"error,omitempty"`
-	Rests   *wireRests `json:"rests,omitempty"`
-	rests   rests
-}
-
-// wireRests is what an answer rests on: the fields have a number, and are named by the first answer that has it. A span's end is absent where there is none.
-type wireRests struct {
-	N      int           `json:"n"`
-	Fields *wireFields   `json:"fields,omitempty"`
-	Spans  [][2]*float64 `json:"spans,omitempty"`
-}
-
-type wireFields struct {
-	Whole  []string `json:"whole,omitempty"`
-	There  []string `json:"there,omitempty"`
-	Within []string `json:"within,omitempty"`
-}
-
-func fieldsOf(r *plan.Reads) *wireFields {
-	names := func(fs []*plan.Field) (out []string) {
-		for _, f := range fs {
-			out = append(out, f.Name())
-		}
-		return out
-	}
-	return &wireFields{names(r.Whole), names(r.There), names(r.Within)}
-}
-
-// reads are the fields again; nil where one of them is none.
-func (w *wireFields) reads() *plan.Reads {
-	whole := true
-	fields := func(names []string) (out []*plan.Field) {
-		for _, name := range names {
-			f := plan.FieldOf(name)
-			whole = whole && f != nil && f.Name() == name
-			out = append(out, f)
-		}
-		return out
-	}
-	r := &plan.Reads{Whole: fields(w.Whole), There: fields(w.There), Within: fields(w.Within)}
-	if !whole {
-		return nil
-	}
-	return r
-}
-
-func toSpans(ss []plan.Span) (out [][2]*float64) {
-	for _, s := range ss {
-		var w [2]*float64
-		if !math.IsInf(s.Over, 0) {
-			w[0] = &s.Over
-		}
-		if !math.IsInf(s.Under, 0) {
-			w[1] = &s.Under
-		}
-		out = append(out, w)
-	}
-	return out
-}
-
-func spansOf(ws [][2]*float64) (out []plan.Span) {
-	for _, w := range ws {
-		s := plan.Span{Over: math.Inf(-1), Under: math.Inf(1)}
-		if w[0] != nil {
-			s.Over = *w[0]
-		}
-		if w[1] != nil {
-			s.Under = *w[1]
-		}
-		out = append(out, s)
-	}
-	return out
+	Unbuilt bool   `json:"unbuilt,omitempty"`
+	Error   string `json:"error,omitempty"`
 }

@@ -25,7 +25,7 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 		}
 		args, params := make([]func(*frame) *ast.Term, len(s.Args)-2), rule.params[2:]
 		for i, o := range s.Args[2:] {
-			args[i] = c.copies(o)
+			args[i] = c.read(o)
 		}
 		remembered := rule.pure && len(args) <= memoArgs
 		return func(f *frame) int {
@@ -61,15 +61,13 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 		}
 	}
 	if holds := ordering(s.Func); holds != nil && len(s.Args) == 2 {
-		a, b := c.copies(s.Args[0]), c.copies(s.Args[1])
+		a, b := c.read(s.Args[0]), c.read(s.Args[1])
 		return func(f *frame) int {
 			x, y := a(f), b(f)
 			if x == nil || y == nil {
 				return f.fail(errUndefined)
 			}
-			order := ast.Compare(x.Value, y.Value)
-			f.m.compared(x, y, order)
-			f.l[t] = ast.InternedTerm(holds(order))
+			f.l[t] = ast.InternedTerm(holds(ast.Compare(x.Value, y.Value)))
 			return next
 		}
 	}
@@ -91,12 +89,7 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 		}
 	}
 	builtin := topdown.GetBuiltin(s.Func)
-	b := ast.BuiltinMap[s.Func]
-	moody := b == nil || b.IsNondeterministic()
 	return func(f *frame) int {
-		if moody && f.m.track != nil { // it may say something else of the same
-			f.m.track.lost = true
-		}
 		if f.m.cancel.Cancelled() { // one after the other may double what they are given
 			return f.fail(errCancelled)
 		}

@@ -249,15 +249,7 @@ func (c *compiler) read(o ir.Operand) func(*frame) *ast.Term {
 	if l == int(ir.Input) {
 		return func(f *frame) *ast.Term { return f.m.whole() }
 	}
-	return func(f *frame) *ast.Term { return f.m.use(f.l[l]) }
-}
-
-// copies is read for what hands a value on as it is.
-func (c *compiler) copies(o ir.Operand) func(*frame) *ast.Term {
-	if l, is := localOf(o); is && l != int(ir.Input) {
-		return func(f *frame) *ast.Term { return f.l[l] }
-	}
-	return c.read(o)
+	return func(f *frame) *ast.Term { return f.l[l] }
 }
 
 func (c *compiler) local(l ir.Local) func(*frame) *ast.Term { return c.read(ir.Operand{Value: l}) }

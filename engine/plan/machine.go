@@ -24,8 +24,6 @@ type slot struct {
 	// shared says that all candidates of a snapshot have the same there, place where a desk has it among what they have in common.
 	shared bool
 	place  int
-	// fixed says that it is a part of the configuration: what other numbers are compared with.
-	fixed bool
 }
 
 // slot finds the slot of a member of what another slot holds, or makes one.
@@ -39,7 +37,7 @@ func (p *Program) slot(parent int, key *ast.Term, name string) int {
 	if parent == root {
 		fields := shape()
 		if s.f = fields.field(name); s.f != nil {
-			s.shared, s.fixed = s.f.shared, name == "config"
+			s.shared = s.f.shared
 			for i := range fields.fields {
 				if s.shared && &fields.fields[i] == s.f {
 					s.place = i
@@ -48,7 +46,7 @@ func (p *Program) slot(parent int, key *ast.Term, name string) int {
 		}
 	} else {
 		above := p.slots[parent]
-		s.shared, s.fixed = above.shared, above.fixed
+		s.shared = above.shared
 		if above.f != nil && above.f.of != nil {
 			s.f = above.f.of.field(name)
 		}
@@ -90,8 +88,6 @@ type Machine struct {
 	value0   reflect.Value
 	document *ast.Term
 	all      *ast.Term
-	// track notes what is read of a document; nil where nobody wants to know.
-	track *tracker
 }
 
 // known is a value with the number of the document, or snapshot, that it is of.
@@ -136,9 +132,6 @@ func (m *Machine) Document(v ast.Value) {
 func (m *Machine) begin() {
 	m.gen++
 	m.all, m.err, m.top, m.depth = nil, nil, 0, 0
-	if m.track != nil {
-		m.track.begin()
-	}
 }
 
 // Ask gives the value of a rule; nil where it is undefined. It ends when it is cancelled.
@@ -148,7 +141,7 @@ func (m *Machine) Ask(cancel topdown.Cancel, r *Rule) (*ast.Term, error) {
 	if !ok {
 		return nil, fmt.Errorf("run the plan: %w", m.err)
 	}
-	return m.use(out), nil
+	return out, nil
 }
 
 // value is that of a rule, asked once a document; false where there is no answer.
@@ -159,20 +152,10 @@ func (m *Machine) value(r *Rule) (*ast.Term, bool) {
 	}
 	have := &m.values[r.n]
 	if have.at == at {
-		if r.common && m.track != nil {
-			m.track.again(r)
-		}
 		return have.is, true
 	}
-	if r.common && m.track != nil {
-		ok := m.track.commonly(r, func() bool {
-			ok := m.run(r, have, at)
-			m.use(have.is) // whoever gets it of a later document may do with it what it wants
-			return ok
-		})
-		return have.is, ok
-	}
-	return have.is, m.run(r, have, at)
+	ok := m.run(r, have, at)
+	return have.is, ok
 }
 
 // run finds the value of a rule; false where there is no answer.
@@ -293,9 +276,6 @@ func (m *Machine) find(id int, s *slot) *ast.Term {
 
 // whole is the whole document.
 func (m *Machine) whole() *ast.Term {
-	if m.track != nil {
-		m.track.lost = true
-	}
 	switch {
 	case m.document != nil:
 		return m.document

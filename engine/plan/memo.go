@@ -21,12 +21,12 @@ type memoKey struct {
 	args  [memoArgs]string
 }
 
-// keyOf is false for a call that is not remembered: also of one with a number of which it is noted with what it is compared.
+// keyOf is false for a call that is not remembered.
 func (m *Machine) keyOf(rule *Rule, locals []*ast.Term, params []int) (k memoKey, ok bool) {
 	k.rule = rule.n
 	for i, l := range params {
 		a := locals[l]
-		if a == nil || m.track != nil && m.track.slotOf(a) >= 0 {
+		if a == nil {
 			return k, false
 		}
 		switch v := a.Value.(type) {

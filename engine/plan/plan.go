@@ -69,7 +69,6 @@ type Program struct {
 
 	mu    sync.Mutex // for what is below, and what Prepare fills in
 	slots []slot
-	kept  map[string]*Reads
 }
 
 // Rule is what gives the value of one rule of a Rego package, or of one function.

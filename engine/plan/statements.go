@@ -110,7 +110,7 @@ func only(ok bool) int {
 func (c *compiler) statement(s ir.Stmt) statement {
 	switch s := s.(type) {
 	case *ir.ReturnLocalStmt:
-		v := c.copies(ir.Operand{Value: s.Source})
+		v := c.read(ir.Operand{Value: s.Source})
 		return func(f *frame) int { f.out = v(f); return returned }
 	case *ir.BlockStmt:
 		bs := c.blocks(s.Blocks)
@@ -141,10 +141,10 @@ func (c *compiler) statement(s ir.Stmt) statement {
 	case *ir.ScanStmt:
 		return c.scan(s)
 	case *ir.AssignVarOnceStmt:
-		t, v := int(s.Target), c.copies(s.Source)
+		t, v := int(s.Target), c.read(s.Source)
 		return func(f *frame) int {
 			x := v(f)
-			if have := f.l[t]; have != nil && x != nil && !equal(f.m.use(have), f.m.use(x)) {
+			if have := f.l[t]; have != nil && x != nil && !equal(have, x) {
 				return f.fail(errConflict)
 			}
 			f.l[t] = x
@@ -215,7 +215,7 @@ func (c *compiler) sets(s ir.Stmt) statement {
 	}
 	switch s := s.(type) {
 	case *ir.AssignVarStmt:
-		t, v := int(s.Target), c.copies(s.Source)
+		t, v := int(s.Target), c.read(s.Source)
 		if k := c.constant(s.Source); k != nil {
 			return set(s.Target, k)
 		}
@@ -267,7 +267,7 @@ func (c *compiler) compares(a, b ir.Operand, want bool) statement {
 				if f.l[l] == nil {
 					return f.fail(errUndefined)
 				}
-				return only(equal(f.m.use(f.l[l]), k) == want)
+				return only(equal(f.l[l], k) == want)
 			}
 		}
 	}
@@ -327,7 +327,7 @@ func (c *compiler) dot(s *ir.DotStmt) statement {
 				c.at[t] = id
 				if !c.used[t] && !c.carried[t] {
 					return func(f *frame) int {
-						if !f.m.there(id) {
+						if !f.m.has(id) {
 							return left
 						}
 						f.l[t] = there
@@ -336,7 +336,7 @@ func (c *compiler) dot(s *ir.DotStmt) statement {
 				}
 			}
 			return func(f *frame) int {
-				v := f.m.read(id)
+				v := f.m.slot(id)
 				f.l[t] = v
 				return only(v != nil)
 			}

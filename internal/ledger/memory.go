@@ -100,6 +100,20 @@ func (l *Ledger) SaveDescents(ctx context.Context, next []snapshot.Descent) erro
 	return l.remember(ctx, "descents", next)
 }
 
+// Mounts gives the mount points on which earlier looks saw folders, those that were seen last first.
+func (l *Ledger) Mounts(ctx context.Context) ([]string, error) {
+	all := []string{}
+	if err := l.recall(ctx, "mounts", &all); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// SaveMounts makes next all the mount points that are remembered.
+func (l *Ledger) SaveMounts(ctx context.Context, next []string) error {
+	return l.remember(ctx, "mounts", next)
+}
+
 var holdsTable = table[string, snapshot.Hold]{"holds", "id, owner, reason, since, until", func(_ *string, h *snapshot.Hold) []any {
 	return []any{&h.ID, &h.Owner, &h.Reason, (*instant)(&h.Since), maybe{&h.Until}}
 }}

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/panes"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/worker"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -41,9 +42,9 @@ func (l *Looker) Look(ctx context.Context, sc sources.Scope, mem PriorState) (*s
 }
 
 // LookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. A nil one is none.
-func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, e Decider) (s *snapshot.Snapshot, err error) {
+func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, e *eval.Engine) (s *snapshot.Snapshot, err error) {
 	set := l.Sources()
-	set.Descents = mem.Descents
+	set.Descents, set.Mounted = mem.Descents, mem.Mounts
 	from, err := set.Of(sc, mem.Owners)
 	if err != nil {
 		return nil, err
@@ -135,6 +136,8 @@ type PriorState struct {
 	// repositories are the owners of folders that the latest sweeps decided on.
 	repositories []string
 	Descents     []snapshot.Descent
+	// Mounts are the mount points on which earlier looks saw folders.
+	Mounts []string
 	// Reread, where it is set, gives the holds once everything else has been read: what a person or a program holds while a sweep looks, or between two of its
 	// acts, counts before the next act.
 	Reread func(context.Context) ([]snapshot.Hold, error)
@@ -153,13 +156,15 @@ type Window struct {
 // LoadPrior reads the memory from an open ledger, and the leases.
 func (a *Looker) LoadPrior(ctx context.Context, l *ledger.Ledger) PriorState {
 	m := PriorState{Path: a.LedgerPath()}
-	var errs [6]error
+	var errs [7]error
 	m.holds, errs[0] = a.Holds(ctx, l)
 	m.Sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
 	m.Owners, errs[3] = l.Owners(ctx)
 	m.repositories, errs[4] = l.Repositories(ctx)
 	m.Descents, errs[5] = l.Descents(ctx)
+	m.Mounts, errs[6] = l.Mounts(ctx)
+	m.Mounts, errs[6] = l.Mounts(ctx)
 	m.Err = errors.Join(errs[:]...)
 	return m
 }

@@ -11,23 +11,16 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sources"
 )
-
-// Decider decides a look: an engine, or one with a memory of what it said of earlier looks.
-type Decider interface {
-	Decide(context.Context, *snapshot.Snapshot, *subject.Config) (eval.Result, error)
-	Foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool) (map[string]eval.Foregone, error)
-}
 
 // thrift says of each folder of a look whether the dear questions about it (who uses it, what git says of its content, how its work has landed, how large it is) are
 // worth asking: see eval.Engine.Foregone.
 //
 // It is nil where the rules are not such that this is known (thrifty), where no engine judges the look, and where what it saw is recorded, so that any rules
 // may judge it later: then the folders themselves say what most rules keep.
-func (l *Looker) thrift(ctx context.Context, e Decider, s *snapshot.Snapshot) func(id string) dirs.Decided {
+func (l *Looker) thrift(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot) func(id string) dirs.Decided {
 	if e == nil || l.Cfg.Record > 0 || !thrifty(l.Policy) {
 		return nil
 	}

@@ -29,8 +29,8 @@ type State struct {
 	// Wakes counts events by what they came from. Listening and Deaf count the sources of events that are listened to and those that are not, by kind: files, exits, herdr, tmux.
 	Wakes           map[string]int
 	Listening, Deaf map[string]int
-	// Asked counts the candidates in scope that the policies were asked of, Kept those of which an earlier answer stood, Disagreed the sweeps that decided otherwise than what had stood.
-	Asked, Kept, Disagreed int
+	// Disagreed counts the sweeps that decided otherwise than what had stood.
+	Disagreed int
 	// Reloads and ReloadsFailed count what followed SIGHUP.
 	Reloads, ReloadsFailed int
 	// Next is when the next sweep is due; zero before the first.
@@ -275,8 +275,7 @@ var (
 	pressed  = described("pressed", "1 while the machine is short of something by run.pressure, else 0.")
 	wakes    = described("wakes_total", "Events that called for a sweep, by what they came from.", "source")
 	events   = described("event_sources", "Sources of events by kind, and by whether they are listened to (listening, deaf). What is deaf is found by the schedule.", "kind", "state")
-	answers  = described("answers_total", "Candidates in scope at whole sweeps, by whether the policies were asked of them or an earlier answer stood (asked, kept). A folder of which it was decided too whether dear questions about it are worth asking counts twice.", "from")
-	disagree = described("disagreed_total", "Sweeps that decided otherwise than what had stood by short sweeps or kept answers.")
+	disagree = described("disagreed_total", "Sweeps that decided otherwise than what had stood by short sweeps.")
 	reloads  = described("reloads_total", "What followed SIGHUP: ok, or failed where the old configuration and policies went on.", "result")
 	next     = described("next_sweep_timestamp_seconds", "When the next sweep is due, in seconds since 1970.")
 	policies = described("policy_loaded_timestamp_seconds", "When the policies that decide now were loaded, in seconds since 1970.")
@@ -288,7 +287,7 @@ func described(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (stands) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{mode, brake, pressed, wakes, events, answers, disagree, reloads, next, policies} {
+	for _, d := range []*prometheus.Desc{mode, brake, pressed, wakes, events, disagree, reloads, next, policies} {
 		out <- d
 	}
 }
@@ -324,8 +323,6 @@ func (x stands) Collect(out chan<- prometheus.Metric) {
 	for kind, n := range s.Deaf {
 		gauge(events, float64(n), kind, "deaf")
 	}
-	count(answers, s.Asked, "asked")
-	count(answers, s.Kept, "kept")
 	count(disagree, s.Disagreed)
 	count(reloads, s.Reloads, "ok")
 	count(reloads, s.ReloadsFailed, "failed")

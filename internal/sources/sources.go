@@ -43,6 +43,8 @@ type Set struct {
 	Table *processes.Table
 	// Descents is which processes earlier looks saw below agents.
 	Descents []snapshot.Descent
+	// Mounted are the mount points on which earlier looks saw folders.
+	Mounted []string
 	// Asker is the command for which this program looks, 0 for itself, and Asked what it was asked about.
 	Asker int
 	// From is the folder that the command is in, "" for this program's own.
@@ -478,6 +480,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		Full:        sc.Full,
 		Holders:     set.Holders(len(sc.only(snapshot.KindDir)) > 0),
 		Home:        home(),
+		Mounted:     set.Mounted,
 		Beside:      slices.Concat(set.Config.Collect.Dirs.Roots, set.Config.Collect.Dirs.AgentFolders, set.Config.Collect.Dirs.DiscoverUnder),
 		Timeout:     set.Config.Collect.Timeout,
 		Shared:      set.Folders,

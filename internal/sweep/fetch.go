@@ -44,7 +44,7 @@ func (s *Sweeper) fetched(ctx context.Context, snap *snapshot.Snapshot, mem look
 	}
 	if moved {
 		var err error
-		if snap, err = s.LookFor(ctx, sources.Scope{}, mem, s.decides()); err != nil {
+		if snap, err = s.LookFor(ctx, sources.Scope{}, mem, s.Engine); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/collectors/panes/codev"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
@@ -44,8 +45,6 @@ type Sweeper struct {
 	Brakes func(*snapshot.Snapshot, []decision.Decision) bool
 	// Base, where it is set, takes note of what the sweep sees, for later ones that find nothing new.
 	Base *look.Baseline
-	// Memory, where it is set, decides the sweep's looks by what the policies said of earlier ones as far as that stands.
-	Memory *eval.Memory
 	// order has the acts of the sweep begin in one order with what is granted; nil until the first one begins.
 	order *ledger.Grants
 	// Logger logs the decisions of the sweep under way; nil where none are logged.
@@ -123,7 +122,7 @@ func (s *Sweeper) Sweep(ctx context.Context, f Options) (*report.Report, error) 
 	} else if err := s.sayUnsettled(ctx); err != nil {
 		return nil, err
 	}
-	snap, err := s.LookFor(ctx, sources.Scope{}, mem, s.decides())
+	snap, err := s.LookFor(ctx, sources.Scope{}, mem, s.Engine)
 	if err == nil && (f.Fetch || s.Cfg.Collect.Dirs.Fetch) {
 		snap, err = s.fetched(ctx, snap, mem)
 	}
@@ -138,7 +137,7 @@ func (s *Sweeper) Sweep(ctx context.Context, f Options) (*report.Report, error) 
 		}
 		mem.Fresh = nil // the looks before acts count what this one did
 	}
-	res, err := s.decides().Decide(ctx, snap, &s.Cfg.Rules.Config)
+	res, err := s.Engine.Decide(ctx, snap, &s.Cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
 	}
@@ -188,14 +187,6 @@ func (s *Sweeper) Sweep(ctx context.Context, f Options) (*report.Report, error) 
 	return r, s.finish(ctx, r, f)
 }
 
-// decides is what decides on the looks of a sweep. What is looked at again before an act the engine decides alone.
-func (s *Sweeper) decides() look.Decider {
-	if s.Memory != nil {
-		return s.Memory
-	}
-	return s.Engine
-}
-
 // Remembered is the memory for looks that acts rest on.
 func (s *Sweeper) Remembered(ctx context.Context) look.PriorState {
 	mem := s.LoadPrior(ctx, s.Ledger)
@@ -212,11 +203,15 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 	}
 }
 
-// Learn adds what this look knows of terminals' owners, and of which processes are below agents, so that the looks before each act of the sweep know it as well: what one act takes
+// Learn adds what this look knows of terminals' owners, of which processes are below agents and of the mounts on which folders lie, so that the looks before each act of the sweep know it as well: what one act takes
 // away may have been all that says whose the next one is.
 func (m *Machine) Learn(mem look.PriorState, snap *snapshot.Snapshot) look.PriorState {
 	mem.Owners = codev.Owners(snap, mem.Owners, m.Cfg.Alarms.Remember)
 	mem.Descents = subject.Descents(snap, &m.Cfg.Rules.Config, mem.Descents)
+	var err error
+	if mem.Mounts, err = dirs.Mounted(filepath.Join(m.Cfg.Collect.Processes.Root, "self", "mountinfo"), snap, mem.Mounts); err != nil {
+		m.Log.Warn("the mounts on which folders lie are not remembered", "error", err)
+	}
 	return mem
 }
 
@@ -239,6 +234,9 @@ func (s *Sweeper) Record(ctx context.Context, id string, started time.Time, r *r
 		}
 		if err := s.Ledger.SaveDescents(ctx, mem.Descents); err != nil {
 			return fmt.Errorf("record what runs below agents: %w; nothing was done", err)
+		}
+		if err := s.Ledger.SaveMounts(ctx, mem.Mounts); err != nil {
+			return fmt.Errorf("record the mounts on which folders lie: %w; nothing was done", err)
 		}
 	}
 	if err := s.Ledger.SaveLook(ctx, lookOf(snap)); err != nil {
