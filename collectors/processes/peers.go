@@ -133,8 +133,8 @@ func (p *speaker) add(c channel, also *[]end) {
 	}
 }
 
-// beside adds what a process has besides its input and output: pipes, FIFOs, pairs of sockets, as Node.js has with what it forks, and, at any descriptor, eventfds
-// and terminals that are not its own. Its own one other facts tell of.
+// beside adds what a process has at any descriptor, whichever way: pipes, FIFOs, pairs of sockets, as Node.js has with what it forks, eventfds, and
+// terminals that are not its own. Its own one other facts tell of.
 func (s *scan) beside(dir int, p *speaker) {
 	fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
 	if err != nil {
@@ -148,27 +148,25 @@ func (s *scan) beside(dir int, p *speaker) {
 			p.known = p.known && proc.Ended(err)
 			continue
 		}
-		s.descriptorChannels(dir, n, text, p)
+		s.descriptorChannels(dir, strconv.Itoa(n), text, p)
 	}
 }
 
-func (s *scan) descriptorChannels(dir, n int, text []byte, p *speaker) {
-	name := strconv.Itoa(n)
+func (s *scan) descriptorChannels(dir int, name string, text []byte, p *speaker) {
 	inode, isSocket := socket(text)
 	switch isPath := len(text) > 0 && text[0] == '/'; {
-	case isSocket && n > 2:
+	case isSocket:
 		p.add(s.listeners().pair(inode), nil)
 	case string(text) == eventfdLink:
 		p.add(s.eventfdChannel(dir, name), nil)
-	case isPath && !s.hasOtherEnd(dir, name, n, p), !isPath && (n <= 2 || !bytes.HasPrefix(text, []byte("pipe:["))):
-	default:
+	case isPath && s.isFIFO(dir, name, p), bytes.HasPrefix(text, []byte("pipe:[")):
 		p.add(s.channel(dir, name, toRead), nil)
 		p.add(s.channel(dir, name, toWrite), nil)
 	}
 }
 
-// hasOtherEnd reports whether what has a path is a FIFO that is not asked about by its number, and adds a terminal.
-func (s *scan) hasOtherEnd(dir int, name string, n int, p *speaker) (fifo bool) {
+// isFIFO reports whether what has a path is a FIFO, and adds a terminal.
+func (s *scan) isFIFO(dir int, name string, p *speaker) bool {
 	var st unix.Statx_t
 	if err := unix.Statx(dir, "fd/"+name, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_NLINK, &st); err != nil {
 		p.known = p.known && proc.Ended(err)
@@ -177,7 +175,7 @@ func (s *scan) hasOtherEnd(dir int, name string, n int, p *speaker) (fifo bool) 
 	if st.Mode&unix.S_IFMT == unix.S_IFCHR {
 		p.add(s.terminalChannel(dir, name, &st, *p.TTY), nil)
 	}
-	return n > 2 && st.Mode&unix.S_IFMT == unix.S_IFIFO
+	return st.Mode&unix.S_IFMT == unix.S_IFIFO
 }
 
 // holders are the pids of who has ends open. Hidden is true where a process of this user's, or more, did not show what it has open.

@@ -77,6 +77,15 @@ func TestPeers(t *testing.T) {
 		"a pair of sockets beside its output, as between Node.js and what it forks": func(t *testing.T) (int, spoken) {
 			return run(t, nil, nil, openPair(t)[0]), spoken{nil, no, &[]int{me}}
 		},
+		"its input is a pipe that it writes to, and its output one that it reads": func(t *testing.T) (int, spoken) {
+			return run(t, openPipe(t)[1], openPipe(t)[0], nil), spoken{nil, no, &[]int{me}}
+		},
+		"a pair of sockets for its input that nobody writes to, and somebody reads": func(t *testing.T) (int, spoken) {
+			pair := openPair(t)
+			pid := run(t, pair[0], nil, nil)
+			must.Do(t, unix.Shutdown(int(pair[1].Fd()), unix.SHUT_WR))
+			return pid, spoken{yes, no, &[]int{me}}
+		},
 		"a pipe beside its input that another process writes to": func(t *testing.T) (int, spoken) {
 			return run(t, nil, nil, openPipe(t)[0]), spoken{nil, no, &[]int{me}}
 		},

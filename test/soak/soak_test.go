@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { machine.Main(m) }
 
-// The environment variables that say for how long the world changes, such as 2h, and with which seed. docs/guides/run-it.md names them.
+// The environment variables that say for how long the world changes, such as 2h, and with which seed. docs/design/performance.md names them.
 const (
 	durationVar = "WINNOW_SOAK"
 	seedVar     = "WINNOW_SOAK_SEED"
