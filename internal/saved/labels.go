@@ -61,18 +61,6 @@ func ReadLabelled(ctx context.Context, file string) (s *snapshot.Snapshot, unkno
 	return s, unknown, nil
 }
 
-// ReadLabels reads a file of labels that is of no one snapshot: what a person knows of candidates, by id. It decides what is let through, so it has to
-// be this user's or root's, and no other user may be able to change it.
-func ReadLabels(ctx context.Context, file string) (map[string]string, error) {
-	f, err := foreign.Read(ctx, file, foreign.Want{Max: maxLabels, Ruling: true})
-	if err != nil {
-		return nil, err
-	}
-	var s snapshot.Snapshot
-	err = addLabels(&s, file, f.Data)
-	return s.Labels, err
-}
-
 // labelled is the shape of a file of labels.
 type labelled struct {
 	Labels map[string]string `json:"labels" yaml:"labels"`
