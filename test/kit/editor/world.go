@@ -213,13 +213,6 @@ func (w *Window) Focus(on bool) {
 	w.world.focused = on
 }
 
-// Folders has the window open other folders.
-func (w *Window) Folders(dirs ...string) {
-	w.world.Lock()
-	defer w.world.Unlock()
-	w.world.folders = append([]string{}, dirs...)
-}
-
 // Await waits until the process of a tab has ended and was reaped. The tab stays, as one of a task does.
 func (w *Window) Await(n int) error {
 	w.world.Lock()
