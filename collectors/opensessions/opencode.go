@@ -33,8 +33,11 @@ func openCode(ctx context.Context, path string, _ time.Time) (all []session, err
 	for _, row := range rows {
 		id, _ := row.Text("id")
 		at, err := row.Millis("time_updated")
-		if err != nil || at == nil || !row.Null("time_archived") {
+		if !row.Null("time_archived") {
 			continue
+		}
+		if err != nil || at == nil { // when it worked is not known: it may be now
+			at = new(time.Now())
 		}
 		directory, _ := row.Text("directory")
 		all = append(all, session{id, directory, *at})

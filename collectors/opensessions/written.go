@@ -18,6 +18,9 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 )
 
+// maxChats is more than the chats of one project, or the projects, of any user.
+const maxChats = 100_000
+
 // written reads the sessions of an agent whose records name no process. Such a session counts as open while a process of the agent lives that began before
 // the record was last written (snapshot.OpenSession.AnyProcess). What was last written before the machine started is left out.
 type written struct {
@@ -98,7 +101,7 @@ func projects(ctx context.Context, path string) (d foreign.DirFS, names []string
 	if err != nil {
 		return d, nil, err
 	}
-	d = foreign.DirFS{Dir: dir, Want: foreign.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
+	d = foreign.DirFS{Dir: dir, Want: foreign.Want{Max: maxFile}, Context: ctx, MaxEntries: maxChats}
 	entries, err := fs.ReadDir(d, ".")
 	for _, e := range entries {
 		if e.IsDir() {

@@ -162,7 +162,10 @@ func (m *Machine) sessionsIn(ctx context.Context, folders []decision.Dir) (map[s
 	}
 	j, out := subject.Join(s, &m.Cfg.Rules.Config), map[string][]string{}
 	for _, d := range folders {
-		sub, _ := j.Subject(snapshot.KindDir + ":" + d.Path)
+		sub, ok := j.Subject(snapshot.KindDir + ":" + d.Path)
+		if !ok {
+			return nil, fmt.Errorf("which open sessions work in %s is not known", d.Path)
+		}
 		for _, open := range sub.Open {
 			out[d.Path] = append(out[d.Path], fmt.Sprintf("%s (%d)", open.Agent, open.PID))
 		}

@@ -5,7 +5,8 @@
 #
 #   The candidate is the repository's entry for it (`.git/worktrees/<name>`); the folder itself is gone already. It goes when all of this
 #   is known: the folder is missing from the folder that it lay in; that one is on the mount of the repository, and is the very one in which the
-#   worktree was; nothing is mounted there; no other folder beside the repository's worktrees belongs to the entry, as one that was moved
+#   worktree was; nothing is mounted there, and neither the machine (fstab, units of systemd) nor an earlier look knows of a mount on the way there that is
+#   missing now (the ledger remembers on which mounts worktrees lay); no other folder beside the repository's worktrees belongs to the entry, as one that was moved
 #   by hand would; no lock counts ([protect.protected](protected.md)); no operation such as a rebase is under way; nothing is staged that HEAD does
 #   not have; and no commit is reached from the entry alone. Nothing may have happened in the entry for `landed_after`.
 #
