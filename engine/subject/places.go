@@ -159,14 +159,16 @@ func (k *keepers) agent(p *snapshot.Process) string {
 	return ""
 }
 
-// withSessions are the processes that may have an open session: those that records name, and those of rules.session_agents.
+// withSessions are the processes that may have an open session: those that records name, those of rules.session_agents, and, where a record names none, those
+// that may be any agent's.
 func withSessions(s *snapshot.Snapshot, c *Config) map[string]*snapshot.Process {
 	k, recorded, out := newKeepers(c), map[int]bool{}, map[string]*snapshot.Process{}
+	known, unnamed := newRecognised(c), false
 	for i := range s.OpenSessions {
-		recorded[s.OpenSessions[i].PID] = true
+		recorded[s.OpenSessions[i].PID], unnamed = true, unnamed || s.OpenSessions[i].AnyProcess
 	}
 	for id, p := range s.Processes {
-		if recorded[p.PID] || k.agent(p) != "" {
+		if recorded[p.PID] || k.agent(p) != "" || unnamed && known.maybe(p) {
 			out[id] = p
 		}
 	}
