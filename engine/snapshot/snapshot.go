@@ -792,6 +792,9 @@ type Process struct {
 	// it is this process itself; whoever has the others was not read. Both are absent where not all of its sockets are understood.
 	Connections *int   `json:"connections,omitempty"`
 	ConnectedTo *[]int `json:"connected_to,omitempty"`
+	// ConnectedSince is when a look first found it with connections, of those looks between which no other one found it without; it comes from the
+	// ledger, and is absent where that could not be read, and where it has none.
+	ConnectedSince *time.Time `json:"connected_since,omitempty"`
 	// WritesFiles counts the regular files that it has open for writing, and OutputAt is when one of them last changed (mtime). OutputAt is absent where
 	// there is no such file, and where one could not be asked.
 	WritesFiles *int       `json:"writes_files,omitempty"`

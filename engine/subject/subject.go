@@ -215,10 +215,12 @@ type Lineage struct {
 	// (snapshot.Process.StartedBy), or multiplexer or at where the nearest of agents, multiplexers and atd above it is that. Known and empty is
 	// [], absent where nothing shows it and it is not known of all.
 	Intent *[]string `json:"intent,omitempty"`
-	// Connections counts the open connections of it and all below it to anything else, on this machine or not. WritesFiles counts the regular files that
+	// Connections counts the open connections of it and all below it to anything else, on this machine or not, and Connected is for how many seconds,
+	// at least, one of them has had connections at each look (snapshot.Process.ConnectedSince). WritesFiles counts the regular files that
 	// they have open for writing, and Output is for how many seconds, at least, none of these has changed. Each is absent where it is not known
 	// of all, Output also where there is no such file.
 	Connections *int     `json:"connections,omitempty"`
+	Connected   *float64 `json:"connected,omitempty"`
 	WritesFiles *int     `json:"writes_files,omitempty"`
 	Output      *float64 `json:"output,omitempty"`
 	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or

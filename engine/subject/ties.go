@@ -13,6 +13,9 @@ func (x *processes) fillTies(l *Lineage, i int) {
 		return
 	}
 	l.Connections = outside(tree)
+	if l.Connections != nil && *l.Connections > 0 {
+		l.Connected = x.connected(tree)
+	}
 	l.WritesFiles, l.Output = x.output(tree)
 }
 
@@ -74,6 +77,16 @@ func outside(tree []*node) *int {
 		}
 	}
 	return &count
+}
+
+// connected is for how many seconds one of these processes has had connections; nil where no look before saw them.
+func (x *processes) connected(tree []*node) (seconds *float64) {
+	for _, n := range tree {
+		if age := Awake(x.snap, n.p.ConnectedSince); age != nil && (seconds == nil || *age > *seconds) {
+			seconds = age
+		}
+	}
+	return seconds
 }
 
 // output counts the regular files that processes can write to, and says for how many seconds none of these has changed.

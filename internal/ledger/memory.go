@@ -114,6 +114,26 @@ func (l *Ledger) SaveMounts(ctx context.Context, next []string) error {
 	return l.remember(ctx, "mounts", next)
 }
 
+// Connected gives since when looks have found processes connected, by candidate id.
+func (l *Ledger) Connected(ctx context.Context) (map[string]time.Time, error) {
+	all := map[string]time.Time{}
+	if err := l.recall(ctx, "connected", &all); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// SaveConnected makes what a look found all that is remembered of connected processes.
+func (l *Ledger) SaveConnected(ctx context.Context, s *snapshot.Snapshot) error {
+	next := map[string]time.Time{}
+	for id, p := range s.Processes {
+		if p.ConnectedSince != nil {
+			next[id] = *p.ConnectedSince
+		}
+	}
+	return l.remember(ctx, "connected", next)
+}
+
 var holdsTable = table[string, snapshot.Hold]{"holds", "id, owner, reason, since, until", func(_ *string, h *snapshot.Hold) []any {
 	return []any{&h.ID, &h.Owner, &h.Reason, (*instant)(&h.Since), maybe{&h.Until}}
 }}

@@ -86,6 +86,7 @@ func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, 
 	}
 	s = collectors.Run(ctx, opts)
 	clearProgress()
+	mem.fillConnected(s)
 	if mem.Err == nil && mem.Reread != nil {
 		s.Holds, err = mem.Reread(ctx)
 		if err != nil {
@@ -138,6 +139,8 @@ type PriorState struct {
 	Descents     []snapshot.Descent
 	// Mounts are the mount points on which earlier looks saw folders.
 	Mounts []string
+	// connected says since when earlier looks have found processes connected.
+	connected map[string]time.Time
 	// Reread, where it is set, gives the holds once everything else has been read: what a person or a program holds while a sweep looks, or between two of its
 	// acts, counts before the next act.
 	Reread func(context.Context) ([]snapshot.Hold, error)
@@ -156,7 +159,7 @@ type Window struct {
 // LoadPrior reads the memory from an open ledger, and the leases.
 func (a *Looker) LoadPrior(ctx context.Context, l *ledger.Ledger) PriorState {
 	m := PriorState{Path: a.LedgerPath()}
-	var errs [7]error
+	var errs [8]error
 	m.holds, errs[0] = a.Holds(ctx, l)
 	m.Sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
@@ -164,7 +167,7 @@ func (a *Looker) LoadPrior(ctx context.Context, l *ledger.Ledger) PriorState {
 	m.repositories, errs[4] = l.Repositories(ctx)
 	m.Descents, errs[5] = l.Descents(ctx)
 	m.Mounts, errs[6] = l.Mounts(ctx)
-	m.Mounts, errs[6] = l.Mounts(ctx)
+	m.connected, errs[7] = l.Connected(ctx)
 	m.Err = errors.Join(errs[:]...)
 	return m
 }
@@ -203,6 +206,22 @@ func (m PriorState) fill(_ context.Context, s *snapshot.Snapshot, jump float64) 
 	if w := m.Fresh; w != nil {
 		if w.Why = ledger.Fresh(m.last, s.Host, s.TakenAt, config.Seconds(jump), w.Gap); w.Why != "" {
 			s.Sightings = nil
+		}
+	}
+}
+
+// fillConnected says of each process that has connections since when looks have found it so.
+func (m PriorState) fillConnected(s *snapshot.Snapshot) {
+	if m.Err != nil {
+		return
+	}
+	for id, p := range s.Processes {
+		if p.Connections != nil && *p.Connections > 0 {
+			since, ok := m.connected[id]
+			if !ok {
+				since = s.TakenAt
+			}
+			p.ConnectedSince = &since
 		}
 	}
 }

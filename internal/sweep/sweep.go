@@ -238,6 +238,9 @@ func (s *Sweeper) Record(ctx context.Context, id string, started time.Time, r *r
 		if err := s.Ledger.SaveMounts(ctx, mem.Mounts); err != nil {
 			return fmt.Errorf("record the mounts on which folders lie: %w; nothing was done", err)
 		}
+		if err := s.Ledger.SaveConnected(ctx, snap); err != nil {
+			return fmt.Errorf("record which processes are connected: %w; nothing was done", err)
+		}
 	}
 	if err := s.Ledger.SaveLook(ctx, lookOf(snap)); err != nil {
 		return fmt.Errorf("record look: %w; nothing was done", err)
