@@ -1,6 +1,6 @@
 // Package policies holds the rules that Winnow ships with: what may go, what must stay, and nothing of how either is done.
 //
-// The tree is Rego that the stock opa tool reads as it stands; see docs/reference/rules for a page a rule.
+// The tree is Rego that the stock opa tool reads as it stands; docs/reference/rules has a page a rule.
 package policies
 
 import "embed"

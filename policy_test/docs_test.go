@@ -129,9 +129,9 @@ var update = flag.Bool("update", false, "write docs/reference/rules again from t
 type ruleDoc struct {
 	id, description string
 	custom          struct {
-		Kinds, Why, Example string
-		Waits               []string
-		Parameters          yaml.Node
+		Kinds      string
+		Waits      []string
+		Parameters yaml.Node
 	}
 }
 
@@ -237,10 +237,19 @@ func short(n *yaml.Node) string {
 	return strings.Join(items, ", ")
 }
 
-func (d ruleDoc) page(t *testing.T, config *yaml.Node) string {
-	lead, rest, _ := strings.Cut(d.description, "\n\n")
+// parametersOf is the section of a page that METADATA gives; the rest of a page, but its first two paragraphs, is written by hand.
+var parametersOf = regexp.MustCompile(`(?s)\n## Parameters\n.*?(\n## |\z)`)
+
+// page is a rule's page with what METADATA says in its places; of a new rule it has nothing else.
+func (d ruleDoc) page(t *testing.T, have string, config *yaml.Node) string {
+	lead, _, _ := strings.Cut(d.description, "\n\n")
+	_, rest, _ := strings.Cut(strings.TrimLeft(have, "\n"), "\n\n") // the heading
+	if _, after, more := strings.Cut(rest, "\n\n"); more {
+		rest = "\n" + after
+	} else {
+		rest = ""
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!-- Written from the rule's METADATA: go test ./policy_test -run Pages -update -->\n# %s\n\n%s\n\n%s\n\n## Why\n\n%s\n", d.id, lead, rest, d.custom.Why)
 	if next := maps.Collect(d.parameters()); len(next)+len(d.custom.Waits) > 0 {
 		b.WriteString("\n## Parameters\n\n| parameter | default | meaning |\n|---|---|---|\n")
 		for key, meaning := range d.parameters() {
@@ -250,10 +259,13 @@ func (d ruleDoc) page(t *testing.T, config *yaml.Node) string {
 			fmt.Fprintf(&b, "| `%s` | %s | it waits for this in any case |\n", key, cell(defaultOf(t, config, key)))
 		}
 	}
-	if d.custom.Example != "" {
-		fmt.Fprintf(&b, "\n## Example\n\n%s\n", d.custom.Example)
+	section := b.String()
+	if parametersOf.MatchString(rest) {
+		rest = parametersOf.ReplaceAllStringFunc(rest, func(old string) string { return section + parametersOf.FindStringSubmatch(old)[1] })
+	} else {
+		rest += section
 	}
-	return b.String()
+	return fmt.Sprintf("# %s\n\n%s\n%s", d.id, lead, rest)
 }
 
 // cell keeps a | in a table's cell.
@@ -281,7 +293,8 @@ func table(t *testing.T, docs []ruleDoc, family string, config *yaml.Node) strin
 	return out
 }
 
-// TestPagesAreCurrent holds docs/reference/rules to what the METADATA of the rules says: a page for each rule, and the tables of all.
+// TestPagesAreCurrent holds docs/reference/rules to what the METADATA of the rules says: a page for each rule with its heading, its first paragraph
+// and its parameters, and the tables of all.
 func TestPagesAreCurrent(t *testing.T) {
 	t.Parallel()
 	var config yaml.Node
@@ -300,7 +313,11 @@ func TestPagesAreCurrent(t *testing.T) {
 	docs := ruleDocs(t)
 	want := map[string]string{"README.md": string(index)}
 	for _, d := range docs {
-		want[page(d.id)] = d.page(t, config.Content[0])
+		have, err := os.ReadFile(filepath.Join(dir, page(d.id)))
+		if err != nil && !*update {
+			t.Error(err)
+		}
+		want[page(d.id)] = d.page(t, string(have), config.Content[0])
 	}
 	for _, family := range []string{"reap", "protect"} {
 		between := regexp.MustCompile(`(?s)(<!-- ` + family + ` -->\n).*?(<!-- end -->)`)

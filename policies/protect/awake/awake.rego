@@ -1,18 +1,11 @@
 # METADATA
 # title: Not awake for long
-# description: |-
-#   Keeps everything for a while after a boot, a resume or a jump of the clock.
-#
-#   Every candidate, until the machine has been steady for `steady_for`; and for as long as that is not known.
+# description: Keeps everything for a while after a boot, a resume or a jump of the clock.
 # custom:
 #   kinds: all
 #   parameters:
 #     rules.steady_for: "how long nothing of the kind may have been noticed"
 #     rules.clock_jump: "how far the clock may move against the machine's own count"
-#   why: |-
-#     A laptop's sleep counted as idle time, and every session was reaped on resume (pingdotgg/t3code#11805).
-#   example: |-
-#     Five seconds after the lid was opened: everything is spared. Half a minute later: judged as usual.
 package policies.protect.awake
 
 import data.policies.lib.words

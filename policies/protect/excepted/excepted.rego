@@ -1,30 +1,8 @@
 # METADATA
 # title: Excepted
-# description: |-
-#   Keeps what an exception of the policies keeps.
-#
-#   A tree of policies may bring `exceptions.yaml`: what is to be kept, why, who says so, and until when. A candidate that such an entry matches
-#   by its id, path, label or owner stays until the entry has passed. With `rules` in it, it stays only where every rule that found a
-#   reason is one of these. What could not be compared, because the id, path, label or owner of the candidate is not known, stays too.
-#
-#   ```yaml
-#   exceptions:
-#     - what: {path: ~/code/acme/**}
-#       why: the measurement runs until friday
-#       who: ann
-#       until: 2026-12-01
-#   ```
-#
-#   To end an exception, remove its lines from the file; or wait until it has passed. See [exceptions](../../guides/keep-things.md).
+# description: Keeps what an exception of the policies keeps.
 # custom:
 #   kinds: all
-#   why: |-
-#     A hold (`winnow retain`) is one person's, on one machine. What a team keeps on many machines belongs where its rules are:
-#     in a file that is reviewed with them, that says who asked for it and why, and that ends by itself.
-#   example: |-
-#     ```
-#     dir:/home/u/code/acme/demo   spare   protect.excepted: excepted by ann until 2026-12-01 (exceptions.yaml:2): the measurement runs until friday
-#     ```
 package policies.protect.excepted
 
 import data.policies.lib.levels

@@ -1,20 +1,8 @@
 # METADATA
 # title: Held
-# description: |-
-#   Keeps what a person or a registry asked to keep.
-#
-#   A candidate with a hold that has not lapsed, and one that a registry entry marks as `retained`, whatever its status.
+# description: Keeps what a person or a registry asked to keep.
 # custom:
 #   kinds: all
-#   why: |-
-#     A fresh claim of a person or an agent always wins. There must be a way to say "leave this" that is quicker than turning the
-#     reaper off.
-#   example: |-
-#     ```
-#     winnow retain dir:/w/feature --reason "demo on friday" --for 48h
-#
-#     dir:/w/feature   spare   protect.held: held by ann: demo on friday
-#     ```
 package policies.protect.held
 
 import data.policies.lib.words

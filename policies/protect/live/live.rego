@@ -1,118 +1,6 @@
 # METADATA
 # title: Live
-# description: |-
-#   Keeps what is in use.
-#
-#   A folder that a process uses, or of which not every possible user could be read. The word behind a holder's name says how it
-#   does:
-#
-#   | word | the process |
-#   |---|---|
-#   | cwd, exe, root, fd | works in it, was started from it, has its root there, has a file in it open |
-#   | thread | has one thread that works in it or has a file there open |
-#   | map | has a file in it mapped, such as a library |
-#   | socket, lock | has a unix socket that is bound in it, a lock on a file in it |
-#   | argv, env | was started with a path in it, such as a script; its environment leads there (`GIT_DIR`, `VIRTUAL_ENV`, `PATH`, `NODE_PATH` and their like) |
-#   | admin | uses the folder that git keeps for the worktree, or works in a copy of the worktree, which leads there |
-#   | watch | watches it for changes (inotify, fanotify), and not of those in the folder around it, as who watches a whole tree does |
-#   | link | has a file open that has another name in it |
-#   | mount, overlay | sees it, a part of it or a folder around it mounted, or something that is made of it; `/home`, a home and the machine's other general folders count for nothing |
-#   | loop, swap | is the kernel itself: a loop device, a swap file. It has the pid 0 |
-#
-#   A folder that no process uses, but into which something leads from outside, which would break: a symbolic link (at the top of another checkout of its repository, in that one's
-#   `node_modules`, in `~/bin`, `~/.local/bin`, `/usr/local/bin` or among node's global packages), an editable install of Python's, a unit of systemd, a crontab, a path in git's
-#   configuration (`core.hooksPath`, an include), a git hook, a program in `~/bin`, what a shell reads when it starts; and another folder whose `.git` leads to the same entry: a copy
-#   (`cp -a`), which shares its index and HEAD, or the worktree itself that was moved by hand. Remove or change what leads there, or keep the folder. It is asked of what would
-#   go otherwise, and once more right before the act. Where one of the places could not be read, the folder stays.
-#
-#   In a container (a pid namespace of its own), what lies on a mount may be used by processes of the host, which are not seen: it stays, and a worktree that is missing there
-#   does not count as gone. Only the container's own root and its temporary file systems are known. Run Winnow on the host: there a worktree that a container has mounted is in
-#   use by what runs in the container (`mount`).
-#
-#   A folder in which an agent's open session works, by the agent's own record, wherever its process stands (`codex --worktree` and
-#   `copilot --worktree` stay where they were started). A session is open while the process that its record names lives, or may. OpenCode,
-#   Qwen Code and Gemini CLI write down no process: a session of theirs is open while a process of the agent lives that began before the
-#   session last worked. End that process, or archive the session in OpenCode, and the folder may go. Where a session works
-#   is not known when the record does not say it or cannot be read: then it keeps all worktrees of the repository that its process stands in,
-#   of those below that folder, and of all repositories where that is not known. The records are read once more when the folder has been moved:
-#   where a session opened meanwhile, it is put back.
-#
-#   Who uses a folder is asked of those that would go if nobody did. Any other is said to be in use by the processes that are known to
-#   work in it (`cwd`), and is kept by what keeps it anyway; `winnow explain` asks all the same.
-#
-#   A look at everything asks for what is cheap: not for `thread`, `map`, `env`, `admin`, `link`, nor for sockets, locks and watches
-#   that are known only by a number somewhere below the folder. `winnow explain` and the looks right before and after a folder is
-#   moved, and before it is removed for good, ask for all; `explain` lists each user with these words written out. A session with
-#   any pane that is neither positively idle nor dead and empty, or with a popup. A popup (`display-popup`) is a child of the tmux
-#   server in no pane, and ends with the client that shows it: it keeps the session that it was opened for, and every session that a
-#   terminal shows while one is open, for tmux does not say over which. A job (`run-shell`) that was started for a session keeps
-#   that one. What a status line or `pipe-pane` runs keeps none. A herdr tab with any pane that is not positively idle or in which
-#   herdr knows of an agent, in any state, and a tab of which not every pane was listed. A terminal tab of an editor whose process
-#   lives, or that shows a builder of Codev's which is on record or has its worktree. A process that is an agent, has a
-#   terminal, belongs to a pane, listens, or has an agent, a terminal or a listener below it. Any of these that is not known counts
-#   as in use: also what an interpreter runs, where that could not be read and the process has no name of its own.
-#
-#   A daemon that an agent's vendor runs for all of its agents (Codex's app-server, which lives on with the first worktree that it
-#   saw as its working directory) holds no folder by `cwd`, `thread`, `argv`, `env` or `watch`; what it has open there is in use,
-#   and so is what works for it below. It is no agent at work while nothing runs below it.
-#
-#   To listen is to listen on a TCP port or on a unix socket with a name, be that a path or an abstract one, or to take datagrams at
-#   a name that it gave. What a program makes for itself alone (`own_sockets`) does not count, nor does a pair of sockets without a name. What
-#   listens in another network namespace is not known.
-#
-#   A server of which nothing is left ([reap.processes.leaked_server](leaked_server.md)) does not count as one that listens.
-#
-#   A process that was handed over stays while another one, outside of what would end with it, can write to its standard input, reads its
-#   standard output or error, or has the other end of any other descriptor of it: a pipe, a FIFO that somebody has open, a pair of sockets whose other end is open,
-#   datagrams to a socket with a name, an eventfd, or a terminal that is not its own and that another program drives, as `script` and `expect` do. So an MCP server whose launcher
-#   has ended lives as long as the agent that speaks with it, and a job as long as its output is read. Where that is not known it stays. A file, `/dev/null`, its own
-#   terminal, one that a multiplexer shows (`multiplexers`), and the machine's logs are no readers. A FIFO that no process has open for writing gives the end of the
-#   input, as a closed pipe does; one that the process itself keeps open for writing may be opened by its path at any time, and keeps it. Two leftovers that
-#   speak with one another both stay.
-#
-#   A process that runs in an interpreter, and carries an agent's marker or stands below one that does, may be an agent unless it is
-#   of a listed family, and is kept. One exception: whoever it worked for is positively over, and it has been busy all its life
-#   ([reap.processes.runaway](runaway.md)); no agent that waits for its model is.
-#
-#   What was started in a pane belongs to it wherever it lives. A process that called setsid, and whose parent has ended, is in
-#   nobody's tree any more; but its environment still names the pane (`TMUX` with `TMUX_PANE`, `HERDR_SOCKET_PATH` with
-#   `HERDR_PANE_ID`, which are read whatever `collect.processes.markers` says). It keeps the session or tab, and is named in the
-#   evidence as `elsewhere`. A tmux pane's id counts only with the pid of its very server and for a process that is no older than
-#   that; for herdr the id that the pane's own shell was given counts, since a pane that is moved gets another one. Not kept by it
-#   is a pane from which something was begun that lives on by design: another multiplexer's server with all that it holds, an agent
-#   vendor's shared daemon, and what `personal_daemons` lists. Those are ended by nothing, and the finding names them as `live_on`.
-#   An environment that cannot be read names no pane.
-#
-#   A server that spoke with an agent over pipes and outlived it is no work, although it has the pane's terminal. It counts as left
-#   over only where all of this is known of it: it is of the family mcp-server or language-server, it carries an agent's marker that
-#   the shell of its pane does not carry (or looks saw it below agents that have all ended), no agent lives that may have started it, its parent is one that inherits orphans (or a
-#   package runner or shell that is itself left over), it is in the background of its terminal, sleeps, and listens neither on a
-#   port nor on a unix socket. Then it keeps no session and no tab, which name it as `taken_along` and end it with them; and in a
-#   pane that stays it may go by [reap.processes.orphan](orphan.md), as long as nothing is below it.
-#
-#   What is below a process ends with it, so a process stays while one of `never_processes`, a multiplexer's server, a personal
-#   daemon, another user's process, one with another value of an identifying marker, one that `protected` matches by name or id, or
-#   one that somebody holds is below it, while it is not known what is, and while there are more than 64.
-#
-#   A process whose starter has ended may still be at work. It stays while any of these is known of it or of a process below it, and while one
-#   of them is not known:
-#
-#   - It was meant to outlive its starter: it ignores SIGHUP, or nohup, systemd-run, at or a terminal multiplexer started it. A child inherits
-#     that it ignores SIGHUP, so what an agent leaves behind that was itself started by nohup stays as well, unless it is a program
-#     that sets it back, as node does; so does what such an agent in a unit of systemd-run's leaves behind. Nothing tells these from work that was meant. Nor does
-#     anything tell `cmd & disown`, or `setsid cmd &`, from what a tool call left behind: `disown` changes the shell's own list of jobs and nothing of the
-#     process. What shall go on is started with `nohup` or `systemd-run --user`, or held ([protect.held](held.md)).
-#   - It is connected to another machine, or to another program on this one: by TCP, or by a unix socket with a name. A connection that only one side
-#     has closed counts, as long as the other side is there. A connection to the journal or to a service of names does not count.
-#   - A regular file that it has open for writing changed in the last `confirm_busy_after`, whoever wrote to it.
-#
-#   A Codev terminal stays unless one of these holds, for every reason to close it: it has exited and nothing lives in it;
-#   it is a shellper that neither Tower nor store knows and nothing lives below it; or its builder is gone (see
-#   [reap.terminals.ownerless](terminal-ownerless.md)) and nothing works in it. Nothing works in it when nothing but shells lives
-#   in it that wait for a person (see [reap.sessions.husk](husk.md); the script with which Codev starts an agent does not count as one, since it
-#   may start it again), where it is a development server's and no agent lives in it (the server itself may run), or where it has
-#   printed nothing for `terminal_idle`. In a builder's own terminal any program may be the agent, for agents go by the names of
-#   their versions and interpreters too.
+# description: Keeps what is in use.
 # custom:
 #   kinds: all
 #   parameters:
@@ -130,16 +18,6 @@
 #     rules.never_processes, rules.multiplexers: "what must not end with a process that it is below"
 #     rules.terminal_idle: "how long what may be an agent must have printed nothing, in the terminal of a builder that is gone"
 #     rules.opaque_processes: "processes that hide what they use, and are not taken for users of a folder"
-#   why: |-
-#     `git worktree remove` succeeds over the head of a live process; its `/proc/PID/cwd` then reads `(deleted)`. A folder was deleted
-#     while a program was writing in it (anthropics/claude-code#58885). What herdr says of an agent proves nothing when it says that
-#     there is none: one in a sandbox hides from it (ogulcancelik/herdr#1716, #1891). So the processes decide, and herdr's word can
-#     only keep.
-#   example: |-
-#     ```
-#     dir:/w/feature   spare   protect.live: node (77) uses it
-#                              holders: node 77 cwd
-#     ```
 package policies.protect.live
 
 import data.policies.lib.leftovers

@@ -1,21 +1,8 @@
 # METADATA
 # title: Nested
-# description: |-
-#   Keeps a folder in which something lies that is not its own.
-#
-#   A folder with a repository, a worktree or a submodule inside, one with a mount at or below it, and one that is a symbolic link;
-#   or of which any of this is not known.
-#
-#   A submodule that a commit names and nobody filled is an empty folder: it is no repository and keeps nothing. One that was filled
-#   once keeps the folder for as long as its repository lies in the worktree's own place in `.git` (`git submodule deinit` leaves it
-#   there), and so does a single file in the folder of one that has no repository: `git status` does not show it.
+# description: Keeps a folder in which something lies that is not its own.
 # custom:
 #   kinds: dir
-#   why: |-
-#     `git worktree remove` takes ignored nested clones and worktrees with it, uncommitted files and all, and exits 0
-#     (openclaw/openclaw#129414). Every usual way to delete a tree empties the source of a bind mount inside it.
-#   example: |-
-#     `"nested": ["vendor/lib"]`: `protect.nested: another repository lies in it`.
 package policies.protect.nested
 
 import data.policies.lib.words

@@ -1,34 +1,6 @@
 # METADATA
 # title: Owned
-# description: |-
-#   Keeps what an orchestrator has not let go.
-#
-#   A candidate with a spawn that is open, however old, or completed less than `grace.spawn` ago. Such a spawn lets go only when its
-#   owner is positively over: the registry entry of its own id, or of the id that it was started for, and then it must itself have
-#   begun `grace.spawn` ago. Of several entries of one id every one must be over.
-#
-#   A candidate with any registry entry that is not positively over, be it tied by path, session, tab, pane, marker or pid. The
-#   owner of a spawn is asked about the spawn alone, and owns nothing by that. Who works in the folder that a process stands in is
-#   not asked where the process's own identifying marker names its owner, that owner has ended, and no multiplexer can have handed
-#   the marker down.
-#
-#   A process or a session of which a folder that it works in is not known, while records name folders, and a tab of which it is not known
-#   what it is called, while records name labels: one of these may be its owner's.
-#
-#   A folder whose name is one to be thrown away, and that a registry entry names, over or not: it is a session's own folder, and
-#   only looks like a review's.
-#
-#   A process with a marker that names a session of an orchestrator which keeps records (`marker_records`), where no record here
-#   knows that session: another instance may own it, another user's, or one whose records are elsewhere. It is no matter whether a
-#   registry of that form was read: an owner that it does not have has not ended. Such a marker counts for nothing where the agent that started
-#   the process is positively gone: `CLAUDE_PID` names a number that no process in this pid namespace has, or a younger process's.
-#
-#   A process that carries an agent's marker, or that looks saw below an agent, while an agent lives that may have started it
-#   or taken it over, or while that is not known. It names the agent. No such agent counts for a process whose recorded owner has
-#   ended ([reap.processes.runaway](runaway.md)), for one that still runs in a deleted worktree
-#   ([reap.processes.deleted](deleted.md)), for a copy of a helper that each of them has itself
-#   ([reap.processes.duplicate_helper](duplicate_helper.md)), and for an MCP server that was handed over, listens nowhere and whose input has ended:
-#   no agent speaks with it.
+# description: Keeps what an orchestrator has not let go.
 # custom:
 #   kinds: all
 #   parameters:
@@ -38,14 +10,6 @@
 #     rules.id_markers: "markers whose value says whose a process is"
 #     rules.marker_records: "markers that name a session on record, and the format of the registries that know it"
 #     rules.pid_markers: "markers that name the agent's process"
-#   why: |-
-#     Ownership is a positive record, and so is its end. A parent's end does not end its child's claim. That nobody recorded a thing
-#     is neither a reason to reap nor to keep. An open review has no other protection than its record, so it stays at any age;
-#     one that is archived without the time of it is being restored, and has not ended.
-#   example: |-
-#     `{"path": "/w/feature", "spawned_at": ...}` without `completed_at`: `/w/feature` stays. `"status": "mid-restore"`: stays, for
-#     nobody listed that word. An open review of a session that was archived goes with it; one of a session that is no longer on
-#     record stays. A process with `SHEPHERD_SESSION_ID` of a second Shepherd, whose store is not read: stays.
 package policies.protect.owned
 
 import data.policies.lib.dirs

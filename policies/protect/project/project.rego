@@ -1,43 +1,8 @@
 # METADATA
 # title: Project
-# description: |-
-#   Keeps what a repository asks to keep in its own file, once you trusted that file.
-#
-#   A repository may bring `.winnow/config.yaml` in its main checkout. It says nothing until `winnow trust` has shown it to you and
-#   stored what it says. Then, for folders of that repository and for processes, sessions, tabs and terminals that work in it, in
-#   its main checkout or one of its linked worktrees (for a process also where what runs below it works, since that ends with it):
-#
-#   - what a glob of `protected` matches, what lies below that, and a folder that it may lie in;
-#   - what lies at or below a path of `holds`;
-#   - what only rules would reap that `levels` turns off.
-#
-#   A thing of which it could not be read where it is stays too, as long as any project is trusted. So does everything where the
-#   list of trusted projects, or of a trusted project's worktrees, could not be read.
-#
-#   None in your own configuration. The file:
-#
-#   ```yaml
-#   version: 1
-#   protected: ["demo-*", "data/**"]      # * stays within one folder, ** does not; only * ** and ? are special
-#   holds: [{path: bench, reason: the measurement runs until friday}]
-#   levels: {reap.dirs.landed: off}       # off, and only of rules that reap
-#   ```
-#
-#   Paths are relative to the main checkout, and never lead out of it. A worktree that lies elsewhere goes by its folder's name:
-#   `demo-1`, and `demo-1/data` for what lies in it.
+# description: Keeps what a repository asks to keep in its own file, once you trusted that file.
 # custom:
 #   kinds: all
-#   why: |-
-#     Who works on a project knows best which of its worktrees hold a demo or a measurement. But the file comes with a clone, and a
-#     clone is anybody's: so it can only keep, and only after a look. What you trusted is stored in the state folder and holds until
-#     you trust another content or say `winnow trust --revoke`. A pull, or an agent that can write the checkout, neither adds to it
-#     nor takes from it; `winnow sweep` and `winnow doctor` say that the file is another now.
-#   example: |-
-#     ```
-#     winnow trust ~/src/acme
-#
-#     dir:/home/u/wt/demo-1   spare   protect.project: its project keeps it: /home/u/src/acme
-#     ```
 package policies.protect.project
 
 import data.policies.lib.levels

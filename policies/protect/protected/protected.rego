@@ -1,15 +1,6 @@
 # METADATA
 # title: Protected
-# description: |-
-#   Keeps what must never be reaped.
-#
-#   What `protected` matches by id, name or path, what lies below such a path, and what such a path lies in; a terminal by its id,
-#   its label, or its owner. A worktree that is locked or may be, a repository's main checkout and any clone. A lock counts unless its
-#   reason has the form of a tool's (`lock_reasons`) and the process that it names has positively ended. The terminal of an
-#   architect, and a terminal whose owner is unknown. Multiplexers' servers, kernel threads and processes of the listed
-#   names. Daemons that people use too, by name or by the file that they were started from, whoever's command started them: an
-#   editor, a display, a database, a container, a connection. Folders and processes of another user. A malformed pattern keeps
-#   everything.
+# description: Keeps what must never be reaped.
 # custom:
 #   kinds: all
 #   parameters:
@@ -18,19 +9,6 @@
 #     rules.personal_daemons: "programs that people use too, each with a word for what it is"
 #     rules.multiplexers: "names of multiplexers' servers"
 #     rules.lock_reasons: "the forms in which tools write why a worktree is locked, each with the process that it names"
-#   why: |-
-#     git gives way to `-f -f` on a locked worktree, so its lock has to be respected before git is asked. Claude Code locks each worktree
-#     that it makes, and a session that was killed leaves the lock for ever (anthropics/claude-code#57765). Multiplexers' servers: see
-#     [orphan](orphan.md). An architect's terminal holds a conversation that nothing brings back.
-#
-#     Somebody who tells an agent to start emacs, a database or a virtual display uses it afterwards, and nothing in its environment
-#     says so.
-#   example: |-
-#     `protected: [~/src/keep]` keeps `~/src/keep`, `~/src/keep/a` and `~/src`, and not `~/src/keep-2`. `protected: [src/keep]` keeps each
-#     folder `src/keep` at any place, and what lies below it.
-#
-#     `/w/a`, locked with the reason `claude agent agent-1 (pid 4711)`: kept while process 4711 lives. When it has ended, the lock keeps
-#     nothing, and the finding names it. Locked with any other reason, or without one: kept until `git worktree unlock /w/a`.
 package policies.protect.protected
 
 import data.policies.lib.dirs

@@ -1,28 +1,6 @@
 # METADATA
 # title: Seen once
-# description: |-
-#   Keeps what a person may be looking at, and processes, until a second look has found the same.
-#
-#   A session, tab or terminal with a reason to go, unless an earlier sweep found that same reason on that same thing at least
-#   `confirm_after` ago, and nothing but this wait has objected at any sweep since.
-#
-#   A process with a reason to go, unless an earlier sweep found that same reason on that same process at least
-#   `confirm_process_after` ago, nothing but this wait has objected since, and one of these holds:
-#
-#   - No look in the last `confirm_process_after` has found that it, or anything below it, did some work.
-#   - It was found so for `confirm_busy_after`, at work or not.
-#   - It is a [runaway](runaway.md), which goes for being busy.
-#
-#   It has worked when it and all below it used more than `busy.cpu` processors or wrote more than `busy.written` bytes a second
-#   since the look that began the wait, when a process came or went below it, or when one of them runs or waits for a disk at that
-#   very moment. What of that is not known counts as work. Written is what was passed to `write(2)`, to whatever file, pipe or
-#   terminal (`wchar` of `/proc/<pid>/io`): the bytes that reached a disk leave out a log's next line.
-#
-#   All of these times count only while the machine was awake ([protect.young](young.md)). Every look counts, also one without
-#   `--apply`. Another program with the same pid, or another reason, starts again from the first look; a look that could not read what it takes
-#   changes nothing. `cleanup ID --safe` does not ask for the second look, because a person asks for this one thing, but
-#   keeps a process that was seen at work. `sweep --apply --confirm` waits `confirm_after` and no longer: it does nothing for
-#   processes that have to wait for more. Folders are not asked to wait.
+# description: Keeps what a person may be looking at, and processes, until a second look has found the same.
 # custom:
 #   kinds: session, tab, terminal, process
 #   parameters:
@@ -31,22 +9,6 @@
 #     rules.confirm_busy_after: "how long a busy process must have been found over and over"
 #     rules.busy.cpu: "processors that an idle process and all below it may use"
 #     rules.busy.written: "bytes a second that they may write"
-#   why: |-
-#     One look can be wrong: a shell between two commands is idle, and a failed `tmux` call was read as "no such session" and cost
-#     nine live agents (eltmon/overdeck#2757, #2787). An agent that is started again (`claude --resume`) has another number and is
-#     younger than the build that it left running, so that the build has no live owner at the first look; and what is ended cannot be brought
-#     back. Sightings are in the ledger, so a restart neither acts at once nor starts over.
-#
-#     Idle MCP servers (`@modelcontextprotocol/server-everything`, `server-filesystem`), `typescript-language-server`, `vite`,
-#     `chokidar` and `tsc --watch` were measured over four minutes to use 0 to 0.001 processors and to write nothing; a watcher that
-#     polls used 0.002 and wrote 140 bytes a second, and so waits for longer.
-#   example: |-
-#     First sweep: `protect.seen_once: it needs a second look, some time after the first, to be sure`. A sweep a minute later reaps. A
-#     new shell in the pane in between is another identity, and the wait begins again.
-#
-#     `node` (7001) is found to be an orphan at 10:00: `one look does not tell whether it is still at work, not before 10:05:00`. At
-#     10:05 it has used no processor: reaped. Where a compiler below it worked until 10:20: `it has worked since the look before`, and
-#     it goes at the first look from 10:25 on; where that works on: from 10:30 on.
 package policies.protect.seen_once
 
 import data.policies.lib.levels

@@ -1,19 +1,8 @@
 # METADATA
 # title: Self
-# description: |-
-#   Keeps what Winnow itself runs in.
-#
-#   Its own process and all its ancestors, a session or tab with one of these in any pane, a terminal whose process is one of these
-#   or has one below it, the tab that it was started in by what herdr put into its environment, and the folder that it stands in
-#   with every folder above that, and what lies in the worktree that it stands in. While its own pid, its ancestors, its folder, its tab, the members of a pane or what lives below a
-#   terminal are not known, everything that could be is kept. Started from outside of its pid namespace (`docker exec`, `nsenter`),
-#   Winnow has no ancestors there: that is known, and keeps nothing.
+# description: Keeps what Winnow itself runs in.
 # custom:
 #   kinds: all
-#   why: |-
-#     A reaper that is started by an agent in a session in a worktree is what it looks for.
-#   example: |-
-#     `winnow sweep --apply` in `/w/feature/src`: `/w/feature` stays.
 package policies.protect.self
 
 import data.policies.lib.panes

@@ -1,17 +1,8 @@
 # METADATA
 # title: Shows what lives
-# description: |-
-#   Keeps a tab of an editor that shows a terminal which has not ended.
-#
-#   A tab of a builder of Codev's while any terminal of that builder is at its Tower and has not exited, and while that is not known.
-#   It only waits: when the terminal is ended by the same sweep, the tab is looked at again after it, and goes in that sweep.
+# description: Keeps a tab of an editor that shows a terminal which has not ended.
 # custom:
 #   kinds: tab
-#   why: |-
-#     The tab shows a terminal that runs elsewhere. Closing the tab would not end it, and take away the sight of it.
-#   example: |-
-#     `reap.tabs.ownerless` found that the builder is gone, and its terminal still runs: `a terminal that it shows has not ended:
-#     terminal:codev/default/b26afcb2-e6ce-4410-9950-93df6cbfe922`.
 package policies.protect.shown
 
 import data.policies.lib.tabs

@@ -1,39 +1,10 @@
 # METADATA
 # title: Not known
-# description: |-
-#   Keeps what rests on something that could not be read.
-#
-#   A candidate when a source that it, or evidence about it, rests on is not `ok` (its own, /proc, the ledger, every spawn ledger
-#   and registry, for a process every tmux and herdr server too), and one whose identity is not known. A socket without a server is
-#   no gap: there is positively nothing.
-#
-#   Everything, where the input does not say which rules are turned off (`rules.levels`).
-#
-#   A herdr tab of which a pane is counted and not listed, or what runs in one, or whether an agent does, could not be read.
-#
-#   A terminal tab of an editor of which it could not be read whether its process has ended, or, for a builder of Codev's, whether that
-#   builder, its worktree and its terminals are there. A window that vanished has no tabs that are known: nothing is said of them.
-#
-#   A tmux session of which something could not be read, such as a name with a tab in it (tmux 3.1c leaves it in).
-#
-#   A Codev terminal of which something failed to be read: whether its Tower lists it, which process is its own, or what lives below
-#   that. One that the Tower does not list must show by its command line that it is of this state folder. While a Tower is down its
-#   terminals stay, and what was seen of them counts on when it is back.
-#
-#   A folder that lies in one of `recorded_folders`, or is one, unless every spawn ledger and every registry of that folder's format
-#   that was asked for was read, and there is one of each.
+# description: Keeps what rests on something that could not be read.
 # custom:
 #   kinds: all
 #   parameters:
 #     rules.recorded_folders: "names of folders, and the `format` of the records without which nothing in them may go"
-#   why: |-
-#     Any failure of tmux was read as "missing" (eltmon/overdeck#2757); an upstream stopped sending a label, and a reaper did nothing
-#     for seven days without an error (erwins-enkel/shepherd#2029). Failed and empty are different things, and a registry that is
-#     suddenly not there is no empty registry. An orchestrator's worktrees are on record in its store and nowhere else, and an open
-#     review is kept by that record alone: without the store, a folder of its is not to be cleared.
-#   example: |-
-#     `registry/workers: failed`: every candidate stays, and the report says why on top. `/w/.shepherd-worktrees/acme-review-1a2b3c4d`
-#     on a machine on which Shepherd's store is not read: stays, and everything else is judged as ever.
 package policies.protect.unknown
 
 import data.policies.lib.levels

@@ -1,33 +1,6 @@
 # METADATA
 # title: Unsaved work
-# description: |-
-#   Keeps a folder that holds anything which exists nowhere else.
-#
-#   Every folder but five: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
-#   nothing else reaches and no operation under way; an empty folder without a repository; a folder without a repository at or in
-#   it whose path is declared disposable (`disposable_content`, empty by default), which is not the home, does not hold it and is no
-#   root; a folder in a worktree that holds only what can be made again ([reap.content.rebuildable](rebuildable.md)); and a worktree
-#   whose folder is gone and whose entry in the repository holds nothing of its own ([reap.dirs.gone](gone.md)). What was not looked
-#   into, or could not be, stays.
-#
-#   Files that a tool writes into worktrees for itself are no work: Codev's prompt, role, start script, session id and write guard,
-#   Claude Code's `settings.local.json`, and links from a Codev worktree to the main checkout's own `.env`. They count by their
-#   exact path, as a regular file with no link on the way (or as a link to that very file of the main checkout), untracked or
-#   ignored, and in that tool's worktrees only. A folder that is ignored as a whole counts when nothing else is in it. Any other
-#   file beside them is work as ever, and so is one of these that a commit has and that was changed. They may have been edited, and
-#   `settings.local.json` holds the permissions that somebody gave in that worktree: they go with it, and come back with it until
-#   `act.trash_ttl` has passed.
-#
-#   A file that the main checkout has too, byte for byte at the same path, or that the upstream's tree has there, is no work: a copied
-#   `.env`, a local configuration. Nor is a symbolic link to what the main checkout has at the same path. Only regular files of up to 1 MiB are
-#   compared, no link is followed, and they are compared again right before an act. Any other file is named: it differs from the main checkout's, or it is in this folder only. What is
-#   ignored and may go is for `rules.rebuildable` to say. People have results of their own in folders such as `build`, `dist` and `target`:
-#   one of these is work unless it holds the mark of a tool that makes such folders (`rules.makers`: CACHEDIR.TAG, CMakeCache.txt).
-#   Names that nobody but a tool uses (`rules.tool_files`: `.DS_Store`, `__pycache__`, `node_modules`) are no work where git does not
-#   ignore them either, as where only a person's own configuration does.
-#
-#   What a spawned agent leaves for whoever started it (`reports`, such as a reviewer's verdict) is work until that one has it: a
-#   spawn of the folder is on record, and every spawn of it was completed at least `grace.spawn` ago.
+# description: Keeps a folder that holds anything which exists nowhere else.
 # custom:
 #   kinds: dir
 #   parameters:
@@ -38,15 +11,6 @@
 #     rules.named_files: "how many files of a kind the message names"
 #     rules.scaffold: "files that tools write for themselves, by path"
 #     rules.grace.spawn: "since the spawn of what left reports was completed"
-#   why: |-
-#     Plain `git worktree remove`, without force, deletes ignored files such as `.env`, the only copy of a detached HEAD's commits and
-#     the state of a stopped rebase, and exits 0. Of 29 trees that a reaper called removable 28 held ignored files
-#     (theQuert/cc-reaper#20).
-#   example: |-
-#     ```
-#     dir:/w/feature   spare   protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 1
-#                              (.env differs from the main checkout's; add it to rules.rebuildable if it may go)
-#     ```
 package policies.protect.unsaved
 
 import data.policies.lib.content

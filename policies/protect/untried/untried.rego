@@ -1,27 +1,10 @@
 # METADATA
 # title: Untried
-# description: |-
-#   Keeps the tabs of a herdr that closing was not tried with.
-#
-#   Every tab of a server whose protocol is not in `herdr_protocols`, or is not known. Such a server is read all the same, and the
-#   report says once for each server what keeps its tabs.
-#
-#   A server that is newer than those that Winnow knows is asked which methods it has. Where it has all that Winnow uses, and its answers have
-#   the members that Winnow reads, a tab of it may be closed when a person asks for that very tab: `winnow cleanup ID --safe`.
+# description: Keeps the tabs of a herdr that closing was not tried with.
 # custom:
 #   kinds: tab
 #   parameters:
 #     rules.herdr_protocols: "the protocols of herdr 0.7.0 to 0.9.1"
-#   why: |-
-#     herdr serves any request of anybody, whatever it means by it: what closing the last tab does changed from one release to the
-#     next. Its protocol's number says which release it is, and the list of its methods says what it can do; what a method means, only trying it
-#     says.
-#   example: |-
-#     ```
-#     tab:herdr/default/w1:t3   spare   protect.untried: closing was not tried with a server of protocol 21; to allow it, add that number to rules.herdr_protocols
-#     ```
-#
-#     In `config.yaml`, once you have seen what it does: `rules: {herdr_protocols: [14, 16, 17, 19, 20, 21, 22]}`.
 package policies.protect.untried
 
 import data.policies.lib.tabs

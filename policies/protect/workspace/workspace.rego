@@ -1,18 +1,8 @@
 # METADATA
 # title: Workspace
-# description: |-
-#   Keeps a tab whose closing would close more than the tab.
-#
-#   The last tab of a workspace, and every tab of a workspace that leads a group: the main checkout's, among workspaces of a
-#   repository's worktrees. Also a tab of which either is not known.
+# description: Keeps a tab whose closing would close more than the tab.
 # custom:
 #   kinds: tab
-#   why: |-
-#     From 0.8.0 on herdr closes a workspace with its last tab, and the whole group with the workspace of the main checkout, with no
-#     more than a question that somebody's next key may answer. Two reapers that each saw two tabs closed both
-#     (erwins-enkel/shepherd#2039, #2056).
-#   example: |-
-#     `plan-review TASK-12`, an idle shell, alone in its workspace: spared. With a second tab beside it: not kept by this rule.
 package policies.protect.workspace
 
 import data.policies.lib.tabs

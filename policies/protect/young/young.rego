@@ -1,20 +1,6 @@
 # METADATA
 # title: Young
-# description: |-
-#   Keeps what is young.
-#
-#   Everything younger than the grace of its kind, everything of unknown age, and everything from the future.
-#
-#   Ages and idle times, here and in every other rule, count only while the machine was awake. Looks tell when it was not: between
-#   two of them the time suspended grew, or the wall clock went further than the machine's count; or there was a boot. When in
-#   between it slept is not known, so of what is from that time all the sleep counts as later. At a first look all suspension since
-#   the boot counts as later, for the kernel says how much there was and not when; of the time before that boot nothing is known,
-#   and nothing left out. Between the last look before a boot and the boot the machine counts as off, for three days at most: a long
-#   weekend.
-#
-#   So the waits that are counted in minutes begin again after a night, and `landed_after` of a day takes about three days of work on
-#   a machine that sleeps at night, and one on a server. Orders, such as whether a session was made before its owner ended, go by
-#   the wall clock.
+# description: Keeps what is young.
 # custom:
 #   kinds: dir, session, terminal, process
 #   parameters:
@@ -22,12 +8,6 @@
 #     rules.grace.session: "since a session was made"
 #     rules.grace.process: "since a process was started"
 #     rules.grace.terminal: "since a terminal's process was started; where it has none any more, since its Tower has it"
-#   why: |-
-#     What has just begun looks like what has ended: a worktree without a commit, a session at its first prompt, a process whose parent
-#     is about to take it on.
-#   example: |-
-#     A worktree that was changed 14 minutes ago: spared. One that was made a minute before the lid was closed for the night: spared
-#     until a quarter of an hour after it was opened. With `0s` there is no grace.
 package policies.protect.young
 
 import data.policies.lib.terminals

@@ -2,28 +2,11 @@
 # title: Worktree in which nothing was done
 # description: |-
 #   A linked git worktree in which nothing was ever committed, that holds nothing, and that nobody has touched for days.
-#
-#   In scope is every linked worktree. It goes when the reflogs of its HEAD and of its branch show no commit, when it holds nothing: no
-#   changed, untracked or ignored file (but for what can be rebuilt), no commit that only it reaches, no operation under way, no
-#   other repository in it. Its HEAD is on the default branch, or on a branch, tag or remote branch that no worktree has
-#   checked out, or it is detached. The default branch itself is not checked out in it. Its branch stays.
-#
-#   Nobody may have touched it for `abandoned_after`: no file at its top, no git command that writes the index or HEAD.
 # custom:
 #   needs: [worktrees]
 #   waits: [rules.grace.dir]
 #   parameters:
 #     rules.abandoned_after: "how long nobody may have touched it while the machine was [awake](young.md)"
-#   why: |-
-#     An agent that is started and ended at once, and a review that was read and left, each leave a worktree that never lands,
-#     since nothing was done in it. That it has no commit is no sign that it has landed: work may have only just started
-#     (marcusquinn/aidevops#22606). So it is a finding of its own, with a longer wait.
-#   example: |-
-#     ```
-#     dir:/w/spike   reap   reap.dirs.untouched: nothing was ever done in it, and nobody has touched it for 3d2h
-#     ```
-#
-#     With one new file in it: [protect.unsaved](unsaved.md). With a live process in it: [protect.live](live.md).
 package policies.reap.dirs.untouched
 
 import data.policies.lib.dirs

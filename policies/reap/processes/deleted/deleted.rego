@@ -1,12 +1,6 @@
 # METADATA
 # title: Process in a deleted worktree
-# description: |-
-#   A process that still runs in a worktree which was deleted.
-#
-#   In scope is a process whose working directory was deleted and lay in one of `worktree_folders`: the folder's name is a whole
-#   part of the path, and not the last one, so that something in it was deleted and not the folder itself. It may go when it is
-#   positively no agent, this is no container, and its parent is one of those that inherit orphans. It needs no marker. One that
-#   carries an agent's marker and runs in an interpreter has to be of a listed family, as in [reap.processes.orphan](orphan.md).
+# description: A process that still runs in a worktree which was deleted.
 # custom:
 #   candidates: [cwd_deleted]
 #   needs: [init, rules.worktree_folders]
@@ -14,15 +8,6 @@
 #   parameters:
 #     rules.worktree_folders: "names of folders that orchestrators keep their agents' worktrees in"
 #     rules.agents: "never reaped, by name or by what they were started from"
-#   why: |-
-#     Closing a task removes its worktree and not what was started in it: 34 `yes` processes kept about 30 cores busy for six days
-#     (erwins-enkel/shepherd#1133). What works in a folder that is gone has no use. But a build also deletes folders under what
-#     it serves, so whoever is on record for the path still keeps it ([protect.owned](owned.md)), and so does a terminal, an open port
-#     or an agent below it ([protect.live](live.md)).
-#   example: |-
-#     `node` (7100), parent the user's service manager, working directory `/w/.shepherd-worktrees/acme-7 (deleted)`: reaped. In
-#     `/w/.shepherd-worktrees/acme-9/dist (deleted)` while the session of `acme-9` lives: spared. In `/tmp/build (deleted)`: not in
-#     scope.
 package policies.reap.processes.deleted
 
 import data.policies.lib.processes

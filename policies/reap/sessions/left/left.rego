@@ -2,19 +2,6 @@
 # title: Session that an agent left
 # description: |-
 #   A tmux session that an agent or its orchestrator began in worktrees, and of which nothing but idle shells is left.
-#
-#   In scope are sessions of which the first process of every pane works in a folder that agents work in: a linked worktree, or a
-#   folder that a spawn or a registry names. Of every pane one thing has to speak for an agent:
-#
-#   - Its environment has a marker that names one agent's session or process, which the tmux server does not carry with that value, and no
-#     agent lives that may have set it. A marker that is a flag (`CLAUDECODE`) does not count: editors set it where people type.
-#   - It was started with a command that runs an agent (`pane_start_command`: `claude; exec zsh`). Only the agent's name is read.
-#
-#   That an agent was seen in it says nothing: people have agents work in sessions of their own. A session that a client was ever attached to
-#   is a person's too, and [stays](attached.md).
-#
-#   Every pane must be positively idle, as for a [husk](husk.md), and nothing may have happened in the session for `session_idle`. The
-#   name of the session does not matter.
 # custom:
 #   needs: [tmux, worktrees]
 #   waits: [rules.grace.session, rules.session_idle, rules.confirm_after]
@@ -22,14 +9,6 @@
 #     rules.session_idle: "for how long nothing may have happened in the session"
 #     rules.agents: "names of agents in the command that a pane was started with"
 #     collect.processes.markers: "variables that agents set for what they start"
-#   why: |-
-#     Tools that run one agent a worktree open a tmux session for each and leave its shell behind when the agent ends, by the hundred; the
-#     shell then keeps the worktree. A name proves nothing, and neither does the folder: people work in worktrees too. So something has to
-#     say that an agent made the session, and a person who took it over shows by having attached to it.
-#   example: |-
-#     `fix-login`, made with `tmux new-session -d -c .claude/worktrees/fix-login 'claude; exec zsh'`, its `zsh` idle for an hour: reaped, and
-#     after it the worktree, when that has landed. The same made with `tmux new-session -d -c .claude/worktrees/fix-login`, also
-#     where `claude` was typed into it: out of scope.
 package policies.reap.sessions.left
 
 import data.policies.lib.panes

@@ -1,19 +1,6 @@
 # METADATA
 # title: Ended tab of an editor
-# description: |-
-#   A terminal tab of an editor that was opened for an agent, and whose process has ended.
-#
-#   In scope is a tab that was opened with a process for an agent: whoever opened it put an agent's marker into its environment, it was
-#   made to run a program of `agents`, or it was opened under a name of `editor_names`. The name that it has now does not count,
-#   because people rename tabs. A shell that a person opened is never in scope, and neither is a tab of which it is not known any more
-#   how it was opened, as after a reload of the window of one that the extension had not seen before.
-#
-#   The process has ended when the process table, read whole, has none of that number and start. What the editor says of the end (an
-#   exit code, an event) is no evidence: after a reload it says of a shell that lives that it was closed, and it shows the number of
-#   a task that ended long ago.
-#
-#   Closing such a tab ends no process. Those that were started in it and live on (`nohup`, `setsid`) are named, and each is judged as
-#   a process of its own.
+# description: A terminal tab of an editor that was opened for an agent, and whose process has ended.
 # custom:
 #   candidates: [editor_tabs]
 #   needs: [vscode]
@@ -21,18 +8,6 @@
 #   parameters:
 #     rules.agents: "programs that are agents"
 #     rules.editor_names: "tabs in scope by the name that they were opened with: `exact` names and `prefix`es"
-#   why: |-
-#     The terminal of a task stays until somebody presses a key in it, and so do tabs of agents that ended while the window did not look.
-#     A window with a hundred of them is one in which nobody finds the living one.
-#   example: |-
-#     A task ran `claude`, which has ended; the tab says that a key closes it:
-#
-#     ```
-#     tab:vscode/3f9a01bc/7   reap   reap.tabs.ended: its process (4711) has ended
-#     ```
-#
-#     While the process lives it is spared by [protect.live](live.md). While it is the active tab of the window that has the focus it
-#     is spared by [protect.attached](attached.md): a person may read its last lines, which are kept nowhere else.
 package policies.reap.tabs.ended
 
 import data.policies.lib.tabs
