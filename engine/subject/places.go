@@ -90,7 +90,7 @@ func (x *processes) openers(o *snapshot.OpenSession, at map[string][]*node) []*n
 	}
 	i, there := x.byPID(o.PID)
 	switch {
-	case o.AnyProcess && x.whole:
+	case o.AnyProcess && o.Agent != "" && x.whole:
 		return x.began(o, at[o.Agent])
 	case o.PID <= 0, !there && !x.whole:
 		return []*node{nil}
