@@ -41,7 +41,7 @@ type Error struct {
 	Code   int `json:"code"`
 	// Message says what happened, and what was left untouched.
 	Message string `json:"message"`
-	// Document is what the command prints about it, such as why nothing was held; absent where there is none.
+	// Document is what the command prints about it, such as why nothing was held; absent when it is missing.
 	Document json.RawMessage `json:"document,omitempty"`
 }
 
@@ -89,7 +89,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // maxAnswer is the most that is read of one answer, in bytes.
 const maxAnswer = 256 << 20
 
-// Do sends a request and gives the answer, whatever its status; the caller closes its body. body may be nil.
+// Do sends a request and gives the answer, with any status; the caller closes its body. body may be nil.
 func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {

@@ -45,7 +45,7 @@ type Part struct {
 	// Partial keeps what is in the part although Read returned an error.
 	Partial bool
 	// Rest reads what is dear of the folders in the part, once all other sources have been read, and gives all of the part's Dirs, Unreadable and
-	// Refused anew, under the rules of Reader. Nil where nothing is left to read.
+	// Refused again, under the rules of Reader. Nil where nothing is left to read.
 	Rest func(ctx context.Context) (Part, error) `json:"-"`
 }
 

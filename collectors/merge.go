@@ -62,7 +62,7 @@ func (r *run) snapshot() *snapshot.Snapshot {
 	return snap
 }
 
-// dirs writes the folders of all sources anew, and the states of these sources.
+// dirs writes the folders of all sources again, and the states of these sources.
 func (r *run) dirs(s *snapshot.Snapshot) {
 	s.Dirs = map[string]snapshot.Dir{}
 	for _, name := range slices.Sorted(maps.Keys(r.done)) {

@@ -33,7 +33,7 @@ type RunOptions struct {
 	// Now is the clock that dates the snapshot; nil is time.Now.
 	Now func() time.Time
 	// Then is called once, when all sources have been read and before what they left for later (Part.Rest) is: what it is given is the snapshot so
-	// far, which it may add to. Of that only Dirs and the state of their sources are written anew afterwards. Nil does nothing.
+	// far, which it may add to. Of that only Dirs and the state of their sources are written again afterwards. Nil does nothing.
 	Then func(ctx context.Context, soFar *snapshot.Snapshot)
 	// Progress gets the sources that are being read, sorted by name, whenever one starts or ends. Calls never overlap.
 	Progress func(running []Running)

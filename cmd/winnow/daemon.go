@@ -129,7 +129,7 @@ type SweptOnce struct {
 	Census map[string]report.Count `json:"census"`
 	// Short is true where it found nothing new by stamps, and what stood before stands.
 	Short bool `json:"short,omitempty"`
-	// Fresh says why every wait began anew, "" where none did.
+	// Fresh says why every wait began again, "" where none did.
 	Fresh string `json:"fresh,omitempty"`
 }
 

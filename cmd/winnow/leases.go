@@ -23,7 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 )
 
-// leases are holds that last as long as a connection. Each lies where every winnow of this user reads it, whatever its state folder, with an end that is put off while the connection
+// leases are holds that last as long as a connection. Each lies where every winnow of this user reads it, with any state folder, with an end that is put off while the connection
 // lasts: a daemon that is killed leaves none behind for longer than that.
 type leases struct {
 	d *daemon

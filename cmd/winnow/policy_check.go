@@ -90,7 +90,7 @@ func (a *app) given(ctx context.Context, folders []string) ([]policy.Tree, error
 	return trees, nil
 }
 
-// treeOf guesses the tree that a file lies in by the names of families above it; "" where there is none.
+// treeOf guesses the tree that a file lies in by the names of families above it; "" when it is missing.
 func treeOf(file string) string {
 	for dir := filepath.Dir(filepath.Clean(file)); dir != "." && dir != "/"; dir = filepath.Dir(dir) {
 		if slices.Contains([]string{"reap", "protect", "lib", "main"}, filepath.Base(dir)) {

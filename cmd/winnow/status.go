@@ -37,7 +37,7 @@ where a timer runs winnow run --once.`,
 type NotRunning struct {
 	Schema  string `json:"schema"`
 	Running bool   `json:"running"`
-	// State is the state folder; Process is the daemon that has it and does not answer, absent where there is none.
+	// State is the state folder; Process is the daemon that has it and does not answer, absent when it is missing.
 	State   string `json:"state"`
 	Process int    `json:"pid,omitempty"`
 }

@@ -168,7 +168,7 @@ func (h homed) source(o Options) collectors.Source {
 	return collectors.Source{Name: name, Kind: Kind, Path: h.at, Reader: reader{o: o, name: name, list: repository(h.common)}}
 }
 
-// homeOf finds the repository around a folder; common is "" where there is none. A folder that does not answer is an error.
+// homeOf finds the repository around a folder; common is "" when it is missing. A folder that does not answer is an error.
 func homeOf(o Options, path string, count bool) (homed, error) {
 	scout := newScout(context.Background(), o)
 	defer scout.end()

@@ -116,7 +116,7 @@ func bootedAt(root string) (time.Time, error) {
 }
 
 // lives says whether the process that a lock names is alive: true, false where it positively is not, nil where that is not known. The process is
-// read anew for each lock, which may be younger than all else that the look has read.
+// read again for each lock, which may be younger than all else that the look has read.
 func (t *processTable) lives(lock *snapshot.Lock, written time.Time, names []string, shared bool) *bool {
 	boot, err := t.boot()
 	if err != nil || shared {

@@ -8,7 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
-// The mounts are read once for all sources of a look, and anew for a look at single folders. What could not be read is asked for again.
+// The mounts are read once for all sources of a look, and again for a look at single folders. What could not be read is asked for again.
 func TestMountsAreReadOnceALook(t *testing.T) {
 	t.Parallel()
 	o := Options{Later: true, Shared: NewShared(), Mountinfo: filepath.Join(t.TempDir(), "mountinfo")}

@@ -52,7 +52,7 @@ func (o Options) finder() *git.Finder {
 // looked at before an act is read by each for itself.
 func (o Options) whole() bool { return o.Later && len(o.Only) == 0 && o.Shared != nil }
 
-// end lets go of what the scout asked with. One that is asked again begins anew.
+// end lets go of what the scout asked with. One that is asked again begins again.
 func (s *scout) end() {
 	if s.asks != nil {
 		close(s.asks)
@@ -60,7 +60,7 @@ func (s *scout) end() {
 	}
 }
 
-// give has a question asked, whatever became of those before it.
+// give has a question asked, also where those before it failed.
 func (s *scout) give(question func()) {
 	if s.asks == nil {
 		asks := make(chan func())

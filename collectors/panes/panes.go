@@ -172,7 +172,7 @@ func (s sorted) of(number int) []*snapshot.Process {
 	return s.list[from:to:to]
 }
 
-// at gives the process with that pid, nil where there is none. A pid that was reused while it was read stands for neither.
+// at gives the process with that pid, nil when it is missing. A pid that was reused while it was read stands for neither.
 func (t *table) at(pid int) *snapshot.Process {
 	if all := t.all.of(pid); len(all) == 1 {
 		return all[0]

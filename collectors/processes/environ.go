@@ -11,7 +11,7 @@ import (
 const environLimit = 8 << 20
 
 // keepMarkers takes the named variables out of the text of an environ file and drops everything else. The first of two with one
-// name counts, as for getenv, and nil is none. It reports false where the text proves nothing: the kernel gives no bytes and no error for an
+// name counts, as for getenv, and nil means missing. It reports false where the text proves nothing: the kernel gives no bytes and no error for an
 // environment that it could not reach, the same as for an empty one, and cuts one that it could reach in part only.
 func keepMarkers(text []byte, names []string) (map[string]string, bool) {
 	if len(text) == 0 || text[len(text)-1] != 0 {

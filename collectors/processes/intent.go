@@ -73,7 +73,7 @@ func (s *scan) unit(dir int) (by string, ok bool) {
 }
 
 // transient reports whether systemd-run made a unit: by the name that it gives, or by the file of a service that a person named. Desktops make such
-// services for programs and for what D-Bus starts, and scopes for terminals: those hold whatever a person starts there.
+// services for programs and for what D-Bus starts, and scopes for terminals: those hold all that a person starts there.
 func (s *scan) transient(unit string) bool {
 	service := strings.HasSuffix(unit, ".service")
 	if strings.HasPrefix(unit, "run-") && (service || strings.HasSuffix(unit, ".scope")) {

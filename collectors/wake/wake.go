@@ -440,7 +440,7 @@ func (w *Watch) read(said map[string]bool) error {
 	return nil
 }
 
-// event is one of inotify's. It reports whether what is watched has to be looked for anew.
+// event is one of inotify's. It reports whether what is watched has to be looked for again.
 func (w *Watch) event(wd int32, mask uint32, name string, said map[string]bool) (again bool) {
 	if mask&unix.IN_Q_OVERFLOW != 0 { // some were lost: of what, nobody knows
 		said[Folder] = true

@@ -2,7 +2,7 @@
 // it is given may come from anybody. It reads and writes no file, but for the claims of a signature, which OPA takes in no other form.
 //
 // Nothing in a bundle is parsed as Rego here: that is done by package policy, in a process of its own. What is read is what OPA v1.22
-// writes and reads (v1/bundle); whatever OPA would load and Winnow cannot use is refused, never passed over.
+// writes and reads (v1/bundle); what OPA would load and Winnow cannot use is refused, never passed over.
 package bundle
 
 import (
@@ -64,7 +64,7 @@ var families = []string{"reap", "protect", "lib", "main", "observe"}
 type Bundle struct {
 	// Revision is what its author calls it; "" where the manifest has none.
 	Revision string
-	// Serial grows from one bundle to the next: metadata.winnow.serial of the manifest. 0 where there is none.
+	// Serial grows from one bundle to the next: metadata.winnow.serial of the manifest. 0 when it is missing.
 	Serial int64
 	// Roots are what the manifest claims, "" for everything.
 	Roots []string
@@ -135,7 +135,7 @@ type file struct {
 	data []byte
 }
 
-// unpack reads an archive into memory, by clean path. Links, devices and whatever else is no file or folder is refused.
+// unpack reads an archive into memory, by clean path. Links, devices and all else that is no file or folder is refused.
 func unpack(packed []byte) (map[string]file, error) {
 	if len(packed) > Max {
 		return nil, refuse("make a smaller one", "it has %d bytes, and %d are the most", len(packed), Max)
@@ -201,7 +201,7 @@ func clean(name string) (string, error) {
 
 func shown(name string) string { return strconv.QuoteToASCII(name[:min(len(name), 80)]) }
 
-// sort refuses what OPA would load and Winnow cannot use, and gives the file of signatures, nil where there is none.
+// sort refuses what OPA would load and Winnow cannot use, and gives the file of signatures, nil when it is missing.
 func (b *Bundle) sort(files map[string]file) (signatures []byte, err error) {
 	for _, p := range b.Files {
 		base, data := path.Base(p), files[p].data

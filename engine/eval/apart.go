@@ -43,7 +43,7 @@ type apart struct {
 	cache   policy.Cache // nil where nothing is kept
 
 	mu      sync.Mutex // one question at a time
-	child   *child     // nil while there is none
+	child   *child     // nil while it is missing
 	unbuilt bool       // its rules are not compiled yet
 	peak    int64      // the most memory that a process of ours that ended has had, in bytes
 }

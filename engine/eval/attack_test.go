@@ -118,7 +118,7 @@ func alone(t *testing.T) bool {
 	return true
 }
 
-// TestAttackMemoryAndTime: whatever a rule does, the process that evaluates it stays within twice the memory limit and what it had
+// TestAttackMemoryAndTime: with any rule the process that evaluates it stays within twice the memory limit and what it had
 // before, the answer comes, its candidate is spared, and the others are decided.
 func TestAttackMemoryAndTime(t *testing.T) {
 	if attack.Raced {

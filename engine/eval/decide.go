@@ -23,7 +23,7 @@ type Result struct {
 	Decisions []decision.Decision
 	// Seen counts all candidates by kind, in scope or not.
 	Seen map[string]int
-	// Veil is a process that may be an agent and does not show it, nil where there is none: no younger process is an orphan.
+	// Veil is a process that may be an agent and does not show it, nil when it is missing: no younger process is an orphan.
 	Veil *snapshot.PaneProc
 	// Levels are the rules that were not on.
 	Levels []subject.RuleLevel

@@ -21,7 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
-// FuzzLoad: whatever stands in a policy, loading it ends, does not panic, and what it accepts is clean.
+// FuzzLoad: loading any policy ends, does not panic, and what it accepts is clean.
 func FuzzLoad(f *testing.F) {
 	attack.WithoutRaces(f)
 	for _, text := range rules.Texts(f, policies.Files) {

@@ -38,7 +38,7 @@ func doubled(step string) string {
 	return strings.Join(append(lines, `s31 == ""`), "\n\t")
 }
 
-// TestHostilePoliciesSpare: whatever a rule does, its candidate is spared, it is said, and the others are decided.
+// TestHostilePoliciesSpare: of a hostile rule the candidate is spared, it is said, and the others are decided.
 func TestHostilePoliciesSpare(t *testing.T) {
 	for name, body := range hostile {
 		t.Run(name, func(t *testing.T) {

@@ -128,7 +128,7 @@ func recordsOf(in ast.Value, list string, path ast.Ref) string {
 	return strings.Join(names, ", ")
 }
 
-// text is a text of a document, empty where there is none.
+// text is a text of a document, empty when it is missing.
 func text(in ast.Value, path ...string) string {
 	var ref ast.Ref
 	for _, name := range path {

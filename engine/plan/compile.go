@@ -161,7 +161,7 @@ func (c *compiler) compile(body []*ir.Block) {
 		})
 	}
 	c.rule.locals = most + 1
-	for _, b := range body { // each numbers its locals anew, but for those that it leaves to later ones
+	for _, b := range body { // each numbers its locals again, but for those that it leaves to later ones
 		c.written, c.used, c.at = map[int]int{}, map[int]bool{}, map[int]int{int(ir.Input): root}
 		eachStmt([]*ir.Block{b}, c.count)
 		c.rule.blocks = append(c.rule.blocks, c.block(b))

@@ -207,7 +207,7 @@ func (m *Machine) of(s *slot) uint64 {
 	return m.gen
 }
 
-// field is the Go value at a slot; not valid where there is none.
+// field is the Go value at a slot; not valid when it is missing.
 func (m *Machine) field(id int) reflect.Value {
 	s := &m.slots[id]
 	have, at := &m.fields[id], m.of(s)
@@ -239,7 +239,7 @@ func (m *Machine) has(id int) bool {
 	return m.slot(id) != nil
 }
 
-// slot is the term at a slot; nil where there is none.
+// slot is the term at a slot; nil when it is missing.
 func (m *Machine) slot(id int) *ast.Term {
 	s := &m.slots[id]
 	have, at := &m.terms[id], m.of(s)

@@ -223,7 +223,7 @@ y := 7
 	}
 }
 
-// TestOneDocumentTellsNothingOfAnother: a function that rests on more than its arguments is asked anew, of the same machine.
+// TestOneDocumentTellsNothingOfAnother: a function that rests on more than its arguments is asked again, of the same machine.
 func TestOneDocumentTellsNothingOfAnother(t *testing.T) {
 	t.Parallel()
 	c := ast.MustCompileModules(map[string]string{"t.rego": `package t

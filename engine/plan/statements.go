@@ -81,7 +81,7 @@ func equal(a, b *ast.Term) bool {
 	return ast.Compare(a.Value, b.Value) == 0
 }
 
-// dot is the member of a value with that key; nil where there is none.
+// dot is the member of a value with that key; nil when it is missing.
 func dot(of, key *ast.Term) *ast.Term {
 	if of == nil || key == nil {
 		return nil
@@ -359,7 +359,7 @@ func (c *compiler) dot(s *ir.DotStmt) statement {
 
 func (c *compiler) scan(s *ir.ScanStmt) statement {
 	of, k, v, body := c.local(s.Source), int(s.Key), int(s.Value), c.block(s.Block)
-	// A loop counts for two blocks: the one that is run anew, and the one around it.
+	// A loop counts for two blocks: the one that is run again, and the one around it.
 	one := func(f *frame, key, value *ast.Term) (end int, goes bool) {
 		if f.m.cancel.Cancelled() {
 			return f.fail(errCancelled), false

@@ -130,7 +130,7 @@ func (x *exceptionsReader) read() {
 	}
 }
 
-// document is the one document of the file, nil where there is none.
+// document is the one document of the file, nil when it is missing.
 func (x *exceptionsReader) document() (root *yaml.Node) {
 	const fix = "correct the file; " + exceptionsHelp
 	switch data := x.file.data; {

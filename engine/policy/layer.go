@@ -67,7 +67,7 @@ func layerOf(files []File) (layer File, refused Refusals) {
 	return layer, refused
 }
 
-// layer is the text of a layer.yaml in a manifest, nil where there is none: as a text, or written out, since JSON is YAML.
+// layer is the text of a layer.yaml in a manifest, nil when it is missing: as a text, or written out, since JSON is YAML.
 func (m manifest) layer() ([]byte, error) {
 	raw, ok := m.Metadata[MetadataKey]
 	if !ok {

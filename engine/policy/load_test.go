@@ -244,7 +244,7 @@ func TestLoadRefusesAPolicyThatCouldOnlyFail(t *testing.T) {
 	}
 }
 
-// FuzzManifest: whatever stands in a manifest, it is read or refused with its name, and what is read can be printed.
+// FuzzManifest: any manifest is read or refused with its name, and what is read can be printed.
 func FuzzManifest(f *testing.F) {
 	for _, text := range []string{
 		`{"revision": "1", "roots": ["policies"]}`, `{}`, `[]`, `null`, `{"roots": [""]}`, `{"roots": ["policies/protect"], "rego_version": 1}`,

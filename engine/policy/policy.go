@@ -429,7 +429,7 @@ func line(data []byte, row int) (string, bool) {
 	return "", false
 }
 
-// Rule is the rule with that id, empty where there is none.
+// Rule is the rule with that id, empty when it is missing.
 func (p *Policy) Rule(id string) Rule { return p.rules[id] }
 
 // Rules leads from a rule's id to where it stands and what it means.

@@ -257,7 +257,7 @@ type Tab struct {
 }
 
 // EditorTab is what the window of an editor says of one of its terminal tabs. Nothing of it is evidence of what became of a process:
-// after a window was loaded anew an editor calls tabs closed whose shells live, and shows the pid of a task that ended long ago.
+// after a window was loaded again an editor calls tabs closed whose shells live, and shows the pid of a task that ended long ago.
 type EditorTab struct {
 	// Window is the id that the window gave itself when it was loaded: the next load has another one. Folders are those that it has open.
 	Window  string   `json:"window"`
@@ -576,7 +576,7 @@ type Git struct {
 	Branch    string `json:"branch,omitempty"`
 	Detached  *bool  `json:"detached,omitempty"`
 	Locked    *bool  `json:"locked,omitempty"`
-	// Lock is what the lock says; absent where there is none, and where it could not be read.
+	// Lock is what the lock says; absent when it is missing, and where it could not be read.
 	Lock *Lock `json:"lock,omitempty"`
 	// Upstream is the remote's default branch that Landed was asked against, such as refs/remotes/origin/main; in a repository without any
 	// remote it is the repository's own, such as refs/heads/main.

@@ -90,7 +90,7 @@ type Subject struct {
 	Worker *Worker `json:"worker,omitempty"`
 	// Projects are the trusted projects in whose repository the candidate lies, or may lie.
 	Projects []Project `json:"projects,omitempty"`
-	// Exceptions are those of the policies that match the candidate, or may because something of it is not known. [] is none.
+	// Exceptions are those of the policies that match the candidate, or may because something of it is not known. [] means that it was read and is empty.
 	Exceptions []Excepted `json:"exceptions"`
 	// EvidenceSources are the states of all sources that the candidate, or evidence about it, rests on, by source name.
 	EvidenceSources map[string]string `json:"evidence_sources"`

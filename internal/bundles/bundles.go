@@ -1,6 +1,6 @@
 // Package bundles gets the bundles that policy.bundles names, decides which of them may run, and keeps the last good one.
 //
-// A bundle is used when it is signed as the configuration wants, newer than what ran before, and loads. Whatever else there is to get is
+// A bundle is used when it is signed as the configuration wants, newer than what ran before, and loads. All else that there is to get is
 // refused, and the last good one goes on. That one lies in the state folder, and is verified again whenever it is loaded.
 package bundles
 
@@ -51,10 +51,10 @@ type Look struct {
 // Found is what there is of a source.
 type Found struct {
 	Source
-	// Last is the last good one, verified again; nil where there is none. Missing says why.
+	// Last is the last good one, verified again; nil when it is missing. Missing says why.
 	Last    *bundle.Bundle
 	Missing error
-	// New is another one that is newer and signed as it must be; it is not loaded yet. nil where there is none.
+	// New is another one that is newer and signed as it must be; it is not loaded yet. nil when it is missing.
 	New *bundle.Bundle
 	// Refused is true where what was got is not used.
 	Refused bool

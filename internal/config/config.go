@@ -244,7 +244,7 @@ type Run struct {
 	// Rest is the least time between two sweeps that nobody asked for, and Share which part of all time they may take.
 	Rest  time.Duration `json:"rest"`
 	Share Ratio         `json:"share"`
-	// FullEvery says that one sweep in so many is whole, whatever the stamps say; up to 1 all are.
+	// FullEvery says that one sweep in so many is whole, also where no stamp changed; up to 1 all are.
 	FullEvery int      `json:"full_every"`
 	Brakes    Brakes   `json:"brakes"`
 	Pressure  Pressure `json:"pressure"`

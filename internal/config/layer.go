@@ -262,7 +262,7 @@ func unnamed(name, what string, there []string) string {
 
 // Stand puts what layers of policies say of levels and parameters below the configuration: the topmost layer first, each over the one before, and
 // the operator's file and environment over all. It refuses what reaps more than an organisation's layer says and does not grant by name; layers of
-// one height that say different things are refused too. Stand begins anew each time.
+// one height that say different things are refused too. Stand begins again each time.
 func (c *Config) Stand(layers []*Layer) error {
 	if len(layers) == 0 && c.layered == 0 {
 		return nil

@@ -58,7 +58,7 @@ func TestStand(t *testing.T) {
 	}
 	org := readLayer(t, "org", "levels: {reap.dirs.landed: observe, protect.young: on, reap.dirs.gone: ask}\nparameters: {landed_after: 48h, abandoned_after: 96h}\ngrants: [parameters.abandoned_after]\n", true)
 	mine := readLayer(t, "mine", "levels: {reap.dirs.gone: off}\nparameters: {abandoned_after: 1h, session_idle: 3h}\n", false)
-	for range 2 { // it begins anew each time
+	for range 2 { // it begins again each time
 		if err := c.Stand([]*Layer{org, mine}); err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ type World interface {
 	// Trash gives what can be brought back.
 	Trash(ctx context.Context) ([]Kept, error)
 	Policies(ctx context.Context) (*Policies, error)
-	// Paused gives the pause that holds now, nil where there is none.
+	// Paused gives the pause that holds now, nil when it is missing.
 	Paused() *ledger.Pause
 	// Daemon says how winnow run stood a moment ago, nil where none answers; known is false before it was asked. It never waits.
 	Daemon() (stands *client.State, known bool)

@@ -163,7 +163,7 @@ func pageNumber(n int) string {
 // pager says which part of a list is shown.
 type pager struct {
 	Page, Pages, From, To, Total int
-	// Earlier and Later are the addresses of the pages around, "" where there is none.
+	// Earlier and Later are the addresses of the pages around, "" when it is missing.
 	Earlier, Later string
 }
 

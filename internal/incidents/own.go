@@ -128,7 +128,7 @@ func (o *Own) bad(line int, format string, args ...any) strict.Problems {
 	return strict.Problems{{File: o.File, Line: line, Text: fmt.Sprintf(format, args...)}}
 }
 
-// Line is the line of a key by the names that lead to it, or of the last of them that is there; 0 where there is none.
+// Line is the line of a key by the names that lead to it, or of the last of them that is there; 0 when it is missing.
 func (o *Own) Line(keys ...string) int {
 	line, at := 0, o.root
 	for _, key := range keys {

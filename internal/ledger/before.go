@@ -12,7 +12,7 @@ import (
 
 // Before is what a look is compared with to tell an accident from a backlog.
 type Before struct {
-	// At is when the earliest sweep since Asked.Jump began, zero where there is none; Used has the candidates that it kept because
+	// At is when the earliest sweep since Asked.Jump began, zero when it is missing; Used has the candidates that it kept because
 	// something alive used or owned them.
 	At   time.Time
 	Used map[string]bool

@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-// Grants is the one order between what is granted and what is done, for every winnow of a user, whatever its state folder. A hold or a lease is placed in one transaction
+// Grants is the one order between what is granted and what is done, for every winnow of a user, with any state folder. A hold or a lease is placed in one transaction
 // of its file, and an act begins in one: of the two one comes first, and the other sees it. So what is granted is never taken, and what is being taken is not granted.
 // The leases lie in the file too, since they count for every state folder.
 //
@@ -172,7 +172,7 @@ func (g *Grants) grant(ctx context.Context, id string, place func(*sql.Tx) error
 	return g.l.explain("place a hold by", err)
 }
 
-// begun is the act that takes a candidate, nil where there is none. What a process began that has ended since is for the next sweep to settle.
+// begun is the act that takes a candidate, nil when it is missing. What a process began that has ended since is for the next sweep to settle.
 func (g *Grants) begun(ctx context.Context, tx *sql.Tx, id string) (*Begun, error) {
 	alive, err := g.acting()
 	if err != nil {

@@ -65,7 +65,7 @@ const (
 // home of their own, or cannot write it, it is state's, and counts for that state folder alone.
 func (a Acting) PausePath(state string) string { return filepath.Join(a.shared(state), pauseName) }
 
-// Paused gives the pause that holds now, nil where there is none. A file that cannot be read, or that is no pause, counts as one without an end: the user may have meant
+// Paused gives the pause that holds now, nil when it is missing. A file that cannot be read, or that is no pause, counts as one without an end: the user may have meant
 // to stop everything. So does a file of the user's whose folder others may write by now, or that was written for the state folder alone before there was a home.
 func (a Acting) Paused(state string, machine func() (bootID string, up float64)) *Pause {
 	for _, path := range a.pausePaths(state) {

@@ -48,10 +48,10 @@ func (l *Ledger) Prune(ctx context.Context, keep Keep) error {
 }
 
 // emptyPages is from how many empty pages on, of 4 KiB each, a file is made small again; then three in four are empty. SQLite uses empty pages again, and
-// a file shrinks by being written anew: that is worth it only where much is empty, as after a program that wrote much more has been replaced.
+// a file shrinks by being written again: that is worth it only where much is empty, as after a program that wrote much more has been replaced.
 const emptyPages = 4096
 
-// shrink writes the file anew where it is mostly empty.
+// shrink writes the file again where it is mostly empty.
 func (l *Ledger) shrink(ctx context.Context) error {
 	var pages, empty int64
 	if err := l.db.QueryRowContext(ctx, "SELECT c.page_count, f.freelist_count FROM pragma_page_count c, pragma_freelist_count f").Scan(&pages, &empty); err != nil {

@@ -25,7 +25,7 @@ type Recording struct {
 const (
 	// MaxRecording is the greatest document that is recorded, in bytes. No saved snapshot may be greater either.
 	MaxRecording = 64 << 20
-	// MaxRecordings is how many bytes all recordings together may take up in the ledger: over it the oldest go, whatever is configured.
+	// MaxRecordings is how many bytes all recordings together may take up in the ledger: over it the oldest go, with any configuration.
 	MaxRecordings = 256 << 20
 )
 

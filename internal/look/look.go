@@ -41,7 +41,7 @@ func (l *Looker) Look(ctx context.Context, sc sources.Scope, mem PriorState) (*s
 	return l.LookFor(ctx, sc, mem, nil)
 }
 
-// LookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. A nil one is none.
+// LookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. nil means that no engine is known.
 func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, e *eval.Engine) (s *snapshot.Snapshot, err error) {
 	set := l.Sources()
 	set.Descents, set.Mounted = mem.Descents, mem.Mounts

@@ -96,7 +96,7 @@ func working(s *snapshot.Snapshot) map[string][]snapshot.Holder {
 	return out
 }
 
-// InFull asks all about one folder of a look, whatever keeps it: a person asked for it by name.
+// InFull asks all about one folder of a look, also of one that is kept: a person asked for it by name.
 func (l *Looker) InFull(ctx context.Context, s *snapshot.Snapshot, id string) error {
 	d, ok := s.Dirs[id]
 	if !ok || d.Symlink != nil && *d.Symlink {

@@ -39,7 +39,7 @@ func Read(ctx context.Context, main, name string) ([]byte, error) {
 	return f.Data, err
 }
 
-// ReadExceptions reads the file with the exceptions of a main checkout, nil where there is none.
+// ReadExceptions reads the file with the exceptions of a main checkout, nil when it is missing.
 func ReadExceptions(ctx context.Context, main string) ([]byte, error) {
 	data, err := Read(ctx, main, Exceptions)
 	switch {

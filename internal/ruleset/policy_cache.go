@@ -86,7 +86,7 @@ func (c *preparedCache) Load(digest string) []byte {
 	return f.Data[sha256.Size:]
 }
 
-// Store implements policy.Cache. What cannot be written is prepared anew the next time.
+// Store implements policy.Cache. What cannot be written is prepared again the next time.
 func (c *preparedCache) Store(digest string, data []byte) {
 	if !c.writes || len(data)+sha256.Size > preparedMax {
 		return

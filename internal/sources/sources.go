@@ -75,7 +75,7 @@ type Scope struct {
 	Peers bool
 	// Full asks all about a folder, also where something already keeps it.
 	Full bool
-	// Gone says of processes that the look takes them for gone: they use no folder. Nil is none. Nothing is done on such a look.
+	// Gone says of processes that the look takes them for gone: they use no folder. Nil means no process. Nothing is done on such a look.
 	Gone func(pid int) bool
 }
 

@@ -38,7 +38,7 @@ func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason stri
 
 func (f *Folder) Resume() (bool, error) { return f.Acting.Resume(f.Cfg.State) }
 
-// Paused gives the pause that holds now, nil where there is none.
+// Paused gives the pause that holds now, nil when it is missing.
 func (f *Folder) Paused() *ledger.Pause {
 	return f.Acting.Paused(f.Cfg.State, func() (string, float64) {
 		boot, err := proc.BootID(f.Cfg.Collect.Processes.Root)

@@ -278,7 +278,7 @@ func TestTheProgramIsBuilt(t *testing.T) {
 	has(t, r.log, "winnow is not on PATH: it is built from this action")
 }
 
-// TestTheComment is written anew, or in the place of the one from before; what cannot be written is a warning. gh is one that says what it was asked:
+// TestTheComment is written again, or in the place of the one from before; what cannot be written is a warning. gh is one that says what it was asked:
 // there is no GitHub here.
 func TestTheComment(t *testing.T) {
 	w := newWorld(t)

@@ -239,7 +239,7 @@ func (s *sweeps) check(b testing.TB, w *crowd.World, reaped bool) {
 	}
 }
 
-// gitStatus asks git of each worktree in turn, as a script does. It may not write the index anew, which would make the worktree young.
+// gitStatus asks git of each worktree in turn, as a script does. It may not write the index again, which would make the worktree young.
 func gitStatus(m *meter, w *crowd.World) (sum cost) {
 	for _, path := range w.Worktrees {
 		c := m.order(order{Argv: []string{"git", "--no-optional-locks", "-C", path, "status", "--porcelain"}})

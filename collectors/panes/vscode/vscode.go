@@ -104,7 +104,7 @@ type reader struct {
 
 // Read gives the terminal tabs of the window.
 //
-// It wraps collectors.ErrAbsent only when no process listens on the socket: the window was closed or loaded anew, or its extension host has ended. It wraps
+// It wraps collectors.ErrAbsent only when no process listens on the socket: the window was closed or loaded again, or its extension host has ended. It wraps
 // collectors.ErrPermission when the window may not be asked, and the context's error when it did not answer in time.
 func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	part, err := r.read(ctx)

@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
-// TestWindowsComeAndGo has two windows, one that is loaded anew, one whose extension host is killed, and a Tower that goes down and comes back.
+// TestWindowsComeAndGo has two windows, one that is loaded again, one whose extension host is killed, and a Tower that goes down and comes back.
 func TestWindowsComeAndGo(t *testing.T) {
 	b := newBench(t, settings{sweep: true})
 	one, two := b.open(b.workspace("one")), b.open(b.workspace("two"))

@@ -28,7 +28,7 @@ type Request struct {
 	ETag string
 	// Wait is for how long the server may hold its answer back; 0 is not at all.
 	Wait time.Duration
-	// Token is sent as a bearer token; "" is none. It is sent to the URL's own host only.
+	// Token is sent as a bearer token; "" means missing. It is sent to the URL's own host only.
 	Token string
 	// Within bounds the whole exchange, beyond Wait. Max is how many bytes a bundle may have.
 	Within time.Duration

@@ -37,7 +37,7 @@ type Request struct {
 	Address string
 	// Digest is that of the layer that is there already, "" for none.
 	Digest string
-	// Token is a bearer token, or USER:PASSWORD; "" is none. It is sent to the registry alone.
+	// Token is a bearer token, or USER:PASSWORD; "" means missing. It is sent to the registry alone.
 	Token string
 	// Within bounds the whole exchange. Max is how many bytes a bundle may have.
 	Within time.Duration

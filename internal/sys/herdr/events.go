@@ -65,7 +65,7 @@ type memory struct {
 	timer *time.Timer
 	last  time.Time
 	n     int
-	// since is when the first event came that was not told, zero where there is none, and over whether all of the past was told.
+	// since is when the first event came that was not told, zero when it is missing, and over whether all of the past was told.
 	since time.Time
 	over  bool
 }

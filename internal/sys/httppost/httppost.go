@@ -169,7 +169,7 @@ func transport() *http.Transport {
 	return t
 }
 
-// home refuses to connect to anything but this machine, whatever a name means.
+// home refuses to connect to anything but this machine, by any name.
 func home(_, address string, _ syscall.RawConn) error {
 	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
 		return errHome

@@ -162,7 +162,7 @@ func (w *Window) Open(o Tab) (int, error) {
 	return t.n, nil
 }
 
-// Tab gives a tab as it is now, and an empty one where there is none of that number.
+// Tab gives a tab as it is now, and an empty one when it is missing.
 func (w *Window) Tab(n int) Tab {
 	w.world.Lock()
 	defer w.world.Unlock()
@@ -172,7 +172,7 @@ func (w *Window) Tab(n int) Tab {
 	return Tab{}
 }
 
-// Change changes a tab as f does, and nothing where there is none of that number.
+// Change changes a tab as f does, and nothing when it is missing.
 func (w *Window) Change(n int, f func(*Tab)) {
 	w.world.Lock()
 	if t := w.world.find(n); t != nil {
@@ -196,7 +196,7 @@ func (w *Window) Shut(n int) {
 	}
 }
 
-// Activate makes a tab the active one; 0 is none.
+// Activate makes a tab the active one; 0 activates no tab.
 func (w *Window) Activate(n int) {
 	w.world.Lock()
 	defer w.world.Unlock()

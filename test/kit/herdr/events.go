@@ -114,7 +114,7 @@ func (s *Server) stream(c net.Conn, life chan struct{}, all []*subscription) {
 	}
 }
 
-// following gives the next event of a subscription, nothing where there is none.
+// following gives the next event of a subscription, nothing when it is missing.
 func (s *Server) following(one *subscription) []byte {
 	s.turn.Lock()
 	defer s.turn.Unlock()

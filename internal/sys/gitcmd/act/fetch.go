@@ -11,7 +11,7 @@ import (
 
 // Fetch brings one remote branch, such as refs/remotes/origin/main, up to date, and says nothing else to the remote. Nothing of the
 // repository's configuration is used but the remote's address; no hook runs, no tag, submodule or other branch is fetched, and nobody is
-// asked for a password. The error holds no password either. A branch that was written anew there stays as it is here: the commits that it
+// asked for a password. The error holds no password either. A branch that was rewritten there stays as it is here: the commits that it
 // no longer has might be nowhere else.
 func Fetch(ctx context.Context, git gitcmd.Program, common, ref string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took longer than %s", timeout))
