@@ -55,7 +55,7 @@ func newDoctor(a *app) *cobra.Command {
 		Short: "What can and cannot be seen and done on this machine, and which rules can therefore never fire",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			checks := a.examine(cmd.Context())
+			checks := a.examine(cmd.Context(), a.checkEvents)
 			if err := list(a, checks, func(w io.Writer) { a.checksText(w, checks) }); err != nil {
 				return err
 			}
@@ -67,14 +67,15 @@ func newDoctor(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) examine(ctx context.Context) []Check {
+// examine makes all checks. events says how the daemon hears of what changes.
+func (a *core) examine(ctx context.Context, events func(context.Context, *snapshot.Snapshot) []Check) []Check {
 	loaded, rules, layers := a.checkPolicies(ctx)
 	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkBundles(), checkLayers(layers), a.checkOwn(rules), checkKernel(a.Cfg.State), checkPrograms(ctx))
 	s, err := a.Look(ctx, sources.Scope{}, a.LoadPriorReadOnly(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
-	return byArea(slices.Concat(checks, checkProjects(s), a.checkExceptions(s), a.checkTrash(ctx, s), checkSources(s), a.checkEvents(ctx, s), a.checkHerdr(s), a.checkHost(s), oddHost(a.Cfg.Collect.Processes.Root, s, rules), a.checkRules(s, rules)))
+	return byArea(slices.Concat(checks, checkProjects(s), a.checkExceptions(s), a.checkTrash(ctx, s), checkSources(s), events(ctx, s), a.checkHerdr(s), a.checkHost(s), oddHost(a.Cfg.Collect.Processes.Root, s, rules), a.checkRules(s, rules)))
 }
 
 // byArea puts the checks of an area together, where its first one stands.

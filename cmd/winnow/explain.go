@@ -81,9 +81,21 @@ ID may be shortened while it is unambiguous. --format json and markdown have all
 }
 
 func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
-	e, p, err := a.Engine(ctx)
+	out, err := a.explainCandidate(ctx, id, file)
 	if err != nil {
 		return err
+	}
+	if a.flags.format == "markdown" {
+		return explainMarkdown(a.out, out)
+	}
+	return a.show(out, "  ", func(w io.Writer) { a.paint.explainText(w, out, rules) })
+}
+
+// explainCandidate explains one candidate of a fresh look, or of a saved snapshot where file names one. id may be shortened.
+func (a *core) explainCandidate(ctx context.Context, id, file string) (out Explained, err error) {
+	e, p, err := a.Engine(ctx)
+	if err != nil {
+		return out, err
 	}
 	defer a.Close(e)
 	var s *snapshot.Snapshot
@@ -93,41 +105,33 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 		s, err = a.ReadSnapshot(ctx, file)
 	}
 	if err != nil {
-		return err
+		return out, err
 	}
 	if file == "" {
 		if err := a.PartInFull(ctx, s, id); err != nil {
-			return fmt.Errorf("explain %s: look into it: %w", id, err)
+			return out, fmt.Errorf("explain %s: look into it: %w", id, err)
 		}
 	}
 	full, err := findID(s, id)
 	if err != nil {
-		return err
+		return out, err
 	}
 	if other := sameThing(a.Asker, full); other != "" {
-		return config.Mistakef("candidate %q: %s; nothing was explained", full, other)
+		return out, config.Mistakef("candidate %q: %s; nothing was explained", full, other)
 	}
 	if file == "" {
 		if err := a.InFull(ctx, s, full); err != nil {
-			return fmt.Errorf("explain %s: look into it: %w", full, err)
+			return out, fmt.Errorf("explain %s: look into it: %w", full, err)
 		}
 	}
-	out, err := a.explanation(ctx, e, p, s, full)
-	if err != nil {
-		return err
+	if out, err = a.explanation(ctx, e, p, s, full); err != nil || file != "" {
+		return out, err
 	}
-	if file == "" {
-		if out.Refusal, err = a.Refusal(ctx, full); err != nil {
-			return err
-		}
-		if out.Terminal, err = a.trail(ctx, s, full); err != nil {
-			return err
-		}
+	if out.Refusal, err = a.Refusal(ctx, full); err != nil {
+		return out, err
 	}
-	if a.flags.format == "markdown" {
-		return explainMarkdown(a.out, out)
-	}
-	return a.show(out, "  ", func(w io.Writer) { a.paint.explainText(w, out, rules) })
+	out.Terminal, err = a.trail(ctx, s, full)
+	return out, err
 }
 
 // explanation explains one candidate of a snapshot.

@@ -161,7 +161,7 @@ func (a *app) buildBundle(ctx context.Context, folder string, f bundleFlags) err
 }
 
 // signing reads the private key.
-func (a *core) signing(ctx context.Context, f signingFlags) (*bundle.Signing, error) {
+func (a *app) signing(ctx context.Context, f signingFlags) (*bundle.Signing, error) {
 	if err := f.check("signing-key"); err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (a *core) signing(ctx context.Context, f signingFlags) (*bundle.Signing, er
 }
 
 // nameBundle gives the bundle a revision and a serial.
-func (a *core) nameBundle(ctx context.Context, folder string, f bundleFlags, o *bundle.BuildOptions, out *BuiltBundle) error {
+func (a *app) nameBundle(ctx context.Context, folder string, f bundleFlags, o *bundle.BuildOptions, out *BuiltBundle) error {
 	files, err := policy.ReadFiles(ctx, o.Tree, f.tests)
 	if err != nil {
 		return ruleset.PolicyError(ctx, err)
@@ -225,7 +225,7 @@ func digestOf(files []policy.File) string {
 
 // loads makes sure that winnow would load a bundle: beside the embedded policies, or alone where it stands for them. It gives how many rules the
 // bundle has. from is what messages call its place, "" for the embedded policies.
-func (a *core) loads(ctx context.Context, b *bundle.Bundle, from string) (int, error) {
+func (a *app) loads(ctx context.Context, b *bundle.Bundle, from string) (int, error) {
 	cfg, err := config.Defaults()
 	if err != nil {
 		return 0, err

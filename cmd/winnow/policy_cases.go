@@ -26,7 +26,7 @@ import (
 const casePrefix = "cases/"
 
 // testCases decides the cases that lie in trees, each as a test: by the embedded policies and these trees together, or by these alone.
-func (a *core) testCases(ctx context.Context, trees []policy.Tree, files []policy.File, f testFlags) ([]tester.Result, error) {
+func (a *app) testCases(ctx context.Context, trees []policy.Tree, files []policy.File, f testFlags) ([]tester.Result, error) {
 	only, err := regexp.Compile(f.run)
 	if err != nil {
 		return nil, config.Mistakef("--run: %v; nothing was run", err)

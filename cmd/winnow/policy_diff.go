@@ -429,7 +429,7 @@ type compared struct {
 const maxUnanswered = 3
 
 // compareAll compares the snapshots, several at a time, and adds them in their order. A few are held in memory. It gives the first one that was compared.
-func (a *core) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, found []foundSnapshot) (first *snapshot.Snapshot, err error) {
+func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, found []foundSnapshot) (first *snapshot.Snapshot, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(found), 4))

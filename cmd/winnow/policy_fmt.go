@@ -50,7 +50,7 @@ others are formatted, and it exits with 2.`,
 }
 
 // toFormat are the trees that a person names, each a folder or a single file.
-func (a *core) toFormat(ctx context.Context, paths []string) (trees []policy.Tree, err error) {
+func (a *app) toFormat(ctx context.Context, paths []string) (trees []policy.Tree, err error) {
 	if len(paths) == 0 {
 		paths = a.Cfg.Policy.Paths
 	}

@@ -137,7 +137,7 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 }
 
 // recordings are the ids of recorded sweeps, the latest first: that one, the last so many, or all.
-func (a *core) recordings(ctx context.Context, sweep string, last int) (ids []string, err error) {
+func (a *app) recordings(ctx context.Context, sweep string, last int) (ids []string, err error) {
 	var all []ledger.Recording
 	if err := a.ReadLedger(func(l *ledger.Ledger) error {
 		all, err = l.Recordings(ctx)
@@ -162,7 +162,7 @@ func (a *core) recordings(ctx context.Context, sweep string, last int) (ids []st
 }
 
 // recording reads one recorded sweep.
-func (a *core) recording(ctx context.Context, id string) (doc *recorded.Document, err error) {
+func (a *app) recording(ctx context.Context, id string) (doc *recorded.Document, err error) {
 	err = a.ReadLedger(func(l *ledger.Ledger) error {
 		_, data, err := l.Recording(ctx, id)
 		if err == nil {
@@ -260,7 +260,7 @@ func spokenBy(d *recorded.Decided) string {
 }
 
 // recordedSnapshots are the recorded sweeps as snapshots to compare.
-func (a *core) recordedSnapshots(ctx context.Context) ([]foundSnapshot, error) {
+func (a *app) recordedSnapshots(ctx context.Context) ([]foundSnapshot, error) {
 	ids, err := a.recordings(ctx, "", 0)
 	if err != nil {
 		return nil, err

@@ -334,7 +334,7 @@ func (a *app) testsText(w io.Writer, doc report.PolicyTest, verbose bool) {
 	}
 }
 
-func (a *core) coverageText(w io.Writer, c *tester.Coverage) {
+func (a *app) coverageText(w io.Writer, c *tester.Coverage) {
 	fmt.Fprintf(w, "coverage %.1f %%: %d of %s\n", c.Percent, c.Covered, text.Plural(c.Covered+c.Missed, "line"))
 	for _, f := range c.Files {
 		if len(f.Missed) == 0 {

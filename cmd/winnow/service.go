@@ -215,7 +215,7 @@ func (a *app) passedOn() (flags []string, err error) {
 var steering = []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMUX_TMPDIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CODEV_AGENT_FARM_DIR", "HERDR_SOCKET_PATH", "HERDR_SESSION", "SHEPHERD_DB"}
 
 // unseen names the variables of this shell that say how winnow works and that a manager does not have.
-func (a *core) unseen() {
+func (a *app) unseen() {
 	asFlags := []string{"WINNOW_CONFIG", "WINNOW_STATE", "WINNOW_POLICY", "WINNOW_NO_EMBEDDED_POLICY"}
 	var names []string
 	for _, pair := range os.Environ() {

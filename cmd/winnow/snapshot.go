@@ -61,7 +61,7 @@ kept: read that before you give it away. Two snapshots have the same stand-ins o
 }
 
 // redacted is a copy of a snapshot that can be shown to strangers, with the stand-ins of a key in a file, "" for a key that is thrown away.
-func (a *core) redacted(ctx context.Context, s *snapshot.Snapshot, file string) (*snapshot.Snapshot, error) {
+func (a *app) redacted(ctx context.Context, s *snapshot.Snapshot, file string) (*snapshot.Snapshot, error) {
 	var key []byte
 	if file != "" {
 		path, err := config.Path(file)

@@ -129,7 +129,7 @@ func exceptionsAlone(main string) string {
 }
 
 // knownRules refuses to turn off a rule that does not exist: that line would do nothing.
-func (a *core) knownRules(ctx context.Context, file string, data []byte, off []string) error {
+func (a *app) knownRules(ctx context.Context, file string, data []byte, off []string) error {
 	if len(off) == 0 {
 		return nil
 	}

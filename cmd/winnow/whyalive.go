@@ -91,7 +91,7 @@ func aliveCode(state string) int {
 }
 
 // whyAlive looks, and says whether anything is alive in what was asked for. as is a kind of life.Kinds, "" to find that out from what.
-func (a *app) whyAlive(ctx context.Context, what, as string) (life.Answer, error) {
+func (a *core) whyAlive(ctx context.Context, what, as string) (life.Answer, error) {
 	q, err := a.question(what, as)
 	if err != nil {
 		return life.Answer{}, err
