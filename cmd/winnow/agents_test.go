@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/test/kit/agents"
@@ -37,7 +38,7 @@ func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.
 		change(&cfg.Rules.Config)
 	}
 	cfg.Collect.Processes.Root = root
-	a := &app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()})}
+	a := &app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()})}
 	part, err := processes.New(a.Sources().Processes(sources.Scope{})).Read(t.Context())
 	if err != nil {
 		t.Fatal(err)

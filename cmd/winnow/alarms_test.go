@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/look"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/state"
@@ -42,7 +43,7 @@ func newAlarmWorld(t *testing.T) *alarmWorld {
 	}
 	cfg.State = filepath.Join(dir, "state")
 	w := &alarmWorld{}
-	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.New(&hclog.LoggerOptions{Output: &w.log})}), out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.New(&hclog.LoggerOptions{Output: &w.log})}), out: io.Discard, errOut: io.Discard}).watched()
 	l, err := ledger.Open(a.LedgerPath())
 	if err != nil {
 		t.Fatal(err)

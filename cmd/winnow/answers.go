@@ -29,6 +29,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
@@ -163,7 +164,7 @@ func (s *answers) begin(r *http.Request) (*reply, error) {
 	cfg := *now.Cfg // who loads policies writes their parameters into it
 	q := &reply{line: r.Header.Get(headerForm) != ""}
 	q.outW, q.errW = plain.NewWriter(&q.out), plain.NewWriter(&q.notes)
-	q.app = (&app{core: newCore(state.Folder{Cfg: &cfg, Hands: &stop.Inflight{}, Acting: now.Acting, Asker: asker(r), AskerFolder: r.Header.Get(headerFolder), CommandLine: q.line}), out: q.outW, errOut: q.errW, flags: now.flags}).watched()
+	q.app = (&app{Ops: ops.New(state.Folder{Cfg: &cfg, Hands: &stop.Inflight{}, Acting: now.Acting, Asker: asker(r), AskerFolder: r.Header.Get(headerFolder), CommandLine: q.line}), out: q.outW, errOut: q.errW, flags: now.flags}).watched()
 	q.flags.format, q.flags.also = "json", nil
 	level := hclog.Warn
 	if q.line {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/state"
 )
 
@@ -23,7 +24,7 @@ func TestATrashIsLookedForWhereActsWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
 	if got := a.TrashRoots(nil, []string{home, filepath.Join(home, "gone")}); !slices.Contains(got, home) || slices.Contains(got, filepath.Join(home, "gone")) {
 		t.Errorf("%v", got)
 	}

@@ -2,15 +2,9 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/worker"
-	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -30,47 +24,6 @@ func (a *app) refuse(r sweep.Refused) error {
 		msg += ". Next: " + r.NextCommand
 	}
 	return exit.Error{Code: code, Err: errors.New(msg)}
-}
-
-// find finds what arg names: a whole id of a candidate, else a worker by its registry's id, whole or with the registry before it,
-// else a candidate by a part of its id.
-func (a *core) find(ctx context.Context, s *snapshot.Snapshot, arg string) (sweep.Asked, *sweep.Refused, error) {
-	seen := a.Observer().See(ctx, s)
-	all := ids(s)
-	if !slices.Contains(all, arg) {
-		named := slices.DeleteFunc(slices.Clone(seen), func(w worker.Seen) bool { return w.ID == "" || w.ID != arg && w.Source+"/"+w.ID != arg })
-		if len(named) == 1 {
-			t := sweep.Asked{Id: named[0].Session, Worker: &named[0], Records: sweep.Recording(seen, named[0].Session)}
-			if t.Id == "" {
-				t.Records = named
-			}
-			return t, nil, nil
-		}
-		if len(named) > 1 {
-			var where []string
-			for _, w := range named {
-				where = append(where, w.Source+"/"+w.ID+" with session "+w.Name)
-			}
-			return sweep.Asked{}, nil, config.Mistakef("%q is ambiguous: it is %s; give the registry before it, or the session's id", arg, strings.Join(where, " and "))
-		}
-		fits := func(id string) bool { return strings.Contains(id, arg) }
-		if blind := unread(s); blind != "" && !slices.ContainsFunc(all, fits) && len(idsOf(s, arg)) == 0 {
-			return sweep.Asked{}, &sweep.Refused{Refused: arg, Reason: sweep.Unreadable, NextCommand: "winnow doctor",
-				Message: fmt.Sprintf("there is no candidate or worker %q among what was read, and %s could not be read", arg, blind)}, nil
-		}
-	}
-	id, err := findID(s, arg)
-	return sweep.Asked{Id: id, Records: sweep.Recording(seen, id)}, nil, err
-}
-
-// unread is the first registry, or else the first tmux server, that could not be read.
-func unread(s *snapshot.Snapshot) string {
-	for _, kind := range []string{"registry", "tmux"} {
-		if name := sweep.UnreadOf(s, kind); name != "" {
-			return name
-		}
-	}
-	return ""
 }
 
 // called names a worker in a sentence.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
@@ -74,7 +75,7 @@ func newLookWorld(b *testing.B, processes, panes, worktrees int) *lookWorld {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w.app = (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
+	w.app = (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
 	return w
 }
 
@@ -159,7 +160,7 @@ func sweeperOf(b *testing.B, more string) *sweep.Sweeper {
 	if err != nil {
 		b.Fatal(err)
 	}
-	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
 	e, p, err := a.Engine(b.Context())
 	if err != nil {
 		b.Fatal(err)

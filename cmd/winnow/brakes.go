@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -55,15 +53,8 @@ func knownBrakes(rules []string) error {
 	return nil
 }
 
-// tripped are the brakes that hold.
-func (a *core) tripped(ctx context.Context) ([]brakes.Brake, error) {
-	m := brakes.Memory{}
-	err := a.ReadLedger(func(l *ledger.Ledger) error { return l.Brakes(ctx, &m) })
-	return m.Tripped, err
-}
-
 func (a *app) listBrakes(ctx context.Context) error {
-	all, err := a.tripped(ctx)
+	all, err := a.Brakes(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,7 +77,7 @@ func (a *app) brakesText(w io.Writer, all []brakes.Brake) {
 }
 
 func (a *app) releaseBrakes(ctx context.Context, rules []string) error {
-	released, err := a.letGo(ctx, rules)
+	released, err := a.ReleaseBrakes(ctx, rules)
 	if err != nil {
 		return err
 	}
@@ -97,22 +88,4 @@ func (a *app) releaseBrakes(ctx context.Context, rules []string) error {
 		}
 		fmt.Fprintf(w, "released %s: the daemon may act again at its next sweep\n", text.Plural(len(released), "brake"))
 	})
-}
-
-// letGo releases brakes, and gives those that held.
-func (a *core) letGo(ctx context.Context, rules []string) ([]brakes.Brake, error) {
-	if err := a.TrustState(); err != nil {
-		return nil, err
-	}
-	l, err := ledger.Open(a.LedgerPath())
-	if err != nil {
-		return nil, fmt.Errorf("%w; nothing was released", err)
-	}
-	m := brakes.Memory{}
-	err = l.Brakes(ctx, &m)
-	next, released := m.Releases(rules...)
-	if err == nil && len(released) > 0 {
-		err = l.SaveBrakes(ctx, next)
-	}
-	return released, errors.Join(err, l.Close())
 }

@@ -86,7 +86,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if err := a.PartInFull(ctx, snap, arg); err != nil {
 		return fmt.Errorf("look into %s: %w; nothing was closed", arg, err)
 	}
-	t, no, err := a.find(ctx, snap, arg)
+	t, no, err := a.FindTarget(ctx, snap, arg)
 	if err != nil {
 		return err
 	}

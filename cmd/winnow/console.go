@@ -27,6 +27,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/console"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sweep"
@@ -284,7 +285,7 @@ func (w *consoleWorld) look(ctx context.Context) {
 func (w *consoleWorld) looked(r *report.Report, snap *snapshot.Snapshot, err error, stamp string, took time.Duration) {
 	if err == nil {
 		w.seen = snap
-		tripped, err := w.now().tripped(context.Background())
+		tripped, err := w.now().Brakes(context.Background())
 		if err != nil {
 			w.now().Log.Warn("read the brakes", "error", err)
 		}
@@ -450,12 +451,12 @@ func (w *consoleWorld) Explain(ctx context.Context, id string) (*console.Explana
 	if _, there := s.Find(id); !there {
 		return nil, console.ErrNotFound
 	}
-	x, err := a.explanation(ctx, w.engine, a.Policy, &s, id)
+	x, err := a.ExplainBy(ctx, w.engine, a.Policy, &s, id)
 	if err != nil {
 		return nil, err
 	}
 	out := &console.Explanation{Explanation: x.Explanation, Main: x.Main, Otherwise: x.Otherwise, TakenAt: x.TakenAt, Sources: x.Sources}
-	d := decided(x)
+	d := ops.Decided(x)
 	out.Owner, out.About = d.Owner, d.About
 	if x.Subject != nil {
 		out.Users = usersOf(x.Subject.Dir)
@@ -463,7 +464,7 @@ func (w *consoleWorld) Explain(ctx context.Context, id string) (*console.Explana
 	if out.Refusal, err = a.Refusal(ctx, id); err != nil {
 		return nil, err
 	}
-	trail, err := a.trail(ctx, &s, id)
+	trail, err := a.CheckTerminal(ctx, &s, id)
 	for _, t := range trail {
 		out.Trail = append(out.Trail, console.Question(t))
 	}

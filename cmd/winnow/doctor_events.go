@@ -11,15 +11,16 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/ops"
 )
 
 // checkEvents says which events wake the daemon of this state folder, and why others do not.
-func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []Check {
-	c := Check{"source", "events", healthy, ""}
+func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []ops.Check {
+	c := ops.Check{Area: "source", Name: "events", Status: ops.Healthy, Detail: ""}
 	state, err := a.stateOf(ctx)
 	if err != nil {
 		c.Detail = "events wake winnow run alone, and no winnow run answers for this state folder"
-		return []Check{c}
+		return []ops.Check{c}
 	}
 	var hears, fails, off []string
 	for _, name := range slices.Sorted(maps.Keys(state.Events)) {
@@ -36,7 +37,7 @@ func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []Check {
 			fails = append(fails, "does not hear "+name+": "+e.Why)
 		}
 	}
-	if anyRead(s, "tmux", "") && !a.Cfg.Run.TmuxHooks {
+	if ops.AnyRead(s, "tmux", "") && !a.Cfg.Run.TmuxHooks {
 		off = append(off, "tmux (run.tmux_hooks)")
 	}
 	var parts []string
@@ -47,11 +48,11 @@ func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []Check {
 		parts = append(parts, "off: "+strings.Join(off, ", "))
 	}
 	if len(fails) > 0 {
-		c.Status = limited
+		c.Status = ops.Limited
 		parts = append(fails, append(parts, "what is not heard is found on schedule")...)
 	}
 	c.Detail = fmt.Sprintf("winnow run, process %d, %s", state.PID, strings.Join(parts, "; "))
-	return []Check{c}
+	return []ops.Check{c}
 }
 
 // stateOf is how the daemon of this state folder stands; an error where none answers.

@@ -16,44 +16,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/alarm"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
-
-// explanationSchema names the shape of Explained.
-const explanationSchema = "winnow.explanation/v1"
-
-// Explained is what winnow explain prints as JSON: the engine's explanation, and where the facts came from. docs/reference/schemas/explanation.json is
-// generated from it.
-type Explained struct {
-	Schema string `json:"schema" jsonschema:"enum=winnow.explanation/v1"`
-	explain.Explanation
-	// Otherwise is what would have to be otherwise for the other verdict; absent where no rule claims the candidate, and where it was not found
-	// out.
-	Otherwise *decision.Otherwise `json:"otherwise,omitempty"`
-	TakenAt   time.Time           `json:"taken_at"`
-	Policy    report.PolicyRef    `json:"policy"`
-	// Main is the one reason that says most to a person.
-	Main *decision.Main `json:"main,omitempty"`
-	// Sources are those that the candidate, or evidence about it, rests on.
-	Sources map[string]snapshot.Source `json:"sources"`
-	// Refusal is what came of acts on it that came to nothing; only for a fresh look.
-	Refusal *alarm.Refusal `json:"refusal,omitempty"`
-	// Terminal answers why a terminal whose builder is gone stays; only for a fresh look at one.
-	Terminal []Answer `json:"terminal,omitempty"`
-	// Subject is what the policies judged.
-	Subject *subject.Subject `json:"subject"`
-}
 
 func newExplain(a *app) *cobra.Command {
 	var file string
@@ -81,7 +54,7 @@ ID may be shortened while it is unambiguous. --format json and markdown have all
 }
 
 func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
-	out, err := a.explainCandidate(ctx, id, file)
+	out, err := a.Explain(ctx, id, file)
 	if err != nil {
 		return err
 	}
@@ -91,96 +64,9 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 	return a.show(out, "  ", func(w io.Writer) { a.paint.explainText(w, out, rules) })
 }
 
-// explainCandidate explains one candidate of a fresh look, or of a saved snapshot where file names one. id may be shortened.
-func (a *core) explainCandidate(ctx context.Context, id, file string) (out Explained, err error) {
-	e, p, err := a.Engine(ctx)
-	if err != nil {
-		return out, err
-	}
-	defer a.Close(e)
-	var s *snapshot.Snapshot
-	if file == "" {
-		s, err = a.LookFor(ctx, sources.Scope{Peers: true}, a.LoadPriorReadOnly(ctx), e)
-	} else {
-		s, err = a.ReadSnapshot(ctx, file)
-	}
-	if err != nil {
-		return out, err
-	}
-	if file == "" {
-		if err := a.PartInFull(ctx, s, id); err != nil {
-			return out, fmt.Errorf("explain %s: look into it: %w", id, err)
-		}
-	}
-	full, err := findID(s, id)
-	if err != nil {
-		return out, err
-	}
-	if other := sameThing(a.Asker, full); other != "" {
-		return out, config.Mistakef("candidate %q: %s; nothing was explained", full, other)
-	}
-	if file == "" {
-		if err := a.InFull(ctx, s, full); err != nil {
-			return out, fmt.Errorf("explain %s: look into it: %w", full, err)
-		}
-	}
-	if out, err = a.explanation(ctx, e, p, s, full); err != nil || file != "" {
-		return out, err
-	}
-	if out.Refusal, err = a.Refusal(ctx, full); err != nil {
-		return out, err
-	}
-	out.Terminal, err = a.trail(ctx, s, full)
-	return out, err
-}
-
-// explanation explains one candidate of a snapshot.
-func (a *core) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string) (Explained, error) {
-	sub, ok := subject.Join(s, &a.Cfg.Rules.Config).Subject(id)
-	if !ok {
-		return Explained{}, fmt.Errorf("explain %s: it cannot be judged", id)
-	}
-	x, err := e.Explain(ctx, sub)
-	if err != nil {
-		return Explained{}, err
-	}
-	var other *decision.Otherwise
-	if x.InScope && x.Error == "" {
-		if other, err = e.Otherwise(ctx, sub, eval.Search{}); err != nil {
-			if ctx.Err() != nil {
-				return Explained{}, err
-			}
-			a.Log.Warn("what would change the decision was not found out", "candidate", id, "error", err)
-		}
-	}
-	out := Explained{
-		Schema: explanationSchema, Explanation: x, Otherwise: other, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: a.BundleRefs()}, Sources: map[string]snapshot.Source{}, Subject: sub,
-	}
-	nameLayers(p, out.Findings)
-	nameLayers(p, out.Objections)
-	ageFacts(out.Findings, time.Now())
-	ageFacts(out.Objections, time.Now())
-	out.Main = report.Main(decided(out), s, &a.Cfg.Rules.Config)
-	for name := range sub.EvidenceSources {
-		out.Sources[name] = s.Sources[name]
-	}
-	return out, nil
-}
-
-// ageFacts says of every fact how long ago it was read.
-func ageFacts(fired []explain.Fired, now time.Time) {
-	for _, f := range fired {
-		for i := range f.Facts {
-			if at := f.Facts[i].AsOf; at != nil {
-				f.Facts[i].Age = new(max(0, now.Sub(*at).Round(time.Millisecond).Seconds()))
-			}
-		}
-	}
-}
-
 // explained is the text of an explanation, with the rules, for so many columns.
 func (a *app) explained(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string, width int) (string, error) {
-	out, err := a.explanation(ctx, e, p, s, id)
+	out, err := a.ExplainBy(ctx, e, p, s, id)
 	if err != nil {
 		return "", err
 	}
@@ -195,27 +81,8 @@ func (p paint) at(width int) paint {
 	return p
 }
 
-// decided is the decision that an explanation is of, with the reasons that count.
-func decided(x Explained) decision.Decision {
-	d := decision.Decision{ID: x.ID, Kind: x.Kind, Label: x.Label, Verdict: x.Verdict, Level: x.Level, InScope: x.InScope}
-	for _, f := range x.Findings {
-		if f.Level != decision.Off {
-			d.Findings = append(d.Findings, f.Reason)
-		}
-	}
-	for _, f := range x.Objections {
-		if f.Level != decision.Off {
-			d.Objections = append(d.Objections, f.Reason)
-		}
-	}
-	if x.Subject != nil {
-		d.Owner, d.About = x.Subject.Owner, x.Subject.About()
-	}
-	return d
-}
-
-func (p paint) explainText(w io.Writer, x Explained, rules bool) {
-	d := decided(x)
+func (p paint) explainText(w io.Writer, x ops.Explanation, rules bool) {
+	d := ops.Decided(x)
 	verdict, next := p.Yellow("stays"), ""
 	switch {
 	case x.Verdict == decision.Reap:
@@ -391,7 +258,7 @@ func (p paint) agentText(w io.Writer, sub *subject.Subject) {
 }
 
 // differentText says what it would take to come to the other verdict.
-func (p paint) differentText(w io.Writer, x Explained) {
+func (p paint) differentText(w io.Writer, x ops.Explanation) {
 	fmt.Fprintf(w, "\n%s\n", p.Bold("what would have to be different"))
 	if o := report.Otherwise(x.Otherwise); o != "" {
 		p.Indented(w, 2, text.Clean(o))
@@ -478,7 +345,7 @@ func innermost(cs []explain.Condition) (out []explain.Condition) {
 }
 
 // restsText says where the facts came from.
-func (p paint) restsText(w io.Writer, x Explained) {
+func (p paint) restsText(w io.Writer, x ops.Explanation) {
 	fmt.Fprintf(w, "\n%s %s\n", p.Bold("it rests on"), p.Dim("as of "+text.Time(x.TakenAt)))
 	for _, name := range slices.Sorted(maps.Keys(x.Sources)) {
 		s := x.Sources[name]

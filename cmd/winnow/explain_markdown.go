@@ -11,12 +11,13 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 )
 
 // explainMarkdown is an explanation for a pull request or a chat: the verdict and what would turn it first, the facts folded.
-func explainMarkdown(out io.Writer, x Explained) error {
+func explainMarkdown(out io.Writer, x ops.Explanation) error {
 	w := bufio.NewWriter(out)
 	verdict := "stays"
 	if x.Verdict == decision.Reap {

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/saved"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
@@ -30,7 +31,7 @@ func judged(t testing.TB) *app {
 		t.Fatal(err)
 	}
 	cfg.State = "/nowhere/at/all"
-	return (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
+	return (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
 }
 
 // For every content of a saved snapshot, reading it and deciding on it is done or says why not; what is not a snapshot of this version is

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -110,9 +111,9 @@ func (a *app) verifiedText(w io.Writer, v Verified) {
 		return
 	}
 	if v.Holds {
-		fmt.Fprintf(w, "the chain holds: %s in %s, and they are what was written\n", text.Plural(v.Acts, "act"), fmt.Sprintf("%d %s", v.Entries, entries(v.Entries)))
+		fmt.Fprintf(w, "the chain holds: %s in %s, and they are what was written\n", text.Plural(v.Acts, "act"), fmt.Sprintf("%d %s", v.Entries, ops.Entries(v.Entries)))
 	} else {
-		fmt.Fprintf(w, "%s: %s in %s\n", p.Bold("the chain breaks"), text.Plural(v.Acts, "act"), fmt.Sprintf("%d %s", v.Entries, entries(v.Entries)))
+		fmt.Fprintf(w, "%s: %s in %s\n", p.Bold("the chain breaks"), text.Plural(v.Acts, "act"), fmt.Sprintf("%d %s", v.Entries, ops.Entries(v.Entries)))
 		for _, f := range v.Faults {
 			fmt.Fprintf(w, "  %s\n", text.Clean(f.Problem))
 		}
@@ -165,11 +166,4 @@ func (a *app) historyText(w io.Writer, h History, since time.Duration) {
 			fmt.Fprintln(w, "    "+p.Dim("decision "+text.Clean(r.Intent.Decision)))
 		}
 	}
-}
-
-func entries(n int64) string {
-	if n == 1 {
-		return "entry"
-	}
-	return "entries"
 }

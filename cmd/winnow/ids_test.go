@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/winnow-reaper/winnow/internal/ops"
+)
 
 func TestPositional(t *testing.T) {
 	t.Parallel()
@@ -9,7 +13,7 @@ func TestPositional(t *testing.T) {
 		"tab:herdr/default/w1:+2", "tab:herdr/default/+1:2", "tab:herdr/default/1:p1", "tab:herdr/default/t_1_2", "tab:herdr/default/w1-2",
 		"tab:herdr/default/p_75", "tab:1:t1",
 	} {
-		if !positional(id) {
+		if !ops.Positional(id) {
 			t.Errorf("%s is taken for an id", id)
 		}
 	}
@@ -18,7 +22,7 @@ func TestPositional(t *testing.T) {
 		"process:812@93211", "812", "session:tmux/default/$4", "$4", "dir:/w/ACME-7", "ACME-7", "1-2", "t_1", "dir:/w/1:t1", "/w/1:t1", "", "worker-7",
 		"terminal:codev/default/b26afcb2-e6ce-4410-9950-93df6cbfe922",
 	} {
-		if positional(id) {
+		if ops.Positional(id) {
 			t.Errorf("%s is refused", id)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 )
 
@@ -78,10 +79,10 @@ func leased(named string, asker listen.Conn) (string, error) {
 	switch at := strings.LastIndexByte(rest, '/'); {
 	case kind.Name == snapshot.KindDir:
 	case kind.Name == snapshot.KindProcess:
-		if _, ticks, _ := strings.Cut(rest, "@"); !isPID(rest) || ticks == "" {
+		if _, ticks, _ := strings.Cut(rest, "@"); !ops.IsPID(rest) || ticks == "" {
 			return "", config.Mistakef("candidate %q: it wants the process's start in clock ticks since boot, such as process:812@93211; nothing was held", named)
 		}
-		if other := sameNumbers(asker); other != "" {
+		if other := ops.SameNumbers(asker); other != "" {
 			return "", config.Mistakef("candidate %q: %s; nothing was held", named, other)
 		}
 	case at <= 0 || at == len(rest)-1: // as of $4 that a shell has replaced, which would hold nothing
@@ -91,11 +92,11 @@ func leased(named string, asker listen.Conn) (string, error) {
 		return named, nil
 	}
 	if filepath.IsAbs(rest) {
-		if other := sameFolder(asker, filepath.Clean(rest)); other != "" {
+		if other := ops.SameFolder(asker, filepath.Clean(rest)); other != "" {
 			return "", config.Mistakef("candidate %q: %s; nothing was held", named, other)
 		}
 	}
-	real, _, err := realPath(filepath.Clean(rest))
+	real, _, err := ops.RealPath(filepath.Clean(rest))
 	if err != nil || !filepath.IsAbs(rest) {
 		return "", config.Mistakef("candidate %q: its path is not a whole one, or cannot be followed: %v", named, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -32,19 +31,13 @@ var notifying = part{
 // notified is the file in the state folder that says what was told.
 const notified = "notified.json"
 
-// The times of notifications that nobody configures: before the second try, and for what is left to send at the end.
-const (
-	notifyWait = 2 * time.Second
-	notifyLast = 3 * time.Second
-)
-
 // notifies starts what tells people; nil where nothing is to be told.
 func (d *daemon) notifies(ctx context.Context) (end func()) {
 	if !d.Cfg.Notify.Told() {
 		return nil
 	}
 	log := d.Log.Named("notify")
-	o := d.notifyOptions()
+	o := d.NotifyOptions()
 	o.File = filepath.Join(d.Cfg.State, notified)
 	o.Log = func(format string, args ...any) { log.Warn(fmt.Sprintf(format, args...)) }
 	if err := d.TrustState(); err != nil {
@@ -67,22 +60,6 @@ func (d *daemon) notifies(ctx context.Context) (end func()) {
 		deaf()
 		n.End()
 	}
-}
-
-// notifyOptions are what the configuration says of notifications.
-func (a *core) notifyOptions() notify.Options {
-	c := a.Cfg.Notify
-	o := notify.Options{
-		On: c.On, Names: c.Names, Rest: c.Rest, Forget: c.Forget, Tries: c.Tries, Wait: notifyWait, Timeout: c.Timeout, Last: notifyLast,
-	}
-	o.Host, _ = os.Hostname() // a message without it says all the rest
-	if c.Desktop {
-		o.Sinks = append(o.Sinks, notify.Desktop{Env: os.Getenv})
-	}
-	for _, w := range c.Webhooks {
-		o.Sinks = append(o.Sinks, notify.Webhook{URL: w.URL, URLFile: w.URLFile, Format: w.Format, TokenFile: w.TokenFile, Header: w.Header, Within: c.Timeout})
-	}
-	return o
 }
 
 // eventOf is what a sweep has to tell; false where it says nothing of how things are, because another sweep had the lock.
@@ -196,7 +173,7 @@ need not run.`,
 }
 
 func (a *app) notifyTest(ctx context.Context) error {
-	o := a.notifyOptions()
+	o := a.NotifyOptions()
 	if len(o.Sinks) == 0 {
 		return config.Mistakef("notify names no place: set notify.desktop or notify.webhooks in config.yaml; nothing was sent")
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/notify"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/state"
@@ -240,7 +241,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 		return cfg
 	}
 	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\n", o.URL))
-	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	d, err := a.newDaemon(t.Context(), runFlags{})
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +292,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	d, err := a.newDaemon(t.Context(), runFlags{apply: true})
 	if err != nil {
 		t.Fatal(err)
@@ -338,7 +339,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 // TestASweepThatAnotherOneKeepsOutIsNoFailure: it is neither counted as failed, of which an alert would tell, nor told.
 func TestASweepThatAnotherOneKeepsOutIsNoFailure(t *testing.T) {
 	t.Parallel()
-	d, path := &daemon{app: &app{core: newCore(state.Folder{Cfg: &config.Config{}, Log: hclog.NewNullLogger()})}}, filepath.Join(t.TempDir(), "m")
+	d, path := &daemon{app: &app{Ops: ops.New(state.Folder{Cfg: &config.Config{}, Log: hclog.NewNullLogger()})}}, filepath.Join(t.TempDir(), "m")
 	d.Cfg.Run.Metrics.Listen = "unix:" + path
 	end, err := measuring.begin(t.Context(), d)
 	if err != nil {

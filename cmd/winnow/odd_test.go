@@ -8,6 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 )
 
@@ -47,8 +48,8 @@ func TestOddHosts(t *testing.T) {
 		for _, p := range c.procs {
 			s.Processes[snapshot.ProcessID(p.PID, p.StartTicks)] = &p
 		}
-		got := oddHost(root, s, orphanRules)
-		if !slices.EqualFunc(got, c.want, func(c Check, want string) bool { return strings.HasPrefix(c.Name+": "+c.Detail, want) }) {
+		got := ops.OddHost(root, s, orphanRules)
+		if !slices.EqualFunc(got, c.want, func(c ops.Check, want string) bool { return strings.HasPrefix(c.Name+": "+c.Detail, want) }) {
 			t.Errorf("%s: %+v, want %q", name, got, c.want)
 		}
 	}

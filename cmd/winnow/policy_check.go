@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
@@ -298,7 +299,7 @@ func (a *app) checkText(w io.Writer, doc report.PolicyCheck) {
 		}
 		for _, l := range doc.Layers {
 			if len(doc.Layers) > 1 {
-				a.paint.Sentence(w, "layer "+l.Layer+": "+text.Clean(layerText(l)))
+				a.paint.Sentence(w, "layer "+l.Layer+": "+text.Clean(ops.LayerText(l)))
 			}
 		}
 	}

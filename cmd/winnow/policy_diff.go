@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/comparison"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/saved"
@@ -208,7 +209,7 @@ func (d *difference) compare(ctx context.Context) (doc *comparison.Document, err
 // load finds and loads both versions.
 func (d *difference) load(ctx context.Context, sides [2]*side) error {
 	f, words := d.flags, []string{comparison.Base, comparison.Head}
-	v := versions{core: &d.core, configFile: d.app.flags.config, policy: d.app.flags.policy, repo: f.repo, path: f.path}
+	v := versions{core: &d.Ops, configFile: d.app.flags.config, policy: d.app.flags.policy, repo: f.repo, path: f.path}
 	for i, of := range []struct {
 		configFlag, config string
 		levels             []string
@@ -245,7 +246,7 @@ func explainSilent(ctx context.Context, b *comparison.Builder, head *side, s *sn
 	}
 	joined := subject.Join(s, &head.rules.Cfg.Rules.Config)
 	explained := map[string]int{}
-	for _, id := range ids(s) {
+	for _, id := range ops.Ids(s) {
 		sub, ok := joined.Subject(id)
 		if !ok || explained[sub.Kind] == endedIn {
 			continue

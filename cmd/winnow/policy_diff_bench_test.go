@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/look"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/saved"
 	"github.com/winnow-reaper/winnow/internal/sources"
@@ -98,7 +99,7 @@ func diffAndOPA(b *testing.B, opa string, s *snapshot.Snapshot, change func(dir 
 	if err != nil {
 		b.Fatal(err)
 	}
-	a := (&app{core: newCore(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard, flags: globalFlags{format: "json"}}).watched()
+	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard, flags: globalFlags{format: "json"}}).watched()
 	each, eachCPU := math.Inf(1), math.Inf(1)
 	for b.Loop() {
 		begin, before := time.Now(), processors(b)

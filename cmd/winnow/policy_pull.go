@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -58,7 +59,7 @@ func (a *app) pull(ctx context.Context, wait string) error {
 		for _, s := range a.Bundles {
 			fmt.Fprintf(w, "%s: revision %s, since %s\n", text.Clean(s.Name), text.Clean(ruleset.RevisionText(s)), text.Time(s.ActivatedAt))
 			if s.Problem != "" {
-				a.paint.Indented(w, 2, text.Clean(problemText(s)))
+				a.paint.Indented(w, 2, text.Clean(ops.ProblemText(s)))
 			}
 		}
 	}); err != nil {
@@ -68,12 +69,4 @@ func (a *app) pull(ctx context.Context, wait string) error {
 		return exit.Error{Code: exit.Part}
 	}
 	return nil
-}
-
-// problemText says why there is nothing newer.
-func problemText(s bundles.Status) string {
-	if s.Refused {
-		return "another one was refused: " + s.Problem
-	}
-	return "no answer: " + s.Problem
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 )
@@ -57,7 +58,7 @@ func (a *app) release(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	t, _, notFound := a.find(ctx, s, arg)
+	t, _, notFound := a.FindTarget(ctx, s, arg)
 	held, err := heldBy(holds, t, arg)
 	keeper := t.Keeper()
 	switch {
@@ -68,7 +69,7 @@ func (a *app) release(ctx context.Context, arg string) error {
 		return err
 	}
 	for _, id := range held {
-		if other := sameThing(a.Asker, id); other != "" {
+		if other := ops.SameThing(a.Asker, id); other != "" {
 			return config.Mistakef("candidate %q: %s; nothing was released", id, other)
 		}
 	}
@@ -107,6 +108,6 @@ func heldBy(holds []snapshot.Hold, t sweep.Asked, arg string) ([]string, error) 
 		}
 		return own, nil
 	}
-	id, err := pick(arg, known, heldThing)
+	id, err := ops.Pick(arg, known, ops.HeldThing)
 	return []string{id}, err
 }

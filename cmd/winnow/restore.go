@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -47,7 +48,7 @@ func (a *app) restore(ctx context.Context, acts []string) error {
 	var ids []string
 	var wanted []decision.Intent
 	for _, act := range acts {
-		id, err := pick(act, known, trashed)
+		id, err := ops.Pick(act, known, ops.Trashed)
 		if err != nil { // before anything is brought back
 			return errors.Join(lost, err)
 		}

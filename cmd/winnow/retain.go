@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"os/user"
 	"strings"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -56,11 +55,11 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 
 // retainIn holds what a look saw.
 func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason string, span time.Duration) error {
-	t, no, err := a.find(ctx, s, id)
+	t, no, err := a.FindTarget(ctx, s, id)
 	if err != nil {
 		return err
 	}
-	if other := sameThing(a.Asker, t.Id); no == nil && other != "" {
+	if other := ops.SameThing(a.Asker, t.Id); no == nil && other != "" {
 		return config.Mistakef("candidate %q: %s; nothing was held", t.Id, other)
 	}
 	if no == nil {
@@ -77,7 +76,7 @@ func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 		return fmt.Errorf("%w; nothing was held", err)
 	}
 	defer l.Close()
-	h := snapshot.Hold{ID: t.Id, Owner: a.owner(), Reason: reason, Since: time.Now().UTC()}
+	h := snapshot.Hold{ID: t.Id, Owner: a.AskerName(), Reason: reason, Since: time.Now().UTC()}
 	if own := t.Own(); own != nil {
 		h.Reason += mark(own.Source, own.ID)
 	}
@@ -115,15 +114,4 @@ func forWish(long span) string {
 		return ""
 	}
 	return time.Duration(long).String()
-}
-
-// owner is who places a hold.
-func (a *core) owner() string {
-	if a.Asker.Conn != nil && a.Asker.UID != os.Getuid() {
-		return "root"
-	}
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return fmt.Sprintf("uid %d", os.Getuid())
 }

@@ -13,12 +13,10 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/look"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
-	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
@@ -26,19 +24,12 @@ import (
 
 // app is one run of the program by a person or a program: what it does, where it writes, and its flags.
 type app struct {
-	core
+	ops.Ops
 	out, errOut io.Writer // a plain.Writer each: nothing gets past it raw
 	flags       globalFlags
 	paint       paint
 	// drawing is true while a command has the whole terminal.
 	drawing bool
-}
-
-// core is what looking, judging and acting need of one run of the program. It prints nothing.
-type core struct{ sweep.Machine }
-
-func newCore(f state.Folder) core {
-	return core{sweep.Machine{Looker: look.Looker{Loader: ruleset.Loader{Folder: f}}}}
 }
 
 // watched has this run's person told what its core does: it is called for each copy that writes elsewhere.
@@ -68,7 +59,7 @@ type globalFlags struct {
 }
 
 func newRoot(out, errOut *plain.Writer, h *stop.Inflight) *cobra.Command {
-	a := (&app{core: newCore(state.Folder{Hands: h, Acting: acting}), out: out, errOut: errOut}).watched()
+	a := (&app{Ops: ops.New(state.Folder{Hands: h, Acting: acting}), out: out, errOut: errOut}).watched()
 	root := &cobra.Command{
 		Use:   "winnow",
 		Short: "Clear away what coding agents leave behind, and never anything else",

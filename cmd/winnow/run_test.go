@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/test/kit/files"
@@ -313,9 +314,9 @@ func TestDoctorSaysWhichEventsWork(t *testing.T) {
 	mux := tmux.Fresh(t, "keeper")
 	w := newCrashFolder(t)
 	files.Write(t, w.config, strings.Replace(w.configuration(t), "tmux: {sockets: []}", fmt.Sprintf("tmux: {sockets: [%s]}, herdr: {sockets: [%s]}", mux.Socket, s.Socket()), 1)+"run: {rest: 100ms}\n")
-	events := func() Check {
+	events := func() ops.Check {
 		out, _ := w.run(nil, "winnow", "doctor", "--config", w.config, "--format", "json") // what is wrong with this machine is none of this
-		var all []Check
+		var all []ops.Check
 		if err := json.Unmarshal(out, &all); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -325,22 +326,22 @@ func TestDoctorSaysWhichEventsWork(t *testing.T) {
 			}
 		}
 		t.Fatalf("doctor has no line for events: %s", out)
-		return Check{}
+		return ops.Check{}
 	}
-	if c := events(); c.Status != healthy || !strings.Contains(c.Detail, "no winnow run answers") {
+	if c := events(); c.Status != ops.Healthy || !strings.Contains(c.Detail, "no winnow run answers") {
 		t.Errorf("without a daemon: %+v", c)
 	}
 	d := w.daemon(t)
 	d.says(`observing: 1 candidate to go`)
-	var c Check
+	var c ops.Check
 	wait.Eventually(t, "a source of events that fails", func() bool { c = events(); return strings.Contains(c.Detail, "invalid_request") })
 	for _, want := range []string{"does not hear herdr/", "hears ", "files", "off: ", "tmux (run.tmux_hooks)", "found on schedule"} {
-		if c.Status != limited || !strings.Contains(c.Detail, want) {
+		if c.Status != ops.Limited || !strings.Contains(c.Detail, want) {
 			t.Errorf("want %q: %+v", want, c)
 		}
 	}
 	refuses.Store(false)
-	wait.Eventually(t, "all that is on is heard", func() bool { c = events(); return c.Status == healthy })
+	wait.Eventually(t, "all that is on is heard", func() bool { c = events(); return c.Status == ops.Healthy })
 	if !strings.Contains(c.Detail, ", herdr/") && !strings.Contains(c.Detail, "hears herdr/") {
 		t.Errorf("%+v", c)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/policies"
@@ -31,7 +32,7 @@ type policyVersion struct {
 
 // versions says where versions of the policies and of configurations are looked for.
 type versions struct {
-	core *core
+	core *ops.Ops
 	// configFile is the configuration that a person named, policy are the policies that they put above all.
 	configFile string
 	policy     []string

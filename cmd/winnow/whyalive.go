@@ -2,28 +2,20 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/life"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
-	"github.com/winnow-reaper/winnow/internal/sources"
-	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -58,7 +50,7 @@ func (a *app) whyAliveCommand(ctx context.Context, what, as string, exitCode boo
 	if err := checkAs(as); err != nil {
 		return err
 	}
-	out, err := a.whyAlive(ctx, what, as)
+	out, err := a.WhyAlive(ctx, what, as)
 	if err != nil {
 		return err
 	}
@@ -88,272 +80,6 @@ func aliveCode(state string) int {
 		return exit.Reap
 	}
 	return exit.Part
-}
-
-// whyAlive looks, and says whether anything is alive in what was asked for. as is a kind of life.Kinds, "" to find that out from what.
-func (a *core) whyAlive(ctx context.Context, what, as string) (life.Answer, error) {
-	q, err := a.question(what, as)
-	if err != nil {
-		return life.Answer{}, err
-	}
-	if pid := a.ForCommand(); pid > 0 {
-		q.Own = append(q.Own, pid)
-	}
-	sc := sources.Scope{Life: true}
-	if q.Kind == life.Folder {
-		if st, err := os.Lstat(q.Path); err == nil && st.IsDir() && q.Reachable {
-			sc.Place = q.Path
-		}
-	}
-	look := *a
-	look.Policy = nil // without rules all of each process is read
-	s, err := look.Look(ctx, sc, a.LoadPriorReadOnly(ctx))
-	if err != nil {
-		return life.Answer{}, err
-	}
-	if q.Kind == life.Folder && q.Reachable {
-		if err := look.holdersOf(ctx, s, &q); err != nil {
-			return life.Answer{}, err
-		}
-	}
-	if q.Kind != life.Folder && q.Kind != life.Process && q.Kind != life.Agent {
-		if err := findName(s, &q); err != nil {
-			return life.Answer{}, err
-		}
-	}
-	return life.Of(s, &a.Cfg.Rules.Config, q), nil
-}
-
-// question says what is asked for. Its kind is "" where only a look tells what has that name.
-func (a *core) question(what, as string) (life.Question, error) {
-	q := life.Question{Asked: what, Kind: as, ID: what}
-	if strings.TrimSpace(what) == "" || strings.ContainsRune(what, 0) {
-		return q, config.Mistakef("it is not said what is asked for: give a folder, a pid, a session, a tab, a terminal or an agent's session id")
-	}
-	kind, rest, prefixed := strings.Cut(what, ":")
-	known, isKind := snapshot.KindOf(what)
-	switch prefixed = prefixed && isKind; {
-	case as == "" && prefixed && known.Name == snapshot.KindDir:
-		q.Kind, what = life.Folder, rest
-	case as == "" && prefixed:
-		q.Kind = kind
-		if rest == "" || strings.HasSuffix(rest, "/") { // as of $4 without quotes in a shell
-			return q, config.Mistakef("%q names nothing: put the id into single quotes, such as 'session:tmux/default/$4'", what)
-		}
-	case as == "" && (strings.ContainsRune(what, '/') || what == "." || what == ".." || what == "~"):
-		q.Kind = life.Folder
-	case as == "" && isPID(what):
-		q.Kind = life.Process
-	case as == life.Folder:
-		what = strings.TrimPrefix(what, snapshot.KindDir+":")
-	}
-	switch q.Kind {
-	case life.Folder:
-		return q, a.placed(&q, what)
-	case life.Process:
-		if other := sameNumbers(a.Asker); other != "" {
-			return q, config.Mistakef("%q: %s; run winnow why-alive there, or give the number that the process has here", q.Asked, other)
-		}
-		return q, a.numbered(&q, strings.TrimPrefix(what, snapshot.KindProcess+":"))
-	}
-	return q, nil
-}
-
-// isPID reports whether a word is a pid, or a pid with when it began.
-func isPID(s string) bool {
-	pid, ticks, both := strings.Cut(s, "@")
-	digits := func(s string) bool {
-		return s != "" && strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
-	}
-	return digits(pid) && (!both || digits(ticks))
-}
-
-// numbered reads a pid, or a pid with when it began.
-func (a *core) numbered(q *life.Question, s string) error {
-	pid, ticks, both := strings.Cut(s, "@")
-	n, err := strconv.Atoi(pid)
-	if err != nil || n <= 0 {
-		return config.Mistakef("%q is no pid: give a number such as 812, or 812@93211 with its start in clock ticks since boot", q.Asked)
-	}
-	q.PID = n
-	if leads, err := proc.Leads(a.Cfg.Collect.Processes.Root, n); err == nil && !leads {
-		return config.Mistakef("%d is one of the threads of a process, and no process; give the number of its process (Tgid in /proc/%d/status)", n, n)
-	}
-	if both {
-		at, err := strconv.ParseUint(ticks, 10, 64)
-		if err != nil {
-			return config.Mistakef("%q: %q is no start in clock ticks since boot (field 22 of /proc/%d/stat)", q.Asked, ticks, n)
-		}
-		q.Ticks = &at
-	}
-	return nil
-}
-
-// maxLinks is how many links a path may lead through, as the kernel has it (path_resolution(7)).
-const maxLinks = 40
-
-// placed finds the real path of a folder, which may be gone, and whether this user sees all who use it.
-func (a *core) placed(q *life.Question, what string) error {
-	if rest, ok := strings.CutPrefix(what, "~"); ok && (rest == "" || rest[0] == '/') { // the shell left it
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return config.Mistakef("%q: %v", q.Asked, err)
-		}
-		what = home + rest
-	}
-	if a.Asker.Conn != nil && !filepath.IsAbs(what) {
-		if a.AskerFolder == "" {
-			return config.Mistakef("%q: give the folder's whole path", q.Asked)
-		}
-		what = filepath.Join(a.AskerFolder, what)
-	}
-	p, err := filepath.Abs(what) // what a path of a person's has in it, $ among it, is a part of its name
-	if err != nil {
-		return fmt.Errorf("find the folder %s: %w", what, err)
-	}
-	real, there, err := realPath(p)
-	q.Path = real
-	if err != nil {
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: "where the path leads could not be read: " + err.Error()})
-		return nil
-	}
-	q.Reachable = true
-	if proc.SharedOutside("/proc", "/proc/self/mountinfo", real) {
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: "the folder lies on a mount that processes outside of this pid namespace may use, and they are not seen from here"})
-	}
-	if other := sameFolder(a.Asker, p); other != "" {
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: other})
-	}
-	if real != p {
-		q.Said = append(q.Said, life.Said{Detail: fmt.Sprintf("%s leads to %s, and the answer is for that", p, real), Source: snapshot.Proc})
-	}
-	if !there {
-		q.Said = append(q.Said, life.Said{Detail: fmt.Sprintf("there is no folder %s; who still uses it under its deleted name was asked", real), Source: snapshot.Proc})
-		return nil
-	}
-	var st unix.Stat_t
-	switch err := unix.Lstat(real, &st); {
-	case err != nil:
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("the folder could not be read: %v", err)})
-	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return config.Mistakef("%s is no folder; give a folder's path", real)
-	case os.Geteuid() != 0 && int(st.Uid) != os.Geteuid():
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("the folder belongs to another user (uid %d), whose processes do not show what they use", st.Uid)})
-	case os.Geteuid() != 0 && st.Mode&0o022 != 0:
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("other users may write into the folder (mode %04o), and their processes do not show what they use", st.Mode&0o7777)})
-	}
-	return nil
-}
-
-// errView is why a path below /proc has no real path here: its links lead into the mount namespace of another process, under names that mean other
-// folders in this one.
-var errView = errors.New("a path below /proc leads into the view of another process, and who uses a folder there cannot be asked")
-
-// throughProc reports whether one of the links of a path is one of /proc's own (magic links, proc(5)).
-func throughProc(p string) bool {
-	fd, err := unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
-	if err == nil {
-		_ = unix.Close(fd)
-	}
-	return errors.Is(err, unix.ELOOP)
-}
-
-// realPath follows all links of a path, of which the last parts may be missing. there is false where the path leads to nothing.
-func realPath(p string) (real string, there bool, err error) {
-	for range maxLinks {
-		if proc.Under(p, "/proc") || throughProc(p) {
-			return p, false, errView
-		}
-		real, err := filepath.EvalSymlinks(p)
-		if err == nil {
-			return real, true, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return p, false, err
-		}
-		// The deepest folder that is there, and what comes after it: a name that is missing, or a link that leads nowhere.
-		up, rest := filepath.Dir(p), filepath.Base(p)
-		for up != "/" {
-			if _, err := os.Stat(up); err == nil {
-				break
-			}
-			up, rest = filepath.Dir(up), filepath.Join(filepath.Base(up), rest)
-		}
-		if throughProc(up) {
-			return p, false, errView
-		}
-		if up, err = filepath.EvalSymlinks(up); err != nil {
-			return p, false, err
-		}
-		first, then, _ := strings.Cut(rest, "/")
-		target, err := os.Readlink(filepath.Join(up, first))
-		if err != nil {
-			return filepath.Join(up, rest), false, nil
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(up, target)
-		}
-		p = filepath.Join(target, then)
-	}
-	return p, false, errors.New("too many links")
-}
-
-// holdersOf asks who uses the folder, as is asked right before an act on it, and puts that into the snapshot.
-func (a *core) holdersOf(ctx context.Context, s *snapshot.Snapshot, q *life.Question) error {
-	found, known, err := a.Sources().Holders(true)(ctx, []string{q.Path})
-	q.HoldersAt = time.Now().UTC()
-	if ctx.Err() != nil {
-		return errors.New("interrupted while looking")
-	}
-	id := snapshot.KindDir + ":" + q.Path
-	d, ok := s.Dirs[id]
-	if !ok {
-		d = snapshot.Dir{Source: snapshot.Proc, Name: filepath.Base(q.Path), Path: q.Path}
-	}
-	if err != nil {
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: err.Error()})
-	}
-	d.SetHolders(found[q.Path], known && err == nil)
-	if s.Dirs == nil {
-		s.Dirs = map[string]snapshot.Dir{}
-	}
-	s.Dirs[id] = d
-	return nil
-}
-
-// findName finds what is called so: a session, a tab or a terminal, of the question's kind where it has one, by its id, or by its name. Else it is an
-// agent's session or a worker.
-func findName(s *snapshot.Snapshot, q *life.Question) error {
-	name := strings.TrimPrefix(q.ID, q.Kind+":")
-	var found []string
-	for _, kind := range snapshot.Kinds {
-		if kind.Name == snapshot.KindDir || kind.Name == snapshot.KindProcess || q.Kind != "" && q.Kind != kind.Name {
-			continue
-		}
-		for id := range kind.IDs(s) {
-			c, _ := kind.Find(s, id)
-			if id == kind.Name+":"+name {
-				q.Kind, q.ID = kind.Name, id
-				return nil
-			}
-			if c.Name == name || c.Native == name || kind.Name == snapshot.KindTab && s.Tabs[id].Label == name {
-				found = append(found, id)
-			}
-		}
-	}
-	slices.Sort(found)
-	switch {
-	case len(found) == 1:
-		kind, _ := snapshot.KindOf(found[0])
-		q.Kind, q.ID = kind.Name, found[0]
-	case len(found) > 1:
-		return config.Mistakef("%q is ambiguous: it is the name of %s; give the whole id", q.ID, strings.Join(firstOf(found, 5), ", "))
-	case q.Kind == "":
-		q.Kind, q.Guessed = life.Agent, true
-	default:
-		q.ID = q.Kind + ":" + name
-	}
-	return nil
 }
 
 func (a *app) aliveText(w io.Writer, x life.Answer) {

@@ -1,4 +1,4 @@
-package main
+package ops
 
 import (
 	"context"
@@ -10,24 +10,24 @@ import (
 )
 
 // checkTrash says what lies in the trash, and whether the ledger knows of it.
-func (a *core) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
+func (o *Ops) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
 	var out []Check
-	if ttl := a.Cfg.Act.TrashTTL; ttl <= 0 {
-		out = append(out, Check{"state", "act.trash_ttl", limited, fmt.Sprintf("is %s: what a sweep sets aside goes for good at its end, and nothing can be brought back", ttl)})
+	if ttl := o.Cfg.Act.TrashTTL; ttl <= 0 {
+		out = append(out, Check{"state", "act.trash_ttl", Limited, fmt.Sprintf("is %s: what o sweep sets aside goes for good at its end, and nothing can be brought back", ttl)})
 	}
-	r, err := a.TrashOnRecord(ctx)
+	r, err := o.TrashOnRecord(ctx)
 	if err != nil {
 		r = sweep.OnRecord{} // another check reports what is wrong with it
 	}
-	asides, wrong := a.AsidesOf(ctx, a.TrashRoots(s, r.Roots), r.Known)
-	c := Check{"state", "trash", healthy, fmt.Sprintf("%s can be brought back", text.Plural(len(r.Kept), "act"))}
+	asides, wrong := o.AsidesOf(ctx, o.TrashRoots(s, r.Roots), r.Known)
+	c := Check{"state", "trash", Healthy, fmt.Sprintf("%s can be brought back", text.Plural(len(r.Kept), "act"))}
 	if more := len(sweep.Untold(asides)); more > 0 {
-		c.Status = limited
+		c.Status = Limited
 		c.Detail += fmt.Sprintf("; %s more that the ledger does not know: winnow trash lists them, and the next sweep --apply takes them in", text.Plural(more, "folder"))
 	}
 	out = append(out, c)
 	for _, err := range wrong {
-		out = append(out, Check{"state", "trash", limited, err.Error()})
+		out = append(out, Check{"state", "trash", Limited, err.Error()})
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package main
+package ops
 
 import (
 	"cmp"
@@ -14,12 +14,12 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// oddHost says what cannot be judged on a machine that is not an ordinary one, which rules therefore find nothing, and what to do. Root is where
+// OddHost says what cannot be judged on a machine that is not an ordinary one, which rules therefore find nothing, and what to do. Root is where
 // procfs is mounted.
-func oddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) []Check {
+func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) []Check {
 	h := s.Host
 	var out []Check
-	limit := func(name, detail string) { out = append(out, Check{"source", name, limited, detail}) }
+	limit := func(name, detail string) { out = append(out, Check{"source", name, Limited, detail}) }
 	if processes.Windows(root) {
 		limit("Windows", "this is the Windows Subsystem for Linux: which programs of Windows use a folder cannot be seen, here and below /mnt; "+
 			"close them there before a folder goes, or name it in rules.protected")
@@ -40,7 +40,7 @@ func oddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) []
 		if h.Asleep == nil {
 			limit("sleep", "the machine slept for "+slept+" since it booted, and when is not known: all of that is left out of every age and idle time")
 		} else {
-			out = append(out, Check{"source", "sleep", healthy, "the machine slept for " + slept + " since it booted; ages and idle times leave out what lies after them"})
+			out = append(out, Check{"source", "sleep", Healthy, "the machine slept for " + slept + " since it booted; ages and idle times leave out what lies after them"})
 		}
 	}
 	return out

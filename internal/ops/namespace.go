@@ -1,4 +1,4 @@
-package main
+package ops
 
 import (
 	"fmt"
@@ -10,21 +10,19 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// A program that asks by the API may be in a container or a sandbox, where a path leads to another folder than here, and a pid is another process.
-
-// sameThing says why a candidate may be another thing to the program that asks than it is to the daemon, "" where it is not.
-func sameThing(asker listen.Conn, id string) string {
+// SameThing says why a candidate may be another thing to the program that asks than it is to the daemon, "" where it is not.
+func SameThing(asker listen.Conn, id string) string {
 	switch kind, _ := snapshot.KindOf(id); kind.Name {
 	case snapshot.KindDir:
-		return sameFolder(asker, filepath.Clean(strings.TrimPrefix(id, snapshot.KindDir+":")))
+		return SameFolder(asker, filepath.Clean(strings.TrimPrefix(id, snapshot.KindDir+":")))
 	case snapshot.KindProcess:
-		return sameNumbers(asker)
+		return SameNumbers(asker)
 	}
 	return ""
 }
 
-// sameFolder says why a path (absolute and clean) may lead the program that asks to another folder than it leads the daemon, "" where it does not.
-func sameFolder(asker listen.Conn, path string) string {
+// SameFolder says why a path (absolute and clean) may lead the program that asks to another folder than it leads the daemon, "" where it does not.
+func SameFolder(asker listen.Conn, path string) string {
 	if asker.Conn == nil {
 		return ""
 	}
@@ -48,8 +46,8 @@ func sameFolder(asker listen.Conn, path string) string {
 	return fmt.Sprintf("the program that asks (pid %d) has other mounts than the daemon, and the path leads it to another folder", asker.PID)
 }
 
-// sameNumbers says why a pid may be another process to the program that asks, "" where it is the same.
-func sameNumbers(asker listen.Conn) string {
+// SameNumbers says why a pid may be another process to the program that asks, "" where it is the same.
+func SameNumbers(asker listen.Conn) string {
 	if asker.Conn == nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package main
+package ops
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// ids lists every candidate of a snapshot.
-func ids(s *snapshot.Snapshot) []string {
+// Ids lists every candidate of a snapshot.
+func Ids(s *snapshot.Snapshot) []string {
 	var out []string
 	for _, kind := range snapshot.Kinds {
 		out = slices.AppendSeq(out, kind.IDs(s))
@@ -42,9 +42,9 @@ var (
 	older   = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+-\+?[0-9]+$|^[tp]_[w_+0-9A-Z]+$`)
 )
 
-// positional reports whether herdr would take for a position what a person gave for a tab. A position is never sent to herdr, and never
+// Positional reports whether herdr would take for a position what a person gave for a tab. A position is never sent to herdr, and never
 // completed to a tab's id: 1:t1 is the end of w11:t1 too. What does not say that it is a tab may be a part of a folder's name.
-func positional(id string) bool {
+func Positional(id string) bool {
 	native, tab := strings.CutPrefix(id, snapshot.KindTab+":")
 	if tab {
 		native = native[strings.LastIndexByte(native, '/')+1:]
@@ -54,10 +54,10 @@ func positional(id string) bool {
 
 // findID completes a shortened id among the candidates of a snapshot.
 func findID(s *snapshot.Snapshot, id string) (string, error) {
-	if positional(id) {
+	if Positional(id) {
 		return "", config.Mistakef("%q is no tab's id: herdr reads it as a position, where another tab stands after a close; give the id as winnow shows it, such as w1:t3", id)
 	}
-	full, err := pick(id, ids(s), candidate)
+	full, err := Pick(id, Ids(s), candidate)
 	if err != nil {
 		if byName := idsOf(s, id); len(byName) == 1 {
 			return byName[0], nil
@@ -78,8 +78,8 @@ func findID(s *snapshot.Snapshot, id string) (string, error) {
 	return full, err
 }
 
-// pick completes a shortened name: the whole of it, else its only extension, else the only name that holds it.
-func pick(id string, known []string, what string) (string, error) {
+// Pick completes a shortened name: the whole of it, else its only extension, else the only name that holds it.
+func Pick(id string, known []string, what string) (string, error) {
 	if slices.Contains(known, id) {
 		return id, nil
 	}
@@ -113,12 +113,12 @@ func pick(id string, known []string, what string) (string, error) {
 // What pick calls that which an id is of.
 const (
 	candidate = "candidate"
-	heldThing = "hold"
-	trashed   = "act in the trash"
+	HeldThing = "hold"
+	Trashed   = "act in the trash"
 )
 
 // lists are the commands that list them.
-var lists = map[string]string{candidate: "winnow sweep --all", heldThing: "winnow holds", trashed: "winnow trash"}
+var lists = map[string]string{candidate: "winnow sweep --all", HeldThing: "winnow holds", Trashed: "winnow trash"}
 
 // near gives up to three names that are like id, or whose last part is: people leave out where a thing is.
 func near(id string, known []string) []string {

@@ -1,4 +1,4 @@
-package main
+package ops
 
 import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -9,12 +9,12 @@ import (
 func checkProjects(s *snapshot.Snapshot) []Check {
 	var out []Check
 	for _, x := range s.Projects {
-		c := Check{"config", x.File, healthy, "trusted: what it asks to keep stays"}
+		c := Check{"config", x.File, Healthy, "trusted: what it asks to keep stays"}
 		if x.Exceptions != "" {
 			c.Detail += ", and what its exceptions match"
 		}
 		if x.State != project.StateTrusted {
-			c.Status, c.Detail = limited, x.State+": "+x.Why
+			c.Status, c.Detail = Limited, x.State+": "+x.Why
 		}
 		out = append(out, c)
 	}

@@ -1,0 +1,488 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/bundles"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
+	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/policies"
+)
+
+// Check is one line of the doctor's answer.
+type Check struct {
+	// Area is config, policies, state, kernel, source or rule.
+	Area string `json:"area"`
+	Name string `json:"name"`
+	// Status is ok, warn or fail.
+	Status string `json:"status"`
+	Detail string `json:"detail"`
+}
+
+// The states of a Check.
+const (
+	Healthy = "ok"
+	Limited = "warn"
+	Broken  = "fail"
+)
+
+// Examine makes all checks. events says how the daemon hears of what changes.
+func (o *Ops) Examine(ctx context.Context, events func(context.Context, *snapshot.Snapshot) []Check) []Check {
+	loaded, rules, layers := o.checkPolicies(ctx)
+	checks := slices.Concat([]Check{o.checkConfig()}, o.checkLevelsSet(), o.checkState(ctx), []Check{loaded}, o.checkBundles(), checkLayers(layers), o.checkOwn(rules), checkKernel(o.Cfg.State), checkPrograms(ctx))
+	s, err := o.Look(ctx, sources.Scope{}, o.LoadPriorReadOnly(ctx))
+	if err != nil {
+		return append(checks, Check{"source", "sources", Broken, err.Error()})
+	}
+	return byArea(slices.Concat(checks, checkProjects(s), o.checkExceptions(s), o.checkTrash(ctx, s), checkSources(s), events(ctx, s), o.checkHerdr(s), o.checkHost(s), OddHost(o.Cfg.Collect.Processes.Root, s, rules), o.checkRules(s, rules)))
+}
+
+// byArea puts the checks of an area together, where its first one stands.
+func byArea(checks []Check) []Check {
+	first := func(area string) int { return slices.IndexFunc(checks, func(c Check) bool { return c.Area == area }) }
+	return slices.SortedStableFunc(slices.Values(checks), func(x, y Check) int { return cmp.Compare(first(x.Area), first(y.Area)) })
+}
+
+func (o *Ops) checkConfig() Check {
+	if o.Cfg.File == "" {
+		return Check{"config", "configuration", Healthy, "no file, so the defaults hold; winnow init writes o file to edit, and " + config.UserPlace() + " is read unasked"}
+	}
+	return Check{"config", "configuration", Healthy, o.Cfg.File}
+}
+
+// checkLevelsSet names the rules that are not on.
+func (o *Ops) checkLevelsSet() []Check {
+	var out []Check
+	protect, reap := report.Levels(o.Cfg.Rules.Levels)
+	if protect != "" {
+		out = append(out, Check{"config", "rules.levels", Limited, protect})
+	}
+	if reap != "" {
+		out = append(out, Check{"config", "rules.levels", Healthy, reap})
+	}
+	return out
+}
+
+func (o *Ops) checkState(ctx context.Context) []Check {
+	dir := o.Cfg.State
+	var out []Check
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		out = append(out, Check{"state", dir, Healthy, "does not exist yet; the first sweep makes it"})
+		return out
+	case err != nil:
+		return append(out, Check{"state", dir, Broken, err.Error() + "; give another folder with --state"})
+	case o.TrustState() != nil:
+		return append(out, Check{"state", dir, Broken, o.TrustState().Error()})
+	case st.Mode().Perm()&0o077 != 0:
+		out = append(out, Check{"state", dir, Limited, fmt.Sprintf("mode %04o lets others in; chmod 700 it", st.Mode().Perm())})
+	case unix.Access(dir, unix.W_OK) != nil:
+		return append(out, Check{"state", dir, Broken, "cannot be written: nothing can be remembered or done; give another folder with --state"})
+	default:
+		out = append(out, Check{"state", dir, Healthy, "can be written"})
+	}
+	l, err := ledger.OpenReadOnly(o.LedgerPath())
+	switch {
+	case errors.Is(err, ledger.ErrNone):
+		return append(out, Check{"state", "ledger", Healthy, "does not exist yet"})
+	case err != nil:
+		return append(out, Check{"state", "ledger", Broken, err.Error()})
+	}
+	defer l.Close()
+	open, err := l.Unsettled(ctx)
+	switch {
+	case err != nil:
+		out = append(out, Check{"state", "ledger", Broken, err.Error()})
+	case len(open) > 0:
+		out = append(out, Check{"state", "ledger", Limited, text.Plural(len(open), "act") + " cut short; the next sweep --apply finds out how they went"})
+	default:
+		out = append(out, Check{"state", "ledger", Healthy, "can be read, nothing is open"})
+	}
+	return append(out, o.checkKept(ctx, l)...)
+}
+
+func (o *Ops) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule, []report.PolicyLayer) {
+	e, p, err := o.Engine(ctx)
+	if err != nil {
+		return Check{"policies", "policies", Broken, err.Error()}, nil, nil
+	}
+	defer e.Close()
+	r, err := o.Configured(ctx)
+	if err != nil {
+		return Check{"policies", "policies", Broken, err.Error()}, nil, nil
+	}
+	return Check{"policies", "policies", Healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}, p.Rules(), r.Shown(p)
+}
+
+// checkLayers says which layers of policies there are below the shipped one, where each is from, and what was granted to it.
+func checkLayers(layers []report.PolicyLayer) []Check {
+	var out []Check
+	for _, l := range layers {
+		if l.Layer == report.LayerShipped {
+			continue
+		}
+		out = append(out, Check{"policies", "layer " + l.Layer, Healthy, LayerText(l)})
+	}
+	return out
+}
+
+// checkBundles says how the bundles stand that the configuration names.
+func (o *Ops) checkBundles() []Check {
+	var out []Check
+	for _, s := range o.Bundles {
+		c := Check{"policies", "bundle " + s.Name, Healthy, "revision " + ruleset.RevisionText(s)}
+		switch {
+		case s.Digest == "":
+			c.Status, c.Detail = Broken, "there is no good copy: "+s.Problem
+		case s.Problem != "":
+			c.Status, c.Detail = Limited, c.Detail+" goes on; "+ProblemText(s)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// checkExceptions says how the exceptions of the policies stand, and what of this machine they match.
+func (o *Ops) checkExceptions(s *snapshot.Snapshot) []Check {
+	all := o.Cfg.Rules.Exceptions
+	if len(all) == 0 {
+		return nil
+	}
+	joined, matches := subject.Join(s, &o.Cfg.Rules.Config), make([]int, len(all))
+	for _, kind := range snapshot.Kinds {
+		for _, id := range joined.IDs(kind.Name) {
+			if sub, ok := joined.Subject(id); ok {
+				for _, x := range sub.Exceptions {
+					matches[x.Place()]++
+				}
+			}
+		}
+	}
+	var out []Check
+	for _, x := range report.Exceptions(all, s.TakenAt, matches) {
+		c := Check{"policies", "exception " + x.Place(), Healthy, x.Says()}
+		if x.State != report.Keeps {
+			c.Status, c.Detail = Limited, x.State+": "+c.Detail+"; "+x.Next()
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// checkOwn lists the parameters that loaded rules declare, each with its value.
+func (o *Ops) checkOwn(rules map[string]policy.Rule) []Check {
+	var out []Check
+	for _, id := range slices.Sorted(maps.Keys(rules)) {
+		for _, p := range rules[id].Own {
+			detail := fmt.Sprintf("%s, of %s", ownText(p.Type, o.Cfg.Rules.Own[p.Name]), id)
+			if p.Description != "" {
+				detail += ": " + p.Description
+			}
+			out = append(out, Check{"config", policy.OwnKey + "." + p.Name, Healthy, detail})
+		}
+	}
+	return out
+}
+
+// ownText is a parameter's value as a configuration has it.
+func ownText(of string, v any) string {
+	seconds, ok := v.(float64)
+	if of != "duration" || !ok {
+		return fmt.Sprintf("%v", v)
+	}
+	if whole := int(seconds); whole > 0 && whole%86400 == 0 && float64(whole) == seconds {
+		return fmt.Sprintf("%dd", whole/86400)
+	}
+	return config.Seconds(seconds).String()
+}
+
+// checkKernel tries the calls that acts rest on, on nothing but this process and the state folder.
+func checkKernel(state string) []Check {
+	probe := func(name string, err error, without string) Check {
+		if err != nil {
+			return Check{"kernel", name, Limited, fmt.Sprintf("%v: %s", err, without)}
+		}
+		return Check{"kernel", name, Healthy, "works"}
+	}
+	var out []Check
+	fd, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err == nil {
+		err = unix.PidfdSendSignal(fd, 0, nil, 0)
+		unix.Close(fd)
+	}
+	out = append(out, probe("pidfd", err, "processes are never signalled here"))
+	dir := state
+	for unix.Access(dir, unix.F_OK) != nil && dir != "/" {
+		dir = filepath.Dir(dir)
+	}
+	fd, err = unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
+	if err == nil {
+		unix.Close(fd)
+	}
+	out = append(out, probe("openat2", err, "folders are never set aside here"))
+	var stx unix.Statx_t
+	err = unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_BTIME|unix.STATX_MNT_ID, &stx)
+	if err == nil && stx.Mask&unix.STATX_BTIME == 0 {
+		err = fmt.Errorf("%s does not keep birth times", dir)
+	}
+	return append(out, probe("statx", err, "folders there have no identity and are kept"))
+}
+
+// programWithin is how long a program may take to say its version.
+const programWithin = 5 * time.Second
+
+func checkPrograms(ctx context.Context) []Check {
+	ctx, cancel := context.WithTimeout(ctx, programWithin)
+	defer cancel()
+	var out []Check
+	for _, p := range []struct{ name, flag, without string }{
+		{"git", "--version", "worktrees cannot be looked into, and every one is kept"},
+		{"tmux", "-V", "tmux sessions cannot be seen"},
+	} {
+		path, err := exec.LookPath(p.name)
+		if err != nil {
+			out = append(out, Check{"source", p.name, Limited, "is not installed: " + p.without})
+			continue
+		}
+		cmd := exec.CommandContext(ctx, path, p.flag)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		cmd.WaitDelay = time.Second
+		v, err := cmd.Output()
+		if err != nil {
+			out = append(out, Check{"source", p.name, Limited, "fails (" + err.Error() + "): " + p.without})
+			continue
+		}
+		out = append(out, Check{"source", p.name, Healthy, strings.TrimSpace(string(v))})
+	}
+	return out
+}
+
+func checkSources(s *snapshot.Snapshot) []Check {
+	var out []Check
+	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		src := s.Sources[name]
+		c := Check{"source", name, Healthy, fmt.Sprintf("%d read in %s", src.Seen, text.Took(time.Duration(src.Took*float64(time.Second))))}
+		switch src.Status {
+		case snapshot.Failed:
+			c.Status, c.Detail = Broken, src.Error
+		case snapshot.Absent:
+			c.Status, c.Detail = Limited, src.Error
+		}
+		if len(src.Refused) > 0 {
+			c.Status, c.Detail = Limited, c.Detail+"; "+strings.Join(src.Refused, "; ")
+		}
+		if src.Unreadable > 0 {
+			c.Status, c.Detail = Limited, fmt.Sprintf("%s; %d could not be read whole", c.Detail, src.Unreadable)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// checkHerdr says of each herdr server whether its tabs may be closed, and whether the records of who works where can be read.
+func (o *Ops) checkHerdr(s *snapshot.Snapshot) []Check {
+	var out []Check
+	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		src := s.Sources[name]
+		if src.Kind != "herdr" || src.Status != snapshot.OK || src.Server == nil {
+			continue
+		}
+		c := Check{"source", name + " server", Limited, fmt.Sprintf("herdr %s does not say its protocol: its tabs are read and never closed", src.Server.Version)}
+		if n := src.Server.Protocol; n != nil && slices.Contains(o.Cfg.Rules.HerdrProtocols, *n) {
+			c.Status, c.Detail = Healthy, fmt.Sprintf("herdr %s, protocol %d: tabs can be closed", src.Server.Version, *n)
+		} else if n != nil {
+			then := "so its tabs are read and never closed; rules.herdr_protocols allows it"
+			switch lacks := src.Server.Lacks; {
+			case lacks != nil && len(*lacks) == 0:
+				then = "so its tabs are closed only where you ask for one (winnow cleanup ID --safe); rules.herdr_protocols has it done without that"
+			case lacks != nil:
+				then = "and it lacks " + strings.Join(*lacks, ", ") + ", so its tabs are read and never closed; look for o newer winnow"
+			}
+			c.Detail = fmt.Sprintf("herdr %s, protocol %d: not one that closing was tried with, %s", src.Server.Version, *n, then)
+		}
+		out = append(out, c)
+	}
+	for _, f := range o.Cfg.Rules.RecordedFolders {
+		if !AnyRead(s, "spawns", f.Format) || !AnyRead(s, "registry", f.Format) {
+			out = append(out, Check{"source", f.Format, Limited, fmt.Sprintf("no records of %s were read, so what lies below o folder %s is kept; see collect.shepherd.stores", f.Format, f.Name)})
+		}
+	}
+	return out
+}
+
+func (o *Ops) checkHost(s *snapshot.Snapshot) []Check {
+	h := s.Host
+	var out []Check
+	if h.UID != nil && *h.UID != 0 {
+		out = append(out, Check{"source", "other users", Limited, "what processes of other users have open cannot be seen by " + cmp.Or(h.User, fmt.Sprintf("user %d", *h.UID)) + "; it is not counted as use of o folder"})
+	}
+	if h.PIDNamespace == nil {
+		out = append(out, Check{"source", "process numbers", Limited, "the pid namespace could not be read: that o marker's pid has ended proves nothing here, and what it would clear stays"})
+	}
+	if p := h.Pressure; p != nil && p.MemorySome == nil {
+		out = append(out, Check{"source", "pressure", Healthy, "the kernel does not count how long tasks wait for memory and disks (/proc/pressure): input.host.pressure lacks that, and run.pressure goes by what is free"})
+	}
+	if _, err := o.ReadPressure(); err != nil {
+		out = append(out, Check{"source", "pressure", Limited, "how short this machine is of memory and disk is not known in full: " + err.Error()})
+	}
+	if short := Pressed(h.Pressure, o.Cfg.Run.Pressure); short != "" {
+		out = append(out, Check{"source", "pressure", Limited, "this machine is short of something: " + short})
+	}
+	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < config.Seconds(o.Cfg.Rules.SteadyFor) {
+		out = append(out, Check{"source", "clock", Limited, fmt.Sprintf("the machine booted, resumed or changed its clock %s ago: everything is kept until rules.steady_for (%s) have passed",
+			text.Span(s.TakenAt.Sub(*h.SteadySince)), text.Span(config.Seconds(o.Cfg.Rules.SteadyFor)))})
+	}
+	return out
+}
+
+// checkRules says of each reason to reap, the shipped ones and one's own, whether it can fire here at all, and if not, why.
+func (o *Ops) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []Check {
+	can := o.needs(s)
+	var out []Check
+	for _, id := range slices.Sorted(maps.Keys(rules)) {
+		if !strings.HasPrefix(id, "reap.") {
+			continue
+		}
+		c := Check{"rule", id, Healthy, "can fire here"}
+		var because []string
+		if s.Sources[snapshot.Proc].Status != snapshot.OK {
+			because = append(because, "not all processes could be read (see proc above), and whether o thing is in use rests on them")
+		}
+		for _, need := range rules[id].Needs {
+			switch missing, known := can[need]; {
+			case !known:
+				c.Status, c.Detail = Limited, fmt.Sprintf("needs %q, of which doctor cannot tell whether it is here; it knows %s", need, strings.Join(slices.Sorted(maps.Keys(can)), ", "))
+			case missing != "":
+				because = append(because, missing)
+			}
+		}
+		if len(because) > 0 {
+			c.Status, c.Detail = Limited, "can never fire here: "+strings.Join(because, "; ")
+		}
+		if _, err := policies.Files.Open(rules[id].File); err != nil && rules[id].Title != "" {
+			c.Detail += " (" + rules[id].Title + ")"
+		}
+		if veil := subject.Join(s, &o.Cfg.Rules.Config).Veil(); id == "reap.processes.orphan" && veil != nil && c.Status == Healthy {
+			c.Status, c.Detail = Limited, "can fire here only for what began before another process: "+report.Veiling(veil)
+		}
+		out = append(out, c)
+	}
+	return slices.Concat(out, unreadMarkers(o.Cfg.MarkerNames(), &o.Cfg.Rules.Config), vagueMarkers(&o.Cfg.Rules.Config))
+}
+
+// AnyRead reports whether a source of a kind, and of a format where one is given, was read.
+func AnyRead(s *snapshot.Snapshot, kind, format string) bool {
+	for _, x := range s.Sources {
+		if x.Kind == kind && (format == "" || x.Format == format) && x.Status == snapshot.OK {
+			return true
+		}
+	}
+	return false
+}
+
+// needs are the words that METADATA may name as a rule's needs, each with why it is missing here: "" where it is not.
+func (o *Ops) needs(s *snapshot.Snapshot) map[string]string {
+	r, markers := &o.Cfg.Rules, o.Cfg.MarkerNames()
+	recorded := slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Session != "" })
+	worktree, upstream := false, false
+	for _, d := range s.Dirs {
+		if d.Git != nil && d.Git.Worktree != nil && *d.Git.Worktree {
+			worktree, upstream = true, upstream || d.Git.Upstream != ""
+		}
+	}
+	init := "whether process 1 is an init is unknown"
+	if c := s.Host.Container; c != nil && *c {
+		init = "process 1 of this container is o program, so having it for o parent proves nothing"
+	} else if c != nil && len(s.Host.OrphanParents) == 0 {
+		init = "which processes take in orphans is unknown"
+	} else if c != nil {
+		init = ""
+	}
+	unless := func(there bool, missing string) string {
+		if there {
+			return ""
+		}
+		return missing
+	}
+	return map[string]string{
+		"herdr":             unless(AnyRead(s, "herdr", ""), "no herdr server of this user runs"),
+		"tmux":              unless(AnyRead(s, "tmux", ""), "no tmux server of this user runs"),
+		"vscode":            unless(AnyRead(s, snapshot.Editor, ""), "no window of an editor has the Winnow extension (winnow editor install)"),
+		"codev":             unless(AnyRead(s, "codev", ""), "no Codev state folder was found whose Tower answers"),
+		"init":              init,
+		"dirs":              unless(len(s.Dirs) > 0, "no folder is looked at; set collect.dirs.roots, or run in o repository"),
+		"worktrees":         unless(worktree, "no linked worktree was found"),
+		"upstream":          unless(upstream || !worktree, "no repository has o default branch that is known (git remote set-head origin --auto)"),
+		"recorded_sessions": unless(recorded, "no registry entry records o session; set collect.registry"),
+		"named_sessions": unless(recorded || len(r.SessionNames.Exact)+len(r.SessionNames.Prefix) > 0,
+			"no session name is in scope; set rules.session_names or collect.registry"),
+		"agent_markers": unless(slices.ContainsFunc(markers, func(m string) bool {
+			return !slices.Contains(r.PaneMarkers, m) && !slices.Contains(snapshot.PaneMarkers, m)
+		}), "collect.processes.markers names no variable that an agent sets"),
+		"id_markers": unless(slices.ContainsFunc(r.IDMarkers, func(m string) bool { return slices.Contains(markers, m) }),
+			"none of rules.id_markers is read; see collect.processes.markers"),
+		"recorded_markers": unless(slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Marker != "" }),
+			"no registry entry says which marker its processes carry; see collect.shepherd.stores"),
+		"rules.helper_labels":    unless(len(r.HelperLabels.Exact)+len(r.HelperLabels.Prefix) > 0, "rules.helper_labels is empty"),
+		"rules.disposable_dirs":  unless(len(r.DisposableDirs) > 0, "rules.disposable_dirs is empty"),
+		"rules.worktree_folders": unless(len(r.WorktreeFolders) > 0, "rules.worktree_folders is empty"),
+	}
+}
+
+// vagueMarkers says which markers convict nobody because nothing describes them.
+func vagueMarkers(c *subject.Config) []Check {
+	var out []Check
+	for _, m := range c.Markers {
+		if m.Value == subject.MarkerFlag && m.Agent == "" {
+			out = append(out, Check{"rule", "reap.processes.orphan", Limited, fmt.Sprintf(
+				"%s of collect.processes.markers is taken for a flag, which convicts nobody: write {name: %s, value: session} there if its value is a session's id, or value: pid", m.Name, m.Name)})
+		}
+	}
+	return out
+}
+
+// unreadMarkers says which markers the rules ask for that are not read.
+func unreadMarkers(read []string, c *subject.Config) []Check {
+	var asked []string
+	for _, m := range c.MarkerRecords {
+		asked = append(asked, m.Marker)
+	}
+	var out []Check
+	for _, m := range slices.Concat(asked, c.PIDMarkers) {
+		if !slices.Contains(read, m) {
+			out = append(out, Check{"rule", "protect.owned", Limited, fmt.Sprintf("%s of rules is not read; see collect.processes.markers", m)})
+		}
+	}
+	return out
+}
+
+// ProblemText says why there is nothing newer.
+func ProblemText(s bundles.Status) string {
+	if s.Refused {
+		return "another one was refused: " + s.Problem
+	}
+	return "no answer: " + s.Problem
+}

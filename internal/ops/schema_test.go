@@ -1,0 +1,14 @@
+package ops
+
+import (
+	"testing"
+
+	"github.com/winnow-reaper/winnow/test/kit/schema"
+)
+
+// TestExplanationSchemaIsCurrent keeps the published schema of an explanation equal to the Go type.
+func TestExplanationSchemaIsCurrent(t *testing.T) {
+	t.Parallel()
+	schema.Referring(t, Explanation{}, ExplanationSchema, []string{"../../docs/reference/schemas/explanation.json"},
+		[]string{"../../engine/explain", "../../engine/decision", "../../engine/snapshot", "../../engine/subject", "../report"})
+}
