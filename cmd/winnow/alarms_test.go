@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/state"
@@ -120,7 +121,7 @@ func TestAlarmsOfWhatIsRefusedAgain(t *testing.T) {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	var out bytes.Buffer
-	paint{text.Paint{Width: 100}}.refusalText(&out, r)
+	render.Paint{Paint: text.Paint{Width: 100}}.RefusalText(&out, r)
 	if !strings.Contains(out.String(), "3 times in a row") || !strings.Contains(out.String(), "refused: somebody looks at it") {
 		t.Errorf("explain says %q", &out)
 	}
@@ -132,7 +133,7 @@ func TestAlarmsOfWhatIsRefusedAgain(t *testing.T) {
 		t.Errorf("got %+v, %v; want none", r, err)
 	}
 	out.Reset()
-	if (paint{text.Paint{Width: 100}}).refusalText(&out, nil); out.Len() != 0 {
+	if (render.Paint{Paint: text.Paint{Width: 100}}).RefusalText(&out, nil); out.Len() != 0 {
 		t.Errorf("of nothing it says %q", &out)
 	}
 }

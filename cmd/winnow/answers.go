@@ -30,6 +30,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
@@ -177,7 +178,7 @@ func (s *answers) begin(r *http.Request) (*reply, error) {
 		if err != nil || columns < 0 || columns > 10_000 {
 			return nil, config.Mistakef("%s: it wants true or false and a number of columns", headerPaint)
 		}
-		q.paint = paint{text.Paint{On: on == "true", Width: columns}}
+		q.paint = render.Paint{Paint: text.Paint{On: on == "true", Width: columns}}
 		q.outW.Styled(q.paint.On)
 		if l := hclog.LevelFromString(r.Header.Get(headerLog)); l != hclog.NoLevel {
 			level = l

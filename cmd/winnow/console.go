@@ -28,6 +28,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sweep"
@@ -177,7 +178,7 @@ func (w *consoleWorld) reload(ctx context.Context) error {
 // quiet is the program with what it says to a person kept in said.
 func (w *consoleWorld) quiet(said *bytes.Buffer) *app {
 	a := *w.now()
-	a.out, a.errOut, a.paint = said, said, paint{}
+	a.out, a.errOut, a.paint = said, said, render.Paint{}
 	a.flags.format, a.drawing = "text", true
 	return a.watched()
 }
@@ -477,7 +478,7 @@ func usersOf(d *snapshot.Dir) (out []string) {
 		return nil
 	}
 	for _, h := range d.Holders {
-		out = append(out, fmt.Sprintf("%s (%d) %s", h.Name, h.PID, cmp.Or(holdsBy[h.How], "uses it")))
+		out = append(out, fmt.Sprintf("%s (%d) %s", h.Name, h.PID, cmp.Or(render.HoldsBy[h.How], "uses it")))
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/codequality"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
@@ -111,7 +112,7 @@ func (a *app) written(ctx context.Context, write func(*app) error) error {
 		form, file, _ := strings.Cut(also, "=")
 		var to bytes.Buffer
 		other := *a
-		other.flags.format, other.out, other.paint = form, plain.NewWriter(&to), paint{text.New(&to, text.Never)}
+		other.flags.format, other.out, other.paint = form, plain.NewWriter(&to), render.Paint{Paint: text.New(&to, text.Never)}
 		if err := write(other.watched()); err != nil {
 			return fmt.Errorf("--also %s: %w", text.Quote(also), err)
 		}

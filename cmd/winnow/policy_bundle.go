@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
@@ -24,32 +25,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/policies"
 )
-
-// BuiltBundle is what winnow policy bundle prints as JSON.
-type BuiltBundle struct {
-	File string `json:"file"`
-	BundleContent
-	// RevisionFrom and SerialFrom say where those are from: flag, manifest, git, or digest. SerialFrom is empty where there is no serial.
-	RevisionFrom string `json:"revision_from"`
-	SerialFrom   string `json:"serial_from,omitempty"`
-	Bytes        int    `json:"bytes"`
-}
-
-// BundleContent is what is in a bundle.
-type BundleContent struct {
-	Revision string   `json:"revision"`
-	Serial   int64    `json:"serial,omitempty"`
-	Digest   string   `json:"digest"`
-	Roots    []string `json:"roots"`
-	Files    int      `json:"files"`
-	// Rules is how many rules it adds to those that it was loaded with.
-	Rules  int  `json:"rules"`
-	Signed bool `json:"signed"`
-	// KeyID, Algorithm and Scope are those of the signature.
-	KeyID     string `json:"key_id,omitempty"`
-	Algorithm string `json:"algorithm,omitempty"`
-	Scope     string `json:"scope,omitempty"`
-}
 
 type bundleFlags struct {
 	out, revision string
@@ -134,7 +109,7 @@ func (a *app) buildBundle(ctx context.Context, folder string, f bundleFlags) err
 		}
 		o.Signing = s
 	}
-	out := BuiltBundle{File: f.out}
+	out := render.BuiltBundle{File: f.out}
 	if err := a.nameBundle(ctx, folder, f, &o, &out); err != nil {
 		return err
 	}
@@ -157,7 +132,7 @@ func (a *app) buildBundle(ctx context.Context, folder string, f bundleFlags) err
 	}); err != nil {
 		return err
 	}
-	return a.show(out, "  ", func(w io.Writer) { a.paint.builtText(w, out) })
+	return a.show(out, "  ", func(w io.Writer) { a.paint.BuiltText(w, out) })
 }
 
 // signing reads the private key.
@@ -181,7 +156,7 @@ func (a *app) signing(ctx context.Context, f signingFlags) (*bundle.Signing, err
 }
 
 // nameBundle gives the bundle a revision and a serial.
-func (a *app) nameBundle(ctx context.Context, folder string, f bundleFlags, o *bundle.BuildOptions, out *BuiltBundle) error {
+func (a *app) nameBundle(ctx context.Context, folder string, f bundleFlags, o *bundle.BuildOptions, out *render.BuiltBundle) error {
 	files, err := policy.ReadFiles(ctx, o.Tree, f.tests)
 	if err != nil {
 		return ruleset.PolicyError(ctx, err)
@@ -255,40 +230,9 @@ func (a *app) loads(ctx context.Context, b *bundle.Bundle, from string) (int, er
 	return 0, first
 }
 
-func contentOf(b *bundle.Bundle, rules int) BundleContent {
-	return BundleContent{
+func contentOf(b *bundle.Bundle, rules int) render.BundleContent {
+	return render.BundleContent{
 		Revision: b.Revision, Serial: b.Serial, Digest: b.Digest, Roots: b.Roots, Files: len(b.Files), Rules: rules, Signed: b.Signed, KeyID: b.KeyID,
-	}
-}
-
-func (p paint) builtText(w io.Writer, b BuiltBundle) {
-	fmt.Fprintf(w, "%s: %s in %s, %s\n", text.Clean(b.File), text.Plural(b.Rules, "rule"), text.Plural(b.Files, "file"), text.Size(int64(b.Bytes)))
-	p.bundleText(w, b.BundleContent, map[string]string{
-		"flag": " (--revision)", "manifest": " (the manifest's)", "git": " (the commit)", "digest": " (a digest: the folder is in no repository, or differs from its commit)",
-	}[b.RevisionFrom])
-	if b.Serial == 0 {
-		p.Indented(w, 2, "no serial: a machine cannot tell whether it is older than what ran there; --serial N gives it one")
-	}
-}
-
-// bundleText says what is in a bundle. from says where its revision is from.
-func (p paint) bundleText(w io.Writer, b BundleContent, from string) {
-	p.Indented(w, 2, text.Clean("revision "+cmp.Or(b.Revision, "none")+from))
-	if b.Serial > 0 {
-		p.Indented(w, 2, "serial "+strconv.FormatInt(b.Serial, 10))
-	}
-	p.Indented(w, 2, "digest "+b.Digest)
-	switch {
-	case b.KeyID != "":
-		scope := ""
-		if b.Scope != "" {
-			scope = ", for the scope " + b.Scope
-		}
-		p.Indented(w, 2, text.Clean("signed with key "+b.KeyID+" ("+b.Algorithm+scope+")"))
-	case b.Signed:
-		p.Indented(w, 2, "signed")
-	default:
-		p.Indented(w, 2, "not signed: it is loaded from a file, and from a server only with insecure: true")
 	}
 }
 

@@ -11,47 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/recorded"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // ReplaySchema names the shape of what winnow policy replay prints as JSON.
 const ReplaySchema = "winnow.replay/v1"
-
-// Replay is what winnow policy replay prints as JSON.
-type Replay struct {
-	Schema string           `json:"schema"`
-	Policy report.PolicyRef `json:"policy"`
-	// Same is true when every recorded sweep was decided as it was then.
-	Same   bool            `json:"same"`
-	Sweeps []ReplayedSweep `json:"sweeps"`
-}
-
-// ReplayedSweep is a recorded sweep that was decided again. Ids are stand-ins, as in the recording.
-type ReplayedSweep struct {
-	Sweep string `json:"sweep"`
-	// Policy is what decided then, and Decisions counts what it decided.
-	Policy    report.PolicyRef `json:"policy"`
-	Decisions int              `json:"decisions"`
-	// Differ are the candidates that are decided otherwise now.
-	Differ []Otherwise `json:"differ"`
-}
-
-// Otherwise is a candidate that was decided one way and is decided in another. Either is absent where the candidate was not in scope.
-type Otherwise struct {
-	ID  string            `json:"id"`
-	Was *recorded.Decided `json:"was,omitempty"`
-	Now *recorded.Decided `json:"now,omitempty"`
-}
 
 type replayFlags struct {
 	sweep      string
@@ -105,7 +77,7 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
 	excepted := len(p.Exceptions()) > 0
-	out := Replay{Schema: ReplaySchema, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Same: true, Sweeps: []ReplayedSweep{}}
+	out := render.Replay{Schema: ReplaySchema, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Same: true, Sweeps: []render.ReplayedSweep{}}
 	for _, id := range sweeps {
 		doc, err := a.recording(ctx, id)
 		if err != nil {
@@ -123,11 +95,11 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 		if err != nil {
 			return fmt.Errorf("policy replay: sweep %s: %w", id, err)
 		}
-		one := ReplayedSweep{Sweep: id, Policy: doc.Policy, Decisions: len(doc.Decisions), Differ: differ(doc.Decisions, again)}
+		one := render.ReplayedSweep{Sweep: id, Policy: doc.Policy, Decisions: len(doc.Decisions), Differ: differ(doc.Decisions, again)}
 		out.Same = out.Same && len(one.Differ) == 0
 		out.Sweeps = append(out.Sweeps, one)
 	}
-	if err := a.show(out, "  ", func(w io.Writer) { a.paint.replayText(w, out, p) }); err != nil {
+	if err := a.show(out, "  ", func(w io.Writer) { a.paint.ReplayText(w, out, p) }); err != nil {
 		return err
 	}
 	if !out.Same {
@@ -186,77 +158,25 @@ func decideAgain(ctx context.Context, e *eval.Engine, doc *recorded.Document, ru
 }
 
 // differ are the candidates that two lists of decisions, both sorted by id, do not agree on.
-func differ(was, now []recorded.Decided) []Otherwise {
-	out := []Otherwise{}
+func differ(was, now []recorded.Decided) []render.Otherwise {
+	out := []render.Otherwise{}
 	byID := func(d recorded.Decided, id string) int { return strings.Compare(d.ID, id) }
 	for i, d := range was {
 		at, there := slices.BinarySearchFunc(now, d.ID, byID)
 		switch {
 		case !there:
-			out = append(out, Otherwise{ID: d.ID, Was: &was[i]})
+			out = append(out, render.Otherwise{ID: d.ID, Was: &was[i]})
 		case !reflect.DeepEqual(d, now[at]):
-			out = append(out, Otherwise{ID: d.ID, Was: &was[i], Now: &now[at]})
+			out = append(out, render.Otherwise{ID: d.ID, Was: &was[i], Now: &now[at]})
 		}
 	}
 	for i, d := range now {
 		if _, there := slices.BinarySearchFunc(was, d.ID, byID); !there {
-			out = append(out, Otherwise{ID: d.ID, Now: &now[i]})
+			out = append(out, render.Otherwise{ID: d.ID, Now: &now[i]})
 		}
 	}
-	slices.SortFunc(out, func(a, b Otherwise) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b render.Otherwise) int { return strings.Compare(a.ID, b.ID) })
 	return out
-}
-
-func (p paint) replayText(w io.Writer, r Replay, by *policy.Policy) {
-	decisions, other := 0, 0
-	for _, s := range r.Sweeps {
-		decisions += s.Decisions
-		if s.Policy.Digest != by.Digest {
-			other++
-		}
-	}
-	what := fmt.Sprintf("%s with %s decided again", text.Plural(len(r.Sweeps), "recorded sweep"), text.Plural(decisions, "decision"))
-	if r.Same {
-		p.Sentence(w, what+": "+p.Green("all are the same")+".")
-	} else {
-		p.Sentence(w, what+": "+p.Yellow("not all are the same")+".")
-	}
-	if other > 0 {
-		p.Sentence(w, fmt.Sprintf("Other policies than now decided %s of them then.", text.Plural(other, "sweep")))
-	}
-	for _, s := range r.Sweeps {
-		if len(s.Differ) == 0 {
-			continue
-		}
-		fmt.Fprintf(w, "\n%s  %s\n", p.Bold(text.Clean(s.Sweep)), p.Dim(text.Clean(s.Policy.Revision)))
-		var rows []text.Row
-		for _, d := range s.Differ {
-			rows = append(rows, text.Row{Lead: verdictOf(d.Was) + " -> " + verdictOf(d.Now), Label: d.ID, Text: "was: " + spokenBy(d.Was) + "; now: " + spokenBy(d.Now)})
-		}
-		p.Rows(w, rows...)
-	}
-}
-
-func verdictOf(d *recorded.Decided) string {
-	switch {
-	case d == nil:
-		return "-"
-	case d.Verdict == decision.Reap:
-		return "reap"
-	}
-	return "keep"
-}
-
-// spokenBy are the rules that spoke.
-func spokenBy(d *recorded.Decided) string {
-	if d == nil {
-		return "no rule claimed it"
-	}
-	all := slices.Concat(d.Findings, d.Objections)
-	if len(all) == 0 {
-		return "no reason"
-	}
-	return strings.Join(all, ", ")
 }
 
 // recordedSnapshots are the recorded sweeps as snapshots to compare.

@@ -10,6 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -18,7 +19,7 @@ import (
 // VerifiedBundle is what winnow policy verify prints as JSON.
 type VerifiedBundle struct {
 	File string `json:"file"`
-	BundleContent
+	render.BundleContent
 }
 
 func newPolicyVerify(a *app) *cobra.Command {
@@ -69,6 +70,6 @@ func (a *app) verifyBundle(ctx context.Context, name string, f signingFlags) err
 	out.Algorithm, out.Scope = f.algorithm, f.scope
 	return a.show(out, "  ", func(w io.Writer) {
 		fmt.Fprintf(w, "%s: verified, and it loads: %s in %s\n", text.Clean(name), text.Plural(out.Rules, "rule"), text.Plural(out.Files, "file"))
-		a.paint.bundleText(w, out.BundleContent, "")
+		a.paint.BundleText(w, out.BundleContent, "")
 	})
 }

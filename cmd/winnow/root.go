@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
@@ -27,7 +28,7 @@ type app struct {
 	ops.Ops
 	out, errOut io.Writer // a plain.Writer each: nothing gets past it raw
 	flags       globalFlags
-	paint       paint
+	paint       render.Paint
 	// drawing is true while a command has the whole terminal.
 	drawing bool
 }
@@ -41,9 +42,6 @@ func (a *app) watched() *app {
 	}
 	return a
 }
-
-// paint is how commands write to a terminal.
-type paint struct{ text.Paint }
 
 type globalFlags struct {
 	config     string
@@ -131,7 +129,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 		opts.Output = plain.JSONWriter(a.errOut)
 	}
 	a.Log = hclog.New(opts)
-	a.paint = paint{text.New(a.out, a.flags.color)}
+	a.paint = render.Paint{Paint: text.New(a.out, a.flags.color)}
 	if w, ok := a.out.(*plain.Writer); ok {
 		w.Styled(a.paint.On)
 	}

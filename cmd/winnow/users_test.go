@@ -7,6 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -15,17 +16,17 @@ func TestEveryWayToUseAFolderHasWords(t *testing.T) {
 	t.Parallel()
 	ways := append(processes.Ways(), "pane")
 	for _, how := range ways {
-		if holdsBy[how] == "" {
+		if render.HoldsBy[how] == "" {
 			t.Errorf("%s: explain has no words for it", how)
 		}
 		var out bytes.Buffer
-		paint{text.Paint{Width: 120}}.usersText(&out, &snapshot.Dir{Holders: []snapshot.Holder{{PID: 77, Name: "node", How: how}}, HoldersKnown: new(true)})
-		if text := out.String(); !strings.Contains(text, "node (77) "+holdsBy[how]) || strings.Contains(text, "could be read") {
+		render.Paint{Paint: text.Paint{Width: 120}}.UsersText(&out, &snapshot.Dir{Holders: []snapshot.Holder{{PID: 77, Name: "node", How: how}}, HoldersKnown: new(true)})
+		if text := out.String(); !strings.Contains(text, "node (77) "+render.HoldsBy[how]) || strings.Contains(text, "could be read") {
 			t.Errorf("%s: %q", how, text)
 		}
 	}
-	if len(holdsBy) != len(ways) {
-		t.Errorf("words for %d ways, and there are %d", len(holdsBy), len(ways))
+	if len(render.HoldsBy) != len(ways) {
+		t.Errorf("words for %d ways, and there are %d", len(render.HoldsBy), len(ways))
 	}
 }
 
@@ -48,7 +49,7 @@ func TestWhoUsesAFolder(t *testing.T) {
 			[]string{"(7) uses it (new)"}},
 	} {
 		var out bytes.Buffer
-		paint{text.Paint{Width: 200}}.usersText(&out, c.dir)
+		render.Paint{Paint: text.Paint{Width: 200}}.UsersText(&out, c.dir)
 		for _, want := range c.want {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: %q, want %q in it", c.name, out.String(), want)

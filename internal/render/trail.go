@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // trailText shows the answers.
-func (p paint) trailText(w io.Writer, trail []ops.Answer) {
+func (p Paint) trailText(w io.Writer, trail []ops.Answer) {
 	if len(trail) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// refusalText says how often a candidate was to go and did not.
-func (p paint) refusalText(w io.Writer, r *alarm.Refusal) {
+// RefusalText says how often a candidate was to go and did not.
+func (p Paint) RefusalText(w io.Writer, r *alarm.Refusal) {
 	if r == nil {
 		return
 	}

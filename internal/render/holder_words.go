@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// holdsBy says in words how a process uses a folder, by the word that the snapshot has for it.
-var holdsBy = map[string]string{
+// HoldsBy says in words how a process uses a folder, by the word that the snapshot has for it.
+var HoldsBy = map[string]string{
 	"cwd":     "works in it",
 	"exe":     "was started from a file in it",
 	"root":    "has its root folder in it",
@@ -30,14 +30,14 @@ var holdsBy = map[string]string{
 	"pane":    "is a pane that a multiplexer has on record as working in it",
 }
 
-// usersText lists who uses a folder, each in words.
-func (p paint) usersText(w io.Writer, d *snapshot.Dir) {
+// UsersText lists who uses a folder, each in words.
+func (p Paint) UsersText(w io.Writer, d *snapshot.Dir) {
 	if d == nil || len(d.Holders) == 0 && d.HoldersKnown != nil && *d.HoldersKnown {
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", p.Bold("who uses it"))
 	for _, h := range d.Holders {
-		how, known := holdsBy[h.How]
+		how, known := HoldsBy[h.How]
 		if !known {
 			how = "uses it"
 		}

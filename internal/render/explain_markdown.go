@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"bufio"
@@ -16,8 +16,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/plain"
 )
 
-// explainMarkdown is an explanation for a pull request or a chat: the verdict and what would turn it first, the facts folded.
-func explainMarkdown(out io.Writer, x ops.Explanation) error {
+// ExplanationMarkdown is an explanation for a pull request or a chat: the verdict and what would turn it first, the facts folded.
+func ExplanationMarkdown(out io.Writer, x ops.Explanation) error {
 	w := bufio.NewWriter(out)
 	verdict := "stays"
 	if x.Verdict == decision.Reap {

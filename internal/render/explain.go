@@ -1,0 +1,323 @@
+package render
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// At is the same paint for another width.
+func (p Paint) At(width int) Paint {
+	p.Width = width
+	return p
+}
+
+func (p Paint) Explanation(w io.Writer, x ops.Explanation, rules bool) {
+	d := ops.Decided(x)
+	verdict, next := p.Yellow("stays"), ""
+	switch {
+	case x.Verdict == decision.Reap:
+		verdict, next = p.Green("would be reaped"), "winnow sweep --apply"
+	case x.Level != "":
+		verdict = p.Yellow("stays at " + x.Level)
+		if x.Level == decision.Ask {
+			next = "winnow cleanup " + text.Quote(x.ID) + " --safe"
+		}
+	case d.Waits(): // and is spared
+		verdict, next = p.Yellow("waits for a second look"), "winnow sweep --apply"
+		if at, ok := report.Due(d, x.TakenAt); ok {
+			next += ", not before " + report.Clock(at)
+		}
+	case x.Main.Next != "":
+		next = x.Main.Next
+	default:
+		next = report.EndOfException(x.Main, d.Objections)
+	}
+	p.Sentence(w, p.Bold(text.Clean(x.ID))+" "+verdict+": "+text.Clean(x.Main.Message)+".")
+	if next == "" && !rules {
+		next = "winnow explain " + text.Quote(x.ID) + " --rules"
+	}
+	if next != "" {
+		p.Sentence(w, "next: "+text.Clean(next))
+	}
+	if o := report.Otherwise(x.Otherwise); o != "" && !rules {
+		p.Sentence(w, text.Clean(o))
+	}
+	if x.Label != "" && !strings.HasSuffix(x.ID, x.Label) {
+		if label := report.Label(d); label != x.ID {
+			p.Sentence(w, p.Dim("its name: "+text.Clean(label)))
+		}
+	}
+	if !x.InScope {
+		p.Sentence(w, p.Dim("no rule under reap claims it, so a sweep counts it and does not list it"))
+	}
+	if x.Error != "" {
+		p.Rows(w, text.Row{Lead: "error", Color: p.Red, Text: x.Error})
+	}
+	p.firedText(w, "why it may go", x.Findings, rules)
+	p.firedText(w, "why it stays", x.Objections, rules)
+	p.agentText(w, x.Subject)
+	if x.Subject != nil {
+		p.UsersText(w, x.Subject.Dir)
+	}
+	p.RefusalText(w, x.Refusal)
+	p.trailText(w, x.Terminal)
+	if rules {
+		p.differentText(w, x)
+		p.restsText(w, x)
+		fmt.Fprintf(w, "\n%s\n", p.Dim("--format json has the whole subject and every rule that did not speak"))
+		return
+	}
+	fmt.Fprintln(w)
+	if x.Verdict == decision.Reap {
+		p.Sentence(w, p.Dim("winnow retain "+text.Clean(text.Quote(x.ID))+" --reason TEXT keeps it"))
+	}
+	p.Sentence(w, p.Dim("--rules shows the rules, their facts with source and age, and what would have to be different"))
+}
+
+// firedText is a rule a line with what it says; with rules a paragraph, with where it stands and the facts.
+func (p Paint) firedText(w io.Writer, title string, fired []explain.Fired, rules bool) {
+	if len(fired) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold(title))
+	var rows []text.Row
+	said := slices.ContainsFunc(fired, func(f explain.Fired) bool { return report.Says(f.Reason) })
+	for _, f := range fired {
+		if !rules {
+			if said && !report.Says(f.Reason) {
+				continue
+			}
+			row := text.Row{Lead: f.Rule, Color: p.Dim, Text: f.Message}
+			if f.Level != "" {
+				row.Rest = "its level is " + f.Level + " (rules.levels)"
+			}
+			rows = append(rows, row)
+			continue
+		}
+		at := place(f.File, f.Line)
+		if f.Layer != "" {
+			at += "  (layer " + text.Clean(f.Layer) + ")"
+		}
+		fmt.Fprintf(w, "  %s  %s\n", text.Clean(f.Rule), p.Dim(at))
+		p.Indented(w, 4, text.Clean(f.Message))
+		if f.Level != "" {
+			p.Indented(w, 4, p.Yellow("its level is "+f.Level+" (rules.levels)"))
+		}
+		for _, k := range slices.Sorted(maps.Keys(f.Evidence)) {
+			if shown := value(f.Evidence[k]); shown != "[]" {
+				p.Indented(w, 6, p.Dim(text.Clean(k)+" = "+shown))
+			}
+		}
+		p.factsText(w, f)
+	}
+	p.Rows(w, rows...)
+}
+
+// maxFacts is how many facts of one rule are shown to a person.
+const maxFacts = 12
+
+// factsText is what a rule rests on, each fact with its source and age: first those that it came to its end at. What is not known comes last: most
+// of it is of things that the candidate does not have.
+func (p Paint) factsText(w io.Writer, fired explain.Fired) {
+	if len(fired.Facts) == 0 {
+		return
+	}
+	p.Indented(w, 4, "its facts")
+	facts, decided := slices.Clone(fired.Facts), map[string]bool{}
+	for _, c := range innermost(fired.Missing) {
+		for _, v := range c.Values {
+			decided[v.Name] = true
+		}
+	}
+	rank := func(f explain.Fact) int {
+		if decided[f.Fact] {
+			return -1
+		}
+		return rankFact(f)
+	}
+	slices.SortStableFunc(facts, func(a, b explain.Fact) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, f := range facts[:min(len(facts), maxFacts)] {
+		p.Indented(w, 6, text.Clean(f.Fact)+" "+factValue(f)+"  "+p.Dim(text.Clean(origin(f))))
+	}
+	if n := len(facts) - maxFacts; n > 0 {
+		p.Indented(w, 6, p.Dim(fmt.Sprintf("and %d more (--format json)", n)))
+	}
+}
+
+func rankFact(f explain.Fact) int {
+	switch {
+	case f.Unknown:
+		return 2
+	case f.Source == explain.FromConfig:
+		return 1
+	}
+	return 0
+}
+
+func factValue(f explain.Fact) string {
+	if f.Unknown {
+		return "is not known"
+	}
+	return "= " + value(f.Value)
+}
+
+// origin says where a fact comes from, and how long ago it was read.
+func origin(f explain.Fact) string {
+	if f.Age == nil {
+		return f.Source
+	}
+	return fmt.Sprintf("%s, %s ago", cmp.Or(f.Source, "look"), text.Span(time.Duration(*f.Age*float64(time.Second))))
+}
+
+// agentText names who may be the living agent of a process that carries an agent's marker.
+func (p Paint) agentText(w io.Writer, sub *subject.Subject) {
+	if sub == nil || sub.Lineage == nil || sub.Lineage.Markers == nil || len(*sub.Lineage.Markers) == 0 {
+		return
+	}
+	said := ""
+	switch l := sub.Lineage; {
+	case l.VeiledBy != nil:
+		said = report.Veiling(l.VeiledBy)
+	case l.Agent != nil:
+		said = fmt.Sprintf("%s (pid %d) lives, and may have started it", l.Agent.Name, l.Agent.PID)
+	default:
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("its agent"))
+	p.Indented(w, 2, text.Clean(said))
+}
+
+// differentText says what it would take to come to the other verdict.
+func (p Paint) differentText(w io.Writer, x ops.Explanation) {
+	fmt.Fprintf(w, "\n%s\n", p.Bold("what would have to be different"))
+	if o := report.Otherwise(x.Otherwise); o != "" {
+		p.Indented(w, 2, text.Clean(o))
+		p.Indented(w, 4, p.Dim(fmt.Sprintf("found by search and decided again, in %s", text.Plural(x.Otherwise.Decided, "decision"))))
+	}
+	if x.Verdict == decision.Reap {
+		p.Indented(w, 2, "any one objection keeps it. These rules looked, and did not object:")
+		var names []string
+		for _, s := range x.NoObjection {
+			names = append(names, strings.TrimPrefix(s.Rule, "protect."))
+		}
+		slices.Sort(names)
+		p.Indented(w, 4, text.Clean(strings.Join(slices.Compact(names), ", ")))
+		p.Indented(w, 2, text.Clean("winnow retain "+text.Quote(x.ID)+" --reason TEXT keeps it"))
+		return
+	}
+	if x.Level != "" {
+		p.Indented(w, 2, "a rule that found a reason would have to be on (rules.levels)")
+		if x.Level == decision.Ask {
+			p.Indented(w, 2, text.Clean("winnow cleanup "+text.Quote(x.ID)+" --safe does it now"))
+		}
+		return
+	}
+	shown := map[string]bool{}
+	if len(x.Findings) == 0 {
+		p.Indented(w, 2, "a reason to reap it would have to be found; none of these held:")
+		for _, s := range x.NoFinding {
+			p.conditions(w, shown, s.Rule, s.Failed)
+		}
+	}
+	if len(x.Objections) > 0 {
+		p.Indented(w, 2, "every objection would have to go:")
+	}
+	for _, f := range x.Objections {
+		if len(f.Missing) == 0 {
+			p.Indented(w, 4, fmt.Sprintf("%s: %s", text.Clean(f.Rule), p.Dim("what it names would have to be gone")))
+			continue
+		}
+		p.conditions(w, shown, f.Rule, f.Missing)
+	}
+}
+
+// named are the values of a condition that have a name, each with what it is.
+func named(values []explain.Value) (out []string) {
+	for _, v := range values {
+		switch {
+		case v.Name == "":
+		case v.Unknown:
+			out = append(out, v.Name+" is unknown")
+		default:
+			out = append(out, v.Name+" is "+value(v.Value))
+		}
+	}
+	return out
+}
+
+// conditions lists where a rule came to its end, the innermost place of each. What is shown already is left out: a rule that is written
+// in several ways comes to the same condition more than once.
+func (p Paint) conditions(w io.Writer, shown map[string]bool, rule string, cs []explain.Condition) {
+	for _, c := range innermost(cs) {
+		facts := named(c.Values)
+		line := text.Clean(fmt.Sprintf("%s: %s", rule, c.Text)) + "  " + p.Dim(place(c.File, c.Line))
+		one := line + strings.Join(facts, ", ")
+		if shown[one] {
+			continue
+		}
+		shown[one] = true
+		p.Indented(w, 4, line)
+		if len(facts) > 0 {
+			p.Indented(w, 6, p.Dim("now "+text.Clean(strings.Join(slices.Compact(facts), ", "))))
+		}
+	}
+}
+
+func innermost(cs []explain.Condition) (out []explain.Condition) {
+	for _, c := range cs {
+		if len(c.Because) > 0 {
+			out = append(out, innermost(c.Because)...)
+		} else {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// restsText says where the facts came from.
+func (p Paint) restsText(w io.Writer, x ops.Explanation) {
+	fmt.Fprintf(w, "\n%s %s\n", p.Bold("it rests on"), p.Dim("as of "+text.Time(x.TakenAt)))
+	for _, name := range slices.Sorted(maps.Keys(x.Sources)) {
+		s := x.Sources[name]
+		line := cmp.Or(s.Status, "missing")
+		if s.Path != "" {
+			line += " " + text.Home(s.Path)
+		}
+		if s.Error != "" {
+			line += ": " + s.Error
+		}
+		p.Indented(w, 2, text.Clean(name)+"  "+p.Dim(text.Clean(line)))
+	}
+	p.Indented(w, 2, "policies  "+p.Dim(text.Clean(cmp.Or(x.Policy.Revision, "no revision")+" "+x.Policy.Digest)))
+}
+
+func place(file string, line int) string { return fmt.Sprintf("%s:%d", text.Clean(file), line) }
+
+// maxValue is how much of one fact is shown to a person.
+const maxValue = 120
+
+func value(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return text.Clean(fmt.Sprint(v))
+	}
+	// Cut before it is cleaned: half of an escape would say something else.
+	if runes := []rune(string(plain.JSON(b))); len(runes) > maxValue {
+		return text.Clean(string(runes[:maxValue])) + "…"
+	}
+	return text.Clean(string(plain.JSON(b)))
+}
