@@ -53,7 +53,7 @@ var arrows = []arrow{
 	{"winnow/actuators", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/cmd", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/internal", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
-	{"winnow/internal/ledger", "winnow/", []string{"winnow/engine/alarm", "winnow/engine/snapshot", "winnow/engine/decision", "winnow/internal/sys/foreign", "winnow/internal/sys/outfile"}, "what is remembered does not depend on how it was seen or judged"},
+	{"winnow/internal/ledger", "winnow/", []string{"winnow/engine/alarm", "winnow/engine/snapshot", "winnow/engine/decision", "winnow/internal/sys"}, "what is remembered does not depend on how it was seen or judged"},
 	{"winnow/engine", "winnow/internal/ledger", nil, "the engine does no I/O: it is given what is remembered"},
 	{"winnow/collectors", "winnow/internal/ledger", nil, "a collector sees; it remembers nothing"},
 	{"winnow/actuators", "winnow/internal/ledger", nil, "an actuator writes down what it intends through cmd"},

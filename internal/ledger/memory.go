@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // remember makes v all that is remembered by that name: each look writes it whole, as compressed JSON.
@@ -100,18 +101,30 @@ func (l *Ledger) SaveDescents(ctx context.Context, next []snapshot.Descent) erro
 	return l.remember(ctx, "descents", next)
 }
 
-// Mounts gives the mount points on which earlier looks saw folders, those that were seen last first.
-func (l *Ledger) Mounts(ctx context.Context) ([]string, error) {
-	all := []string{}
-	if err := l.recall(ctx, "mounts", &all); err != nil {
-		return nil, err
-	}
-	return all, nil
+// maxNamespaces is for how many pid namespaces mount points are remembered: each container has one of its own.
+const maxNamespaces = 16
+
+// Mounts gives the mount points on which earlier looks in a pid namespace saw folders, those that were seen last first: what is mounted in a container
+// says nothing of the disks of its host.
+func (l *Ledger) Mounts(ctx context.Context, namespace string) ([]string, error) {
+	all := map[string][]string{}
+	err := l.recall(ctx, "mounts", &all)
+	return all[namespace], err
 }
 
-// SaveMounts makes next all the mount points that are remembered.
-func (l *Ledger) SaveMounts(ctx context.Context, next []string) error {
-	return l.remember(ctx, "mounts", next)
+// SaveMounts makes next all the mount points that are remembered of a pid namespace.
+func (l *Ledger) SaveMounts(ctx context.Context, namespace string, next []string) error {
+	all := map[string][]string{}
+	if err := l.recall(ctx, "mounts", &all); err != nil {
+		return err
+	}
+	for other := range all {
+		if len(all) > maxNamespaces && other != proc.FirstNamespace {
+			delete(all, other)
+		}
+	}
+	all[namespace] = next
+	return l.remember(ctx, "mounts", all)
 }
 
 // Connected gives since when looks have found processes connected, by candidate id.

@@ -137,8 +137,9 @@ type PriorState struct {
 	// repositories are the owners of folders that the latest sweeps decided on.
 	repositories []string
 	Descents     []snapshot.Descent
-	// Mounts are the mount points on which earlier looks saw folders.
-	Mounts []string
+	// Mounts are the mount points on which earlier looks in this pid Namespace saw folders.
+	Mounts    []string
+	Namespace string
 	// connected says since when earlier looks have found processes connected.
 	connected map[string]time.Time
 	// Reread, where it is set, gives the holds once everything else has been read: what a person or a program holds while a sweep looks, or between two of its
@@ -166,7 +167,8 @@ func (a *Looker) LoadPrior(ctx context.Context, l *ledger.Ledger) PriorState {
 	m.Owners, errs[3] = l.Owners(ctx)
 	m.repositories, errs[4] = l.Repositories(ctx)
 	m.Descents, errs[5] = l.Descents(ctx)
-	m.Mounts, errs[6] = l.Mounts(ctx)
+	m.Namespace, _ = proc.PIDNamespace(a.Cfg.Collect.Processes.Root) // "" is as good a name, where there is none
+	m.Mounts, errs[6] = l.Mounts(ctx, m.Namespace)
 	m.connected, errs[7] = l.Connected(ctx)
 	m.Err = errors.Join(errs[:]...)
 	return m

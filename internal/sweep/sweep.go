@@ -235,7 +235,7 @@ func (s *Sweeper) Record(ctx context.Context, id string, started time.Time, r *r
 		if err := s.Ledger.SaveDescents(ctx, mem.Descents); err != nil {
 			return fmt.Errorf("record what runs below agents: %w; nothing was done", err)
 		}
-		if err := s.Ledger.SaveMounts(ctx, mem.Mounts); err != nil {
+		if err := s.Ledger.SaveMounts(ctx, mem.Namespace, mem.Mounts); err != nil {
 			return fmt.Errorf("record the mounts on which folders lie: %w; nothing was done", err)
 		}
 		if err := s.Ledger.SaveConnected(ctx, snap); err != nil {

@@ -101,6 +101,14 @@ func Under(path, folder string) bool {
 // firstNamespace is the inode of the machine's first pid namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
 const firstNamespace = 0xEFFFFFFC
 
+// FirstNamespace names the machine's first pid namespace, as PIDNamespace does.
+const FirstNamespace = "pid:[4026531836]"
+
+// PIDNamespace names the pid namespace of this process.
+func PIDNamespace(procRoot string) (string, error) {
+	return os.Readlink(filepath.Join(procRoot, "self", "ns", "pid"))
+}
+
 // SharedOutside says whether path may be used by processes that this pid namespace does not show: where it is not the machine's first one, and the path
 // lies neither on the container's own root nor on a temporary file system in it. It says so too where that cannot be found out. mountinfo is the
 // file that lists this process's mounts.
@@ -108,7 +116,7 @@ func SharedOutside(procRoot, mountinfo, path string) bool { return Outside(procR
 
 // Outside is SharedOutside for many paths: the namespace and the mounts are read once.
 func Outside(procRoot, mountinfo string) func(path string) bool {
-	text, err := os.Readlink(filepath.Join(procRoot, "self", "ns", "pid"))
+	text, err := PIDNamespace(procRoot)
 	if ns := Namespace(text); err == nil && ns != nil && *ns == firstNamespace {
 		return func(string) bool { return false }
 	}
