@@ -1,19 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
@@ -110,66 +105,6 @@ func TestAGrantAfterAWinnowThatWasKilled(t *testing.T) {
 				return !w.here()
 			})
 		})
-	}
-}
-
-// TestLeasesUnderASweepThatActs: at random times leases are asked for on all that goes, while a winnow with another state folder takes it. None that was granted is taken.
-func TestLeasesUnderASweepThatActs(t *testing.T) {
-	startsOften(t)
-	t.Parallel()
-	const each = 24
-	w, _, socket := answeringWorld(t, 207)
-	c := client.New(socket)
-	defer c.Close()
-	there := map[string]func() bool{}
-	for i := range each {
-		path, name := filepath.Join(w.dir, "wt", fmt.Sprintf("project-review-%08x", i)), fmt.Sprintf("job-%d", i)
-		w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", path)
-		there["dir:"+path] = func() bool { _, err := os.Stat(path); return err == nil }
-		w.tmux.Run("new-session", "-d", "-s", name, "sleep", "900")
-		id := strings.TrimSpace(w.tmux.Run("display-message", "-p", "-t", "="+name+":", "#{session_id}"))
-		there["session:tmux/"+filepath.Base(w.tmux.Socket)+"/"+id] = func() bool { return w.tmux.Has(name) }
-	}
-	config := w.elsewhere(t)
-	w.mustRun(t, "winnow", "sweep", "--config", config, "--kind", "dir,session")
-	began := time.Now()
-	w.mustRun(t, "winnow", "sweep", "--config", config, "--kind", "dir,session") // as long as an acting one, but for the acts
-	span := 3 * time.Since(began)
-
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	granted, refused := map[string]*client.Lease{}, 0
-	for id := range there {
-		all.Go(func() {
-			time.Sleep(rand.N(span))
-			l, err := c.Lease(wait.Within(t, 3*wait.Patience), id, "a build")
-			var no *client.Error
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil:
-				granted[id] = l
-			case errors.As(err, &no) && no.Status == http.StatusConflict && strings.Contains(no.Message, "it came too late"):
-				refused++
-			default:
-				t.Errorf("%s: %v", id, err)
-			}
-		})
-	}
-	out, err := w.run(nil, "winnow", "sweep", "--config", config, "--kind", "dir,session", "--apply", "--max", "1000", "--all-of", "dir,session")
-	all.Wait()
-	kept := 0
-	for id, l := range granted {
-		if !there[id]() {
-			t.Errorf("%s was granted, and taken", id)
-		} else {
-			kept++
-		}
-		_ = l.Close()
-	}
-	t.Logf("%d granted and there, %d refused, of %d: %v", kept, refused, len(there), err)
-	if kept == 0 || refused == 0 {
-		t.Logf("the race was not met:\n%s", out)
 	}
 }
 

@@ -156,18 +156,26 @@ func orphan(ts *testscript.TestScript, neg bool, args []string) {
 		env = append(env, args[0])
 		args = args[1:]
 	}
-	cmd := exec.Command("sh", append([]string{"-c", `setsid "$@" </dev/null >/dev/null 2>&1 & echo $!`, "sh"}, args[1:]...)...)
-	cmd.Env = append([]string{"PATH=" + ts.Getenv("PATH")}, env...)
-	cmd.Dir = ts.MkAbs(".")
-	out, err := cmd.Output()
-	ts.Check(err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	pid, err := startOrphan(ts.MkAbs("."), append([]string{"PATH=" + ts.Getenv("PATH")}, env...), args[1:]...)
 	ts.Check(err)
 	p, err := os.FindProcess(pid)
 	ts.Check(err)
 	ts.Defer(func() { _ = p.Kill() })
 	ts.Setenv(variable, strconv.Itoa(pid))
-	ts.Check(begun(pid))
+}
+
+// startOrphan starts a command that is handed over to process 1, in a folder and with an environment of its own, and gives its pid once it has begun.
+func startOrphan(dir string, env []string, args ...string) (pid int, err error) {
+	cmd := exec.Command("sh", append([]string{"-c", `setsid "$@" </dev/null >/dev/null 2>&1 & echo $!`, "sh"}, args...)...)
+	cmd.Env, cmd.Dir = env, dir
+	out, err := cmd.Output()
+	if err == nil {
+		pid, err = strconv.Atoi(strings.TrimSpace(string(out)))
+	}
+	if err == nil {
+		err = begun(pid)
+	}
+	return pid, err
 }
 
 // begun waits until a process that orphan started is neither the shell nor setsid any more.
