@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,8 +47,8 @@ type raceWorld struct {
 // raceTally counts grants that were kept, refusals, and what was taken: some of that is asked for by nobody.
 type raceTally struct{ granted, refused, taken int }
 
-// TestLeasesUnderASweepThatActs: leases are asked for at random times on worktrees, entries of worktrees whose folder is gone, sessions and processes, while a winnow of another state folder takes
-// them. None that was granted is taken, and who came too late is told so.
+// TestLeasesUnderASweepThatActs: leases are asked for on worktrees, entries of worktrees whose folder is gone, sessions and processes, while a
+// winnow of another state folder takes them. What was granted is never taken, and who came too late is told so.
 func TestLeasesUnderASweepThatActs(t *testing.T) {
 	startsOften(t)
 	t.Parallel()
@@ -99,7 +100,8 @@ func newRaceWorld(t *testing.T) *raceWorld {
 	return w
 }
 
-// race has things of each kind, asks for a lease on each at a random time while a sweep takes them, and holds that those that were granted are there. It gives how many were asked for.
+// race has things of each kind, asks for a lease on each while a sweep takes them, and holds that those that were granted are there. Half of the
+// leases are asked for at a random time, half right after the first act. It gives how many were granted or refused.
 func (w *raceWorld) race(kinds string) int {
 	t := w.t
 	w.fill()
@@ -112,22 +114,30 @@ func (w *raceWorld) race(kinds string) int {
 	}
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	granted, when, refused := map[string]*client.Lease{}, map[string]string{}, map[string]bool{}
+	granted, refused, over := map[string]*client.Lease{}, map[string]bool{}, make(chan struct{})
 	began = time.Now()
-	for _, id := range w.asked(kinds) {
+	acts := w.firstAct(kinds, over)
+	for i, id := range w.asked(kinds) {
 		all.Go(func() {
-			time.Sleep(max(rand.N(span), rand.N(span))) // acts come late in a sweep
-			if !w.there[id]() {                         // a minute after it was taken, its name may be leased for what comes
-				return
+			if i%2 == 0 {
+				time.Sleep(rand.N(span))
+			} else {
+				<-acts
+				time.Sleep(rand.N(300 * time.Millisecond))
 			}
-			asked := time.Now()
+			there := w.there[id]()
 			l, err := w.c.Lease(t.Context(), id, "a build")
 			var no *client.Error
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case err == nil:
-				granted[id], when[id] = l, fmt.Sprintf("asked for %s after the sweep began, granted after %s", asked.Sub(began), time.Since(began))
+			case err == nil && there:
+				granted[id] = l
+			case err == nil: // a minute after it was taken, its name may be leased for what comes
+				if took := time.Since(began); took < time.Minute {
+					t.Errorf("%s was granted after it was taken, %s after the sweep began", id, took)
+				}
+				_ = l.Close()
 			case errors.As(err, &no) && no.Status == http.StatusConflict && strings.Contains(no.Message, "it came too late"):
 				refused[id] = true
 			default:
@@ -137,6 +147,7 @@ func (w *raceWorld) race(kinds string) int {
 	}
 	w.sweepAll(kinds, "--apply", "--max", "1000", "--all-of", kinds)
 	w.spans[kinds] = time.Since(began)
+	close(over)
 	all.Wait()
 	for what, ids := range w.of {
 		n := w.tally[what]
@@ -149,7 +160,7 @@ func (w *raceWorld) race(kinds string) int {
 			case granted[id] != nil && leaseEnded(granted[id]):
 				t.Logf("the lease on %s ended by itself: %v", id, granted[id].Err())
 			case granted[id] != nil && !there:
-				t.Errorf("%s was granted, and taken: %s; the sweep took %s", id, when[id], w.spans[kinds])
+				t.Errorf("%s was granted, and taken", id)
 			case granted[id] != nil:
 				n.granted++
 			case refused[id]:
@@ -176,6 +187,28 @@ func leaseEnded(l *client.Lease) bool {
 	default:
 		return false
 	}
+}
+
+// firstAct is closed when the oldest thing of some kind, for which nobody asks, was taken, or when the sweep is over.
+func (w *raceWorld) firstAct(kinds string, over <-chan struct{}) <-chan struct{} {
+	var oldest []func() bool
+	for _, ids := range w.of {
+		if kind, _, _ := strings.Cut(ids[0], ":"); strings.Contains(kinds, kind) {
+			oldest = append(oldest, w.there[ids[0]])
+		}
+	}
+	acts := make(chan struct{})
+	go func() {
+		defer close(acts)
+		for !slices.ContainsFunc(oldest, func(there func() bool) bool { return !there() }) {
+			select {
+			case <-over:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	return acts
 }
 
 // asked are those of some kinds for which somebody asks; every sixth goes unasked.
