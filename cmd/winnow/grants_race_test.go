@@ -44,7 +44,7 @@ type raceWorld struct {
 	tally map[string]*raceTally
 }
 
-// raceTally counts grants that were kept, refusals, and what was taken: some of that is asked for by nobody.
+// raceTally counts grants that were kept, refusals, and what was taken, with and without being asked for.
 type raceTally struct{ granted, refused, taken int }
 
 // TestLeasesUnderASweepThatActs: leases are asked for on worktrees, entries of worktrees whose folder is gone, sessions and processes, while a
@@ -189,7 +189,7 @@ func leaseEnded(l *client.Lease) bool {
 	}
 }
 
-// firstAct is closed when the oldest thing of some kind, for which nobody asks, was taken, or when the sweep is over.
+// firstAct is closed when the oldest thing of some kind, which is not asked for, was taken, or when the sweep is over.
 func (w *raceWorld) firstAct(kinds string, over <-chan struct{}) <-chan struct{} {
 	var oldest []func() bool
 	for _, ids := range w.of {
