@@ -88,7 +88,7 @@ func (a *app) review(ctx context.Context, f sweep.Listing) error {
 	return a.carryOut(ctx, e, choice, f)
 }
 
-// terminal gives the terminal that a command draws on. Without one, and for --format json, there is none.
+// terminal gives the terminal that a command draws on. It is nil where the command has no terminal, and for --format json.
 func (a *app) terminal(command string) (in, out *os.File, err error) {
 	if a.json() {
 		return nil, nil, nil
