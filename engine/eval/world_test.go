@@ -251,11 +251,14 @@ func (m *maker) process(i int) snapshot.Process {
 }
 
 func (m *maker) records(s *snapshot.Snapshot, n int) {
-	for i := range n / 20 {
-		agent, folder := pick(m, "claude", "gemini"), fmt.Sprintf("/w/acme-review-%08x/src", 3*m.IntN(n))
+	for i := range n / 50 { // few: one of no known process and folder keeps every folder
+		agent, pid := pick(m, "claude", "gemini"), pick(m, 9999, 9999, 10000+m.IntN(n))
+		if agent == "gemini" {
+			pid = 0
+		}
 		s.OpenSessions = append(s.OpenSessions, snapshot.OpenSession{
-			Source: "agents/" + agent, Agent: agent, ID: text(m, fmt.Sprintf("o-%d", i)), PID: 10000 + m.IntN(n), WrittenAt: m.ago(60, 9000), Folder: text(m, folder),
-			AnyProcess: agent == "gemini",
+			Source: "agents/" + agent, Agent: agent, ID: text(m, fmt.Sprintf("o-%d", i)), PID: pid, WrittenAt: m.ago(60, 9000),
+			Folder: fmt.Sprintf("/w/acme-review-%08x", 3*m.IntN(n)), AnyProcess: agent == "gemini",
 		})
 	}
 	for i := range n / 5 {
