@@ -287,7 +287,7 @@ func TestSweep(t *testing.T) {
 		f.once(t, m, w, p)
 		f.look(t, m, w, p)
 		f.check(t, w, s.reaped)
-		if f.CPU <= 0 || f.Wall <= 0 || f.Memory < 10e6 || f.state <= 0 || f.execs["tmux"] == 0 || f.execs["git"] == 0 {
+		if f.CPU <= 0 || f.Wall <= 0 || f.Memory < 10e6 || f.state < 0 || sizeOf(w.State()) == 0 || f.execs["tmux"] == 0 || f.execs["git"] == 0 {
 			t.Errorf("%s: %+v", s.name, f)
 		}
 		if c := gitStatus(m, w); c.CPU <= 0 {
