@@ -43,7 +43,7 @@ var largePackages = map[string][2]int{
 
 // vagueNames are words that say neither what a function gives nor what it does.
 var vagueNames = strings.Fields(`of in at on by with within below above over under beside behind before after again own named said told asked asks left kept
-	there here such same other others otherwise else still also anew whole rest each every any none nobody odd tried pressed through forth away apart inside
+	there here such same other others otherwise else still also whole rest each every any none odd tried pressed through forth away apart inside
 	outside elsewhere`)
 
 // goFile is a file of the module, by its path from the main folder.
