@@ -153,16 +153,21 @@ _sessions contains $"{session.agent} worked in it, by its own record, and whethe
 	not session.pid
 }
 
-_sessions contains $"{session.agent} ({session.pid}) has a session open, and in which worktree it works is not known: it may be this one. End that session, or start one whose record can be read" if {
-	some session in input.open
-	not session.folder
-	session.pid > 0
+_sessions contains $"{agent} ({pid}) has a session open, and in which worktree it works is not known: it may be this one. End that session, or start one whose record can be read" if {
+	some agent in {session.agent | some session in _homeless}
+	pid := min({session.pid | some session in _homeless; session.agent == agent}) # there may be hundreds
 }
 
 _sessions contains $"{session.agent} has a session open, and in which worktree it works is not known: it may be this one" if {
 	some session in input.open
 	not session.folder
 	not session.pid
+}
+
+_homeless contains session if {
+	some session in input.open
+	not session.folder
+	session.pid > 0
 }
 
 _users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders
