@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/test/kit/machine"
 )
 
 // roleVar makes the test binary play a Winnow that is killed in the middle of an act.
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(roleVar) == "crash" {
 		crash()
 	}
+	machine.Alone()
 	os.Exit(m.Run())
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/test/kit/machine"
 )
 
 // roleVar makes the test binary play a process that is acted on, or a Winnow that is killed in the middle of an act.
@@ -32,6 +33,7 @@ const roleVar = "WINNOW_TEST_ROLE"
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVar) {
 	case "":
+		machine.Alone()
 		os.Exit(m.Run())
 	case "wait":
 		play(nil)

@@ -5,11 +5,6 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/test/kit/attack"
-	"github.com/winnow-reaper/winnow/test/kit/machine"
 )
 
-func TestMain(m *testing.M) {
-	attack.Play()
-	machine.Alone()
-	attack.Main(m)
-}
+func TestMain(m *testing.M) { attack.Main(m) }

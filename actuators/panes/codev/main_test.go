@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 )
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 	attack.Play()
 	switch os.Getenv(roleVar) {
 	case "":
+		machine.Alone()
 		// The tests wait rather than compute.
 		if err := flag.Set("test.parallel", "8"); err != nil {
 			panic(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -40,6 +41,7 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(childFile); path != "" {
 		os.Exit(carry(path))
 	}
+	machine.Alone()
 	os.Exit(m.Run())
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/editor"
+	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(childFile); path != "" {
 		os.Exit(carry(path))
 	}
+	machine.Alone()
 	os.Exit(m.Run())
 }
 

@@ -13,16 +13,18 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // roleVar names the variable that makes a test binary play a role instead of running its tests.
 const roleVar = "WINNOW_ROLE"
 
-// Main runs the tests, or the role for which User.Listen and User.Grab started this binary again. A package whose tests use those
+// Main runs the tests in namespaces of their own (machine.Alone), or the role for which User.Listen and User.Grab started this binary again. A package whose tests use those
 // has it for its TestMain, or calls Play first there.
 func Main(m *testing.M) {
 	Play()
+	machine.Alone()
 	code := m.Run()
 	if builtDir != "" {
 		_ = os.RemoveAll(builtDir)
