@@ -270,6 +270,18 @@ func still(d decision.Decision, j Judgement) error {
 	return nil
 }
 
+// mayHaveTaken reports whether what an act was about may be gone by it. A process that was asked to end may do so after the act has failed, or is found
+// to have ended by itself; whoever asks for it then asks whether it is there.
+func mayHaveTaken(kind string, out decision.Outcome) bool {
+	switch out.Outcome {
+	case decision.Done:
+		return true
+	case decision.Gone, decision.Failed:
+		return out.Open || kind == "process"
+	}
+	return out.Open
+}
+
 // end lets go of a thing, and writes down how the act on it went where its intent was. What was saved for an act that did not come is removed
 // before the outcome is written down: until then the open intent leads to it.
 func (c *Carrier) end(ctx context.Context, a *one, out decision.Outcome) {
@@ -289,7 +301,7 @@ func (c *Carrier) end(ctx context.Context, a *one, out decision.Outcome) {
 		}
 	}
 	if a.ordered {
-		c.Grants.End(context.WithoutCancel(ctx), a.ID, out.Outcome == decision.Done || out.Open)
+		c.Grants.End(context.WithoutCancel(ctx), a.ID, mayHaveTaken(a.Kind, out))
 	}
 	if a.begun && !out.Open { // an open intent is settled by the next sweep
 		out = c.settled(ctx, a.ID, out)

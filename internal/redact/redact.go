@@ -231,7 +231,7 @@ func (r *Redacter) record(v *snapshot.Record) {
 	r.paths(&v.Path)
 }
 
-// project keeps which rules are turned off, the digest of its policies, by which they are found again, and of its globs the parts that stand for more than one name: the others are names.
+// project keeps which rules are turned off, the digest of its exceptions, by which they are found again, and of its globs the parts that stand for more than one name: the others are names.
 func (r *Redacter) project(v *snapshot.Project) {
 	r.digest(&v.SHA256)
 	r.paths(&v.Path, &v.File)

@@ -24,7 +24,7 @@ unset DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_STATE_HOME
 manager=$!
 until_() { # WHAT COMMAND...
   what=$1; shift
-  for i in $(seq 200); do if "$@"; then return; fi; sleep 0.1; done
+  for i in $(seq 1200); do if "$@"; then return; fi; sleep 0.1; done
   echo "not yet: $what"; systemctl --user status --no-pager winnow.service || true; cat "$HOME/systemd.log"; exit 1
 }
 manages() { systemctl --user is-system-running >/dev/null 2>&1 || systemctl --user list-units >/dev/null 2>&1; }
