@@ -277,7 +277,7 @@ func mayHaveTaken(kind string, out decision.Outcome) bool {
 	case decision.Done:
 		return true
 	case decision.Gone, decision.Failed:
-		return out.Open || kind == "process"
+		return out.Open || kind == kindProcess
 	}
 	return out.Open
 }

@@ -23,7 +23,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/life"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
 // OpenAPI describes the API, in YAML.
@@ -72,7 +72,7 @@ type Client struct {
 func New(socket string) *Client {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			conn, _, err := peer.Dial(ctx, socket)
+			conn, _, err := peercred.Dial(ctx, socket)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrNone, err)
 			}

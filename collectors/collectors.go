@@ -6,13 +6,13 @@ import (
 	"errors"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // ErrAbsent says that a source is positively not there: no server on that socket, no such file or folder. ErrPermission says
 // that it is there and may not be read. Readers wrap them; every other error is a failure of its own.
 var (
-	ErrAbsent     = foreign.ErrAbsent
+	ErrAbsent     = safeopen.ErrAbsent
 	ErrPermission = errors.New("no permission")
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 const (
@@ -129,7 +129,7 @@ func (a *Actuator) aside(ctx context.Context, trash folder.Folder, name string) 
 
 // manifestIn reads the manifest in an act's folder.
 func manifestIn(ctx context.Context, own folder.Folder) ([]byte, error) {
-	file, err := foreign.ReadAt(ctx, own.FD, manifestName, filepath.Join(own.Path, manifestName), foreign.Want{Max: manifestMax, Within: time.Second, Ruling: true})
+	file, err := safeopen.ReadAt(ctx, own.FD, manifestName, filepath.Join(own.Path, manifestName), safeopen.Want{Max: manifestMax, Within: time.Second, Ruling: true})
 	return file.Data, err
 }
 
@@ -214,7 +214,7 @@ func (s *site) proved() error {
 		return nil // there is no repository that anything could be done to
 	}
 	if filepath.Base(filepath.Dir(s.plan.Trash)) == rootTrash {
-		if _, err := foreign.Folder(common); err != nil {
+		if _, err := safeopen.Folder(common); err != nil {
 			return fmt.Errorf("its repository: %w", err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // unchanged makes sure that a folder that was moved, and its entry, are what they were before the folder was judged for the last
@@ -97,7 +97,7 @@ func (s *site) headStands() error {
 // objectsElsewhere refuses a folder in which a repository keeps objects or refs, its own or borrowed ones: the repository would be broken
 // while the folder is away.
 func objectsElsewhere(ctx context.Context, common, path string) error {
-	stores, err := gitcmd.Stores(ctx, common)
+	stores, err := gitsafe.Stores(ctx, common)
 	if err != nil {
 		return actuators.Refused("find where its repository keeps objects: %w", err)
 	}
@@ -105,7 +105,7 @@ func objectsElsewhere(ctx context.Context, common, path string) error {
 	if err != nil {
 		return actuators.Refused("find where its repository keeps refs: %w", err)
 	}
-	for _, s := range append(stores, gitcmd.Store{Named: refs, Real: refs}) {
+	for _, s := range append(stores, gitsafe.Store{Named: refs, Real: refs}) {
 		if actuators.Within(s.Named, path) || actuators.Within(s.Real, path) {
 			return actuators.Refused("its repository keeps objects or refs in it (%s)", s.Named)
 		}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe/act"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
@@ -150,7 +150,7 @@ func list(who []string) string {
 
 // repo is the repository with that common folder, seen from the git folder admin.
 func (a *Actuator) repo(common, admin string) act.Repo {
-	return act.Repo{Git: gitcmd.Program{Path: a.o.Git}, Timeout: a.o.GitTimeout, Common: common, Admin: admin}
+	return act.Repo{Git: gitsafe.Program{Path: a.o.Git}, Timeout: a.o.GitTimeout, Common: common, Admin: admin}
 }
 
 // refPrefix is where an act's refs lie: outside of branches and tags, so that no listing shows them unasked, and git gc keeps them.

@@ -10,7 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe/act"
 )
 
 // leaving is a folder that an act has moved, and that is looked at under its new name.

@@ -12,9 +12,9 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // A worktree whose folder is gone leaves an entry in its repository, <common>/worktrees/<name>. An act moves that one entry into the trash, as
@@ -74,7 +74,7 @@ func (g *grasp) holdEntry() (admin, common string, err error) {
 	if admin != g.want.AdminDir || common != g.want.CommonDir {
 		return "", "", actuators.Refused("a link leads to its entry %s", g.want.AdminDir)
 	}
-	if _, err := foreign.Folder(common); err != nil {
+	if _, err := safeopen.Folder(common); err != nil {
 		return "", "", actuators.Refused("its repository: %w", err)
 	}
 	parent, err := folder.Open(filepath.Dir(admin))

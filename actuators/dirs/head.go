@@ -10,7 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe/act"
 )
 
 // cameBack compares the folder that was just brought back with what was set aside, and says what is different. It is the same

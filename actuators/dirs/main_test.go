@@ -20,7 +20,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
 )
 
@@ -84,7 +84,7 @@ func (w *world) tryGit(dir string, args ...string) (string, error) {
 	all := append([]string{"-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"}, args...)
 	c := exec.Command("git", all...)
 	c.Dir = dir
-	c.Env = append(gitcmd.Environ(os.Environ()), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_ALLOW_PROTOCOL=file", "GIT_EDITOR=true")
+	c.Env = append(gitsafe.Environ(os.Environ()), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_ALLOW_PROTOCOL=file", "GIT_EDITOR=true")
 	out, err := c.CombinedOutput()
 	return string(out), err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe/act"
 )
 
 // Restore moves the folder and its entry in the repository back to where they were, and says where that is. It refuses when

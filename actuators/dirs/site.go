@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe/act"
 )
 
 // item is one folder that an act moves: between home, where it was found, and away, where it is set aside.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // ignoreName and ignoreText are what makes git overlook a trash in a root. The text says that Winnow made it, so that no other file is
@@ -23,12 +23,12 @@ const (
 // openTrash opens a folder in which acts have their own ones. A link, another user's folder, and one that others can write are no
 // trash: what is put there could be taken, and what is found there could be anything.
 func openTrash(path string) (folder.Folder, error) {
-	real, err := foreign.Folder(path)
+	real, err := safeopen.Folder(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return folder.None, err
 	}
 	if err == nil && real != path {
-		err = foreign.ErrLink
+		err = safeopen.ErrLink
 	}
 	if err != nil {
 		return folder.None, actuators.Refused("%s is not a trash folder of Winnow: %w", path, err)

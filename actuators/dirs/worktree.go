@@ -8,7 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe/act"
 )
 
 // checkWorktree makes sure that the folder and the repository's entry for it name one another and nothing else, and that no git

@@ -13,7 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Manifest is the file that the plan of an act is kept in, beside the panes' text.
@@ -116,7 +116,7 @@ func (k Kept) Save(plan any, fill func(Writer) error) error {
 
 // openTrash opens the trash. It refuses a link, a folder of another user, and one that others can write.
 func openTrash(path string) (*os.Root, error) {
-	if _, err := foreign.Folder(path); err != nil {
+	if _, err := safeopen.Folder(path); err != nil {
 		return nil, err
 	}
 	return os.OpenRoot(path)

@@ -34,7 +34,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
 )
@@ -155,7 +155,7 @@ type Printed struct {
 type reply struct {
 	*app
 	out, notes bytes.Buffer
-	outW, errW *plain.Writer
+	outW, errW *termsafe.Writer
 	// line is true where the command line asks.
 	line bool
 }
@@ -164,7 +164,7 @@ func (s *answers) begin(r *http.Request) (*reply, error) {
 	now := s.d.now()
 	cfg := *now.Cfg // who loads policies writes their parameters into it
 	q := &reply{line: r.Header.Get(headerForm) != ""}
-	q.outW, q.errW = plain.NewWriter(&q.out), plain.NewWriter(&q.notes)
+	q.outW, q.errW = termsafe.NewWriter(&q.out), termsafe.NewWriter(&q.notes)
 	q.app = (&app{Ops: ops.New(state.Folder{Cfg: &cfg, Hands: &stop.Inflight{}, Acting: now.Acting, Asker: asker(r), AskerFolder: r.Header.Get(headerFolder), CommandLine: q.line}), out: q.outW, errOut: q.errW, flags: now.flags}).watched()
 	q.flags.format, q.flags.also = "json", nil
 	level := hclog.Warn
@@ -386,7 +386,7 @@ func (q *reply) give(out http.ResponseWriter, err error) {
 
 // refuse answers no. document is what the command printed, empty for nothing.
 func refuse(out http.ResponseWriter, status, code int, message string, document []byte) {
-	e := client.Error{Code: code, Message: plain.Line(message)}
+	e := client.Error{Code: code, Message: termsafe.Line(message)}
 	if json.Valid(document) {
 		e.Document = document
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/winnow-reaper/winnow/internal/stop"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
 // TestTheCommandLineDocumentsAreCurrent holds docs/reference/cli to the commands: a page a command, as cobra writes it.
 func TestTheCommandLineDocumentsAreCurrent(t *testing.T) {
 	t.Parallel()
-	root := newRoot(plain.NewWriter(io.Discard), plain.NewWriter(io.Discard), &stop.Inflight{})
+	root := newRoot(termsafe.NewWriter(io.Discard), termsafe.NewWriter(io.Discard), &stop.Inflight{})
 	root.DisableAutoGenTag = true
 	root.InitDefaultHelpCmd()
 	want := map[string]string{}

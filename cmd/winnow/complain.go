@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/winnow-reaper/winnow/internal/exit"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -14,7 +14,7 @@ import (
 func complain(w io.Writer, err error) {
 	text := said(err)
 	if exit.UnknownCommand(err) { // cobra quotes what it was given; the line breaks and tabs are its own
-		text = plain.Lines(strings.ReplaceAll(err.Error(), "\t", "  "))
+		text = termsafe.Lines(strings.ReplaceAll(err.Error(), "\t", "  "))
 	}
 	fmt.Fprintln(w, "winnow: "+strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  "))
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/sweep"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -45,7 +45,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return fmt.Errorf("make the demo's folder: %w", err)
 	}
-	if _, err := foreign.Folder(dir); err != nil {
+	if _, err := safeopen.Folder(dir); err != nil {
 		return errors.Join(fmt.Errorf("make the demo's folder: %w; nothing was made in it: set TMPDIR to a folder that no other user can change", err), os.Remove(dir))
 	}
 	w := &demoWorld{dir: dir, out: a.out, paint: a.paint.Paint}

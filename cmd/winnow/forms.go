@@ -16,11 +16,11 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/sys/codequality"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
-	"github.com/winnow-reaper/winnow/internal/sys/outfile"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
 )
@@ -112,11 +112,11 @@ func (a *app) written(ctx context.Context, write func(*app) error) error {
 		form, file, _ := strings.Cut(also, "=")
 		var to bytes.Buffer
 		other := *a
-		other.flags.format, other.out, other.paint = form, plain.NewWriter(&to), render.Paint{Paint: text.New(&to, text.Never)}
+		other.flags.format, other.out, other.paint = form, termsafe.NewWriter(&to), render.Paint{Paint: text.New(&to, text.Never)}
 		if err := write(other.watched()); err != nil {
 			return fmt.Errorf("--also %s: %w", text.Quote(also), err)
 		}
-		if err := outfile.Write(ctx, file, func(w io.Writer) error { _, err := to.WriteTo(w); return err }); err != nil {
+		if err := atomicfile.Write(ctx, file, func(w io.Writer) error { _, err := to.WriteTo(w); return err }); err != nil {
 			return fmt.Errorf("--also %s: %w", text.Quote(also), err)
 		}
 	}

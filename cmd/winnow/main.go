@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/stop"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/version"
 )
 
@@ -33,7 +33,7 @@ func run(args []string) int {
 	if len(args) == 1 && args[0] == eval.ServeArgument {
 		return judgeApart()
 	}
-	out, errOut, h := plain.NewWriter(os.Stdout), plain.NewWriter(os.Stderr), &stop.Inflight{}
+	out, errOut, h := termsafe.NewWriter(os.Stdout), termsafe.NewWriter(os.Stderr), &stop.Inflight{}
 	ctx, stop := stop.Signalled(errOut, h)
 	defer stop()
 	root := newRoot(out, errOut, h)
@@ -59,7 +59,7 @@ func completing(args []string) []string {
 	}
 	out := make([]string, len(args))
 	for i, arg := range args {
-		out[i] = plain.Line(arg)
+		out[i] = termsafe.Line(arg)
 	}
 	return out
 }
@@ -67,7 +67,7 @@ func completing(args []string) []string {
 // judgeApart is this program as the process in which policies are evaluated that it did not bring itself.
 func judgeApart() int {
 	if err := eval.Serve(os.Stdin, os.Stdout); err != nil {
-		complain(plain.NewWriter(os.Stderr), err)
+		complain(termsafe.NewWriter(os.Stderr), err)
 		return exit.Failed
 	}
 	return exit.Done

@@ -19,9 +19,9 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
-	"github.com/winnow-reaper/winnow/internal/sys/outfile"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/policies"
 )
@@ -126,7 +126,7 @@ func (a *app) buildBundle(ctx context.Context, folder string, f bundleFlags) err
 		out.KeyID, out.Algorithm, out.Scope = o.Signing.KeyID, o.Signing.Algorithm, o.Signing.Scope
 	}
 	out.Bytes = len(data)
-	if err := outfile.Write(ctx, f.out, func(w io.Writer) error {
+	if err := atomicfile.Write(ctx, f.out, func(w io.Writer) error {
 		_, err := io.Copy(w, bytes.NewReader(data))
 		return err
 	}); err != nil {
@@ -269,11 +269,11 @@ func commitOf(ctx context.Context, folder string, files []policy.File, tests boo
 	for _, f := range files {
 		have[path.Join(filepath.ToSlash(below), f.Path)] = repo.Blob(f.Data())
 	}
-	opened, err := gitcmd.Program{}.Open(ctx, place.CommonDir)
+	opened, err := gitsafe.Program{}.Open(ctx, place.CommonDir)
 	if err != nil {
 		return commit{}, err
 	}
-	sealed, err := opened.Seal(ctx, gitcmd.View{})
+	sealed, err := opened.Seal(ctx, gitsafe.View{})
 	if err != nil {
 		return commit{}, err
 	}
@@ -294,13 +294,13 @@ func commitOf(ctx context.Context, folder string, files []policy.File, tests boo
 }
 
 // sealedTree holds the files of a folder, by path in the repository, against those of a commit.
-func sealedTree(ctx context.Context, sealed *gitcmd.Sealed, oid, below string, tests bool, have map[string]string) error {
+func sealedTree(ctx context.Context, sealed *gitsafe.Sealed, oid, below string, tests bool, have map[string]string) error {
 	args := []string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", oid}
 	if below != "." {
 		args = append(args, "--", filepath.ToSlash(below))
 	}
 	committed := map[string]string{}
-	_, err := sealed.Run(ctx, gitcmd.Call{Args: args}, func(record []byte) error {
+	_, err := sealed.Run(ctx, gitsafe.Call{Args: args}, func(record []byte) error {
 		about, p, ok := strings.Cut(string(record), "\t")
 		fields := strings.Fields(about) // mode, type, name
 		if !ok || len(fields) != 3 {

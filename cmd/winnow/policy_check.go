@@ -22,8 +22,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/policies"
 )
@@ -203,7 +203,7 @@ func refusalFindings(rs []policy.Refusal, level string) []sarif.Finding {
 	var findings []sarif.Finding
 	for _, r := range rs {
 		findings = append(findings, sarif.Finding{
-			Rule: r.Class, Level: level, Message: plain.Line(r.Problem) + ": " + plain.Line(r.Fix), File: r.File, Line: r.Line, Column: r.Column, Snippet: plain.Line(r.Text),
+			Rule: r.Class, Level: level, Message: termsafe.Line(r.Problem) + ": " + termsafe.Line(r.Fix), File: r.File, Line: r.Line, Column: r.Column, Snippet: termsafe.Line(r.Text),
 		})
 	}
 	return findings
@@ -220,10 +220,10 @@ func refusalSuite(name string, files []string, problems []policy.Refusal) junit.
 	}
 	s := junit.Suite{Name: name}
 	for _, file := range files {
-		c := junit.Case{Name: plain.Line(file), Class: name, File: plain.Line(file)}
+		c := junit.Case{Name: termsafe.Line(file), Class: name, File: termsafe.Line(file)}
 		if rs := by[file]; len(rs) > 0 {
 			c.Line = rs[0].Line
-			c.Failure = &junit.Outcome{Type: rs[0].Class, Message: plain.Line(rs[0].Problem), Text: strings.Join(lines(rs), "\n")}
+			c.Failure = &junit.Outcome{Type: rs[0].Class, Message: termsafe.Line(rs[0].Problem), Text: strings.Join(lines(rs), "\n")}
 		}
 		s.Cases = append(s.Cases, c)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -147,7 +147,7 @@ func (a *app) showConformance(doc report.Conformance, verbose bool) error {
 	if a.flags.format == formJUnit {
 		s := junit.Suite{Name: "incidents"}
 		for _, i := range doc.Incidents {
-			c := junit.Case{Name: plain.Line(i.Sentence), Class: "incidents." + i.Name}
+			c := junit.Case{Name: termsafe.Line(i.Sentence), Class: "incidents." + i.Name}
 			said := &junit.Outcome{Type: i.Outcome, Message: outcomeWords[i.Outcome], Text: strings.Join(candidateLines(i), "\n")}
 			switch i.Outcome {
 			case report.WronglyReaped:
@@ -182,7 +182,7 @@ func incidentFindings(doc report.Conformance) []sarif.Finding {
 			if c.Outcome == report.Kept {
 				level, by = sarif.Note, c.Objections
 			}
-			f := sarif.Finding{Rule: "incident-" + c.Outcome, Level: level, Message: plain.Line(i.Sentence) + ": " + candidateLines(i)[n], File: "policies"}
+			f := sarif.Finding{Rule: "incident-" + c.Outcome, Level: level, Message: termsafe.Line(i.Sentence) + ": " + candidateLines(i)[n], File: "policies"}
 			for _, r := range by {
 				if r.File != "" {
 					f.File, f.Line = r.File, r.Line

@@ -209,7 +209,7 @@ func (d *difference) compare(ctx context.Context) (doc *comparison.Document, err
 // load finds and loads both versions.
 func (d *difference) load(ctx context.Context, sides [2]*side) error {
 	f, words := d.flags, []string{comparison.Base, comparison.Head}
-	v := versions{core: &d.Ops, configFile: d.app.flags.config, policy: d.app.flags.policy, repo: f.repo, path: f.path}
+	v := versions{ops: &d.Ops, configFile: d.app.flags.config, policy: d.app.flags.policy, repo: f.repo, path: f.path}
 	for i, of := range []struct {
 		configFlag, config string
 		levels             []string
@@ -286,7 +286,7 @@ func (s *side) load(ctx context.Context, v versions, name, flag, file string, le
 	if err := cfg.SetLevels(levels); err != nil {
 		return err
 	}
-	cfg.Policy.Timeout, cfg.Policy.Memory = v.core.Cfg.Policy.Timeout, v.core.Cfg.Policy.Memory
+	cfg.Policy.Timeout, cfg.Policy.Memory = v.ops.Cfg.Policy.Timeout, v.ops.Cfg.Policy.Memory
 	s.rules = ruleset.Set{Trees: s.trees, Cfg: cfg}
 	if s.rules.Embedded() {
 		// Decided in this process, beside the reading of other snapshots, whose memory would count.

@@ -20,11 +20,11 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
-	"github.com/winnow-reaper/winnow/internal/sys/outfile"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -150,14 +150,14 @@ func unformatted(name string, old, formatted []byte) policy.Refusal {
 
 // writeFormatted replaces a file that still holds what was read.
 func writeFormatted(ctx context.Context, name string, old, formatted []byte) error {
-	now, err := foreign.Read(ctx, name, foreign.Want{Max: policy.MaxPolicyFile, Ruling: true})
+	now, err := safeopen.Read(ctx, name, safeopen.Want{Max: policy.MaxPolicyFile, Ruling: true})
 	if err == nil && !bytes.Equal(now.Data, old) {
 		err = errors.New("it was changed while it was formatted: run the command again")
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w; it was left untouched, with the files after it", text.Quote(name), err)
 	}
-	return outfile.Write(ctx, name, func(w io.Writer) error { _, err := w.Write(formatted); return err })
+	return atomicfile.Write(ctx, name, func(w io.Writer) error { _, err := w.Write(formatted); return err })
 }
 
 func (a *app) showFormat(doc report.PolicyFormat, left []policy.Refusal, f fmtFlags, changes string) error {
@@ -170,9 +170,9 @@ func (a *app) showFormat(doc report.PolicyFormat, left []policy.Refusal, f fmtFl
 	}
 	return a.show(doc, "  ", func(w io.Writer) {
 		a.refusalsText(w, doc.Problems, a.paint.Red)
-		names := plain.Lines(strings.Join(append(clean(doc.Unformatted), ""), "\n"))
+		names := termsafe.Lines(strings.Join(append(clean(doc.Unformatted), ""), "\n"))
 		if f.diff {
-			names = plain.Lines(strings.ReplaceAll(changes, "\t", "        "))
+			names = termsafe.Lines(strings.ReplaceAll(changes, "\t", "        "))
 		}
 		fmt.Fprint(w, names)
 		switch n := len(doc.Unformatted); {

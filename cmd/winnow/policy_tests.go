@@ -19,8 +19,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -192,14 +192,14 @@ func testFindings(doc report.PolicyTest) []sarif.Finding {
 		f := sarif.Finding{Level: sarif.Error, File: r.File, Line: r.Line}
 		switch r.Outcome {
 		case tester.Fail:
-			f.Rule, f.Message = "test-failed", plain.Line(r.Name)+": "+notTrue(r)
+			f.Rule, f.Message = "test-failed", termsafe.Line(r.Name)+": "+notTrue(r)
 			if r.At > 0 {
-				f.Line, f.Snippet = r.At, plain.Line(r.Text)
+				f.Line, f.Snippet = r.At, termsafe.Line(r.Text)
 			}
 		case tester.Error:
-			f.Rule, f.Message = "test-error", plain.Line(r.Name)+": "+plain.Line(r.Message)
+			f.Rule, f.Message = "test-error", termsafe.Line(r.Name)+": "+termsafe.Line(r.Message)
 		case tester.Skip:
-			f.Rule, f.Level, f.Message = "test-todo", sarif.Warning, plain.Line(r.Name)+" is marked todo_"
+			f.Rule, f.Level, f.Message = "test-todo", sarif.Warning, termsafe.Line(r.Name)+" is marked todo_"
 		default:
 			continue
 		}
@@ -231,13 +231,13 @@ func testSuites(doc report.PolicyTest) []junit.Suite {
 			suites = append(suites, junit.Suite{Name: pkg})
 		}
 		c := junit.Case{
-			Name: name, Class: pkg, File: plain.Line(r.File), Line: r.Line, Took: time.Duration(r.Seconds * float64(time.Second)), Output: plain.Lines(r.Output),
+			Name: name, Class: pkg, File: termsafe.Line(r.File), Line: r.Line, Took: time.Duration(r.Seconds * float64(time.Second)), Output: termsafe.Lines(r.Output),
 		}
 		switch r.Outcome {
 		case tester.Fail:
 			c.Failure = &junit.Outcome{Type: "test", Message: notTrue(r), Text: strings.Join(failedCases(r), "\n")}
 		case tester.Error:
-			c.Error = &junit.Outcome{Type: "test", Message: plain.Line(r.Message)}
+			c.Error = &junit.Outcome{Type: "test", Message: termsafe.Line(r.Message)}
 		case tester.Skip:
 			c.Skipped = &junit.Outcome{Message: "it is marked todo_"}
 		}
@@ -245,7 +245,7 @@ func testSuites(doc report.PolicyTest) []junit.Suite {
 	}
 	if doc.Problem != "" {
 		suites = append(suites, junit.Suite{Name: "policy test", Cases: []junit.Case{
-			{Name: "all tests", Class: "policy test", Failure: &junit.Outcome{Type: "run", Message: plain.Line(doc.Problem)}},
+			{Name: "all tests", Class: "policy test", Failure: &junit.Outcome{Type: "run", Message: termsafe.Line(doc.Problem)}},
 		}})
 	}
 	return suites
@@ -265,16 +265,16 @@ func notTrue(r tester.Result) string {
 // cutName parts the whole name of a test into package and name.
 func cutName(name string) (pkg, test string) {
 	if c, ok := strings.CutPrefix(name, casePrefix); ok {
-		return strings.TrimSuffix(casePrefix, "/"), plain.Line(c)
+		return strings.TrimSuffix(casePrefix, "/"), termsafe.Line(c)
 	}
 	i := strings.LastIndex(name, ".test_")
 	if i < 0 {
 		i = strings.LastIndex(name, ".")
 	}
 	if i < 0 {
-		return "", plain.Line(name)
+		return "", termsafe.Line(name)
 	}
-	return plain.Line(name[:i]), plain.Line(name[i+1:])
+	return termsafe.Line(name[:i]), termsafe.Line(name[i+1:])
 }
 
 func failedCases(r tester.Result) []string {

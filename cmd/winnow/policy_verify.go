@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -54,7 +54,7 @@ func (a *app) verifyBundle(ctx context.Context, name string, f signingFlags) err
 	if err != nil {
 		return config.Mistakef("--verification-key: %w; nothing was done", err)
 	}
-	packed, err := foreign.Read(ctx, name, foreign.Want{Max: bundle.Max})
+	packed, err := safeopen.Read(ctx, name, safeopen.Want{Max: bundle.Max})
 	if err != nil {
 		return config.Mistakef("%w; nothing was verified", err)
 	}

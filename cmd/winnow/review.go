@@ -22,7 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/review"
 	"github.com/winnow-reaper/winnow/internal/story"
 	"github.com/winnow-reaper/winnow/internal/sweep"
-	"github.com/winnow-reaper/winnow/internal/sys/outfile"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -209,7 +209,7 @@ func (a *app) protect(ctx context.Context, ds []decision.Decision) error {
 		globs = append(globs, glob(d))
 	}
 	file := a.OwnConfig()
-	if err := config.Protect(ctx, file, globs, outfile.Write); err != nil {
+	if err := config.Protect(ctx, file, globs, atomicfile.Write); err != nil {
 		return fmt.Errorf("protect %s in %s: %w. Nothing was done", strings.Join(globs, ", "), file, err)
 	}
 	a.Cfg.Rules.Protected = append(a.Cfg.Rules.Protected, globs...)

@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
 )
@@ -33,7 +33,7 @@ type app struct {
 	drawing bool
 }
 
-// watched has this run's person told what its core does: it is called for each copy that writes elsewhere.
+// watched has this run's person told what its operations do: it is called for each copy that writes elsewhere.
 func (a *app) watched() *app {
 	a.Tell = func(line string) { fmt.Fprintln(a.errOut, line) }
 	a.Watch = func() (func([]collectors.Running), func()) {
@@ -56,7 +56,7 @@ type globalFlags struct {
 	noColor    bool
 }
 
-func newRoot(out, errOut *plain.Writer, h *stop.Inflight) *cobra.Command {
+func newRoot(out, errOut *termsafe.Writer, h *stop.Inflight) *cobra.Command {
 	a := (&app{Ops: ops.New(state.Folder{Hands: h, Acting: acting}), out: out, errOut: errOut}).watched()
 	root := &cobra.Command{
 		Use:   "winnow",
@@ -126,11 +126,11 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	}
 	opts := &hclog.LoggerOptions{Name: "winnow", Level: level, Output: a.errOut, JSONFormat: a.flags.logFormat == "json"}
 	if opts.JSONFormat {
-		opts.Output = plain.JSONWriter(a.errOut)
+		opts.Output = termsafe.JSONWriter(a.errOut)
 	}
 	a.Log = hclog.New(opts)
 	a.paint = render.Paint{Paint: text.New(a.out, a.flags.color)}
-	if w, ok := a.out.(*plain.Writer); ok {
+	if w, ok := a.out.(*termsafe.Writer); ok {
 		w.Styled(a.paint.On)
 	}
 	if isHelp(cmd) {

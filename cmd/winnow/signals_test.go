@@ -13,7 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/stop"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -56,7 +56,7 @@ func TestAnErrorsLines(t *testing.T) {
 		"winnow: unknown command \"x\"\n  \n  Did you\n    y": errors.New("unknown command \"x\"\n\nDid you\n\ty\n"),
 	} {
 		var out strings.Builder
-		complain(plain.NewWriter(&out), err)
+		complain(termsafe.NewWriter(&out), err)
 		if out.String() != want+"\n" {
 			t.Errorf("%q: want %q, got %q", err, want, out.String())
 		}

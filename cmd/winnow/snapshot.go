@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/redact"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sweep"
-	"github.com/winnow-reaper/winnow/internal/sys/outfile"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -98,7 +98,7 @@ func (a *app) writeTo(ctx context.Context, file string, write func(io.Writer) er
 	if file == "" || file == "-" {
 		return write(a.out)
 	}
-	if err := outfile.Write(ctx, file, write); err != nil {
+	if err := atomicfile.Write(ctx, file, write); err != nil {
 		return fmt.Errorf("--output %s: %w", file, err)
 	}
 	return nil

@@ -32,7 +32,7 @@ type policyVersion struct {
 
 // versions says where versions of the policies and of configurations are looked for.
 type versions struct {
-	core *ops.Ops
+	ops *ops.Ops
 	// configFile is the configuration that a person named, policy are the policies that they put above all.
 	configFile string
 	policy     []string
@@ -51,10 +51,10 @@ func (v versions) trees(ctx context.Context, name string) (policyVersion, error)
 	var err error
 	switch name {
 	case configuredTrees:
-		if out.trees, err = v.core.Trees(ctx); err != nil {
+		if out.trees, err = v.ops.Trees(ctx); err != nil {
 			return out, err
 		}
-		published, err := v.core.PublishedTrees(ctx)
+		published, err := v.ops.PublishedTrees(ctx)
 		out.trees = append(out.trees, published...)
 		return out, err
 	case ruleset.EmbeddedName:
@@ -78,7 +78,7 @@ func (v versions) trees(ctx context.Context, name string) (policyVersion, error)
 
 // with puts a tree into a version, on top of the embedded policies and below those that --policy names.
 func (v versions) with(ctx context.Context, out policyVersion, tree policy.Tree) (policyVersion, error) {
-	if v.core.Cfg.Policy.Embedded && !replaces(tree) {
+	if v.ops.Cfg.Policy.Embedded && !replaces(tree) {
 		out.trees = append(out.trees, policy.Tree{Name: ruleset.EmbeddedName, FS: policies.Files})
 	}
 	out.trees = append(out.trees, tree)

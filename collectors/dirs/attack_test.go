@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/collectors/dirs"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
@@ -192,8 +192,8 @@ func TestGitThatIsMissing(t *testing.T) {
 	w, o := newWorld(t), options()
 	w.landed("x")
 	o.Git = filepath.Join(w.dir, "none")
-	if _, err := dirs.Roots(o, []string{w.wts})[0].Reader.Read(t.Context()); !errors.Is(err, gitcmd.ErrNoGit) {
-		t.Errorf("want %v, got %v", gitcmd.ErrNoGit, err)
+	if _, err := dirs.Roots(o, []string{w.wts})[0].Reader.Read(t.Context()); !errors.Is(err, gitsafe.ErrNoGit) {
+		t.Errorf("want %v, got %v", gitsafe.ErrNoGit, err)
 	}
 	plain := filepath.Join(w.dir, "plain")
 	mkdirs(t, filepath.Join(plain, "a"))

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // maxTable is more than a list of mounts, or a unit, has in bytes.
@@ -82,7 +82,7 @@ type mountPoint struct{ at, from string }
 // mountPoints reads fstab and the units of mounts, and has those of earlier looks. A unit that this user may not read is passed over.
 func (o Options) mountPoints() (all []mountPoint, err error) {
 	table := filepath.Join(o.Machine, "etc/fstab")
-	text, err := foreign.ReadNow(table, foreign.Want{Max: maxTable})
+	text, err := safeopen.ReadNow(table, safeopen.Want{Max: maxTable})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func mountOfUnit(unit string) (at string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	text, err := foreign.ReadNow(real, foreign.Want{Max: maxTable})
+	text, err := safeopen.ReadNow(real, safeopen.Want{Max: maxTable})
 	if err != nil {
 		return "", false
 	}

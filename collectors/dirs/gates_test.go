@@ -13,7 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
@@ -243,7 +243,7 @@ func TestGitThatFails(t *testing.T) {
 	}
 	o.Git = filepath.Join(w.dir, "no-such-git")
 	part, err := dirs.Roots(o, []string{w.wts})[0].Reader.Read(t.Context())
-	if !errors.Is(err, gitcmd.ErrNoGit) || !part.Partial {
+	if !errors.Is(err, gitsafe.ErrNoGit) || !part.Partial {
 		t.Errorf("without git: want a source that failed and what was seen all the same, got %v, partial %v", err, part.Partial)
 	}
 	if d := part.Dirs[dirs.ID(path)]; d.Error == "" || d.Git.Landed != nil || d.Git.Unreachable != nil || d.Git.Dirty != nil {

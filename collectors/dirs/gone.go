@@ -14,9 +14,9 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 // goneEntry is the entry of a worktree whose folder is positively gone, and the folder that the worktree lay in, at the time when both were
@@ -56,7 +56,7 @@ func (s *scout) vanished(common string, entries, others []string) (list []found)
 		case err != nil:
 			s.notGone(g, fmt.Errorf("whether its folder was only moved is not known: %w", err))
 		case at != "":
-			s.notGone(g, fmt.Errorf("%s belongs to it, so it was moved by hand; git -C %s worktree repair %s mends its entry", at, plain.Quote(common), plain.Quote(at)))
+			s.notGone(g, fmt.Errorf("%s belongs to it, so it was moved by hand; git -C %s worktree repair %s mends its entry", at, termsafe.Quote(common), termsafe.Quote(at)))
 		case slices.ContainsFunc(all, same):
 			s.notGone(g, errors.New("another entry names the same folder"))
 		default:
@@ -71,7 +71,7 @@ var errOutside = errors.New("processes outside of this container may use it or h
 // notGone notes why an entry without a folder is not a candidate, and how a person removes it alone.
 func (s *scout) notGone(g goneEntry, why error) {
 	s.notes = append(s.notes, fmt.Sprintf("%s is no candidate: its folder is gone, and its entry %s is still there: %v; where the folder will not come back, git -C %s worktree remove %s removes that entry alone",
-		g.path, g.admin, why, plain.Quote(g.common), plain.Quote(g.path)))
+		g.path, g.admin, why, termsafe.Quote(g.common), termsafe.Quote(g.path)))
 }
 
 // lookGone makes sure that an entry's folder is positively gone. The folder around it must be there, reached without a link, on the very mount
@@ -203,7 +203,7 @@ func (s *scout) leads(common string, all []goneEntry, others []string) (map[stri
 			place, err := s.locate(at)
 			if wanted[place.AdminDir] {
 				led[place.AdminDir] = at
-			} else if err != nil && place.AdminDir == "" && !errors.Is(err, git.ErrNone) && !denied(err) && !errors.Is(err, foreign.ErrOwner) {
+			} else if err != nil && place.AdminDir == "" && !errors.Is(err, git.ErrNone) && !denied(err) && !errors.Is(err, safeopen.ErrOwner) {
 				return nil, err
 			}
 		}

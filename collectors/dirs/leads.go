@@ -15,10 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // machinePlaces are where what leads into folders lies on every machine: ~ is this user's home folder, what begins otherwise lies below Options.Machine. Of
@@ -65,7 +65,7 @@ func (o Options) seeker(ctx context.Context) *seeker {
 
 // fail takes note of the first thing that could not be read. What others own and close to this user is none of theirs to lead with.
 func (s *seeker) fail(path string, err error) {
-	if err == nil || s.at.err != nil || gone(err) || errors.Is(err, foreign.ErrOwner) || denied(err) && foreign.Own(path) != nil {
+	if err == nil || s.at.err != nil || gone(err) || errors.Is(err, safeopen.ErrOwner) || denied(err) && safeopen.Own(path) != nil {
 		return
 	}
 	s.at.err = err
@@ -199,7 +199,7 @@ func (s *seeker) take(kind, at string, reads bool) {
 
 // text reads a file in which paths may stand.
 func (s *seeker) text(kind, at, file string) {
-	f, err := foreign.ReadNow(file, foreign.Want{Max: maxTable})
+	f, err := safeopen.ReadNow(file, safeopen.Want{Max: maxTable})
 	if err != nil {
 		s.fail(file, err)
 		return
@@ -315,7 +315,7 @@ func (s *seeker) entryOf(tree string) string {
 		s.fail(tree, err)
 		return ""
 	}
-	f, err := foreign.ReadNow(file, foreign.Want{Max: maxGitFile})
+	f, err := safeopen.ReadNow(file, safeopen.Want{Max: maxGitFile})
 	if err != nil {
 		s.fail(file, err)
 		return ""
@@ -344,12 +344,12 @@ func pathSetting(name string) bool {
 
 // config reads which paths a configuration of git's names. A relative one is taken from the file and from each of the checkouts: one too many keeps a folder.
 func (s *seeker) config(file string, trees []string) {
-	f, err := foreign.ReadNow(file, foreign.Want{Max: maxTable})
+	f, err := safeopen.ReadNow(file, safeopen.Want{Max: maxTable})
 	if err != nil {
 		s.fail(file, err)
 		return
 	}
-	vars, err := gitcmd.ParseConfig(f.Data)
+	vars, err := gitsafe.ParseConfig(f.Data)
 	if err != nil {
 		s.fail(file, fmt.Errorf("read %s: %w", file, err))
 		return

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/collectors"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // level gives what matches one component of a pattern below folder. A part without * is taken as it stands.
@@ -126,7 +126,7 @@ func sourceError(err error) error {
 // repository lists the worktrees of the repository with that common folder. Their root is the folder that they lie in.
 func repository(common string) lister {
 	return func(o Options, s *scout) ([]found, int, error) {
-		if _, err := foreign.Folder(common); err != nil {
+		if _, err := safeopen.Folder(common); err != nil {
 			return nil, 0, sourceError(fmt.Errorf("%w: the worktrees that it names are left out", err))
 		}
 		repo, err := ask(s, func(f *git.Finder) (*git.Repository, error) { return f.Open(common) })

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 // LockReason is what a tool writes as the reason of `git worktree lock` while one of its agents works in the worktree.
@@ -42,7 +42,7 @@ func (l *look) lock(c *candidate) *snapshot.Lock {
 	}
 	text := strings.TrimSpace(w.Lock.Text)
 	out := &snapshot.Lock{WrittenAt: known(w.Lock.Mod)}
-	if shown := plain.Line(text); len(shown) > maxLockText {
+	if shown := termsafe.Line(text); len(shown) > maxLockText {
 		out.Text = new(strings.ToValidUTF8(shown[:maxLockText], "") + " ...")
 	} else {
 		out.Text = new(shown)
@@ -62,7 +62,7 @@ func (l *look) lock(c *candidate) *snapshot.Lock {
 		if err != nil || pid <= 1 {
 			continue
 		}
-		out.Tool, out.Owner, out.PID = r.Tool, plain.Line(group("owner")), pid
+		out.Tool, out.Owner, out.PID = r.Tool, termsafe.Line(group("owner")), pid
 		if start := group("start"); start != "" {
 			ticks, err := strconv.ParseUint(start, 10, 64)
 			if err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // defaultTimeout holds where Options gives no Timeout.
@@ -171,7 +171,7 @@ func (s *scout) glance(f found) (glance, error) {
 	return ask(s, func(finder *git.Finder) (g glance, err error) {
 		dir, is, err := stat(f)
 		if err == nil {
-			err = foreign.OwnedBy(f.path, uint32(is.UID))
+			err = safeopen.OwnedBy(f.path, uint32(is.UID))
 		}
 		if g.dir, g.ownErr = dir, err; err != nil || *dir.Symlink {
 			return g, nil

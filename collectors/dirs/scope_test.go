@@ -15,7 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
@@ -121,7 +121,7 @@ func TestAttackAnotherUsersRoot(t *testing.T) {
 		t.Fatal("it is passed over in silence")
 	}
 	part, err := s.Reader.Read(t.Context())
-	if len(part.Dirs) > 0 || !errors.Is(err, foreign.ErrOwner) {
+	if len(part.Dirs) > 0 || !errors.Is(err, safeopen.ErrOwner) {
 		a.Lost("a record through his link: %d candidates, %v", len(part.Dirs), err)
 	} else {
 		a.Held()

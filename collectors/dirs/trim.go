@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/du"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/usage"
 )
 
 // ruleTrim is the rule that what is read here is for.
@@ -34,7 +34,7 @@ func (l *look) trims(c *candidate) bool {
 type parts struct {
 	of   *candidate
 	list []*candidate
-	tree usage.Tree
+	tree du.Tree
 }
 
 // trim finds these folders in all worktrees that may be trimmed, the oldest first, and measures them. What was not measured in time is not
@@ -62,11 +62,11 @@ func (l *look) trim(ctx context.Context) {
 	slices.SortStableFunc(all, func(a, b parts) int { return a.of.workedAt().Compare(b.of.workedAt()) })
 	own, cancel := context.WithDeadlineCause(ctx, reserve(ctx), errLong)
 	defer cancel()
-	var trees []usage.Tree
+	var trees []du.Tree
 	for _, p := range all {
 		trees = append(trees, p.tree)
 	}
-	for i, u := range usage.Measure(own, trees) {
+	for i, u := range du.Measure(own, trees) {
 		for _, c := range all[i].list {
 			c.measured(u, all[i])
 			l.candidates = append(l.candidates, c)
@@ -95,7 +95,7 @@ func (c *candidate) workedAt() time.Time {
 
 // partsOf lists a worktree's folders of that kind, with all that is known of them without looking into them.
 func (l *look) partsOf(ctx context.Context, c *candidate) parts {
-	p := parts{of: c, tree: usage.Tree{Path: c.dir.Path, Parts: l.rebuildable(c)}}
+	p := parts{of: c, tree: du.Tree{Path: c.dir.Path, Parts: l.rebuildable(c)}}
 	if len(p.tree.Parts) == 0 {
 		return p
 	}
@@ -196,9 +196,9 @@ func (l *look) alsoHeld(ctx context.Context, all []parts) {
 }
 
 // measured writes what lies in the folder, and when anything in it or in its worktree changed last.
-func (c *candidate) measured(u usage.Usage, p parts) {
+func (c *candidate) measured(u du.Usage, p parts) {
 	rel, _ := filepath.Rel(p.of.dir.Path, c.dir.Path)
-	i := slices.IndexFunc(u.Parts, func(part usage.Part) bool { return part.Path == rel })
+	i := slices.IndexFunc(u.Parts, func(part du.Part) bool { return part.Path == rel })
 	if !u.Complete || i < 0 {
 		c.fail(fmt.Errorf("what lies in it could not be read whole: %w", cmp.Or(u.Err, errLong)))
 		return

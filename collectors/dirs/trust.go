@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // trusted gives the real path of a folder whose children may be candidates. Everything on the way to it and it itself must belong to this
@@ -23,9 +23,9 @@ func trusted(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	real, err := foreign.Path(path)
+	real, err := safeopen.Path(path)
 	switch {
-	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable):
+	case errors.Is(err, safeopen.ErrOwner), errors.Is(err, safeopen.ErrWritable):
 		return "", fmt.Errorf("%w; nothing in it is looked at: Winnow reads only folders of this user that no other user can replace", err)
 	case err != nil:
 		return "", err
@@ -40,9 +40,9 @@ func trusted(path string) (string, error) {
 	case direct != real:
 		return "", fmt.Errorf("%s: %w", path, errExchanged)
 	}
-	again, err := foreign.Folder(real)
+	again, err := safeopen.Folder(real)
 	switch {
-	case errors.Is(err, foreign.ErrNotFolder):
+	case errors.Is(err, safeopen.ErrNotFolder):
 		return "", fmt.Errorf("%w: %w", unix.ENOTDIR, err)
 	case err != nil:
 		return "", fmt.Errorf("%w; what lies in it is left out", err)
@@ -134,7 +134,7 @@ func (t *trust) folders(s *scout, p git.Place) error {
 	for _, folder := range []string{p.CommonDir, filepath.Dir(p.AdminDir)} {
 		err, known := t.repos[folder]
 		if !known {
-			_, err = ask(s, func(*git.Finder) (string, error) { return foreign.Folder(folder) })
+			_, err = ask(s, func(*git.Finder) (string, error) { return safeopen.Folder(folder) })
 			t.repos[folder] = err
 		}
 		if err != nil {
@@ -149,7 +149,7 @@ func (t *trust) folders(s *scout, p git.Place) error {
 
 // own is foreign.Own.
 func own(s *scout, path string) error {
-	_, err := ask(s, func(*git.Finder) (struct{}, error) { return struct{}{}, foreign.Own(path) })
+	_, err := ask(s, func(*git.Finder) (struct{}, error) { return struct{}{}, safeopen.Own(path) })
 	return err
 }
 
@@ -161,7 +161,7 @@ func Real(path string) (string, error) {
 		return "", err
 	}
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
-		real, err := foreign.Path(at)
+		real, err := safeopen.Path(at)
 		if err == nil {
 			return filepath.Join(real, rest), nil
 		}

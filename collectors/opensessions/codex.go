@@ -16,8 +16,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Threads is where Codex keeps a lock for each thread that it has open, and false where there is no such folder.
@@ -46,11 +46,11 @@ type codex struct{ source, path, locks string }
 var threadLock = regexp.MustCompile(`^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.lock$`)
 
 func (c codex) Read(ctx context.Context) (collectors.Part, error) {
-	dir, err := foreign.Path(c.path)
+	dir, err := safeopen.Path(c.path)
 	if err != nil {
 		return collectors.Part{}, reader{c.source, c.path}.failed(err)
 	}
-	entries, err := fs.ReadDir(foreign.DirFS{Dir: dir, Context: ctx, MaxEntries: maxFiles}, ".")
+	entries, err := fs.ReadDir(safeopen.DirFS{Dir: dir, Context: ctx, MaxEntries: maxFiles}, ".")
 	if err != nil {
 		return collectors.Part{}, reader{c.source, c.path}.failed(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // CopilotFolder is where Copilot keeps a folder for each session, and false where there is no such folder.
@@ -42,11 +42,11 @@ type copilot struct{ reader }
 var copilotLock = regexp.MustCompile(`^inuse\.([1-9][0-9]{0,9})\.lock$`)
 
 func (c copilot) Read(ctx context.Context) (collectors.Part, error) {
-	dir, err := foreign.Path(c.path)
+	dir, err := safeopen.Path(c.path)
 	if err != nil {
 		return collectors.Part{}, c.failed(err)
 	}
-	d := foreign.DirFS{Dir: dir, Want: foreign.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
+	d := safeopen.DirFS{Dir: dir, Want: safeopen.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
 	entries, err := fs.ReadDir(d, ".")
 	if err != nil {
 		return collectors.Part{}, c.failed(err)
@@ -66,7 +66,7 @@ func (c copilot) Read(ctx context.Context) (collectors.Part, error) {
 }
 
 // session gives one record for each process that has the session open, none for a session that is closed.
-func (c copilot) session(ctx context.Context, d foreign.DirFS, id string) (open []snapshot.OpenSession, err error) {
+func (c copilot) session(ctx context.Context, d safeopen.DirFS, id string) (open []snapshot.OpenSession, err error) {
 	files, err := fs.ReadDir(d, id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -97,7 +97,7 @@ func (c copilot) session(ctx context.Context, d foreign.DirFS, id string) (open 
 
 // workspace is the folder that a session's record names, "" where that could not be read.
 func (c copilot) workspace(ctx context.Context, path string) string {
-	f, err := foreign.Read(ctx, path, foreign.Want{Max: maxFile})
+	f, err := safeopen.Read(ctx, path, safeopen.Want{Max: maxFile})
 	var record struct {
 		Cwd string `yaml:"cwd"`
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Kind is the kind of the sources.
@@ -49,11 +49,11 @@ func Source(name, path string) collectors.Source {
 type reader struct{ source, path string }
 
 func (r reader) Read(ctx context.Context) (collectors.Part, error) {
-	dir, err := foreign.Path(r.path)
+	dir, err := safeopen.Path(r.path)
 	if err != nil {
 		return collectors.Part{}, r.failed(err)
 	}
-	d := foreign.DirFS{Dir: dir, Want: foreign.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
+	d := safeopen.DirFS{Dir: dir, Want: safeopen.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
 	entries, err := fs.ReadDir(d, ".")
 	if err != nil {
 		return collectors.Part{}, r.failed(err)
@@ -82,8 +82,8 @@ func (r reader) session(ctx context.Context, dir, name string) (snapshot.OpenSes
 		return snapshot.OpenSession{}, false
 	}
 	s := snapshot.OpenSession{Source: r.source, Agent: "claude", PID: pid, Sole: new(true)}
-	f, err := foreign.Read(ctx, filepath.Join(dir, name), foreign.Want{Max: maxFile})
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, foreign.ErrOwner) {
+	f, err := safeopen.Read(ctx, filepath.Join(dir, name), safeopen.Want{Max: maxFile})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safeopen.ErrOwner) {
 		return snapshot.OpenSession{}, false
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/collectors"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 const (
@@ -64,7 +64,7 @@ func qwen(ctx context.Context, path string, since time.Time) (all []session, err
 }
 
 // qwenProject are the sessions of one project: the one that was written last in the folder that all of them began in, and those that work in worktrees.
-func qwenProject(ctx context.Context, d foreign.DirFS, chats string, files map[string]time.Time) (all []session, err error) {
+func qwenProject(ctx context.Context, d safeopen.DirFS, chats string, files map[string]time.Time) (all []session, err error) {
 	ids := map[string]time.Time{}
 	for file, at := range files {
 		id, _, _ := strings.Cut(file, ".")
@@ -100,7 +100,7 @@ func qwenMade(ctx context.Context, root string, ids map[string]time.Time) (all [
 	if !filepath.IsAbs(root) {
 		return nil, nil
 	}
-	d := foreign.DirFS{Dir: filepath.Join(root, qwenWorktrees), Want: foreign.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
+	d := safeopen.DirFS{Dir: filepath.Join(root, qwenWorktrees), Want: safeopen.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
 	entries, err := fs.ReadDir(d, ".")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -115,7 +115,7 @@ func qwenMade(ctx context.Context, root string, ids map[string]time.Time) (all [
 }
 
 // text is a text of a small file's document, "" where that could not be read.
-func text(d foreign.DirFS, file, key string) string {
+func text(d safeopen.DirFS, file, key string) string {
 	data, err := fs.ReadFile(d, file)
 	record := map[string]any{}
 	if err != nil || json.Unmarshal(data, &record) != nil {
@@ -127,7 +127,7 @@ func text(d foreign.DirFS, file, key string) string {
 
 // begun is the folder in which a chat's first message was written, "" where that could not be read. The message itself stands behind it, and may be long.
 func begun(path string) string {
-	f, err := foreign.Open(path, foreign.Want{Max: maxChat})
+	f, err := safeopen.Open(path, safeopen.Want{Max: maxChat})
 	if err != nil {
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // maxChats is more than the chats of one project, or the projects, of any user.
@@ -45,7 +45,7 @@ func (w written) Read(ctx context.Context) (collectors.Part, error) {
 		return collectors.Part{}, fmt.Errorf("read when the machine started: %w: no session in %s was read", err, w.path)
 	}
 	all, err := w.read(ctx, w.path, booted)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, foreign.ErrAbsent) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safeopen.ErrAbsent) {
 		return collectors.Part{}, fmt.Errorf("%w: no %s", collectors.ErrAbsent, w.path)
 	}
 	if err != nil {
@@ -81,7 +81,7 @@ func boot() (time.Time, error) {
 }
 
 // chats are the files in a project's folder of chats that were written since a time, by the name of each.
-func chats(d foreign.DirFS, project string, since time.Time) (map[string]time.Time, error) {
+func chats(d safeopen.DirFS, project string, since time.Time) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	entries, err := fs.ReadDir(d, filepath.Join(project, "chats"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,12 +96,12 @@ func chats(d foreign.DirFS, project string, since time.Time) (map[string]time.Ti
 }
 
 // projects are the folders in the folder of all projects.
-func projects(ctx context.Context, path string) (d foreign.DirFS, names []string, err error) {
-	dir, err := foreign.Path(path)
+func projects(ctx context.Context, path string) (d safeopen.DirFS, names []string, err error) {
+	dir, err := safeopen.Path(path)
 	if err != nil {
 		return d, nil, err
 	}
-	d = foreign.DirFS{Dir: dir, Want: foreign.Want{Max: maxFile}, Context: ctx, MaxEntries: maxChats}
+	d = safeopen.DirFS{Dir: dir, Want: safeopen.Want{Max: maxFile}, Context: ctx, MaxEntries: maxChats}
 	entries, err := fs.ReadDir(d, ".")
 	for _, e := range entries {
 		if e.IsDir() {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // withNames adds what leads to a worktree besides its path: the folder that git keeps for it, and, for one that was moved, the path that
@@ -77,6 +77,6 @@ func registered(admin string) string {
 const maxGitFile = 8 << 10
 
 func small(path string) (string, bool) {
-	f, err := foreign.Read(context.Background(), path, foreign.Want{Max: maxGitFile})
+	f, err := safeopen.Read(context.Background(), path, safeopen.Want{Max: maxGitFile})
 	return string(f.Data), err == nil
 }

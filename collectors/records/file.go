@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/winnow-reaper/winnow/collectors"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // MaxSize is the greatest file that is read, in bytes.
@@ -26,10 +26,10 @@ const MaxSize = 64 << 20
 // may not be read; anything but a regular file, one that another user owns, can write or can put another in the place of, one
 // greater than MaxSize and one that is not UTF-8 are errors.
 func Load(ctx context.Context, path string) ([]byte, error) {
-	real, err := foreign.Path(path)
-	var f foreign.File
+	real, err := safeopen.Path(path)
+	var f safeopen.File
 	if err == nil {
-		f, err = foreign.Read(ctx, real, foreign.Want{Max: MaxSize, Within: within(ctx), Ruling: true})
+		f, err = safeopen.Read(ctx, real, safeopen.Want{Max: MaxSize, Within: within(ctx), Ruling: true})
 	}
 	if err != nil {
 		return nil, explain(ctx, path, err)
@@ -55,11 +55,11 @@ func explain(ctx context.Context, path string, err error) error {
 		return fmt.Errorf("open %s: %w; nothing has been written there yet, or the path in config.yaml is wrong", path, collectors.ErrAbsent)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("open %s: %w; let this user read the file", path, collectors.ErrPermission)
-	case errors.Is(err, foreign.ErrNotRegular), errors.Is(err, foreign.ErrLink):
+	case errors.Is(err, safeopen.ErrNotRegular), errors.Is(err, safeopen.ErrLink):
 		return fmt.Errorf("open %s: it is not a regular file; name the file itself in config.yaml", path)
-	case errors.Is(err, foreign.ErrTooLarge):
+	case errors.Is(err, safeopen.ErrTooLarge):
 		return fmt.Errorf("read %s: it is greater than %d MiB; let its owner drop what has long completed", path, MaxSize>>20)
-	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable):
+	case errors.Is(err, safeopen.ErrOwner), errors.Is(err, safeopen.ErrWritable):
 		return fmt.Errorf("open %s: another user could have written it, and nothing was read: %w; let the file, and each folder above it,"+
 			" belong to this user or root, and let no other user write there", path, err)
 	case ctx.Err() != nil:

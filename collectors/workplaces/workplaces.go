@@ -20,7 +20,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
@@ -73,7 +73,7 @@ func Recorded(ctx context.Context, records []Record, log hclog.Logger) []string 
 }
 
 func (r Record) read(ctx context.Context) ([]string, error) {
-	real, err := foreign.Path(r.Path)
+	real, err := safeopen.Path(r.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (r Record) read(ctx context.Context) ([]string, error) {
 	case SQLite:
 		return r.rows(ctx, real)
 	}
-	f, err := foreign.Read(ctx, real, foreign.Want{Max: maxFile, Within: within})
+	f, err := safeopen.Read(ctx, real, safeopen.Want{Max: maxFile, Within: within})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (r Record) rows(ctx context.Context, path string) ([]string, error) {
 	table, column, _ := strings.Cut(r.At, ".")
 	rows, err := sqlite.Read(ctx, path, table, column)
 	if err != nil {
-		if errors.Is(err, sqlite.ErrLayout) || errors.Is(err, foreign.ErrAbsent) {
+		if errors.Is(err, sqlite.ErrLayout) || errors.Is(err, safeopen.ErrAbsent) {
 			return nil, fs.ErrNotExist // an older or a newer version keeps them elsewhere
 		}
 		return nil, err
@@ -145,7 +145,7 @@ func at(in any, way string) any {
 // files reads the latest of the files with that suffix, so many folders below one.
 func (r Record) files(ctx context.Context, folder string, depth int, suffix string) (paths []string, err error) {
 	var all []string
-	d := foreign.DirFS{Dir: folder, Want: foreign.Want{Max: maxSmall, Within: within}, Context: ctx, MaxEntries: 10 * maxFiles}
+	d := safeopen.DirFS{Dir: folder, Want: safeopen.Want{Max: maxSmall, Within: within}, Context: ctx, MaxEntries: 10 * maxFiles}
 	var walk func(at string, depth int) error
 	walk = func(at string, depth int) error {
 		entries, err := fs.ReadDir(d, at)
@@ -181,13 +181,13 @@ func (r Record) files(ctx context.Context, folder string, depth int, suffix stri
 func (r Record) one(ctx context.Context, path string) (string, bool) {
 	var text []byte
 	if r.Format == Folder {
-		f, err := foreign.Read(ctx, path, foreign.Want{Max: maxSmall, Within: within})
+		f, err := safeopen.Read(ctx, path, safeopen.Want{Max: maxSmall, Within: within})
 		if err != nil {
 			return "", false
 		}
 		text = f.Data
 	} else {
-		f, err := foreign.Open(path, foreign.Want{Max: 1 << 40}) // only its first line is read
+		f, err := safeopen.Open(path, safeopen.Want{Max: 1 << 40}) // only its first line is read
 		if err != nil {
 			return "", false
 		}
@@ -214,7 +214,7 @@ func Under(ctx context.Context, folders []string, log hclog.Logger) []string {
 	left := maxUnder
 	var walk func(folder string, depth int)
 	walk = func(folder string, depth int) {
-		d := foreign.DirFS{Dir: folder, Want: foreign.Want{Within: within}, Context: ctx, MaxEntries: maxUnder}
+		d := safeopen.DirFS{Dir: folder, Want: safeopen.Want{Within: within}, Context: ctx, MaxEntries: maxUnder}
 		entries, err := fs.ReadDir(d, ".")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			log.Debug("a folder was not searched for repositories", "path", folder, "error", err)
@@ -236,7 +236,7 @@ func Under(ctx context.Context, folders []string, log hclog.Logger) []string {
 		}
 	}
 	for _, folder := range folders {
-		if real, err := foreign.Path(folder); err == nil {
+		if real, err := safeopen.Path(folder); err == nil {
 			walk(real, 2)
 		}
 	}

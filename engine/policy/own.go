@@ -12,7 +12,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/winnow-reaper/winnow/internal/sys/days"
+	"github.com/winnow-reaper/winnow/internal/sys/duration"
 )
 
 // Parameter is one that rules of one's own declare in the METADATA of their package, under custom.own:
@@ -56,7 +56,7 @@ func (p Parameter) Read(v any) (any, error) {
 		if n, ok := v.(json.Number); ok && n == "0" {
 			v = 0
 		}
-		d, err := days.Value(v)
+		d, err := duration.Value(v)
 		return d.Seconds(), err
 	case "number":
 		var f float64

@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/internal/sys/bundlehttp"
 	"github.com/winnow-reaper/winnow/internal/sys/bundleoci"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Source is a bundle that the configuration names.
@@ -86,11 +86,11 @@ func Find(ctx context.Context, state string, s Source, p Polling, l Look) (*Foun
 // get gets the bundle, and says whether its place was asked. An error says that it did not answer.
 func (f *Found) get(ctx context.Context, p Polling, l Look) (asked bool, err error) {
 	if !Remote(f.From) {
-		real, err := foreign.Path(f.From)
+		real, err := safeopen.Path(f.From)
 		if err != nil {
 			return true, err
 		}
-		file, err := foreign.Read(ctx, real, foreign.Want{Max: bundle.Max, Ruling: true})
+		file, err := safeopen.Read(ctx, real, safeopen.Want{Max: bundle.Max, Ruling: true})
 		f.data = file.Data
 		return true, err
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/bundle"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
-	"github.com/winnow-reaper/winnow/internal/sys/outfile"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // memorySchema names the shape of the file that remembers a bundle.
@@ -85,7 +85,7 @@ func (m *memory) older(b *bundle.Bundle) error {
 // recall reads what is remembered, and the last good one.
 func (f *Found) recall(ctx context.Context, state string) error {
 	dir := filepath.Join(state, f.Name)
-	file, err := foreign.Read(ctx, filepath.Join(dir, memoryName), foreign.Want{Max: maxMemory, Ruling: true})
+	file, err := safeopen.Read(ctx, filepath.Join(dir, memoryName), safeopen.Want{Max: maxMemory, Ruling: true})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (f *Found) recall(ctx context.Context, state string) error {
 // load reads and verifies the last good one again: the state folder may have been changed, and the key is the configuration's of now.
 func (f *Found) load(ctx context.Context, dir string) (*bundle.Bundle, error) {
 	a := f.memory.Active
-	file, err := foreign.Read(ctx, filepath.Join(dir, filepath.Base(a.file())), foreign.Want{Max: bundle.Max, Ruling: true})
+	file, err := safeopen.Read(ctx, filepath.Join(dir, filepath.Base(a.file())), safeopen.Want{Max: bundle.Max, Ruling: true})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (f *Found) activate(ctx context.Context, dir string) error {
 		Revision: f.New.Revision, Serial: f.New.Serial, Digest: f.New.Digest, Content: f.New.Content, ActivatedAt: time.Now().UTC(),
 	}
 	m.Problem, m.Refused = "", false
-	err := outfile.Write(ctx, filepath.Join(dir, m.Active.file()), func(w io.Writer) error {
+	err := atomicfile.Write(ctx, filepath.Join(dir, m.Active.file()), func(w io.Writer) error {
 		_, err := w.Write(f.data)
 		return err
 	})
@@ -164,7 +164,7 @@ func (f *Found) activate(ctx context.Context, dir string) error {
 }
 
 func write(ctx context.Context, path string, v any) error {
-	return outfile.Write(ctx, path, func(w io.Writer) error {
+	return atomicfile.Write(ctx, path, func(w io.Writer) error {
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
 		return enc.Encode(v)

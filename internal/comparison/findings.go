@@ -8,8 +8,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/flips"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -25,7 +25,7 @@ func (d *Document) Findings() (rules []sarif.Rule, out []sarif.Finding) {
 	left := maxFindings
 	for _, g := range d.Groups {
 		id := strings.TrimSuffix(g.Change+"/"+g.Rule, "/")
-		rules = append(rules, sarif.Rule{ID: id, Short: plain.Line(cmp.Or(g.Title, title(g.Change)))})
+		rules = append(rules, sarif.Rule{ID: id, Short: termsafe.Line(cmp.Or(g.Title, title(g.Change)))})
 		f := sarif.Finding{Rule: id, File: d.elsewhere(), Line: 1, Level: sarif.Note}
 		if g.File != "" && !g.Shipped && g.In != Base {
 			f.File, f.Line = g.File, g.Line
@@ -46,20 +46,20 @@ func (d *Document) Findings() (rules []sarif.Rule, out []sarif.Finding) {
 			if x.Truth == snapshot.Live {
 				one.Level = sarif.Error
 			}
-			one.Message = plain.Line(fmt.Sprintf("%s %s (%s): now %s; before, %s", x.ID, "stays today and would go", x.where(), cut(x.now(), maxSaid), cut(x.before(), maxSaid)))
+			one.Message = termsafe.Line(fmt.Sprintf("%s %s (%s): now %s; before, %s", x.ID, "stays today and would go", x.where(), cut(x.now(), maxSaid), cut(x.before(), maxSaid)))
 			out = append(out, one)
 		}
 		if rest := g.Count.Things - listed; rest > 0 {
-			f.Message = plain.Line(fmt.Sprintf("%s: %s, such as %s in %s", said(g.Rule, g.What), title(g.Change)+", "+text.Plural(rest, "thing"), g.Flips[listed].ID, g.Flips[listed].where()))
+			f.Message = termsafe.Line(fmt.Sprintf("%s: %s, such as %s in %s", said(g.Rule, g.What), title(g.Change)+", "+text.Plural(rest, "thing"), g.Flips[listed].ID, g.Flips[listed].where()))
 			out = append(out, f)
 		}
 	}
 	for _, s := range d.Snapshots {
 		if s.Error != "" {
-			out = append(out, sarif.Finding{Rule: notCompared, Level: sarif.Error, File: s.Name, Line: 1, Message: plain.Line(cut(s.Error, maxSaid))})
+			out = append(out, sarif.Finding{Rule: notCompared, Level: sarif.Error, File: s.Name, Line: 1, Message: termsafe.Line(cut(s.Error, maxSaid))})
 		}
 		for _, u := range s.Unanswered {
-			out = append(out, sarif.Finding{Rule: notCompared, Level: sarif.Error, File: d.elsewhere(), Line: 1, Message: plain.Line(fmt.Sprintf("%s: the policies of the %s came to no answer on %s: %s", s.Name, u.In, u.ID, cut(u.Error, maxSaid)))})
+			out = append(out, sarif.Finding{Rule: notCompared, Level: sarif.Error, File: d.elsewhere(), Line: 1, Message: termsafe.Line(fmt.Sprintf("%s: the policies of the %s came to no answer on %s: %s", s.Name, u.In, u.ID, cut(u.Error, maxSaid)))})
 		}
 	}
 	return rules, out
@@ -89,23 +89,23 @@ func (d *Document) Suites() []junit.Suite {
 		for _, f := range g.Flips {
 			for _, name := range f.Snapshots {
 				if len(lines[name]) < maxNamed {
-					lines[name] = append(lines[name], plain.Line(fmt.Sprintf("%s: %s: %s", title(g.Change), f.ID, said(g.Rule, g.What))))
+					lines[name] = append(lines[name], termsafe.Line(fmt.Sprintf("%s: %s: %s", title(g.Change), f.ID, said(g.Rule, g.What))))
 				}
 			}
 		}
 	}
-	suite := junit.Suite{Name: plain.Line(d.Base.name() + " to " + d.Head.name())}
+	suite := junit.Suite{Name: termsafe.Line(d.Base.name() + " to " + d.Head.name())}
 	for _, s := range d.Snapshots {
-		c := junit.Case{Name: plain.Line(s.Name), Class: "winnow.policy.diff", File: plain.Line(s.Name)}
+		c := junit.Case{Name: termsafe.Line(s.Name), Class: "winnow.policy.diff", File: termsafe.Line(s.Name)}
 		counts := fmt.Sprintf("%d would go, %d would stay, %d with other reasons, %d in scope of one of both", s.NewReap, s.NewKeep, s.Reasons, s.Scope)
 		said := strings.Join(append([]string{counts}, lines[s.Name]...), "\n")
 		any := s.NewReap + s.NewKeep + s.Reasons + s.Scope
 		switch {
 		case s.Error != "":
-			c.Error = &junit.Outcome{Message: "not compared", Type: notCompared, Text: plain.Line(s.Error)}
+			c.Error = &junit.Outcome{Message: "not compared", Type: notCompared, Text: termsafe.Line(s.Error)}
 		case len(s.Unanswered) > 0:
 			u := s.Unanswered[0]
-			c.Error = &junit.Outcome{Message: "policies came to no answer", Type: "policy_error", Text: plain.Line(fmt.Sprintf("%s: %s: %s", u.In, u.ID, u.Error))}
+			c.Error = &junit.Outcome{Message: "policies came to no answer", Type: "policy_error", Text: termsafe.Line(fmt.Sprintf("%s: %s: %s", u.In, u.ID, u.Error))}
 		case s.Lost > 0:
 			c.Failure = &junit.Outcome{Message: fmt.Sprintf("%d labelled as live would go", s.Lost), Type: "live", Text: said}
 		case d.FailOn == FailNewReap && s.NewReap > 0, d.FailOn == FailAny && any > 0:

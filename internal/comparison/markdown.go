@@ -7,7 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/flips"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -299,5 +299,5 @@ func (d *Document) unread(c *comment) {
 }
 
 // code is a name, cell a sentence, in markdown, neither longer than a cell may be.
-func code(s string) string { return plain.Code(cut(s, maxCell)) }
-func cell(s string) string { return plain.Cell(cut(s, maxSaid)) }
+func code(s string) string { return termsafe.Code(cut(s, maxCell)) }
+func cell(s string) string { return termsafe.Cell(cut(s, maxSaid)) }

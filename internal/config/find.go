@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -24,7 +24,7 @@ const Name = "config.yaml"
 const maxConfig = 256 << 10
 
 // ruling is what a file that says what Winnow does must be.
-var ruling = foreign.Want{Max: maxConfig, Ruling: true}
+var ruling = safeopen.Want{Max: maxConfig, Ruling: true}
 
 // find gives the file that was named, or else the first of the two places that has one, or an empty path. The working folder is
 // not one of them: it may be a clone of an untrusted repository.
@@ -34,7 +34,7 @@ func find(file string) (string, []byte, error) {
 		if err != nil {
 			return "", nil, Mistakef("--config: %v", err)
 		}
-		f, err := foreign.Read(context.Background(), p, ruling)
+		f, err := safeopen.Read(context.Background(), p, ruling)
 		if err != nil {
 			return "", nil, Mistakef("--config: %v; nothing was done", err)
 		}
@@ -77,14 +77,14 @@ func places() ([]string, error) {
 // readPlace reads a configuration in one of the usual places. Many people keep theirs among other files of that kind and link to it:
 // a link is followed where only this user and root can change what it leads to.
 func readPlace(path string) ([]byte, error) {
-	f, err := foreign.Read(context.Background(), path, ruling)
-	if errors.Is(err, foreign.ErrLink) {
-		real, e := foreign.Path(path)
+	f, err := safeopen.Read(context.Background(), path, ruling)
+	if errors.Is(err, safeopen.ErrLink) {
+		real, e := safeopen.Path(path)
 		if errors.Is(e, fs.ErrNotExist) { // a link to nothing is a slip, and no missing file
 			return nil, err
 		}
 		if e == nil {
-			f, e = foreign.Read(context.Background(), real, ruling)
+			f, e = safeopen.Read(context.Background(), real, ruling)
 		}
 		if e != nil {
 			return nil, fmt.Errorf("%s leads to what may not rule: %w", path, e)
@@ -101,7 +101,7 @@ func (c *Config) Stray() bool {
 	if err != nil || at == c.File {
 		return false
 	}
-	f, err := foreign.Read(context.Background(), at, foreign.Want{Max: maxConfig, Within: time.Second})
+	f, err := safeopen.Read(context.Background(), at, safeopen.Want{Max: maxConfig, Within: time.Second})
 	if err != nil || !looksLikeOurs(f.Data) || bytes.Equal(f.Data, winnow.DefaultConfig) { // the defaults hold anyway
 		return false
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/strict"
-	"github.com/winnow-reaper/winnow/internal/sys/days"
+	"github.com/winnow-reaper/winnow/internal/sys/duration"
 )
 
 // shape is what a configuration must be.
@@ -63,7 +63,7 @@ func durationLeaf(t reflect.Type, n *yaml.Node) (string, bool) {
 	if err := n.Decode(&data); err != nil {
 		return err.Error(), true
 	}
-	if _, err := days.Value(data); err != nil {
+	if _, err := duration.Value(data); err != nil {
 		return err.Error(), true
 	}
 	return "", true
@@ -99,7 +99,7 @@ func durations(_, to reflect.Type, data any) (any, error) {
 	if !is {
 		return data, nil
 	}
-	d, err := days.Value(data)
+	d, err := duration.Value(data)
 	switch {
 	case err != nil:
 		return nil, err
@@ -110,7 +110,7 @@ func durations(_, to reflect.Type, data any) (any, error) {
 }
 
 // Duration is time.ParseDuration with days of 24 hours in front: 2d, 1d12h.
-func Duration(s string) (time.Duration, error) { return days.Parse(s) }
+func Duration(s string) (time.Duration, error) { return duration.Parse(s) }
 
 // checkPatterns refuses invalid patterns, which would protect everything or nothing, and texts that are empty, wherever they come
 // from: a variable of the environment can hold them too.

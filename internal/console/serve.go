@@ -18,7 +18,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
 //go:embed static
@@ -116,7 +116,7 @@ func (o *own) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := peer.Accepted(conn); err != nil {
+		if err := peercred.Accepted(conn); err != nil {
 			o.log.Debug("a connection was closed unread", "error", err)
 			_ = conn.Close()
 			continue

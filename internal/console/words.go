@@ -11,7 +11,7 @@ import (
 	"text/template/parse"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -153,10 +153,10 @@ func brief(v any) string {
 		return fmt.Sprint(v)
 	}
 	// Cut before it is cleaned: half of an escape would say something else.
-	if r := []rune(string(plain.JSON(b))); len(r) > maxBrief {
+	if r := []rune(string(termsafe.JSON(b))); len(r) > maxBrief {
 		return string(r[:maxBrief]) + "…"
 	}
-	return string(plain.JSON(b))
+	return string(termsafe.JSON(b))
 }
 
 func orElse(fallback, s string) string { return cmp.Or(s, fallback) }

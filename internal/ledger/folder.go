@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // ErrUntrusted says that another user can change what lies in a folder, or on the way to it, so that nothing in it can be relied on.
@@ -20,7 +20,7 @@ var ErrUntrusted = errors.New("it cannot be relied on")
 //
 // Others may read it: what Winnow makes in it is for this user alone.
 func Trusted(dir string) error {
-	real, err := foreign.Path(dir)
+	real, err := safeopen.Path(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return trustedAbove(dir)
 	}
@@ -38,12 +38,12 @@ func trustedAbove(dir string) error {
 	}
 	for dir != "/" {
 		dir = filepath.Dir(dir)
-		real, err := foreign.Path(dir)
+		real, err := safeopen.Path(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			_, err = foreign.Folder(real)
+			_, err = safeopen.Folder(real)
 		}
 		return untrusted(err)
 	}
@@ -53,7 +53,7 @@ func trustedAbove(dir string) error {
 // own is true to a folder that is this user's, and that no other user can write: not even with the sticky bit, with which others can
 // still put new names into it.
 func own(real string) error {
-	if _, err := foreign.Folder(real); err != nil {
+	if _, err := safeopen.Folder(real); err != nil {
 		return err
 	}
 	st, err := os.Lstat(real)
@@ -61,17 +61,17 @@ func own(real string) error {
 		return err
 	}
 	if uid := uidOf(st); uid != os.Geteuid() {
-		return &fs.PathError{Op: "trust", Path: real, Err: fmt.Errorf("%w (uid %d; this is uid %d)", foreign.ErrOwner, uid, os.Geteuid())}
+		return &fs.PathError{Op: "trust", Path: real, Err: fmt.Errorf("%w (uid %d; this is uid %d)", safeopen.ErrOwner, uid, os.Geteuid())}
 	}
 	if st.Mode()&os.ModeSticky != 0 && st.Mode().Perm()&0o022 != 0 {
-		return &fs.PathError{Op: "trust", Path: real, Err: fmt.Errorf("%w (mode %04o)", foreign.ErrWritable, st.Mode().Perm())}
+		return &fs.PathError{Op: "trust", Path: real, Err: fmt.Errorf("%w (mode %04o)", safeopen.ErrWritable, st.Mode().Perm())}
 	}
 	return nil
 }
 
 // untrusted marks what is due to others. What is wrong with a folder otherwise, such as a file in its place, is an error only.
 func untrusted(err error) error {
-	for _, others := range []error{foreign.ErrOwner, foreign.ErrWritable, foreign.ErrLink} {
+	for _, others := range []error{safeopen.ErrOwner, safeopen.ErrWritable, safeopen.ErrLink} {
 		if errors.Is(err, others) {
 			return fmt.Errorf("%w: %w", ErrUntrusted, err)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // maxSize is the greatest ledger that is opened, in bytes. That of a year of sweeps takes up less than a hundredth of it (BenchmarkYear).
@@ -22,7 +22,7 @@ var beside = []string{"", "-wal", "-shm", "-journal"}
 // trusted makes sure that the ledger and the files beside it are regular files that only this user and root can write, and
 // gives the ledger's real path. It only looks at them: to open one besides SQLite would drop the locks that this process has on it.
 func trusted(path string) (string, error) {
-	real, err := foreign.Path(path)
+	real, err := safeopen.Path(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("it is a link that leads nowhere: %w", err)
 	}
@@ -30,7 +30,7 @@ func trusted(path string) (string, error) {
 		return "", unfit(path, err)
 	}
 	for _, end := range beside {
-		err := foreign.Regular(real+end, foreign.Want{Max: maxSize, Ruling: true})
+		err := safeopen.Regular(real+end, safeopen.Want{Max: maxSize, Ruling: true})
 		if err != nil && (end == "" || !errors.Is(err, fs.ErrNotExist)) {
 			return "", unfit(path, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Held says that another process holds the lock.
@@ -76,9 +76,9 @@ func openLock(path string) (*os.File, error) {
 	switch {
 	case err != nil:
 	case !st.Mode().IsRegular():
-		err = &fs.PathError{Op: "lock", Path: path, Err: foreign.ErrNotRegular}
+		err = &fs.PathError{Op: "lock", Path: path, Err: safeopen.ErrNotRegular}
 	case uidOf(st) != os.Geteuid():
-		err = &fs.PathError{Op: "lock", Path: path, Err: foreign.ErrOwner}
+		err = &fs.PathError{Op: "lock", Path: path, Err: safeopen.ErrOwner}
 	case st.Mode().Perm()&0o077 != 0:
 		err = f.Chmod(0o600)
 	}

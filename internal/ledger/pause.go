@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
-	"github.com/winnow-reaper/winnow/internal/sys/outfile"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Pause says that nothing may act for this user until a person resumes, or until its time is over.
@@ -92,8 +92,8 @@ func (a Acting) pausePaths(state string) []string {
 }
 
 func pausedBy(path string, machine func() (bootID string, up float64)) *Pause {
-	f, err := foreign.ReadNow(path, foreign.Want{Max: maxPause, Ruling: true})
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, foreign.ErrAbsent) {
+	f, err := safeopen.ReadNow(path, safeopen.Want{Max: maxPause, Ruling: true})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safeopen.ErrAbsent) {
 		return nil
 	}
 	var p Pause
@@ -123,7 +123,7 @@ func (a Acting) Pause(ctx context.Context, state string, p Pause) (path string, 
 	if err := makeTrusted(filepath.Dir(path)); err != nil {
 		return path, fmt.Errorf("pause: the folder %s: %w", filepath.Dir(path), err)
 	}
-	err = outfile.Write(ctx, path, func(w io.Writer) error {
+	err = atomicfile.Write(ctx, path, func(w io.Writer) error {
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
 		return enc.Encode(p)

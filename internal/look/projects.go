@@ -76,4 +76,5 @@ func untrusted(s *snapshot.Snapshot) []snapshot.Project {
 	return out
 }
 
+// ProjectFile is where the file of a repository's own lies, by the path of its main checkout.
 func ProjectFile(main string) string { return filepath.Join(main, project.Folder, project.Name) }

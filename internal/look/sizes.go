@@ -11,7 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/usage"
+	"github.com/winnow-reaper/winnow/internal/sys/du"
 )
 
 // errSizes is why a measuring ends before all was counted.
@@ -27,7 +27,7 @@ func (l *Looker) AddSizes(ctx context.Context, s *snapshot.Snapshot, ds []decisi
 	ctx, cancel := context.WithTimeoutCause(ctx, within, errSizes)
 	defer cancel()
 	now := time.Now().UTC()
-	var trees []usage.Tree
+	var trees []du.Tree
 	var of []int
 	for i := range ds {
 		d, seen := s.Dirs[ds[i].ID]
@@ -39,11 +39,11 @@ func (l *Looker) AddSizes(ctx context.Context, s *snapshot.Snapshot, ds []decisi
 			}
 		case d.Gone != nil: // l few kilobytes in its repository
 		case d.Symlink != nil && !*d.Symlink:
-			trees = append(trees, usage.Tree{Path: d.Path, Part: func(rel string) bool { return dirs.Rebuildable(l.Cfg.Rules.Rebuildable, rel) }})
+			trees = append(trees, du.Tree{Path: d.Path, Part: func(rel string) bool { return dirs.Rebuildable(l.Cfg.Rules.Rebuildable, rel) }})
 			of = append(of, i)
 		}
 	}
-	for k, u := range usage.Measure(ctx, trees) {
+	for k, u := range du.Measure(ctx, trees) {
 		z := &decision.Size{Bytes: u.Bytes, Rebuildable: u.PartBytes(), Shared: u.Shared, Complete: u.Complete, MeasuredAt: now}
 		if big, ok := u.Largest(); ok {
 			z.In = big.Path
@@ -55,7 +55,7 @@ func (l *Looker) AddSizes(ctx context.Context, s *snapshot.Snapshot, ds []decisi
 // AddTrashSize is what the acts in the trash take up there: as their plans say, or measured where those do not.
 func (l *Looker) AddTrashSize(ctx context.Context, acts []ledger.Act) []report.Lying {
 	out := make([]report.Lying, len(acts))
-	var trees []usage.Tree
+	var trees []du.Tree
 	var of []int
 	for i, act := range acts {
 		out[i].Until = act.Intent.RestoreUntil
@@ -67,12 +67,12 @@ func (l *Looker) AddTrashSize(ctx context.Context, acts []ledger.Act) []report.L
 			continue
 		}
 		if place := actdirs.Place(act.Intent); place != "" {
-			trees, of = append(trees, usage.Tree{Path: place}), append(of, i)
+			trees, of = append(trees, du.Tree{Path: place}), append(of, i)
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, max(l.Cfg.Collect.Dirs.Sizes, time.Second), errSizes)
 	defer cancel()
-	for k, u := range usage.Measure(ctx, trees) {
+	for k, u := range du.Measure(ctx, trees) {
 		out[of[k]].Bytes, out[of[k]].Known = u.Bytes, u.Complete
 	}
 	return out

@@ -14,7 +14,7 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
 // Desktop shows messages in the session of this user: org.freedesktop.Notifications on the session's D-Bus
@@ -46,7 +46,7 @@ func (d Desktop) Send(ctx context.Context, m *Document) error {
 		return err
 	}
 	// The socket must be this user's, and this user must listen there: what is shown has names of folders.
-	sock, _, err := peer.Dial(ctx, path)
+	sock, _, err := peercred.Dial(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w (%s is missing)", errNoBus, path)

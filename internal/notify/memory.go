@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
-	"github.com/winnow-reaper/winnow/internal/sys/outfile"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 const (
@@ -44,7 +44,7 @@ func remembered(file string) (memory, error) {
 	if file == "" {
 		return m, nil
 	}
-	f, err := foreign.Read(context.Background(), file, foreign.Want{Max: maxMemory, Ruling: true})
+	f, err := safeopen.Read(context.Background(), file, safeopen.Want{Max: maxMemory, Ruling: true})
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
@@ -101,5 +101,5 @@ func (m *memory) set(id string, told map[string]*mark, l lost) {
 }
 
 func (m *memory) save(file string) error {
-	return outfile.Write(context.Background(), file, func(w io.Writer) error { return json.NewEncoder(w).Encode(m) })
+	return atomicfile.Write(context.Background(), file, func(w io.Writer) error { return json.NewEncoder(w).Encode(m) })
 }

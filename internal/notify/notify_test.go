@@ -19,8 +19,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/winnow-reaper/winnow/internal/notify"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/httppost"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -411,20 +411,20 @@ func TestAttackATokenOfOthers(t *testing.T) {
 		must.Do(t, os.Chmod(path, mode))
 		return path
 	}
-	files := map[string]error{write("read by all", 0o604): foreign.ErrReadable, write("read by a group", 0o640): foreign.ErrReadable, write("written by all", 0o602): foreign.ErrWritable}
+	files := map[string]error{write("read by all", 0o604): safeopen.ErrReadable, write("read by a group", 0o640): safeopen.ErrReadable, write("written by all", 0o602): safeopen.ErrWritable}
 	link := filepath.Join(dir, "link")
 	must.Do(t, os.Symlink(write("mine", 0o600), link))
-	files[link] = foreign.ErrLink
+	files[link] = safeopen.ErrLink
 	open := filepath.Join(dir, "open")
 	must.Do(t, os.Mkdir(open, 0o700))
 	replaced := filepath.Join(open, "token")
 	must.Do(t, os.WriteFile(replaced, []byte(s.URL), 0o600))
 	must.Do(t, os.Chmod(open, 0o777))
-	files[replaced] = foreign.ErrWritable
+	files[replaced] = safeopen.ErrWritable
 	if os.Geteuid() == 0 {
 		theirs := write("theirs", 0o600)
 		must.Do(t, os.Lchown(theirs, 40001, 40001))
-		files[theirs] = foreign.ErrOwner
+		files[theirs] = safeopen.ErrOwner
 	}
 	for path, want := range files {
 		for _, w := range []notify.Webhook{{URL: s.URL, TokenFile: path, Within: time.Second}, {URLFile: path, Within: time.Second}} {

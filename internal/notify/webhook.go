@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/httppost"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 // The forms of a webhook's message.
@@ -88,7 +88,7 @@ func (w Webhook) Send(ctx context.Context, d *Document) error {
 func (w Webhook) body(d *Document) ([]byte, error) {
 	if w.Format != FormatSlack {
 		body, err := json.Marshal(d)
-		return plain.JSON(body), err
+		return termsafe.JSON(body), err
 	}
 	return json.Marshal(map[string]any{
 		// Nothing in it is markup, a mention or a link of which a preview is fetched.
@@ -102,10 +102,10 @@ var noSlack = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // Secret is what stands in a file that only this user can read: one line.
 func Secret(ctx context.Context, file string) (string, error) {
-	if _, err := foreign.Path(file); err != nil {
+	if _, err := safeopen.Path(file); err != nil {
 		return "", err
 	}
-	f, err := foreign.Read(ctx, file, foreign.Want{Max: maxSecret, Secret: true})
+	f, err := safeopen.Read(ctx, file, safeopen.Want{Max: maxSecret, Secret: true})
 	if err != nil {
 		return "", err
 	}

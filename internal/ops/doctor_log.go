@@ -55,6 +55,7 @@ func (o *Ops) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
 	return out
 }
 
+// Entries is a number of entries in words.
 func Entries(n int64) string {
 	if n == 1 {
 		return "entry"

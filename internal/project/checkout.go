@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // within is how long one small file of a repository may take.
@@ -32,8 +32,8 @@ func Read(ctx context.Context, main, name string) ([]byte, error) {
 		return nil, err
 	}
 	// A file system that does not answer keeps using the descriptor after its time, so then it is left open.
-	f, err := foreign.ReadAt(ctx, own, name, filepath.Join(main, Folder, name), foreign.Want{Max: maxSize, Within: within, Ruling: true})
-	if !errors.Is(err, foreign.ErrSlow) {
+	f, err := safeopen.ReadAt(ctx, own, name, filepath.Join(main, Folder, name), safeopen.Want{Max: maxSize, Within: within, Ruling: true})
+	if !errors.Is(err, safeopen.ErrSlow) {
 		_ = unix.Close(own)
 	}
 	return f.Data, err
@@ -65,7 +65,7 @@ func folder(at int, name, path string) (int, error) {
 	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
-		return -1, &fs.PathError{Op: "open", Path: path, Err: foreign.ErrNotFolder}
+		return -1, &fs.PathError{Op: "open", Path: path, Err: safeopen.ErrNotFolder}
 	case err != nil:
 		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -119,7 +119,7 @@ func worktree(ctx context.Context, admin string) (string, bool) {
 
 // line is the one line of a small file of git's, behind a prefix.
 func line(ctx context.Context, path, prefix string) (string, bool) {
-	f, err := foreign.Read(ctx, path, foreign.Want{Max: 8 << 10, Within: within})
+	f, err := safeopen.Read(ctx, path, safeopen.Want{Max: 8 << 10, Within: within})
 	if err != nil {
 		return "", false
 	}

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // schema names the form of what is remembered.
@@ -93,7 +93,7 @@ func (s Store) All(ctx context.Context) ([]Trusted, error) {
 
 func (s Store) read(ctx context.Context, file string) (Trusted, error) {
 	var t Trusted
-	f, err := foreign.Read(ctx, file, foreign.Want{Max: 16 * maxSize, Ruling: true})
+	f, err := safeopen.Read(ctx, file, safeopen.Want{Max: 16 * maxSize, Ruling: true})
 	if err != nil {
 		return t, err
 	}

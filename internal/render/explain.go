@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -316,8 +316,8 @@ func value(v any) string {
 		return text.Clean(fmt.Sprint(v))
 	}
 	// Cut before it is cleaned: half of an escape would say something else.
-	if runes := []rune(string(plain.JSON(b))); len(runes) > maxValue {
+	if runes := []rune(string(termsafe.JSON(b))); len(runes) > maxValue {
 		return text.Clean(string(runes[:maxValue])) + "…"
 	}
-	return text.Clean(string(plain.JSON(b)))
+	return text.Clean(string(termsafe.JSON(b)))
 }

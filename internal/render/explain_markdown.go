@@ -13,7 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 // ExplanationMarkdown is an explanation for a pull request or a chat: the verdict and what would turn it first, the facts folded.
@@ -23,12 +23,12 @@ func ExplanationMarkdown(out io.Writer, x ops.Explanation) error {
 	if x.Verdict == decision.Reap {
 		verdict = "would be reaped"
 	}
-	fmt.Fprintf(w, "# %s %s\n\n%s, policy %s\n", plain.Code(x.ID), verdict, x.TakenAt.Format(time.RFC3339), plain.Code(cmp.Or(x.Policy.Revision, x.Policy.Digest)))
+	fmt.Fprintf(w, "# %s %s\n\n%s, policy %s\n", termsafe.Code(x.ID), verdict, x.TakenAt.Format(time.RFC3339), termsafe.Code(cmp.Or(x.Policy.Revision, x.Policy.Digest)))
 	if x.Main != nil {
-		fmt.Fprintf(w, "\n%s.\n", plain.Cell(x.Main.Message))
+		fmt.Fprintf(w, "\n%s.\n", termsafe.Cell(x.Main.Message))
 	}
 	if x.Error != "" {
-		fmt.Fprintf(w, "\n> **error** %s\n", plain.Cell(x.Error))
+		fmt.Fprintf(w, "\n> **error** %s\n", termsafe.Cell(x.Error))
 	}
 	otherwiseMarkdown(w, x.Otherwise)
 	firedMarkdown(w, "Why it may go", x.Findings)
@@ -37,7 +37,7 @@ func ExplanationMarkdown(out io.Writer, x ops.Explanation) error {
 		fmt.Fprint(w, "\n## Sources\n\n| source | status | error |\n|---|---|---|\n")
 		for _, name := range slices.Sorted(maps.Keys(x.Sources)) {
 			s := x.Sources[name]
-			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Code(name), plain.Cell(cmp.Or(s.Status, "missing")), plain.Cell(s.Error))
+			fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Code(name), termsafe.Cell(cmp.Or(s.Status, "missing")), termsafe.Cell(s.Error))
 		}
 	}
 	return w.Flush()
@@ -49,7 +49,7 @@ func otherwiseMarkdown(w io.Writer, o *decision.Otherwise) {
 	}
 	fmt.Fprint(w, "\n## What would have to be different\n")
 	if len(o.Ways) == 0 {
-		fmt.Fprintf(w, "\n%s.\n", plain.Cell(report.Otherwise(o)))
+		fmt.Fprintf(w, "\n%s.\n", termsafe.Cell(report.Otherwise(o)))
 		return
 	}
 	would := "go"
@@ -58,7 +58,7 @@ func otherwiseMarkdown(w io.Writer, o *decision.Otherwise) {
 	}
 	fmt.Fprintf(w, "\nEach of these was found by search and decided again (%d decisions). It would %s\n\n", o.Decided, would)
 	for _, way := range o.Ways {
-		fmt.Fprintf(w, "- if %s\n", plain.Code(report.Way(way)))
+		fmt.Fprintf(w, "- if %s\n", termsafe.Code(report.Way(way)))
 	}
 }
 
@@ -67,9 +67,9 @@ func firedMarkdown(w io.Writer, title string, fired []explain.Fired) {
 		if i == 0 {
 			fmt.Fprintf(w, "\n## %s\n", title)
 		}
-		fmt.Fprintf(w, "\n**%s** %s: %s\n", plain.Cell(f.Rule), plain.Code(fmt.Sprintf("%s:%d", f.File, f.Line)), plain.Cell(f.Message))
+		fmt.Fprintf(w, "\n**%s** %s: %s\n", termsafe.Cell(f.Rule), termsafe.Code(fmt.Sprintf("%s:%d", f.File, f.Line)), termsafe.Cell(f.Message))
 		if f.Level != "" {
-			fmt.Fprintf(w, "\nIts level is %s.\n", plain.Cell(f.Level))
+			fmt.Fprintf(w, "\nIts level is %s.\n", termsafe.Cell(f.Level))
 		}
 		if len(f.Facts) == 0 {
 			continue
@@ -78,9 +78,9 @@ func firedMarkdown(w io.Writer, title string, fired []explain.Fired) {
 		for _, fact := range f.Facts {
 			shown := "not known"
 			if !fact.Unknown {
-				shown = plain.Code(value(fact.Value))
+				shown = termsafe.Code(value(fact.Value))
 			}
-			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Code(fact.Fact), shown, plain.Cell(origin(fact)))
+			fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Code(fact.Fact), shown, termsafe.Cell(origin(fact)))
 		}
 		fmt.Fprint(w, "\n</details>\n")
 	}

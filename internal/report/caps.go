@@ -9,7 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -85,6 +85,6 @@ func capsMarkdown(w io.Writer, r *Report) {
 		if i == 0 {
 			fmt.Fprint(w, "\n## caps\n\n| cap | held | why |\n|---|---|---|\n")
 		}
-		fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Code(c.Cap), plain.Cell(CapLabel(c)), plain.Cell(CapText(c)))
+		fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Code(c.Cap), termsafe.Cell(CapLabel(c)), termsafe.Cell(CapText(c)))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -156,7 +156,7 @@ func (p page) exceptionsText(w io.Writer, exceptions []Exception, all bool) {
 func exceptionsMarkdown(w io.Writer, exceptions []Exception) {
 	for _, x := range exceptions {
 		if x.State != Keeps {
-			fmt.Fprintf(w, "\n> **exception** %s %s: %s; %s\n", plain.Code(x.Place()), plain.Cell(x.State), plain.Cell(x.Says()), plain.Cell(x.Next()))
+			fmt.Fprintf(w, "\n> **exception** %s %s: %s; %s\n", termsafe.Code(x.Place()), termsafe.Cell(x.State), termsafe.Cell(x.Says()), termsafe.Cell(x.Next()))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -119,7 +119,7 @@ func shown(fact string, v any) string {
 	if err != nil {
 		return text.Clean(fmt.Sprint(v))
 	}
-	return text.Clean(string(plain.JSON(data)))
+	return text.Clean(string(termsafe.JSON(data)))
 }
 
 func number(v any) (float64, bool) {

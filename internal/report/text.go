@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/project"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -541,20 +541,20 @@ func Clock(at time.Time) string { return at.Add(time.Second - 1).Local().Format(
 // writeMarkdown is the report for a pull request or a chat.
 func writeMarkdown(out io.Writer, r *Report, all bool) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "# winnow %s: %s\n\n%s, policy %s\n", r.Mode, headline(r), r.TakenAt.Format(time.RFC3339), plain.Code(cmp.Or(r.Policy.Revision, r.Policy.Digest)))
+	fmt.Fprintf(w, "# winnow %s: %s\n\n%s, policy %s\n", r.Mode, headline(r), r.TakenAt.Format(time.RFC3339), termsafe.Code(cmp.Or(r.Policy.Revision, r.Policy.Digest)))
 	protect, reap := Levels(r.Levels)
 	if protect != "" {
-		fmt.Fprintf(w, "\n> **%s**\n", plain.Cell(protect))
+		fmt.Fprintf(w, "\n> **%s**\n", termsafe.Cell(protect))
 	}
 	if reap != "" {
-		fmt.Fprintf(w, "\n%s\n", plain.Cell(reap))
+		fmt.Fprintf(w, "\n%s\n", termsafe.Cell(reap))
 	}
 	for _, f := range r.Config.Files {
-		fmt.Fprintf(w, "\nruled by %s\n", plain.Code(f))
+		fmt.Fprintf(w, "\nruled by %s\n", termsafe.Code(f))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
 		if s := r.Sources[name]; s.Status == snapshot.Failed {
-			fmt.Fprintf(w, "\n> %s **could not be read:** %s\n", plain.Code(name), plain.Cell(s.Error))
+			fmt.Fprintf(w, "\n> %s **could not be read:** %s\n", termsafe.Code(name), termsafe.Cell(s.Error))
 		}
 	}
 	for _, kind := range snapshot.Kinds {
@@ -562,9 +562,9 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		if !ok {
 			continue
 		}
-		fmt.Fprintf(w, "\n## %s\n\n%s, %d reap, %d spare, %d unknown\n", kind.Plural, plain.Cell(c.seen()), c.Reap, c.Spare, c.Unknown)
+		fmt.Fprintf(w, "\n## %s\n\n%s, %d reap, %d spare, %d unknown\n", kind.Plural, termsafe.Cell(c.seen()), c.Reap, c.Spare, c.Unknown)
 		for _, note := range untried(slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return d.Kind != kind.Name })) {
-			fmt.Fprintf(w, "\n%s\n", plain.Cell(note))
+			fmt.Fprintf(w, "\n%s\n", termsafe.Cell(note))
 		}
 		head := false
 		for _, d := range r.Decisions {
@@ -590,25 +590,25 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			default:
 				word, why = cmp.Or(d.Action, word), withSize(why, d)
 			}
-			cell := plain.Cell(why)
+			cell := termsafe.Cell(why)
 			if o := brief(d.Otherwise); o != "" {
-				cell += "; " + plain.Code(o)
+				cell += "; " + termsafe.Code(o)
 			}
-			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(word), plain.Code(d.ID), cell)
+			fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Cell(word), termsafe.Code(d.ID), cell)
 		}
 	}
 	for _, l := range r.Space.Lines(r.Mode) {
-		fmt.Fprintf(w, "\n%s\n", plain.Cell(l))
+		fmt.Fprintf(w, "\n%s\n", termsafe.Cell(l))
 	}
 	for i, x := range once(r.Acts) {
 		if i == 0 {
 			fmt.Fprint(w, "\n## acts\n\n| outcome | candidate | detail |\n|---|---|---|\n")
 		}
-		candidate := plain.Cell(x.Label)
+		candidate := termsafe.Cell(x.Label)
 		if x.Candidate != "" {
-			candidate = plain.Code(x.Candidate)
+			candidate = termsafe.Code(x.Candidate)
 		}
-		fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(x.Outcome.Outcome), candidate, plain.Cell(x.Detail))
+		fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Cell(x.Outcome.Outcome), candidate, termsafe.Cell(x.Detail))
 	}
 	capsMarkdown(w, r)
 	for i, x := range r.Workers {
@@ -618,11 +618,11 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		if i == 0 {
 			fmt.Fprint(w, "\n## workers\n\n| observation | worker | why | next |\n|---|---|---|---|\n")
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", plain.Cell(x.Observation), plain.Cell(cmp.Or(x.ID, x.Name, x.Session)), plain.Cell(x.Why), plain.Code(x.NextCommand))
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", termsafe.Cell(x.Observation), termsafe.Cell(cmp.Or(x.ID, x.Name, x.Session)), termsafe.Cell(x.Why), termsafe.Code(x.NextCommand))
 	}
 	exceptionsMarkdown(w, r.Exceptions)
 	for _, al := range r.Alarms {
-		fmt.Fprintf(w, "\n> **alarm** %s %s\n", plain.Code(al.Rule), plain.Cell(r.said(al)))
+		fmt.Fprintf(w, "\n> **alarm** %s %s\n", termsafe.Code(al.Rule), termsafe.Cell(r.said(al)))
 	}
 	return w.Flush()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -158,11 +158,11 @@ func verification(c config.Verification) bundle.Verification {
 
 // ReadKey reads a file that nobody else may be able to change or replace.
 func ReadKey(ctx context.Context, path string) (string, error) {
-	real, err := foreign.Path(path)
+	real, err := safeopen.Path(path)
 	if err != nil {
 		return "", err
 	}
-	f, err := foreign.Read(ctx, real, foreign.Want{Max: maxKey, Ruling: true})
+	f, err := safeopen.Read(ctx, real, safeopen.Want{Max: maxKey, Ruling: true})
 	return string(f.Data), err
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 // layerOf is the layer that a tree belongs to.
@@ -141,7 +141,7 @@ func (r Set) granted(p *policy.Policy, layers []*config.Layer) error {
 			continue
 		}
 		refused = append(refused, policy.Refusal{Class: policy.ClassGrant, File: rule.File, Line: rule.Line,
-			Problem: plain.Line(id + " finds reasons to reap, and the layer above, " + strings.Join(above, ", ") + ", does not grant it"),
+			Problem: termsafe.Line(id + " finds reasons to reap, and the layer above, " + strings.Join(above, ", ") + ", does not grant it"),
 			Fix:     "have a line in the layer.yaml of that bundle, grants: [" + id + "], or take the rule out"})
 	}
 	if err := refused.Err(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/policies"
 )
 
@@ -174,8 +174,8 @@ func (l *Loader) Trees(ctx context.Context) ([]policy.Tree, error) {
 // Tree is what a person names as policies: a folder, or a bundle. A bundle that is named like this is not verified: the person who names it
 // vouches for it, as for a folder.
 func Tree(ctx context.Context, name string) (policy.Tree, error) {
-	real, err := foreign.Folder(name)
-	if errors.Is(err, foreign.ErrNotFolder) {
+	real, err := safeopen.Folder(name)
+	if errors.Is(err, safeopen.ErrNotFolder) {
 		return policyBundle(ctx, name)
 	}
 	if err != nil {
@@ -186,15 +186,15 @@ func Tree(ctx context.Context, name string) (policy.Tree, error) {
 
 // policyFiles are the files of a folder of rules, by its real path: such that no other user can change.
 func policyFiles(ctx context.Context, real string) fs.FS {
-	return foreign.DirFS{Dir: real, Want: foreign.Want{Max: policy.MaxPolicyFile, Ruling: true}, Context: ctx, MaxEntries: policy.MaxPolicyEntries}
+	return safeopen.DirFS{Dir: real, Want: safeopen.Want{Max: policy.MaxPolicyFile, Ruling: true}, Context: ctx, MaxEntries: policy.MaxPolicyEntries}
 }
 
 // policyBundle is a bundle as a tree of policies.
 func policyBundle(ctx context.Context, name string) (policy.Tree, error) {
-	_, err := foreign.Path(name)
-	var f foreign.File
+	_, err := safeopen.Path(name)
+	var f safeopen.File
 	if err == nil {
-		f, err = foreign.Read(ctx, name, foreign.Want{Max: bundle.Max, Ruling: true})
+		f, err = safeopen.Read(ctx, name, safeopen.Want{Max: bundle.Max, Ruling: true})
 	}
 	if err != nil {
 		return policy.Tree{}, fmt.Errorf("%w; give a folder of .rego files, or a bundle, that no other user can change. Nothing was decided", err)
@@ -208,7 +208,7 @@ func policyBundle(ctx context.Context, name string) (policy.Tree, error) {
 
 // policyFolder says what is wrong with a folder, and of a link where it leads to.
 func policyFolder(path string, err error) string {
-	if target, e := filepath.EvalSymlinks(path); e == nil && errors.Is(err, foreign.ErrLink) {
+	if target, e := filepath.EvalSymlinks(path); e == nil && errors.Is(err, safeopen.ErrLink) {
 		return fmt.Sprintf("%s is a symbolic link: give the folder itself, %s", path, target)
 	}
 	return err.Error()

@@ -7,7 +7,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/mask"
 	"github.com/winnow-reaper/winnow/internal/decisionlog"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // The sinks of the decision log, as the ledger knows them.
@@ -18,7 +18,7 @@ const (
 
 // LoadMask gives what masks say, or, where they cannot be loaded, that they could not.
 func (l *Loader) LoadMask(ctx context.Context, folder string) decisionlog.Masker {
-	real, err := foreign.Folder(folder)
+	real, err := safeopen.Folder(folder)
 	var files mask.Files
 	if err == nil {
 		files, err = mask.Read(ctx, policyFiles(ctx, real))

@@ -21,8 +21,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
-	"github.com/winnow-reaper/winnow/internal/sys/outfile"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 const (
@@ -71,9 +71,9 @@ func (c *preparedCache) file(digest string) string {
 
 // Load implements policy.Cache.
 func (c *preparedCache) Load(digest string) []byte {
-	f, err := foreign.Read(context.Background(), c.file(digest), foreign.Want{Max: preparedMax, Ruling: true})
+	f, err := safeopen.Read(context.Background(), c.file(digest), safeopen.Want{Max: preparedMax, Ruling: true})
 	if err != nil {
-		if !errors.Is(err, foreign.ErrAbsent) && !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, safeopen.ErrAbsent) && !errors.Is(err, fs.ErrNotExist) {
 			c.log.Debug("what was prepared of policies is not used", "error", err)
 		}
 		return nil
@@ -93,7 +93,7 @@ func (c *preparedCache) Store(digest string, data []byte) {
 	}
 	err := os.MkdirAll(c.dir, 0o700)
 	if err == nil {
-		err = outfile.Write(context.Background(), c.file(digest), func(w io.Writer) error {
+		err = atomicfile.Write(context.Background(), c.file(digest), func(w io.Writer) error {
 			sum := sha256.Sum256(data)
 			_, err := w.Write(append(sum[:], data...))
 			return err

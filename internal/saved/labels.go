@@ -14,7 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/strict"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -45,7 +45,7 @@ func ReadLabelled(ctx context.Context, file string) (s *snapshot.Snapshot, unkno
 	}
 	stem, _ := Stem(file)
 	beside := stem + LabelsEnding
-	f, err := foreign.Read(ctx, beside, foreign.Want{Max: maxLabels})
+	f, err := safeopen.Read(ctx, beside, safeopen.Want{Max: maxLabels})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -153,7 +153,7 @@ func readFile(ctx context.Context, file string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := foreign.Read(ctx, real, foreign.Want{Max: maxSnapshot})
+		f, err := safeopen.Read(ctx, real, safeopen.Want{Max: maxSnapshot})
 		return f.Data, err
 	}
 	in := os.Stdin

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
-	"github.com/winnow-reaper/winnow/internal/sys/outfile"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Where a unit comes from.
@@ -91,7 +91,7 @@ func (p Place) write(ctx context.Context, f File) error {
 		return fmt.Errorf("make the folder of units: %w", err)
 	}
 	path := filepath.Join(p.Folder, f.Name)
-	err := outfile.Write(ctx, path, func(w io.Writer) error {
+	err := atomicfile.Write(ctx, path, func(w io.Writer) error {
 		_, err := w.Write(f.Text)
 		return err
 	})
@@ -115,11 +115,11 @@ func (p Place) links(name string) ([]string, error) {
 
 // Replaceable says why a program must not be what a unit runs: somebody else than root and this user could put another in its place. nil where nobody can.
 func Replaceable(program string) error {
-	real, err := foreign.Path(program)
+	real, err := safeopen.Path(program)
 	if err != nil {
 		return err
 	}
-	f, err := foreign.Open(real, foreign.Want{Max: maxProgram, Ruling: true})
+	f, err := safeopen.Open(real, safeopen.Want{Max: maxProgram, Ruling: true})
 	if err != nil {
 		return err
 	}

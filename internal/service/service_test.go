@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
@@ -366,10 +366,10 @@ func TestAProgramThatOthersCanReplace(t *testing.T) {
 		path  string
 		why   error
 	}{
-		{"a file for everybody", func() error { return os.Chmod(program, 0o777) }, program, foreign.ErrWritable},
-		{"a folder for everybody", func() error { return errors.Join(os.Chmod(program, 0o755), os.Chmod(dir, 0o777)) }, program, foreign.ErrWritable},
+		{"a file for everybody", func() error { return os.Chmod(program, 0o777) }, program, safeopen.ErrWritable},
+		{"a folder for everybody", func() error { return errors.Join(os.Chmod(program, 0o755), os.Chmod(dir, 0o777)) }, program, safeopen.ErrWritable},
 		{"nothing", func() error { return os.Chmod(dir, 0o755) }, dir + "/none", fs.ErrNotExist},
-		{"a folder", func() error { return nil }, dir, foreign.ErrNotRegular},
+		{"a folder", func() error { return nil }, dir, safeopen.ErrNotRegular},
 	} {
 		must.Do(t, c.spoil())
 		if err := Replaceable(c.path); !errors.Is(err, c.why) {
@@ -380,7 +380,7 @@ func TestAProgramThatOthersCanReplace(t *testing.T) {
 		return
 	}
 	must.Do(t, os.Chown(program, 12345, 0))
-	if err := Replaceable(program); !errors.Is(err, foreign.ErrOwner) || !strings.Contains(err.Error(), "12345") {
+	if err := Replaceable(program); !errors.Is(err, safeopen.ErrOwner) || !strings.Contains(err.Error(), "12345") {
 		t.Errorf("another user's: %v", err)
 	}
 }

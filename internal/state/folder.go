@@ -38,4 +38,5 @@ func (f *Folder) ReadLedger(read func(*ledger.Ledger) error) error {
 	return nil
 }
 
+// LedgerPath is the file of the ledger.
 func (f *Folder) LedgerPath() string { return filepath.Join(f.Cfg.State, "ledger.db") }

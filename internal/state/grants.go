@@ -50,6 +50,7 @@ func (f *Folder) Place(ctx context.Context, id string, place func() error) error
 	return errors.Join(g.Place(ctx, id, place), g.Close())
 }
 
+// OpenGrants opens the order of grants and acts of this user.
 func (f *Folder) OpenGrants() (*ledger.Grants, error) {
 	root := f.Cfg.Collect.Processes.Root
 	return f.Acting.OpenGrants(f.Cfg.State, func(id string) ([]int, error) { return LineOf(root, id) })

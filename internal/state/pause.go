@@ -36,6 +36,7 @@ func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason stri
 	return p, path, err
 }
 
+// Resume ends a pause, and reports whether one held.
 func (f *Folder) Resume() (bool, error) { return f.Acting.Resume(f.Cfg.State) }
 
 // Paused gives the pause that holds now, nil when it is missing.

@@ -78,6 +78,7 @@ func Recording(seen []worker.Seen, id string) []worker.Seen {
 	return slices.DeleteFunc(slices.Clone(seen), func(w worker.Seen) bool { return w.ID == "" || id == "" || !slices.Contains(w.Live, id) })
 }
 
+// UnreadOf is the first source of a kind that could not be read, by its name; "" where all were.
 func UnreadOf(s *snapshot.Snapshot, kind string) string {
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		if src := s.Sources[name]; src.Kind == kind && src.Status == snapshot.Failed {

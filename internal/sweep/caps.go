@@ -21,6 +21,7 @@ type CapOptions struct {
 	AllOf []string
 }
 
+// Check refuses a number of acts below zero, and kinds that there are not.
 func (f *CapOptions) Check() error {
 	if f.Max < 0 {
 		return config.Mistakef("--max is %d; it is a number of acts, and 0 leaves act.caps as they are", f.Max)

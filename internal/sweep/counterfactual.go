@@ -98,6 +98,7 @@ type Reasons struct {
 	misses int
 }
 
+// Within is how long the next search for the same reasons may take.
 func (s *Reasons) Within() time.Duration {
 	if s.misses >= 2 && len(s.Ways) == 0 {
 		return ExplainNext
@@ -105,6 +106,7 @@ func (s *Reasons) Within() time.Duration {
 	return ExplainOne
 }
 
+// Learn takes note of what a search came to.
 func (s *Reasons) Learn(o *decision.Otherwise) {
 	switch {
 	case o == nil:

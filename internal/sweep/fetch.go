@@ -13,8 +13,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe/act"
 )
 
 const (
@@ -85,7 +85,7 @@ func fetchAll(ctx context.Context, branches []remoteBranch) map[remoteBranch]err
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
-			if err := act.Fetch(ctx, gitcmd.Program{}, b.common, b.ref, fetchTime); err != nil {
+			if err := act.Fetch(ctx, gitsafe.Program{}, b.common, b.ref, fetchTime); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				failed[b] = err

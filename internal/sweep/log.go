@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/redact"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
 )
@@ -213,6 +213,7 @@ func (s *Sweeper) Deliver(ctx context.Context) {
 	}
 }
 
+// Waits says how many events wait to be sent.
 func Waits(n int) string {
 	if n == 1 {
 		return "1 decision waits"
@@ -268,7 +269,7 @@ func (s *Sweeper) deliverService(ctx context.Context) error {
 	}
 	service := decisionlog.Service{URL: c.URL, Limit: int64(c.UploadSizeLimit), Wait: retryWait}
 	if c.TokenFile != "" {
-		f, err := foreign.Read(ctx, c.TokenFile, foreign.Want{Max: 16 << 10, Ruling: true})
+		f, err := safeopen.Read(ctx, c.TokenFile, safeopen.Want{Max: 16 << 10, Ruling: true})
 		if err != nil {
 			return fmt.Errorf("decision_log.service.token_file: %w", err)
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/recorded"
 	"github.com/winnow-reaper/winnow/internal/redact"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/policies"
 )
 
@@ -96,7 +96,7 @@ func stateKey(state string) ([]byte, error) {
 
 // ReadRedactionKey reads a key: hexadecimal digits in a file that only this user can read.
 func ReadRedactionKey(ctx context.Context, path string) ([]byte, error) {
-	f, err := foreign.Read(ctx, path, foreign.Want{Max: 1024, Ruling: true})
+	f, err := safeopen.Read(ctx, path, safeopen.Want{Max: 1024, Ruling: true})
 	if err != nil {
 		return nil, fmt.Errorf("read the key of redactions: %w", err)
 	}

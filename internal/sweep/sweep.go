@@ -74,6 +74,7 @@ func (m *Machine) OpenSweeper(ctx context.Context, e *eval.Engine, p *policy.Pol
 	return s, nil
 }
 
+// Close writes down what was left for after the report, and gives the ledger and the locks back.
 func (s *Sweeper) Close() {
 	for _, do := range s.Later {
 		do(context.Background())

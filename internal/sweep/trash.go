@@ -29,6 +29,7 @@ func (m *Machine) Sized(ctx context.Context, kept []ledger.Act) []SetAside {
 	return all
 }
 
+// RemoveOne removes for good what one act set aside, and gives how many bytes came free.
 func (s *Sweeper) RemoveOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent) (int64, error) {
 	restorer, ok := actuator.(actuators.Restorer)
 	if !ok {

@@ -82,6 +82,7 @@ func (m *Machine) asides(ctx context.Context, roots []string, known map[string]b
 	return found
 }
 
+// AsidesOf lists by their manifests what lies in the trashes of roots, without the acts that are known, and the errors of those that could not be read.
 func (m *Machine) AsidesOf(ctx context.Context, roots []string, known map[string]bool) ([]actdirs.Aside, []error) {
 	dirs, ok := m.Actuators(snapshot.Host{}, roots)[snapshot.KindDir].(*actdirs.Actuator)
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 // JSON writes v as JSON, on one line where indent is empty, that a terminal can be shown: what plain.Line escapes is written as \uXXXX, which means the same.
@@ -17,6 +17,6 @@ func JSON(w io.Writer, v any, indent string) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(plain.JSON(b.Bytes()))
+	_, err := w.Write(termsafe.JSON(b.Bytes()))
 	return err
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 // Paint colours text and fits it to the width of a terminal.
@@ -57,21 +57,21 @@ func forced(name string) bool {
 	return v != "" && v != "0" && v != "false"
 }
 
-func (p Paint) Style(st plain.Style, s string) string {
+func (p Paint) Style(st termsafe.Style, s string) string {
 	if !p.On || s == "" {
 		return s
 	}
 	return st.On(s)
 }
 
-func (p Paint) Bold(s string) string   { return p.Style(plain.Bold, s) }
-func (p Paint) Dim(s string) string    { return p.Style(plain.Dim, s) }
-func (p Paint) Red(s string) string    { return p.Style(plain.Red, s) }
-func (p Paint) Green(s string) string  { return p.Style(plain.Green, s) }
-func (p Paint) Yellow(s string) string { return p.Style(plain.Yellow, s) }
+func (p Paint) Bold(s string) string   { return p.Style(termsafe.Bold, s) }
+func (p Paint) Dim(s string) string    { return p.Style(termsafe.Dim, s) }
+func (p Paint) Red(s string) string    { return p.Style(termsafe.Red, s) }
+func (p Paint) Green(s string) string  { return p.Style(termsafe.Green, s) }
+func (p Paint) Yellow(s string) string { return p.Style(termsafe.Yellow, s) }
 
 // Clean makes visible what a name from the world could do to a terminal, and keeps it on one line.
-func Clean(s string) string { return plain.Line(s) }
+func Clean(s string) string { return termsafe.Line(s) }
 
 // pad fills s with spaces up to n columns.
 func pad(s string, n int) string {
@@ -191,7 +191,7 @@ func Plural(n int, one string) string {
 
 // Beneath is what w writes to in the end.
 func Beneath(w io.Writer) io.Writer {
-	if p, ok := w.(*plain.Writer); ok {
+	if p, ok := w.(*termsafe.Writer); ok {
 		return p.To()
 	}
 	return w

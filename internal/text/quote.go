@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 
 	"github.com/agnivade/levenshtein"
 )
 
 // Quote makes s safe to paste into a shell, by plain.Quote.
-func Quote(s string) string { return plain.Quote(s) }
+func Quote(s string) string { return termsafe.Quote(s) }
 
 // Near gives the name that was most likely meant by s, "" where none is near.
 func Near(s string, names []string) string {

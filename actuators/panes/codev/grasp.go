@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/internal/sys/tower"
@@ -189,7 +189,7 @@ func (g *grasp) still(ctx context.Context, state string) error {
 	}
 	all, err := g.tower.Terminals(ctx)
 	switch {
-	case peer.Refused(err):
+	case peercred.Refused(err):
 		return actuators.Refused("%w", err)
 	case err != nil:
 		return err

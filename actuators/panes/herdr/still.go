@@ -8,10 +8,10 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/herdr"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 // unchanged reads once more everything that the last judgement rests on, and refuses where any of it is another. It judges nothing and
@@ -45,7 +45,7 @@ func (h *held) unchanged(ctx context.Context, judged *decision.Tab) (*herdr.Worl
 	if untold != nil {
 		return nil, untold
 	}
-	if was, is := plain.Differ(judged.State, w.State(h.id.ID, running)); was != is {
+	if was, is := termsafe.Differ(judged.State, w.State(h.id.ID, running)); was != is {
 		return nil, actuators.Changed("%s changed after it was judged: its server said: %s, and says now: %s; it was left untouched", h.who(), was, is)
 	}
 	return w, h.still()
@@ -96,7 +96,7 @@ func (h *held) unread(err error) error {
 	switch {
 	case errors.Is(err, herdr.ErrAnother):
 		return actuators.Changed("%s: %w; it was left untouched", h.who(), err)
-	case errors.Is(err, herdr.ErrNoServer) && !peer.Refused(err) && !slices.ContainsFunc(h.members, lives):
+	case errors.Is(err, herdr.ErrNoServer) && !peercred.Refused(err) && !slices.ContainsFunc(h.members, lives):
 		return actuators.Gone("the herdr server of %s ended, and the tab with it", h.who())
 	}
 	return actuators.Refused("%s: %w; it was left untouched", h.who(), err)

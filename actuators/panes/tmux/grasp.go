@@ -13,7 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
@@ -188,7 +188,7 @@ func (g *grasp) Plan() json.RawMessage { return g.text }
 
 // trusted makes a refusal of an error which says that a socket is not to be trusted.
 func trusted(err error) error {
-	if peer.Refused(err) || errors.Is(err, change.ErrUnsafe) {
+	if peercred.Refused(err) || errors.Is(err, change.ErrUnsafe) {
 		return actuators.Refused("%w; tmux was not run on it", err)
 	}
 	return err

@@ -18,8 +18,8 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/vscode"
 )
 
@@ -104,7 +104,7 @@ func same(e *decision.Editor, h vscode.Hello, t *vscode.Terminal) error {
 	if t == nil {
 		return actuators.Gone("%s no longer exists", called(e))
 	}
-	if was, is := plain.Differ(e.State, t.State(h)); was != is {
+	if was, is := termsafe.Differ(e.State, t.State(h)); was != is {
 		return actuators.Changed("%s changed after it was judged: its window said: %s, and says now: %s; it was left untouched", called(e), was, is)
 	}
 	return nil

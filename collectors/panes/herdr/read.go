@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/herdr"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
@@ -172,7 +172,7 @@ func failed(err error, met bool) error {
 		return fmt.Errorf("%w: it ended or restarted while it was read; look again", err)
 	case errors.Is(err, herdr.ErrNoServer):
 		return fmt.Errorf("%w: %w", err, collectors.ErrAbsent)
-	case peer.Refused(err):
+	case peercred.Refused(err):
 		return fmt.Errorf("%w: %w; run winnow as that user, or leave it out of collect.herdr.sockets", collectors.ErrPermission, err)
 	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%w: %w; run as the server's owner", collectors.ErrPermission, err)

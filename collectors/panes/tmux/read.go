@@ -13,9 +13,9 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
 
@@ -77,9 +77,9 @@ func advised(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", err, collectors.ErrAbsent)
 	case errors.Is(err, wire.ErrDenied):
 		return fmt.Errorf("%w: %w: run as the server's owner, or have them allow it with tmux server-access", err, collectors.ErrPermission)
-	case errors.Is(err, peer.ErrOther) || errors.Is(err, foreign.ErrOwner):
+	case errors.Is(err, peercred.ErrOther) || errors.Is(err, safeopen.ErrOwner):
 		return fmt.Errorf("%w: %w: tmux was not run on it: run as the server's owner, or leave it out of collect.tmux.sockets", err, collectors.ErrPermission)
-	case errors.Is(err, peer.ErrFolder) || errors.Is(err, foreign.ErrWritable) || errors.Is(err, foreign.ErrLink):
+	case errors.Is(err, peercred.ErrFolder) || errors.Is(err, safeopen.ErrWritable) || errors.Is(err, safeopen.ErrLink):
 		return fmt.Errorf("%w: another user could put a server of theirs there, and tmux was not run on it", err)
 	case errors.Is(err, wire.ErrAnswer):
 		return fmt.Errorf("%w: see what listens there, or leave it out of collect.tmux.sockets", err)

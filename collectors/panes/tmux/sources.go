@@ -19,7 +19,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
 // Kind is the kind of a source that is a tmux server, and what its name begins with.
@@ -93,7 +93,7 @@ func folder(o Options) string {
 // sockets lists the sockets in dir, which must be a folder that tmux itself would use: another user may have made it first. What is
 // none, such as a lock file beside one, is left out.
 func sockets(dir string) ([]string, error) {
-	err := peer.TmuxFolder(dir)
+	err := peercred.TmuxFolder(dir)
 	var entries []os.DirEntry
 	if err == nil {
 		entries, err = os.ReadDir(dir)
@@ -104,7 +104,7 @@ func sockets(dir string) ([]string, error) {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("list tmux sockets in %s: %w: run as its owner, or name the sockets in collect.tmux.sockets",
 			dir, collectors.ErrPermission)
-	case errors.Is(err, peer.ErrFolder):
+	case errors.Is(err, peercred.ErrFolder):
 		return nil, fmt.Errorf("list tmux sockets: %w; none in it was connected to", err)
 	case err != nil:
 		return nil, fmt.Errorf("list tmux sockets in %s: %w", dir, err)

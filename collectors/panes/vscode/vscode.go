@@ -21,7 +21,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/tower"
 	"github.com/winnow-reaper/winnow/internal/sys/vscode"
@@ -163,7 +163,7 @@ func failed(err error) error {
 	switch {
 	case errors.Is(err, vscode.ErrNoServer):
 		return fmt.Errorf("%w: %w", err, collectors.ErrAbsent)
-	case peer.Refused(err), errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+	case peercred.Refused(err), errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%w: %w; run winnow as that user, or leave it out of collect.vscode.sockets", collectors.ErrPermission, err)
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 	"hash"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // UpstreamBlobs gives the names of the blobs that the upstream's tree has at these paths; a path at which it has none, or anything else, is
@@ -22,14 +22,14 @@ func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []str
 	if err != nil {
 		return nil, fmt.Errorf("look into the upstream's tree: %w; git was not run", err)
 	}
-	sealed, err := repo.Seal(ctx, gitcmd.View{})
+	sealed, err := repo.Seal(ctx, gitsafe.View{})
 	if err != nil {
 		return nil, fmt.Errorf("look into the upstream's tree: %w; git was not run", err)
 	}
 	defer func() { _ = sealed.Close() }()
 	blobs = map[string]string{}
 	args := append([]string{"--literal-pathspecs", "ls-tree", "-z", "--full-tree", r.upstream, "--"}, paths...)
-	_, err = sealed.Run(ctx, gitcmd.Call{Args: args}, func(record []byte) error {
+	_, err = sealed.Run(ctx, gitsafe.Call{Args: args}, func(record []byte) error {
 		about, path, ok := strings.Cut(string(record), "\t")
 		fields := strings.Fields(about) // mode, type, name
 		if !ok || len(fields) != 3 || !IsOID(fields[2]) {

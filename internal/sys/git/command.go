@@ -5,19 +5,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // Program is the git that is run.
-type Program = gitcmd.Program
+type Program = gitsafe.Program
 
 // sealing reads once, for all questions to git about one repository, what git is to know of it.
 type sealing struct {
 	mu   sync.Mutex
-	repo *gitcmd.Repository
+	repo *gitsafe.Repository
 }
 
-func (s *sealing) open(ctx context.Context, git Program, common string) (*gitcmd.Repository, error) {
+func (s *sealing) open(ctx context.Context, git Program, common string) (*gitsafe.Repository, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.repo != nil {

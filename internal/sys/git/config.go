@@ -6,28 +6,28 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // readConfig reads what a repository's configuration says of the repository itself and of its branches, and whether it may have remotes: it
 // names one, or includes another file.
-func readConfig(path string) (f gitcmd.Format, b follow, remotes bool, err error) {
-	vars, err := gitcmd.ReadConfig(context.Background(), path)
+func readConfig(path string) (f gitsafe.Format, b follow, remotes bool, err error) {
+	vars, err := gitsafe.ReadConfig(context.Background(), path)
 	if err != nil {
-		return gitcmd.Format{}, follow{}, false, err
+		return gitsafe.Format{}, follow{}, false, err
 	}
 	for _, v := range vars {
 		section, rest, _ := strings.Cut(v.Name, ".")
 		remotes = remotes || section == "include" || section == "includeif" || section == "remote" && strings.Contains(rest, ".")
 	}
-	if f, err = gitcmd.FormatOf(vars); err != nil {
-		return gitcmd.Format{}, follow{}, false, fmt.Errorf("%q: %w", path, err)
+	if f, err = gitsafe.FormatOf(vars); err != nil {
+		return gitsafe.Format{}, follow{}, false, fmt.Errorf("%q: %w", path, err)
 	}
 	return f, following(vars), remotes, nil
 }
 
 // mainOf is the path of the main checkout of a repository with this format, "" where it has none or this is unknown.
-func mainOf(f gitcmd.Format, common string) string {
+func mainOf(f gitsafe.Format, common string) string {
 	switch {
 	case f.Bare:
 		return ""

@@ -8,23 +8,23 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // readFile reads one of a repository's files: a regular one of this user or root, of at most limit bytes, and no link.
-func readFile(path string, limit int64) (foreign.File, error) {
-	return foreign.ReadNow(path, foreign.Want{Max: limit})
+func readFile(path string, limit int64) (safeopen.File, error) {
+	return safeopen.ReadNow(path, safeopen.Want{Max: limit})
 }
 
 // adminFolder is an open git folder, with the names of what is in it.
 type adminFolder struct {
-	foreign.Dir
+	safeopen.Dir
 	path  string
 	names []string
 }
 
 func openAdmin(path string) (*adminFolder, error) {
-	d, err := foreign.OpenDir(path)
+	d, err := safeopen.OpenDir(path)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +39,8 @@ func openAdmin(path string) (*adminFolder, error) {
 func (a *adminFolder) has(name string) bool { return slices.Contains(a.names, name) }
 
 // read is readFile of what is at rel in the folder.
-func (a *adminFolder) read(rel string, limit int64) (foreign.File, error) {
-	return a.Dir.Read(rel, foreign.Want{Max: limit})
+func (a *adminFolder) read(rel string, limit int64) (safeopen.File, error) {
+	return a.Dir.Read(rel, safeopen.Want{Max: limit})
 }
 
 func gone(err error) bool {

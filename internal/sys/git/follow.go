@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // PullRequest is what the repository records of a pull request. Number is 0, State and Head are "" where the record does not say them.
@@ -52,7 +52,7 @@ type followed struct {
 }
 
 // following reads what variables say of branches and remotes. Of several values of a variable the last one holds; of merge and fetch all.
-func following(vars []gitcmd.Variable) follow {
+func following(vars []gitsafe.Variable) follow {
 	f := follow{branches: map[string]*followed{}, fetches: map[string][]string{}, remotes: map[string]bool{}}
 	for _, v := range vars {
 		section, rest, _ := strings.Cut(v.Name, ".")

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // maxStray is how many commits that nothing keeps are looked at in one repository; with more, which worktree has which stays
@@ -76,7 +76,7 @@ func (r *Repository) asked(ctx context.Context, git Program, q question) (a answ
 	if err != nil {
 		return answer{err: fmt.Errorf("%w; git was not run", err)}
 	}
-	sealed, err := repo.Seal(ctx, gitcmd.View{})
+	sealed, err := repo.Seal(ctx, gitsafe.View{})
 	if err != nil {
 		return answer{err: fmt.Errorf("%w; git was not run", err)}
 	}
@@ -106,7 +106,7 @@ func (a answer) empty() bool {
 var errAnswer = errors.New("git's answer was not understood")
 
 // landed tells for each head that exists whether the upstream reaches it. Without an upstream it only tells which exist.
-func (r *Repository) landed(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, ahead, error) {
+func (r *Repository) landed(ctx context.Context, sealed *gitsafe.Sealed, heads map[string]bool) (map[string]bool, ahead, error) {
 	if len(heads) == 0 {
 		return nil, ahead{}, nil
 	}
@@ -131,7 +131,7 @@ func (r *Repository) landed(ctx context.Context, sealed *gitcmd.Sealed, heads ma
 
 // listed asks for everything that the upstream does not reach: a head that is not in the answer has landed. Without
 // --ignore-missing a head that does not exist fails the run, and is never taken for one that is reached.
-func (r *Repository) listed(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, ahead, error) {
+func (r *Repository) listed(ctx context.Context, sealed *gitsafe.Sealed, heads map[string]bool) (map[string]bool, ahead, error) {
 	landed := make(map[string]bool, len(heads))
 	over := ahead{commits: graph{}, edge: map[string]bool{}}
 	var in bytes.Buffer
@@ -187,7 +187,7 @@ func (a ahead) count(head string, landed bool) *int {
 }
 
 // existing tells which of the commits exist.
-func existing(ctx context.Context, sealed *gitcmd.Sealed, oids map[string]bool) (map[string]bool, error) {
+func existing(ctx context.Context, sealed *gitsafe.Sealed, oids map[string]bool) (map[string]bool, error) {
 	there := map[string]bool{}
 	in := bytes.NewBufferString(strings.Join(slices.Collect(maps.Keys(oids)), "\n") + "\n")
 	_, err := sealed.Run(ctx, ask(in, "cat-file", "--batch-check=%(objectname) %(objecttype)"), func(line []byte) error {
@@ -202,8 +202,8 @@ func existing(ctx context.Context, sealed *gitcmd.Sealed, oids map[string]bool) 
 	return there, nil
 }
 
-func ask(in *bytes.Buffer, args ...string) gitcmd.Call {
-	return gitcmd.Call{Args: args, Stdin: in, Until: '\n'}
+func ask(in *bytes.Buffer, args ...string) gitsafe.Call {
+	return gitsafe.Call{Args: args, Stdin: in, Until: '\n'}
 }
 
 // graph is a part of the history: each commit with its parents.
@@ -211,7 +211,7 @@ type graph map[string][]string
 
 // stray gives everything that linked worktrees reach and nothing that is kept does. What a reflog names and no longer exists is
 // lost already and passed over (--ignore-missing).
-func (r *Repository) stray(ctx context.Context, sealed *gitcmd.Sealed, q question) (graph, error) {
+func (r *Repository) stray(ctx context.Context, sealed *gitsafe.Sealed, q question) (graph, error) {
 	own, kept := q.own, q.kept
 	if len(own) == 0 {
 		return graph{}, nil

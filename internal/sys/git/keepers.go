@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // keeping are the refs that keep what they reach: branches, tags and remote branches.
@@ -49,7 +49,7 @@ func (r Refs) keepersBut(size int, but map[string]bool) (map[string]bool, error)
 // be read. A packed ref of the same name does not count then.
 func (r Refs) loose(prefix string, each func(name, oid string)) error {
 	top := filepath.Join(r.common, prefix)
-	err := looseFiles(top, func(path string, f foreign.File, err error) error {
+	err := looseFiles(top, func(path string, f safeopen.File, err error) error {
 		name := prefix + strings.TrimPrefix(path[len(top):], "/")
 		if !proper(name) {
 			return nil

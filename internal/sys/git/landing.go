@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // What shows that the work of a branch is in the upstream.
@@ -104,7 +104,7 @@ func (r *Repository) landings(ctx context.Context, git Program, heads, fresh map
 	if err != nil {
 		return landings{err: fmt.Errorf("%w; git was not run", err)}
 	}
-	sealed, err := repo.Seal(ctx, gitcmd.View{Scratch: true})
+	sealed, err := repo.Seal(ctx, gitsafe.View{Scratch: true})
 	if err != nil {
 		return landings{err: fmt.Errorf("%w; git was not run", err)}
 	}
@@ -121,7 +121,7 @@ func (r *Repository) landings(ctx context.Context, git Program, heads, fresh map
 }
 
 // elsewhere tells which of the heads a branch, a tag or a remote branch reaches that no linked worktree has checked out.
-func (r *Repository) elsewhere(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, error) {
+func (r *Repository) elsewhere(ctx context.Context, sealed *gitsafe.Sealed, heads map[string]bool) (map[string]bool, error) {
 	used, err := r.checkedOut()
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ type branch struct {
 // prover looks for proofs in one repository.
 type prover struct {
 	ctx      context.Context
-	sealed   *gitcmd.Sealed
+	sealed   *gitsafe.Sealed
 	upstream string
 	branches []*branch
 	since    since
@@ -512,7 +512,7 @@ func (p *prover) merge(args ...string) (out string, known bool, err error) {
 		return "", false, context.Cause(p.ctx)
 	case errors.As(err, &exit) && exit.ExitCode() == 1 && ctx.Err() == nil:
 		return "conflicts", true, nil
-	case errors.Is(err, gitcmd.ErrNoGit):
+	case errors.Is(err, gitsafe.ErrNoGit):
 		return "", false, err
 	case err != nil:
 		return "", false, nil

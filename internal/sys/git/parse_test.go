@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
@@ -133,14 +133,14 @@ func TestMainCheckout(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		common string
-		format gitcmd.Format
+		format gitsafe.Format
 		want   string
 	}{
-		{"/a/.git", gitcmd.Format{}, "/a"},
-		{"/a/.git", gitcmd.Format{Bare: true}, ""},
-		{"/a.git", gitcmd.Format{}, ""},
-		{"/a/.git/modules/x", gitcmd.Format{Worktree: "../../../x"}, "/a/x"},
-		{"/a/.git", gitcmd.Format{Worktree: "/b/"}, "/b"},
+		{"/a/.git", gitsafe.Format{}, "/a"},
+		{"/a/.git", gitsafe.Format{Bare: true}, ""},
+		{"/a.git", gitsafe.Format{}, ""},
+		{"/a/.git/modules/x", gitsafe.Format{Worktree: "../../../x"}, "/a/x"},
+		{"/a/.git", gitsafe.Format{Worktree: "/b/"}, "/b"},
 	}
 	for _, tt := range tests {
 		if got := mainOf(tt.format, tt.common); got != tt.want {
@@ -156,12 +156,12 @@ func TestPorcelain(t *testing.T) {
 		"? un\ntracked\x00! dir/\x00! .env\x00"
 	var c Content
 	p := porcelain{content: &c}
-	must.Do(t, gitcmd.Records(strings.NewReader(in), 0, p.record))
+	must.Do(t, gitsafe.Records(strings.NewReader(in), 0, p.record))
 	want := Content{Dirty: 3, Untracked: []string{"un\ntracked"}, Ignored: []string{"dir/", ".env"}}
 	must.Equal(t, want, c, "result")
 	for _, bad := range []string{"x\x00", "Z a b\x00", "1 a b", "?\x00", "\x00"} {
 		p := porcelain{content: &Content{}}
-		if err := gitcmd.Records(strings.NewReader(bad), 0, p.record); err == nil {
+		if err := gitsafe.Records(strings.NewReader(bad), 0, p.record); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
 	}
@@ -236,7 +236,7 @@ func FuzzPorcelain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Content
 		p := porcelain{content: &c}
-		err := gitcmd.Records(bytes.NewReader(data), 0, p.record)
+		err := gitsafe.Records(bytes.NewReader(data), 0, p.record)
 		if n := c.Dirty + len(c.Untracked) + len(c.Ignored); n > bytes.Count(data, []byte{0}) {
 			t.Errorf("%d paths in %q", n, data)
 		}

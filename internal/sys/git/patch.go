@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // pair is a question for one difference: what a commit's tree has against that of another one. Both are object names.
@@ -30,12 +30,12 @@ const maxPaths = 5000
 // outlines gives for each pair a digest of which paths it is about and how: of equal differences they are equal. It reads trees and no
 // file. The zero digest stands for no difference, and many is true for one with too many paths.
 // Of the first named pairs it says what some of the changed files were and are.
-func outlines(ctx context.Context, sealed *gitcmd.Sealed, pairs []pair, named int) ([]outline, error) {
+func outlines(ctx context.Context, sealed *gitsafe.Sealed, pairs []pair, named int) ([]outline, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}
 	o := outliner{pairs: pairs, named: named}
-	_, err := sealed.Run(ctx, gitcmd.Call{Args: diffTree("--raw", "-z"), Stdin: input(pairs), Until: 0}, o.field)
+	_, err := sealed.Run(ctx, gitsafe.Call{Args: diffTree("--raw", "-z"), Stdin: input(pairs), Until: 0}, o.field)
 	if err == nil {
 		err = o.end()
 	}
@@ -138,12 +138,12 @@ func (o *outliner) end() error {
 }
 
 // digests gives for each pair the digest of its difference.
-func digests(ctx context.Context, sealed *gitcmd.Sealed, pairs []pair) ([]digest, error) {
+func digests(ctx context.Context, sealed *gitsafe.Sealed, pairs []pair) ([]digest, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}
 	p := patches{pairs: pairs}
-	_, err := sealed.Run(ctx, gitcmd.Call{Args: diffTree("-p", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers"), Stdin: input(pairs), Until: '\n'}, p.line)
+	_, err := sealed.Run(ctx, gitsafe.Call{Args: diffTree("-p", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers"), Stdin: input(pairs), Until: '\n'}, p.line)
 	if err == nil {
 		err = p.end()
 	}

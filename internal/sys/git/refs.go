@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Refs resolves the refs of one repository that keeps them in files.
@@ -52,7 +52,7 @@ func (r Refs) Resolve(admin, name string) (string, error) {
 			base = admin
 		}
 		f, err := readFile(filepath.Join(base, name), maxSmall)
-		if gone(err) || errors.Is(err, foreign.ErrNotRegular) {
+		if gone(err) || errors.Is(err, safeopen.ErrNotRegular) {
 			return r.lookup(name)
 		}
 		if err != nil {
@@ -174,7 +174,7 @@ func (r Refs) local() (name, oid string, err error) {
 
 // looseFiles hands over each file below a folder of refs that is still there, with why it could not be read. A folder that is missing has
 // none.
-func looseFiles(folder string, each func(path string, f foreign.File, err error) error) error {
+func looseFiles(folder string, each func(path string, f safeopen.File, err error) error) error {
 	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case gone(err):
@@ -193,7 +193,7 @@ func looseFiles(folder string, each func(path string, f foreign.File, err error)
 // looseRefs lists the objects that the refs below folder stand for, in a worktree's own refs.
 func looseRefs(folder string) ([]string, error) {
 	var oids []string
-	err := looseFiles(folder, func(path string, f foreign.File, err error) error {
+	err := looseFiles(folder, func(path string, f safeopen.File, err error) error {
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // Repository is what all worktrees of a repository share.
@@ -25,7 +25,7 @@ type Repository struct {
 	upstream string // the commit that Upstream stands for
 	finder   *Finder
 	refs     Refs
-	format   gitcmd.Format
+	format   gitsafe.Format
 	follow   follow
 	records  func() (records, error)
 	sealing  sealing

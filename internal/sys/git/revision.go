@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/memfs"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // The reasons for which a revision is not read.
@@ -40,7 +40,7 @@ type Revision struct {
 	// Commit is its whole name.
 	Commit string
 
-	repo *gitcmd.Repository
+	repo *gitsafe.Repository
 	name string
 }
 
@@ -67,7 +67,7 @@ func (f *Finder) Revision(ctx context.Context, git Program, folder, name string)
 	if oid == "" {
 		oid = "ref: " + head
 	}
-	sealed, err := repo.Seal(ctx, gitcmd.View{Refs: true, Head: oid})
+	sealed, err := repo.Seal(ctx, gitsafe.View{Refs: true, Head: oid})
 	if err != nil {
 		return fail(fmt.Errorf("%w; git was not run", err))
 	}
@@ -77,7 +77,7 @@ func (f *Finder) Revision(ctx context.Context, git Program, folder, name string)
 	switch {
 	case ctx.Err() != nil:
 		return fail(context.Cause(ctx))
-	case errors.Is(err, gitcmd.ErrNoGit):
+	case errors.Is(err, gitsafe.ErrNoGit):
 		return fail(err)
 	case err != nil || !IsOID(commit):
 		if shallow, _ := filepath.Glob(filepath.Join(place.CommonDir, "shallow")); len(shallow) > 0 {
@@ -96,7 +96,7 @@ func (r *Revision) Files(ctx context.Context, dir string, within Reading) (fs.FS
 	if strings.ContainsAny(dir, "\x00\n") {
 		return fail(ErrNoPath)
 	}
-	sealed, err := r.repo.Seal(ctx, gitcmd.View{})
+	sealed, err := r.repo.Seal(ctx, gitsafe.View{})
 	if err != nil {
 		return fail(fmt.Errorf("%w; git was not run", err))
 	}
@@ -111,7 +111,7 @@ func (r *Revision) Files(ctx context.Context, dir string, within Reading) (fs.FS
 		return fail(ErrNoPath)
 	}
 	l := listing{files: memfs.FS{}, within: within}
-	_, err = sealed.Run(ctx, gitcmd.Call{Args: []string{"ls-tree", "-r", "-z", "-l", "--full-tree", r.Commit + ":" + dir}}, l.add)
+	_, err = sealed.Run(ctx, gitsafe.Call{Args: []string{"ls-tree", "-r", "-z", "-l", "--full-tree", r.Commit + ":" + dir}}, l.add)
 	if err != nil {
 		return fail(err)
 	}
@@ -128,7 +128,7 @@ func (r *Revision) File(ctx context.Context, name string, most int64) ([]byte, e
 	if strings.ContainsAny(name, "\x00\n") {
 		return fail(ErrNoPath)
 	}
-	sealed, err := r.repo.Seal(ctx, gitcmd.View{})
+	sealed, err := r.repo.Seal(ctx, gitsafe.View{})
 	if err != nil {
 		return fail(fmt.Errorf("%w; git was not run", err))
 	}
@@ -142,7 +142,7 @@ func (r *Revision) File(ctx context.Context, name string, most int64) ([]byte, e
 		return fail(ErrNoPath)
 	}
 	if size, err := strconv.ParseInt(fields[1], 10, 64); err != nil || size > most {
-		return fail(fmt.Errorf("%w: %s bytes, and %d are the most", foreign.ErrTooLarge, fields[1], most))
+		return fail(fmt.Errorf("%w: %s bytes, and %d are the most", safeopen.ErrTooLarge, fields[1], most))
 	}
 	out, err := sealed.Output(ctx, "", "cat-file", "blob", fields[2])
 	if err != nil {
@@ -204,11 +204,11 @@ func (l *listing) add(record []byte) error {
 		l.files[name] = memfs.File{Err: errUnwanted}
 		return nil
 	case size > l.within.File:
-		l.files[name] = memfs.File{Err: fmt.Errorf("%w: %d bytes, and %d are the most", foreign.ErrTooLarge, size, l.within.File)}
+		l.files[name] = memfs.File{Err: fmt.Errorf("%w: %d bytes, and %d are the most", safeopen.ErrTooLarge, size, l.within.File)}
 		return nil
 	}
 	if l.bytes += size; l.bytes > l.within.Bytes {
-		return fmt.Errorf("%w: %d bytes in all are the most", foreign.ErrTooLarge, l.within.Bytes)
+		return fmt.Errorf("%w: %d bytes in all are the most", safeopen.ErrTooLarge, l.within.Bytes)
 	}
 	l.files[name] = memfs.File{}
 	l.oids, l.paths, l.sizes = append(l.oids, fields[2]), append(l.paths, name), append(l.sizes, size)
@@ -216,7 +216,7 @@ func (l *listing) add(record []byte) error {
 }
 
 // read reads the files that are wanted, in one run of git: for each a line with its name, type and size, its content, a line's end.
-func (l *listing) read(ctx context.Context, sealed *gitcmd.Sealed) error {
+func (l *listing) read(ctx context.Context, sealed *gitsafe.Sealed) error {
 	if len(l.oids) == 0 {
 		return nil
 	}

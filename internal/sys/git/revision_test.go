@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
@@ -73,8 +73,8 @@ func TestRevision(t *testing.T) {
 	if _, err := r.File(t.Context(), "rules", 10); !errors.Is(err, git.ErrNoPath) {
 		t.Errorf("a folder as a file: want %v, got %v", git.ErrNoPath, err)
 	}
-	if _, err := r.File(t.Context(), "rules/a.rego", 3); !errors.Is(err, foreign.ErrTooLarge) {
-		t.Errorf("a large file: want %v, got %v", foreign.ErrTooLarge, err)
+	if _, err := r.File(t.Context(), "rules/a.rego", 3); !errors.Is(err, safeopen.ErrTooLarge) {
+		t.Errorf("a large file: want %v, got %v", safeopen.ErrTooLarge, err)
 	}
 	if _, err := r.Files(t.Context(), "rules/a.rego", within); err == nil || !strings.Contains(err.Error(), "name the folder") {
 		t.Errorf("a file as a folder: got %v", err)
@@ -115,8 +115,8 @@ func TestRevisionHoldsWhatIsNoFile(t *testing.T) {
 	if i, err := fs.Stat(files, "link"); err != nil || i.Mode().Type() != fs.ModeSymlink {
 		t.Errorf("a link: got %v, %v", i, err)
 	}
-	if _, err := fs.ReadFile(files, "large.rego"); !errors.Is(err, foreign.ErrTooLarge) {
-		t.Errorf("a large file: want %v, got %v", foreign.ErrTooLarge, err)
+	if _, err := fs.ReadFile(files, "large.rego"); !errors.Is(err, safeopen.ErrTooLarge) {
+		t.Errorf("a large file: want %v, got %v", safeopen.ErrTooLarge, err)
 	}
 	if _, err := fs.ReadFile(files, "x.bin"); err == nil {
 		t.Error("a file that is not wanted was read")

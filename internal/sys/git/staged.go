@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // Staged counts the paths at which the worktree's index differs from its HEAD, unmerged ones among them. The worktree's folder itself is not
@@ -43,7 +43,7 @@ func (r *Repository) staged(ctx context.Context, git Program, w *Worktree) (n in
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	// The commit's name at the end of the answer shows that git gave it.
 	answered := false
-	_, err = sealed.Run(ctx, gitcmd.Call{Args: []string{"rev-parse", "--verify", w.Head + "^{commit}"}, Until: '\n'}, func(line []byte) error {
+	_, err = sealed.Run(ctx, gitsafe.Call{Args: []string{"rev-parse", "--verify", w.Head + "^{commit}"}, Until: '\n'}, func(line []byte) error {
 		answered = string(line) == w.Head
 		return nil
 	})
@@ -53,7 +53,7 @@ func (r *Repository) staged(ctx context.Context, git Program, w *Worktree) (n in
 	if err != nil {
 		return 0, err
 	}
-	stderr, err := sealed.Run(ctx, gitcmd.Call{Args: []string{"diff-index", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff",
+	stderr, err := sealed.Run(ctx, gitsafe.Call{Args: []string{"diff-index", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff",
 		"--ignore-submodules=none", w.Head}}, func([]byte) error {
 		n++
 		return nil

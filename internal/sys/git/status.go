@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // Content is what lies in a worktree that is not in a commit.
@@ -55,7 +55,7 @@ func (r *Repository) status(ctx context.Context, git Program, w *Worktree) (cont
 }
 
 // show makes the git folder that git is asked in, and writes into content what the index alone says.
-func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content *Content) (*gitcmd.Sealed, error) {
+func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content *Content) (*gitsafe.Sealed, error) {
 	repo, err := r.sealing.open(ctx, git, r.CommonDir)
 	if err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content
 }
 
 // view is what git is shown of the worktree.
-func (w *Worktree) view() (gitcmd.View, error) {
-	v := gitcmd.View{Admin: w.AdminDir, Tree: w.Path, Head: w.Head}
+func (w *Worktree) view() (gitsafe.View, error) {
+	v := gitsafe.View{Admin: w.AdminDir, Tree: w.Path, Head: w.Head}
 	if w.Detached == nil || w.Head == "" && w.Branch == "" {
 		return v, errors.New("its HEAD is not known")
 	}
@@ -105,8 +105,8 @@ func (w *Worktree) shared(why error) (name string, data []byte, err error) {
 }
 
 // ask runs git status and reads its answer.
-func (p *porcelain) ask(ctx context.Context, sealed *gitcmd.Sealed) error {
-	stderr, err := sealed.Run(ctx, gitcmd.Call{Args: []string{"status", "--porcelain=v2", "-z", "--untracked-files=all",
+func (p *porcelain) ask(ctx context.Context, sealed *gitsafe.Sealed) error {
+	stderr, err := sealed.Run(ctx, gitsafe.Call{Args: []string{"status", "--porcelain=v2", "-z", "--untracked-files=all",
 		"--ignored=matching", "--ignore-submodules=dirty", "--no-renames", "--branch", "--no-ahead-behind"}}, p.record)
 	switch {
 	case err != nil:
@@ -130,13 +130,13 @@ func (r *Repository) hashSize() int {
 // unjudged looks whether files that differ have a content filter: a program that turns what is in the folder into what git keeps, as
 // with large files and secrets. It is never run, so that whether such a file was changed is unknown. Nil says that no file needs
 // one.
-func unjudged(ctx context.Context, sealed *gitcmd.Sealed, paths []string) (hidden, err error) {
+func unjudged(ctx context.Context, sealed *gitsafe.Sealed, paths []string) (hidden, err error) {
 	if !sealed.Filters() {
 		return nil, nil
 	}
 	var answer []string
 	in := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
-	_, err = sealed.Run(ctx, gitcmd.Call{Args: []string{"check-attr", "-z", "--stdin", "filter"}, Stdin: in}, func(field []byte) error {
+	_, err = sealed.Run(ctx, gitsafe.Call{Args: []string{"check-attr", "-z", "--stdin", "filter"}, Stdin: in}, func(field []byte) error {
 		answer = append(answer, string(field))
 		return nil
 	})

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/internal/sys/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 func TestTracked(t *testing.T) {
@@ -19,7 +19,7 @@ func TestTracked(t *testing.T) {
 			git := func(args ...string) {
 				t.Helper()
 				c := exec.Command("git", append([]string{"-C", tree, "-c", "index.version=" + version, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
-				c.Env = append(gitcmd.Environ(os.Environ()), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+				c.Env = append(gitsafe.Environ(os.Environ()), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 				if out, err := c.CombinedOutput(); err != nil {
 					t.Fatalf("git %v: %v\n%s", args, err, out)
 				}

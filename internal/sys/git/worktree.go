@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Worktree is what the files in a checkout's admin folder say. Nil is unknown.
@@ -153,7 +153,7 @@ func readReflog(path string) (reflog, error) {
 	return reflogOf(path, f, err)
 }
 
-func reflogOf(path string, f foreign.File, err error) (reflog, error) {
+func reflogOf(path string, f safeopen.File, err error) (reflog, error) {
 	if err != nil {
 		return reflog{}, fmt.Errorf("read reflog: %w", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
 	"github.com/winnow-reaper/winnow/internal/sys/herdr"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	server "github.com/winnow-reaper/winnow/test/kit/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -147,7 +147,7 @@ func TestWatchRefuses(t *testing.T) {
 	must.Do(t, os.Mkdir(open, 0o777))
 	must.Do(t, os.Chmod(open, 0o777))
 	s := server.Start(t, server.Options{Socket: filepath.Join(open, "s"), Tick: tick})
-	if err := watch(t, s.Socket()).ends(t); !errors.Is(err, herdr.ErrNotSent) || !errors.Is(err, foreign.ErrWritable) {
+	if err := watch(t, s.Socket()).ends(t); !errors.Is(err, herdr.ErrNotSent) || !errors.Is(err, safeopen.ErrWritable) {
 		t.Errorf("in a folder that others may write to: %v", err)
 	}
 	if n := len(s.Calls()); n != 0 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 func TestAlike(t *testing.T) {
@@ -103,7 +103,7 @@ func TestState(t *testing.T) {
 	} {
 		w, running := tabOfTwo()
 		c.do(w, running)
-		before, now := plain.Differ(was, w.State("w2:t1", running))
+		before, now := termsafe.Differ(was, w.State("w2:t1", running))
 		if (before != now) != (c.word != "") || !strings.Contains(now, c.word) {
 			t.Errorf("%s: %q became %q, want %q in it", name, before, now, c.word)
 		}

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
 // Unix begins the address of a unix socket: unix:PATH.
@@ -122,7 +122,7 @@ func Post(ctx context.Context, t Target, contentType string, body []byte) ([]byt
 		address, host = "http://localhost/"+strings.TrimPrefix(t.Path, "/"), path
 		transport.Proxy = nil
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			conn, _, err := peer.Dial(ctx, path)
+			conn, _, err := peercred.Dial(ctx, path)
 			if err != nil { // not a nil pointer in an interface
 				return nil, err
 			}
@@ -195,7 +195,7 @@ func unreached(host string, within time.Duration, err error) error {
 	if u := new(url.Error); errors.As(err, &u) { // its words have the whole address
 		err = u.Err
 	}
-	if errors.Is(err, errHome) || peer.Refused(err) {
+	if errors.Is(err, errHome) || peercred.Refused(err) {
 		err = fmt.Errorf("%w: %w", ErrNever, err)
 	}
 	return fmt.Errorf("%s cannot be reached: %w", host, err)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/sys/httppost"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
@@ -125,7 +125,7 @@ func TestAttackASocketOfOthers(t *testing.T) {
 	target := to("unix:" + path)
 	target.Within = time.Second
 	_, err := httppost.Post(t.Context(), target, "text/plain", []byte("t0ken"))
-	if _, again := httppost.Passes(err); err == nil || !peer.Refused(err) || again || errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, again := httppost.Passes(err); err == nil || !peercred.Refused(err) || again || errors.Is(err, os.ErrDeadlineExceeded) {
 		a.Lost("%v", err)
 		return
 	}

@@ -4,7 +4,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
 // Conn is a connection of which the kernel said who made it.
@@ -48,7 +48,7 @@ func (o *own) Accept() (net.Conn, error) {
 			<-o.open
 			return nil, err
 		}
-		uid, pid, err := peer.Client(c)
+		uid, pid, err := peercred.Client(c)
 		if err == nil {
 			return Conn{c, uid, pid, sync.OnceFunc(func() { <-o.open })}, nil
 		}

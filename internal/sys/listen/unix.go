@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // maxPath is how many bytes of a path the kernel takes for a socket (sun_path less its ending zero, unix(7)).
@@ -24,7 +24,7 @@ const maxPath = 107
 // at which nobody listens any more is replaced; everything else that is there stays, and is an error. Close removes the socket, if no other one has taken its place.
 func Unix(ctx context.Context, path string) (net.Listener, error) {
 	dir, name := filepath.Split(path)
-	dir, err := foreign.Folder(filepath.Clean(dir))
+	dir, err := safeopen.Folder(filepath.Clean(dir))
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; nothing was made there", path, err)
 	}

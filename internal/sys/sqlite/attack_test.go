@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -195,7 +195,7 @@ func TestAttackAStoreOfAnotherUser(t *testing.T) {
 			a.Lost("%s: the reading did not end", name)
 		case err == nil || rows != nil:
 			a.Lost("%s: %d rows were read", name, len(rows))
-		case errors.Is(err, foreign.ErrAbsent):
+		case errors.Is(err, safeopen.ErrAbsent):
 			a.Lost("%s is called absent: %v", name, err)
 		case !strings.Contains(err.Error(), "nothing was read"):
 			a.Lost("%s: %v", name, err)

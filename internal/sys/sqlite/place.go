@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // want is what a database and the files beside it must be.
-var want = foreign.Want{Max: 8 << 30, Ruling: true}
+var want = safeopen.Want{Max: 8 << 30, Ruling: true}
 
 // beside are the ends of the names of the files that SQLite takes for parts of a database.
 var beside = []string{"-wal", "-shm", "-journal"}
@@ -25,18 +25,18 @@ var beside = []string{"-wal", "-shm", "-journal"}
 // SQLite opens the file by its name once more, and the files beside it. So only this user and root may be able to change what
 // the name leads to, nor to put anything into that folder.
 func find(path string) (string, error) {
-	real, err := foreign.Path(path)
+	real, err := safeopen.Path(path)
 	if err == nil {
-		err = foreign.Closed(filepath.Dir(real))
+		err = safeopen.Closed(filepath.Dir(real))
 	}
 	if err == nil {
-		err = foreign.Regular(real, want)
+		err = safeopen.Regular(real, want)
 	}
 	if err != nil {
 		return "", refused(path, err)
 	}
 	for _, end := range beside {
-		if err := foreign.Regular(real+end, want); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := safeopen.Regular(real+end, want); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", refused(path, err)
 		}
 	}
@@ -62,12 +62,12 @@ func refused(path string, err error) error {
 		return fmt.Errorf("open %s: %w; let this user enter the folder and read the file", path, fs.ErrPermission)
 	case errors.Is(err, unix.ELOOP):
 		return fmt.Errorf("open %s: too many links lead there; name the database itself in config.yaml", path)
-	case errors.Is(err, foreign.ErrNotRegular), errors.Is(err, foreign.ErrLink):
+	case errors.Is(err, safeopen.ErrNotRegular), errors.Is(err, safeopen.ErrLink):
 		return fmt.Errorf("open %s: it, or a journal beside it, is not a regular file: %w; nothing was read: name the database itself in config.yaml, and"+
 			" take away what is not its program's", path, err)
-	case errors.Is(err, foreign.ErrTooLarge):
+	case errors.Is(err, safeopen.ErrTooLarge):
 		return fmt.Errorf("open %s: %w; nothing was read: let its program drop what has long ended", path, err)
-	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable):
+	case errors.Is(err, safeopen.ErrOwner), errors.Is(err, safeopen.ErrWritable):
 		return fmt.Errorf("open %s: another user could have written it, and nothing was read: %w; let the database, the files beside it and"+
 			" each folder above it belong to this user or root, and let no other user write there or in its own folder", path, err)
 	}
@@ -81,5 +81,5 @@ func missing(path string) error {
 			return fmt.Errorf("open %s: the database is not there, but %s %s; see where the database went", path, name, what)
 		}
 	}
-	return fmt.Errorf("open %s: %w; nothing has been written there yet, or the path in config.yaml is wrong", path, foreign.ErrAbsent)
+	return fmt.Errorf("open %s: %w; nothing has been written there yet, or the path in config.yaml is wrong", path, safeopen.ErrAbsent)
 }

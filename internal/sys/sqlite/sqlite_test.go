@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
@@ -155,12 +155,12 @@ func TestWhatCannotBeRead(t *testing.T) {
 		"folder": "not a regular file", "text/db": "not a directory",
 	} {
 		_, err := sqlite.Read(t.Context(), at(name), "t", "id")
-		if err == nil || errors.Is(err, foreign.ErrAbsent) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at(name)) {
+		if err == nil || errors.Is(err, safeopen.ErrAbsent) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at(name)) {
 			t.Errorf("%s gave %v; want an error with %q", name, err, want)
 		}
 	}
 	for _, name := range []string{"none", "no/such/folder/db"} {
-		if _, err := sqlite.Read(t.Context(), at(name), "t", "id"); !errors.Is(err, foreign.ErrAbsent) {
+		if _, err := sqlite.Read(t.Context(), at(name), "t", "id"); !errors.Is(err, safeopen.ErrAbsent) {
 			t.Errorf("%s gave %v; want ErrAbsent", name, err)
 		}
 	}

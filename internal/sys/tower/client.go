@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
 const (
@@ -87,7 +87,7 @@ type Client struct {
 
 // New gives a client of the Tower at base, which Base gave. Timeout is how long one answer may take.
 func New(base, key string, timeout time.Duration) *Client {
-	transport := peer.Transport()
+	transport := peercred.Transport()
 	transport.DisableKeepAlives = true // a connection that was kept could be another Tower's by then
 	return &Client{Base: base, key: key, timeout: timeout, http: &http.Client{
 		Transport:     transport,
@@ -205,7 +205,7 @@ func failure(ctx, bounded context.Context, err error, within time.Duration) erro
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):
 		return ErrDown
-	case peer.Refused(err):
+	case peercred.Refused(err):
 		var named *url.Error // it names the URL once more
 		if errors.As(err, &named) {
 			err = named.Err

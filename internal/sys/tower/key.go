@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // keyFile is the file of a state folder that holds the key to its Tower.
@@ -48,10 +48,10 @@ func Key(home, fromEnv string) (key string, own bool, err error) {
 // keyIn gives the key in a file that only this user can read or write, and only this user and root can put another in the
 // place of: what stands in it is sent to the Tower.
 func keyIn(path string) (string, error) {
-	real, err := foreign.Path(path)
+	real, err := safeopen.Path(path)
 	var f *os.File
 	if err == nil {
-		f, err = foreign.Open(real, foreign.Want{Max: maxKey, Ruling: true})
+		f, err = safeopen.Open(real, safeopen.Want{Max: maxKey, Ruling: true})
 	}
 	var text []byte
 	if err == nil {
@@ -66,9 +66,9 @@ func keyIn(path string) (string, error) {
 		return "", fmt.Errorf("read the Tower's key: there is no %s; start the Tower once, or set CODEV_TOWER_KEY", path)
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("read the Tower's key in %s: %w; let this user read the file", path, fs.ErrPermission)
-	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable), errors.Is(err, errOpen):
+	case errors.Is(err, safeopen.ErrOwner), errors.Is(err, safeopen.ErrWritable), errors.Is(err, errOpen):
 		return "", fmt.Errorf("%w: %w; no Tower was asked: let %s and each folder above it belong to this user, let no other user write there, and chmod 600 the file", ErrKeyFile, err, path)
-	case errors.Is(err, foreign.ErrNotRegular), errors.Is(err, foreign.ErrTooLarge), err == nil && !inFile(key):
+	case errors.Is(err, safeopen.ErrNotRegular), errors.Is(err, safeopen.ErrTooLarge), err == nil && !inFile(key):
 		return "", fmt.Errorf("%w: %s holds no key of 64 hexadecimal digits; start the Tower again, which makes one, or set CODEV_TOWER_KEY", ErrKeyFile, path)
 	case err != nil:
 		return "", fmt.Errorf("read the Tower's key: %w", err)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
@@ -72,7 +72,7 @@ func TestSockets(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode os.FileMode
 		want error
-	}{"a group can write": {0o770, foreign.ErrWritable}, "others can write": {0o702, foreign.ErrWritable}, "others can write their own": {os.ModeSticky | 0o777, foreign.ErrWritable}} {
+	}{"a group can write": {0o770, safeopen.ErrWritable}, "others can write": {0o702, safeopen.ErrWritable}, "others can write their own": {os.ModeSticky | 0o777, safeopen.ErrWritable}} {
 		must.Do(t, os.Chmod(dir, c.mode))
 		if got, err := Sockets(dir); got != nil || !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -81,7 +81,7 @@ func TestSockets(t *testing.T) {
 	must.Do(t, os.Chmod(dir, 0o700))
 	link := filepath.Join(t.TempDir(), "link")
 	must.Do(t, os.Symlink(dir, link))
-	if got, err := Sockets(link); got != nil || !errors.Is(err, foreign.ErrLink) {
+	if got, err := Sockets(link); got != nil || !errors.Is(err, safeopen.ErrLink) {
 		t.Errorf("a link: %v, %v", got, err)
 	}
 }
@@ -92,7 +92,7 @@ func TestSocketsOfAnotherUser(t *testing.T) {
 	_, attacker := attack.Users(t)
 	dir := filepath.Join(attacker.Home, "editors")
 	attacker.Mkdir(t, dir, 0o700)
-	if got, err := Sockets(dir); got != nil || !errors.Is(err, foreign.ErrOwner) {
+	if got, err := Sockets(dir); got != nil || !errors.Is(err, safeopen.ErrOwner) {
 		t.Errorf("%v, %v", got, err)
 	}
 }

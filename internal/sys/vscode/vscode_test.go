@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
-	"github.com/winnow-reaper/winnow/internal/sys/plain"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/editor"
 	"github.com/winnow-reaper/winnow/test/kit/must"
@@ -93,7 +93,7 @@ func TestWindowsThatAreGone(t *testing.T) {
 		t.Errorf("no socket: %v", err)
 	}
 	must.Do(t, os.WriteFile(last.Socket, nil, 0o600))
-	if _, _, err := List(t.Context(), last, nil); errors.Is(err, ErrNoServer) || !errors.Is(err, peer.ErrNotSocket) {
+	if _, _, err := List(t.Context(), last, nil); errors.Is(err, ErrNoServer) || !errors.Is(err, peercred.ErrNotSocket) {
 		t.Errorf("a file: %v", err)
 	}
 }
@@ -322,7 +322,7 @@ func TestOnlyTheWindowThatWasMeant(t *testing.T) {
 	must.Equal(t, []string{"hello", "prove", "terminals.list", "hello", "prove", "terminals.list", "hello", "hello", "hello"}, asked, "requests")
 	before := len(w.Calls())
 	meant.UID++
-	if _, _, err := List(t.Context(), meant, nil); !errors.Is(err, peer.ErrOther) || len(w.Calls()) != before {
+	if _, _, err := List(t.Context(), meant, nil); !errors.Is(err, peercred.ErrOther) || len(w.Calls()) != before {
 		t.Errorf("another user: %v, %d requests", err, len(w.Calls())-before)
 	}
 }
@@ -354,8 +354,8 @@ func TestTheProofIsLeftNowhereElse(t *testing.T) {
 		spoil func(dir string) error
 		want  error
 	}{
-		"others can write":                      {func(dir string) error { return os.Chmod(dir, 0o770) }, foreign.ErrWritable},
-		"others can write beside what is there": {func(dir string) error { return os.Chmod(dir, os.ModeSticky|0o777) }, foreign.ErrWritable},
+		"others can write":                      {func(dir string) error { return os.Chmod(dir, 0o770) }, safeopen.ErrWritable},
+		"others can write beside what is there": {func(dir string) error { return os.Chmod(dir, os.ModeSticky|0o777) }, safeopen.ErrWritable},
 	} {
 		w := editor.Start(t, editor.Options{})
 		must.Do(t, c.spoil(w.Dir()))
@@ -427,7 +427,7 @@ func TestState(t *testing.T) {
 	} {
 		other, window := whole, h
 		change(&other, &window)
-		was, is := plain.Differ(state, other.State(window))
+		was, is := termsafe.Differ(state, other.State(window))
 		if was == is {
 			t.Errorf("another %s gives the same state:\n%s", name, state)
 		}
@@ -437,8 +437,8 @@ func TestState(t *testing.T) {
 	must.Equal(t, state, same.State(window), "state where nothing that counts is another")
 	same.Active = true
 	must.Equal(t, state, same.State(window), "state of the active tab of a window without the focus")
-	must.Equal(t, "one|nothing", strings.Join(both(plain.Differ("a\none", "a")), "|"), "difference")
-	must.Equal(t, "|", strings.Join(both(plain.Differ("a\nb", "a\nb")), "|"), "difference")
+	must.Equal(t, "one|nothing", strings.Join(both(termsafe.Differ("a\none", "a")), "|"), "difference")
+	must.Equal(t, "|", strings.Join(both(termsafe.Differ("a\nb", "a\nb")), "|"), "difference")
 }
 
 func both(a, b string) []string { return []string{a, b} }

@@ -10,7 +10,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/internal/sys/tmux"
 	"github.com/winnow-reaper/winnow/internal/sys/tmux/internal/client"
 )
@@ -36,9 +36,9 @@ type Trigger struct {
 	session string
 	ctx     context.Context
 	cancel  context.CancelFunc
-	socket  *peer.Socket
+	socket  *peercred.Socket
 	cmd     *exec.Cmd
-	stderr  *peer.Head
+	stderr  *peercred.Head
 	in      io.WriteCloser
 	out     *bufio.Reader
 	// kill is what was to be run; disarm takes the hooks away.

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/tmux"
 	"github.com/winnow-reaper/winnow/internal/sys/tmux/internal/client"
 )
@@ -79,16 +79,16 @@ func Arrange(ctx context.Context, s tmux.Server, window, layout string) error {
 // vacant refuses a socket's path where another user could put a socket first, also in a folder with the sticky bit.
 func vacant(socket string) error {
 	dir := filepath.Dir(socket)
-	_, err := foreign.Folder(dir)
+	_, err := safeopen.Folder(dir)
 	if err == nil && filepath.Base(dir) == "tmux-"+strconv.Itoa(os.Geteuid()) {
-		err = peer.TmuxFolder(dir)
+		err = peercred.TmuxFolder(dir)
 	}
 	var st unix.Stat_t
 	if err == nil {
 		err = unix.Lstat(dir, &st)
 	}
 	if err == nil && st.Mode&0o022 != 0 && (st.Mode&unix.S_IWOTH != 0 || int(st.Gid) != os.Getegid()) {
-		err = foreign.ErrWritable
+		err = safeopen.ErrWritable
 	}
 	return err
 }

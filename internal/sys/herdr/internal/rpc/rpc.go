@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
 const (
@@ -287,9 +287,9 @@ func (c *Conn) dial(ctx context.Context) (*net.UnixConn, int, error) {
 	case len(c.Socket) > MaxPath:
 		return nil, 0, fmt.Errorf("its path is longer than the %d bytes that the kernel takes; name a symbolic link to it in collect.herdr.sockets", MaxPath)
 	case c.UID != os.Geteuid(): // peer.Dial connects to no other user
-		return nil, 0, fmt.Errorf("%w: winnow runs as uid %d, and uid %d is wanted", peer.ErrOther, os.Geteuid(), c.UID)
+		return nil, 0, fmt.Errorf("%w: winnow runs as uid %d, and uid %d is wanted", peercred.ErrOther, os.Geteuid(), c.UID)
 	}
-	conn, pid, err := peer.Dial(ctx, c.Socket)
+	conn, pid, err := peercred.Dial(ctx, c.Socket)
 	if err != nil {
 		return nil, 0, closed(ctx, err)
 	}
@@ -305,11 +305,11 @@ func closed(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("no such socket: %w", ErrNoServer)
-	case errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, peer.ErrNotSocket):
+	case errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, peercred.ErrNotSocket):
 		return fmt.Errorf("no server listens there: the one that made this file has ended: %w", ErrNoServer)
 	case errors.Is(err, unix.EAGAIN):
 		return fmt.Errorf("%w: too many wait to be answered; see herdr status server", bare(err))
-	case peer.Refused(err):
+	case peercred.Refused(err):
 		return err
 	case ctx.Err() != nil:
 		return lost(ctx, err, 0)

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
 const (
@@ -54,11 +54,11 @@ var Quiet = []string{"LC_ALL=C.UTF-8"}
 // this pid namespace counts it, 0 for one outside. A tmux client does what its server says, and would run programs for another user's: so
 // this comes before every client, and the client is given what is held (peer.Inherited) and not the path. Nothing can take its place then,
 // also when another user can write the folders that lead to it.
-func (s Server) Hold(ctx context.Context) (*peer.Socket, int, error) {
+func (s Server) Hold(ctx context.Context) (*peercred.Socket, int, error) {
 	if len(s.Socket) > maxPath {
 		return nil, 0, fmt.Errorf("connect to %s: its path is longer than the %d bytes that the kernel takes", s.Socket, maxPath)
 	}
-	held, err := peer.Hold(s.Socket)
+	held, err := peercred.Hold(s.Socket)
 	if err != nil {
 		return nil, 0, s.unreached(err)
 	}
@@ -74,7 +74,7 @@ func (s Server) unreached(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("connect to %s: no such socket: %w", s.Socket, ErrNoServer)
-	case errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, peer.ErrNotSocket):
+	case errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, peercred.ErrNotSocket):
 		return fmt.Errorf("connect to %s: %w", s.Socket, ErrNoServer)
 	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
 		return fmt.Errorf("connect to %s: %w", s.Socket, ErrDenied)
@@ -92,7 +92,7 @@ func (s Server) Run(ctx context.Context, env []string, args ...string) (string, 
 func (s Server) Ask(ctx context.Context, env []string, args ...string) (out string, listener int, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	head := &peer.Head{Most: MaxAnswer, Full: func() { end(ErrAnswer) }}
+	head := &peercred.Head{Most: MaxAnswer, Full: func() { end(ErrAnswer) }}
 	listener, err = s.Stream(ctx, head, env, args...)
 	return head.String(), listener, err
 }
@@ -114,12 +114,12 @@ func (s Server) Stream(ctx context.Context, out io.Writer, env []string, args ..
 func (s Server) Start(ctx context.Context, env []string, args ...string) (string, error) {
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
-	out := &peer.Head{Most: MaxAnswer, Full: cancel}
+	out := &peercred.Head{Most: MaxAnswer, Full: cancel}
 	err := s.run(ctx, nil, out, env, args)
 	return out.String(), err
 }
 
-func (s Server) run(ctx context.Context, held *peer.Socket, out io.Writer, env, args []string) error {
+func (s Server) run(ctx context.Context, held *peercred.Socket, out io.Writer, env, args []string) error {
 	cmd, complaint := s.Command(ctx, held, env, args)
 	cmd.Stdout = out
 	return s.Verdict(ctx, cmd.Run(), complaint)
@@ -134,10 +134,10 @@ func (s Server) Bounded(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // Command is a client that connects to the held socket, or to the path where nothing is held, and what it complains of.
-func (s Server) Command(ctx context.Context, held *peer.Socket, env, args []string) (*exec.Cmd, *peer.Head) {
-	path, complaint := s.Socket, &peer.Head{Most: maxComplaint}
+func (s Server) Command(ctx context.Context, held *peercred.Socket, env, args []string) (*exec.Cmd, *peercred.Head) {
+	path, complaint := s.Socket, &peercred.Head{Most: maxComplaint}
 	if held != nil {
-		path = peer.Inherited
+		path = peercred.Inherited
 	}
 	cmd := exec.CommandContext(ctx, s.Program, append([]string{"-u", "-S", path}, args...)...)
 	cmd.Env, cmd.Stderr, cmd.WaitDelay = env, complaint, waitDelay
@@ -151,8 +151,8 @@ func (s Server) Command(ctx context.Context, held *peer.Socket, env, args []stri
 }
 
 // Verdict says what became of a client that ended with err.
-func (s Server) Verdict(ctx context.Context, err error, complaint *peer.Head) error {
-	said, _, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(complaint.String(), peer.Inherited, s.Socket)), "\n")
+func (s Server) Verdict(ctx context.Context, err error, complaint *peercred.Head) error {
+	said, _, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(complaint.String(), peercred.Inherited, s.Socket)), "\n")
 	said = said[:min(len(said), 200)]
 	switch {
 	case ctx.Err() != nil:

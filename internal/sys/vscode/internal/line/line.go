@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/foreign"
-	"github.com/winnow-reaper/winnow/internal/sys/peer"
+	"github.com/winnow-reaper/winnow/internal/sys/peercred"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // maxLine is the longest line that is read, in bytes.
@@ -75,9 +75,9 @@ func (w Window) Open(ctx context.Context) (*Conn, error) {
 
 func (w Window) open(ctx context.Context, cancel func()) (*Conn, error) {
 	if w.UID != os.Geteuid() { // peer.Dial connects to no other user
-		return nil, fmt.Errorf("%w: winnow runs as uid %d, and uid %d is wanted", peer.ErrOther, os.Geteuid(), w.UID)
+		return nil, fmt.Errorf("%w: winnow runs as uid %d, and uid %d is wanted", peercred.ErrOther, os.Geteuid(), w.UID)
 	}
-	conn, pid, err := peer.Dial(ctx, w.Socket)
+	conn, pid, err := peercred.Dial(ctx, w.Socket)
 	if err != nil {
 		return nil, closed(ctx, err)
 	}
@@ -92,7 +92,7 @@ func (w Window) open(ctx context.Context, cancel func()) (*Conn, error) {
 
 // greet asks the window who it is, compares that with what the kernel says, and proves who asks.
 func (c *Conn) greet(w Window, pid int) error {
-	real, err := foreign.Path(w.Socket) // the proof goes beside the socket itself, and not beside a link to it
+	real, err := safeopen.Path(w.Socket) // the proof goes beside the socket itself, and not beside a link to it
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func closed(ctx context.Context, err error) error {
 		return fmt.Errorf("no such socket: %w", ErrNoServer)
 	case errors.Is(err, unix.ECONNREFUSED):
 		return fmt.Errorf("the window that made this socket was closed or loaded again, or its extension host has ended: %w", ErrNoServer)
-	case peer.Refused(err):
+	case peercred.Refused(err):
 		return err
 	case ctx.Err() != nil:
 		return late(ctx)

@@ -1,0 +1,32 @@
+package peercred
+
+import "bytes"
+
+// Head keeps the first Most bytes that are written to it and drops the rest, so that what a program prints without end costs no
+// memory. It never fails. It is for one writer at a time.
+type Head struct {
+	Most int
+	// Full, when set, is called once when the first byte is dropped, to end the program.
+	Full func()
+
+	kept bytes.Buffer // not embedded: what copies to a buffer would go round Write
+	over bool
+}
+
+// Write implements io.Writer.
+func (h *Head) Write(p []byte) (int, error) {
+	keep := min(len(p), h.Most-h.kept.Len())
+	_, _ = h.kept.Write(p[:keep])
+	if keep < len(p) && !h.over {
+		if h.over = true; h.Full != nil {
+			h.Full()
+		}
+	}
+	return len(p), nil
+}
+
+// String is what was kept.
+func (h *Head) String() string { return h.kept.String() }
+
+// Over reports whether anything was dropped.
+func (h *Head) Over() bool { return h.over }

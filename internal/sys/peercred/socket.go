@@ -1,0 +1,148 @@
+package peercred
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
+)
+
+// Inherited is the path by which a program that was started with Socket.File as the first of its extra files reaches that very
+// socket, also when its own path leads elsewhere by then: connect(2) follows this link to the file itself.
+const Inherited = "/proc/self/fd/3"
+
+// Socket is a unix socket of this user's own, held by an open descriptor. No other socket can take the place of what is held: a
+// file is bound once.
+type Socket struct {
+	// Path is where it was found, for messages.
+	Path string
+	file *os.File
+}
+
+// Hold opens the socket at path without connecting to it. It refuses a path that others could lead elsewhere, as foreign.Path
+// does, a socket that does not belong to this very user (a socket of root's belongs to root alone), and one in a folder of tmux's that tmux
+// itself would refuse. Links of this user's own are followed.
+func Hold(path string) (*Socket, error) {
+	real, err := safeopen.Path(path)
+	if err != nil {
+		return nil, err
+	}
+	if dir := filepath.Dir(real); filepath.Base(dir) == "tmux-"+strconv.Itoa(os.Geteuid()) {
+		if err := TmuxFolder(dir); err != nil {
+			return nil, err
+		}
+	}
+	var fd int
+	err = retry(func() (err error) {
+		fd, err = unix.Open(real, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	s := &Socket{path, os.NewFile(uintptr(fd), path)}
+	if err := s.own(fd); err != nil {
+		_ = s.Close()
+		return nil, &fs.PathError{Op: "trust", Path: path, Err: err}
+	}
+	return s, nil
+}
+
+func (s *Socket) own(fd int) error {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return ErrNotSocket
+	}
+	return judge(st.Uid)
+}
+
+func judge(uid uint32) error {
+	own, err := mine(uid)
+	if err == nil && !own {
+		err = fmt.Errorf("%w (uid %d; this is uid %d)", ErrOther, uid, os.Geteuid())
+	}
+	return err
+}
+
+// TmuxFolder makes sure that dir is a folder in which tmux would look for its sockets (make_label in tmux.c): a folder and no
+// link, of this very user, with no rights for others. And no other user may be able to put another in its place.
+func TmuxFolder(dir string) error {
+	if _, err := safeopen.Folder(dir); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Lstat(dir, &st) }); err != nil {
+		return &fs.PathError{Op: "look at", Path: dir, Err: err}
+	}
+	if own, err := mine(st.Uid); err != nil || !own || st.Mode&unix.S_IRWXO != 0 {
+		return &fs.PathError{Op: "trust", Path: dir, Err: fmt.Errorf("%w (uid %d, mode %04o)", ErrFolder, st.Uid, st.Mode&0o7777)}
+	}
+	return nil
+}
+
+// File is the held socket, for a program that reaches it by Inherited. It is closed with s.
+func (s *Socket) File() *os.File { return s.file }
+
+// Close lets go.
+func (s *Socket) Close() error { return s.file.Close() }
+
+// Dial connects to the held socket and makes sure that this user called listen(2) on it, before a byte is sent or
+// read. It gives that process as this pid namespace counts it, 0 for one outside of it. The caller closes the connection.
+func (s *Socket) Dial(ctx context.Context) (conn *net.UnixConn, pid int, err error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", "/proc/self/fd/"+strconv.Itoa(int(s.file.Fd())))
+	if err != nil {
+		var no syscall.Errno
+		switch {
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case errors.As(err, &no): // without the descriptor's path
+			err = no
+		}
+		return nil, 0, &fs.PathError{Op: "connect to", Path: s.Path, Err: err}
+	}
+	conn = c.(*net.UnixConn)
+	who, err := credentials(conn)
+	if err == nil {
+		err = judge(who.Uid)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, 0, &fs.PathError{Op: "trust who listens on", Path: s.Path, Err: err}
+	}
+	return conn, int(who.Pid), nil
+}
+
+// Dial is Hold and Socket.Dial in one.
+func Dial(ctx context.Context, path string) (conn *net.UnixConn, pid int, err error) {
+	s, err := Hold(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = s.Close() }()
+	return s.Dial(ctx)
+}
+
+func credentials(conn *net.UnixConn) (who *unix.Ucred, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	outer := raw.Control(func(fd uintptr) { who, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	return who, errors.Join(outer, err)
+}

@@ -1,0 +1,120 @@
+package peercred
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// firstPause and longestPause are between two questions whether a connection was accepted.
+	firstPause   = 500 * time.Microsecond
+	longestPause = 20 * time.Millisecond
+	// lostAfter is how long the kernel may not know of the other end of a connection on this machine's loopback.
+	lostAfter = 200 * time.Millisecond
+	// maxHeaders bounds the headers of an answer, in bytes.
+	maxHeaders = 64 << 10
+)
+
+// errAway says that an address is not on this machine.
+var errAway = errors.New("it is not on this machine's loopback")
+
+// Transport goes nowhere but to this machine's loopback and to servers of this user: nothing, not even a request's first byte,
+// is sent before DialTCP agreed. It asks no proxy, speaks HTTP/1.1 only, and bounds the headers of an answer. The caller bounds
+// its time and its body, and follows no redirect.
+func Transport() *http.Transport {
+	var plain http.Protocols
+	plain.SetHTTP1(true)
+	return &http.Transport{DialContext: DialTCP, Proxy: nil, Protocols: &plain, DisableCompression: true, MaxResponseHeaderBytes: maxHeaders}
+}
+
+// DialTCP connects to addr, which must be on this machine's loopback, and makes sure that this user's process has taken the
+// connection and this user's socket listens there. It waits until the connection is accepted, for as long as ctx lasts: until
+// then no process owns it, and the listener may have been another user's. Since a connection is asked for by both its addresses, it does
+// not matter to which of a name's addresses it went, nor who takes the port afterwards.
+func DialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{Control: home}
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := trust(ctx, conn.LocalAddr(), conn.RemoteAddr()); err != nil {
+		_ = conn.Close()
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: conn.RemoteAddr(), Err: fmt.Errorf("who listens there: %w", err)}
+	}
+	return conn, nil
+}
+
+// home refuses to connect to anything but this machine, for every name.
+func home(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil || !to.Addr().Unmap().IsLoopback() {
+		return errAway
+	}
+	return nil
+}
+
+func trust(ctx context.Context, here, there net.Addr) error {
+	local, errHere := netip.ParseAddrPort(here.String())
+	remote, errThere := netip.ParseAddrPort(there.String())
+	if errHere != nil || errThere != nil {
+		return fmt.Errorf("%w: %w", ErrUnknown, errors.Join(errHere, errThere))
+	}
+	taken, err := accepted(ctx, local, remote)
+	if err != nil {
+		return err
+	}
+	if err := judgeListener(taken.uid); err != nil {
+		return err
+	}
+	// A program of this user's may have been made to take another user's connections.
+	listens, err := ask(remote, netip.AddrPort{})
+	switch {
+	case err != nil:
+		return unasked(err)
+	case listens.state != tcpListen:
+		return fmt.Errorf("%w: no program listens there now", ErrUnknown)
+	}
+	return judgeListener(listens.uid)
+}
+
+// accepted waits until a process has taken the connection, and gives its end.
+func accepted(ctx context.Context, local, remote netip.AddrPort) (end, error) {
+	begin, pause := time.Now(), firstPause
+	for {
+		e, err := ask(remote, local)
+		switch lost := err != nil || e.state == tcpListen; {
+		case err != nil && !errors.Is(err, unix.ENOENT):
+			return end{}, unasked(err)
+		case !lost && e.inode != 0 && e.state != tcpSynRecv && e.state != tcpNewSynRecv:
+			return e, nil
+		case lost && time.Since(begin) > lostAfter:
+			return end{}, fmt.Errorf("%w: the kernel knows no other end of the connection here; it may be in a container's network: run winnow there", ErrUnknown)
+		}
+		select {
+		case <-ctx.Done():
+			return end{}, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+func judgeListener(uid uint32) error {
+	err := judge(uid)
+	if errors.Is(err, ErrOther) {
+		return fmt.Errorf("%w, and nothing was sent: see who listens there (ss -ltne), or name another address", err)
+	}
+	return err
+}
+
+func unasked(err error) error {
+	return fmt.Errorf("%w: the kernel does not say who has that connection (sock_diag: %w); nothing was sent: run winnow where it may ask", ErrUnknown, err)
+}

@@ -1,0 +1,114 @@
+package safeopen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// DirFS is a folder as an fs.FS whose files are read by the rules of Read. Links in it are listed, and refused when they are read. A
+// folder below it is listed when it belongs to this user or root, and, with Want.Ruling, only when no other user can change what lies
+// in it: who may take a file away rules as much as who may write one.
+type DirFS struct {
+	Dir  string
+	Want Want
+	// Context bounds every reading; nil is no bound but Want.Within.
+	Context context.Context
+	// MaxEntries is how many entries a folder may have; 0 is no bound.
+	MaxEntries int
+}
+
+var _ interface {
+	fs.ReadFileFS
+	fs.ReadDirFS
+} = DirFS{}
+
+func (d DirFS) path(op, name string) (string, error) {
+	if !fs.ValidPath(name) {
+		return "", &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	return filepath.Join(d.Dir, filepath.FromSlash(name)), nil
+}
+
+// Open opens a folder to list it, or a file.
+func (d DirFS) Open(name string) (fs.File, error) {
+	path, err := d.path("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := os.Lstat(path); err == nil && st.IsDir() {
+		return d.folder(path)
+	}
+	return Open(path, d.Want)
+}
+
+// folder opens a folder. What it is is asked of the one that is open: a name may lead elsewhere by then.
+func (d DirFS) folder(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(int(f.Fd()), &st); err == nil {
+		err = d.Want.trusts(&st)
+	}
+	if err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: path, Err: err}, f.Close())
+	}
+	return f, nil
+}
+
+// ReadDir lists a folder, sorted by name.
+func (d DirFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	path, err := d.path("list", name)
+	if err != nil {
+		return nil, err
+	}
+	return answered(d.context(), d.Want, "list", path, func() ([]fs.DirEntry, error) { return d.list(path) })
+}
+
+func (d DirFS) list(path string) ([]fs.DirEntry, error) {
+	f, err := d.folder(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	most := -1
+	if d.MaxEntries > 0 {
+		most = d.MaxEntries + 1
+	}
+	entries, err := f.ReadDir(most)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if d.MaxEntries > 0 && len(entries) > d.MaxEntries {
+		return nil, &fs.PathError{Op: "list", Path: path, Err: fmt.Errorf("%w: it has more than %d entries", ErrTooLarge, d.MaxEntries)}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+func (d DirFS) context() context.Context {
+	if d.Context == nil {
+		return context.Background()
+	}
+	return d.Context
+}
+
+// ReadFile reads a file.
+func (d DirFS) ReadFile(name string) ([]byte, error) {
+	path, err := d.path("read", name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := Read(d.context(), path, d.Want)
+	return f.Data, err
+}
