@@ -30,7 +30,7 @@ const progressAfter = 300 * time.Millisecond
 
 // progress starts the line; clear ends it. Without a terminal on stderr it writes nothing.
 func (a *app) progress() *progress {
-	p := &progress{w: text.Beneath(a.errOut), start: time.Now()} // it moves the cursor, which a plain.Writer does not let through
+	p := &progress{w: text.Beneath(a.errOut), start: time.Now()} // it moves the cursor, which a termsafe.Writer does not let through
 	if tty, _ := text.Terminal(a.errOut); !tty || a.drawing || os.Getenv("TERM") == "dumb" {
 		return p
 	}

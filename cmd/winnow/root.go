@@ -26,7 +26,7 @@ import (
 // app is one run of the program by a person or a program: what it does, where it writes, and its flags.
 type app struct {
 	ops.Ops
-	out, errOut io.Writer // a plain.Writer each: nothing gets past it raw
+	out, errOut io.Writer // a termsafe.Writer each: nothing gets past it raw
 	flags       globalFlags
 	paint       render.Paint
 	// drawing is true while a command has the whole terminal.

@@ -147,7 +147,7 @@ func (t *trust) folders(s *scout, p git.Place) error {
 	return nil
 }
 
-// own is foreign.Own.
+// own is safeopen.Own.
 func own(s *scout, path string) error {
 	_, err := ask(s, func(*git.Finder) (struct{}, error) { return struct{}{}, safeopen.Own(path) })
 	return err

@@ -8,7 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
-// JSON writes v as JSON, on one line where indent is empty, that a terminal can be shown: what plain.Line escapes is written as \uXXXX, which means the same.
+// JSON writes v as JSON, on one line where indent is empty, that a terminal can be shown: what termsafe.Line escapes is written as \uXXXX, which means the same.
 func JSON(w io.Writer, v any, indent string) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

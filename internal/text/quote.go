@@ -10,7 +10,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Quote makes s safe to paste into a shell, by plain.Quote.
+// Quote makes s safe to paste into a shell, by termsafe.Quote.
 func Quote(s string) string { return termsafe.Quote(s) }
 
 // Near gives the name that was most likely meant by s, "" where none is near.

@@ -28,7 +28,7 @@ type Socket struct {
 	file *os.File
 }
 
-// Hold opens the socket at path without connecting to it. It refuses a path that others could lead elsewhere, as foreign.Path
+// Hold opens the socket at path without connecting to it. It refuses a path that others could lead elsewhere, as safeopen.Path
 // does, a socket that does not belong to this very user (a socket of root's belongs to root alone), and one in a folder of tmux's that tmux
 // itself would refuse. Links of this user's own are followed.
 func Hold(path string) (*Socket, error) {

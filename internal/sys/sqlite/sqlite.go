@@ -59,7 +59,7 @@ type DB struct {
 	path, real string
 }
 
-// Open opens the database at path, an absolute path. It wraps foreign.ErrAbsent where it does not exist and
+// Open opens the database at path, an absolute path. It wraps safeopen.ErrAbsent where it does not exist and
 // fs.ErrPermission where it may not be read. Locks and damage show when something is read.
 func Open(ctx context.Context, path string) (*DB, error) {
 	if err := ctx.Err(); err != nil {

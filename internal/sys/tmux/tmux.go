@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/tmux/internal/client"
 )
 
-// Errors of a server that cannot be asked. A socket that is not to be trusted is peer.Refused, and tmux was not run on it.
+// Errors of a server that cannot be asked. A socket that is not to be trusted is peercred.Refused, and tmux was not run on it.
 var (
 	// ErrNoServer says that no server listens on the socket.
 	ErrNoServer = client.ErrNoServer

@@ -52,7 +52,7 @@ type Architect struct{ Workspace, Name, Terminal string }
 // ReadRecords reads the store at path. Terminals are read before builders, so that a builder of a terminal that is there is never missed
 // for having been written in between. A row that cannot be read fails the reading, and the others are given all the same.
 //
-// The error wraps foreign.ErrAbsent only where there is no store at all.
+// The error wraps safeopen.ErrAbsent only where there is no store at all.
 func ReadRecords(ctx context.Context, path string) (r *Records, err error) {
 	r = &Records{}
 	db, err := sqlite.Open(ctx, path)

@@ -82,7 +82,7 @@ type Result interface{ is() string }
 // listens, 0 for one outside of this pid namespace.
 //
 // It gives a *Refusal where the server says no to this one request; any other error says that the server cannot be relied on.
-// It wraps ErrNotSent where nothing went out, with ErrNoServer, ErrAnother or what peer.Refused knows; after any other error but a
+// It wraps ErrNotSent where nothing went out, with ErrNoServer, ErrAnother or what peercred.Refused knows; after any other error but a
 // refusal it is not known what the server did.
 func (c *Conn) Call(ctx context.Context, method string, params any, kind string, out Result) (server int, err error) {
 	answer, server, err := c.ask(ctx, method, params)
@@ -286,7 +286,7 @@ func (c *Conn) dial(ctx context.Context) (*net.UnixConn, int, error) {
 	switch {
 	case len(c.Socket) > MaxPath:
 		return nil, 0, fmt.Errorf("its path is longer than the %d bytes that the kernel takes; name a symbolic link to it in collect.herdr.sockets", MaxPath)
-	case c.UID != os.Geteuid(): // peer.Dial connects to no other user
+	case c.UID != os.Geteuid(): // peercred.Dial connects to no other user
 		return nil, 0, fmt.Errorf("%w: winnow runs as uid %d, and uid %d is wanted", peercred.ErrOther, os.Geteuid(), c.UID)
 	}
 	conn, pid, err := peercred.Dial(ctx, c.Socket)

@@ -52,7 +52,7 @@ var Quiet = []string{"LC_ALL=C.UTF-8"}
 
 // Hold holds the socket once it is sure, by the kernel's word, that a server of this user listens on it, and gives that server's pid as
 // this pid namespace counts it, 0 for one outside. A tmux client does what its server says, and would run programs for another user's: so
-// this comes before every client, and the client is given what is held (peer.Inherited) and not the path. Nothing can take its place then,
+// this comes before every client, and the client is given what is held (peercred.Inherited) and not the path. Nothing can take its place then,
 // also when another user can write the folders that lead to it.
 func (s Server) Hold(ctx context.Context) (*peercred.Socket, int, error) {
 	if len(s.Socket) > maxPath {

@@ -23,7 +23,7 @@ func Folder(path string) (fd int, err error) {
 	err = unix.Fstat(fd, &st)
 	switch {
 	case err != nil:
-	case int(st.Uid) != os.Geteuid(): // foreign.Folder takes root's for everybody's
+	case int(st.Uid) != os.Geteuid(): // safeopen.Folder takes root's for everybody's
 		err = safeopen.ErrOwner
 	case st.Mode&(unix.S_IWGRP|unix.S_IWOTH) != 0: // and one with the sticky bit
 		err = safeopen.ErrWritable

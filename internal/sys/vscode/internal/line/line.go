@@ -56,7 +56,7 @@ type Conn struct {
 }
 
 // Open connects, learns from the kernel who listens, and proves to the window whose this process is. Its errors wrap ErrNotSent, because
-// nothing else was asked, with ErrNoServer, ErrAnother or what peer.Refused knows where that is known.
+// nothing else was asked, with ErrNoServer, ErrAnother or what peercred.Refused knows where that is known.
 func (w Window) Open(ctx context.Context) (*Conn, error) {
 	cancel := func() {}
 	if w.Patience > 0 {
@@ -74,7 +74,7 @@ func (w Window) Open(ctx context.Context) (*Conn, error) {
 }
 
 func (w Window) open(ctx context.Context, cancel func()) (*Conn, error) {
-	if w.UID != os.Geteuid() { // peer.Dial connects to no other user
+	if w.UID != os.Geteuid() { // peercred.Dial connects to no other user
 		return nil, fmt.Errorf("%w: winnow runs as uid %d, and uid %d is wanted", peercred.ErrOther, os.Geteuid(), w.UID)
 	}
 	conn, pid, err := peercred.Dial(ctx, w.Socket)
