@@ -150,6 +150,9 @@ func (m *Machine) sessionsIn(ctx context.Context, folders []decision.Dir) (map[s
 	if err != nil {
 		return nil, err
 	}
+	if src := s.Sources[snapshot.Proc]; src.Status != snapshot.OK { // whose sessions are open is told by who lives
+		return nil, fmt.Errorf("which agents' sessions are open is not known: %s", cmp.Or(src.Error, "the processes were not read"))
+	}
 	s.Dirs = map[string]snapshot.Dir{}
 	for _, d := range folders {
 		dir := snapshot.Dir{Path: cmp.Or(d.In, d.Path)}
