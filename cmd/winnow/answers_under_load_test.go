@@ -639,7 +639,7 @@ package policies.protect.mine
 # description: Never.
 objections contains {"rule": "protect.mine", "message": "it is mine", "evidence": {}} if input.dir.path == "/nowhere"
 `)
-	files.Write(t, w.config, w.configuration(t)+"policy: {paths: ["+rules+"]}\n")
+	files.Write(t, w.config, strings.Replace(w.configuration(t), "policy: {", "policy: {paths: ["+rules+"], ", 1))
 	w.d.signal(syscall.SIGHUP)
 	w.d.says(`SIGHUP: reloaded`)
 	children := func() int {

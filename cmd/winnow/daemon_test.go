@@ -197,7 +197,7 @@ func TestTheDaemonReloads(t *testing.T) {
 	}
 	policies := filepath.Join(w.dir, "rules")
 	files.Write(t, filepath.Join(policies, "mine.rego"), "package winnow.protect.mine\n\nthis is no rule\n")
-	files.Write(t, w.config, conf+"act: {enabled: true}\npolicy: {paths: ["+policies+"]}\n")
+	files.Write(t, w.config, strings.Replace(conf, "policy: {", "policy: {paths: ["+policies+"], ", 1)+"act: {enabled: true}\n")
 	d.signal(syscall.SIGHUP)
 	d.says(`not reloaded, and what ran before goes on: .*mine\.rego`)
 	d.signal(syscall.SIGUSR1)
@@ -481,7 +481,7 @@ func TestAServiceIsStartedAgainForABundle(t *testing.T) {
 	t.Parallel()
 	startsOften(t)
 	w := newCrashFolder(t)
-	files.Write(t, w.config, w.configuration(t)+"policy: {bundles: [{name: team, from: 'https://"+freePort(t)+"/b', insecure: true}]}\n")
+	files.Write(t, w.config, strings.Replace(w.configuration(t), "policy: {", "policy: {bundles: [{name: team, from: 'https://"+freePort(t)+"/b', insecure: true}], ", 1))
 	for _, c := range []struct {
 		code int
 		args []string
