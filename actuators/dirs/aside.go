@@ -100,7 +100,7 @@ func (a *Actuator) asidesIn(ctx context.Context, trash folder.Folder, known map[
 
 // aside reads one act's folder. It reports false for one that holds no folder, such as the text of a session.
 func (a *Actuator) aside(ctx context.Context, trash folder.Folder, name string) (Aside, bool, error) {
-	own, err := trash.In(name, unix.O_RDONLY)
+	own, err := trash.OpenBelow(name, unix.O_RDONLY)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return Aside{}, false, nil
 	}
@@ -137,19 +137,19 @@ func manifestIn(ctx context.Context, own folder.Folder) ([]byte, error) {
 // entry came back earlier: an earlier run may have compared all of them, and let go of the refs since.
 func (s *site) kept(ctx context.Context, came bool) ([]string, error) {
 	if !came {
-		return s.common().Kept(ctx, refPrefix(s.in.ID))
+		return s.common().ListKept(ctx, refPrefix(s.in.ID))
 	}
 	own, err := s.place()
 	if err != nil {
 		return nil, err
 	}
 	if own.FD < 0 {
-		return s.common().Kept(ctx, refPrefix(s.in.ID))
+		return s.common().ListKept(ctx, refPrefix(s.in.ID))
 	}
 	defer own.Close()
 	text, err := manifestIn(ctx, own)
 	if errors.Is(err, os.ErrNotExist) {
-		return s.common().Kept(ctx, refPrefix(s.in.ID))
+		return s.common().ListKept(ctx, refPrefix(s.in.ID))
 	}
 	var m manifest
 	if err == nil {
@@ -197,7 +197,7 @@ func (a *Actuator) whole(own folder.Folder, in decision.Intent) (Aside, bool, er
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return aside, false, nil // it is in its old place, or was taken out by hand
-	case err != nil || !at.Same(s.tree.want):
+	case err != nil || !at.Equal(s.tree.want):
 		return aside, false, errors.Join(err, errors.New("what lies in it is not the folder that its manifest names"))
 	}
 	return aside, true, s.proved()

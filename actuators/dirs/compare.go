@@ -67,7 +67,7 @@ func (s *site) surveyIn(ctx context.Context, path string, i item, look surveyor)
 		return survey{}, err
 	}
 	defer f.Close()
-	if at, err := f.Stamp(); err != nil || !at.Same(i.want) {
+	if at, err := f.Stamp(); err != nil || !at.Equal(i.want) {
 		return survey{}, errors.Join(err, actuators.Refused("%s is another folder now", path))
 	}
 	return look.take(ctx, f)

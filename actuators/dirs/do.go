@@ -119,7 +119,7 @@ func (g *grasp) still(ctx context.Context) error {
 	}
 	was, err := g.held.Stamp()
 	now, err2 := held.Stamp()
-	if err := errors.Join(err, err2); err != nil || !now.Same(was) {
+	if err := errors.Join(err, err2); err != nil || !now.Equal(was) {
 		return errors.Join(err, actuators.Changed("it is another folder now"), parent.Close(), held.Close())
 	}
 	if err := errors.Join(g.parent.Close(), held.Close()); err != nil {

@@ -44,7 +44,7 @@ func (g *grasp) takeEntry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f, err := g.held.In(".", unix.O_RDONLY)
+	f, err := g.held.OpenBelow(".", unix.O_RDONLY)
 	if err != nil {
 		return actuators.Refused("look into its entry: %w", err)
 	}
@@ -81,7 +81,7 @@ func (g *grasp) holdEntry() (admin, common string, err error) {
 	if err != nil {
 		return "", "", opening(admin, err)
 	}
-	held, err := parent.In(filepath.Base(admin), unix.O_PATH)
+	held, err := parent.OpenBelow(filepath.Base(admin), unix.O_PATH)
 	if err != nil {
 		return "", "", errors.Join(opening(admin, err), parent.Close())
 	}
@@ -100,7 +100,7 @@ func (g *grasp) checkEntry(ctx context.Context, admin, common string) error {
 	}
 	want := stampOf(g.want)
 	switch {
-	case !s.Same(want):
+	case !s.Equal(want):
 		return actuators.Changed("its entry %s is another one now", admin)
 	case s.MountRoot || want.Mount == 0 || s.Mount != want.Mount || s.UID != os.Geteuid() && os.Geteuid() != 0:
 		return actuators.Refused("its entry %s is a mount point, on another mount than before, or another user's", admin)

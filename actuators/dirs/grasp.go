@@ -98,10 +98,10 @@ func locate(root, path string) (parent, held folder.Folder, err error) {
 	if err != nil {
 		return parent, held, actuators.Refused("find the way from %s: %w", root, err)
 	}
-	if parent, err = top.In(rel, unix.O_RDONLY); err != nil {
+	if parent, err = top.OpenBelow(rel, unix.O_RDONLY); err != nil {
 		return parent, held, opening(path, err)
 	}
-	if held, err = parent.In(filepath.Base(path), unix.O_PATH); err != nil {
+	if held, err = parent.OpenBelow(filepath.Base(path), unix.O_PATH); err != nil {
 		parent.Close()
 		return folder.None, held, opening(path, err)
 	}
@@ -131,7 +131,7 @@ func (g *grasp) check(ctx context.Context) error {
 	switch {
 	case want.Born.IsZero() || s.Born.IsZero():
 		return actuators.Refused("its birth time is unknown, so it could be another folder with the same inode number")
-	case !s.Same(want):
+	case !s.Equal(want):
 		return actuators.Changed("it is another folder now")
 	case s.MountRoot || want.Mount != 0 && s.Mount != 0 && s.Mount != want.Mount:
 		return actuators.Refused("it is a mount point, or on another mount than before")
@@ -183,7 +183,7 @@ func (g *grasp) makePlan(ctx context.Context) error {
 
 // surveyTree looks at everything in the folder: after this it is judged for the last time, and after the move it must be the same.
 func (g *grasp) surveyTree(ctx context.Context) error {
-	f, err := g.held.In(".", unix.O_RDONLY)
+	f, err := g.held.OpenBelow(".", unix.O_RDONLY)
 	if err != nil {
 		return actuators.Refused("look into it: %w", err)
 	}

@@ -69,7 +69,7 @@ func (s *site) whole(ctx context.Context, head, branch string, came bool) error 
 	if err != nil {
 		return fmt.Errorf("read which objects were kept: %w", err)
 	}
-	return s.repo(s.plan.Admin.Common, s.entry()).Whole(ctx, head, branch, kept)
+	return s.repo(s.plan.Admin.Common, s.entry()).VerifyObjects(ctx, head, branch, kept)
 }
 
 func (s *site) mend(ctx context.Context) (note string, err error) {

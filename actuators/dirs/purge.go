@@ -65,7 +65,7 @@ func (s *site) place() (folder.Folder, error) {
 		return folder.None, fmt.Errorf("%w; nothing was removed", err)
 	}
 	defer above.Close()
-	f, err := above.In(filepath.Base(s.plan.Trash), unix.O_RDONLY)
+	f, err := above.OpenBelow(filepath.Base(s.plan.Trash), unix.O_RDONLY)
 	if errors.Is(err, unix.ENOENT) {
 		return folder.None, nil
 	}
@@ -104,7 +104,7 @@ func (s *site) begin(ctx context.Context, trash folder.Folder) (bool, error) {
 	if errors.Is(err, unix.ENOENT) {
 		return false, s.missing()
 	}
-	if err != nil || !at.Same(s.tree.want) {
+	if err != nil || !at.Equal(s.tree.want) {
 		return false, errors.Join(err, actuators.Refused("%s is not the folder that was set aside; nothing was removed", filepath.Join(s.plan.Trash, name)))
 	}
 	if err := mounted(s.plan.Trash); err != nil {

@@ -173,7 +173,7 @@ func makeParents(path string) (made bool, err error) {
 		if err := unix.Mkdirat(f.FD, name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
 			return false, &os.PathError{Op: "make", Path: filepath.Join(f.Path, name), Err: err}
 		}
-		next, err := f.In(name, unix.O_RDONLY)
+		next, err := f.OpenBelow(name, unix.O_RDONLY)
 		if err != nil {
 			return false, err
 		}

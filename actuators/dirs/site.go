@@ -38,7 +38,7 @@ func (i item) look() (whereabouts, error) {
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
 		return whereabouts{}, fmt.Errorf("look at %s: %w", i.away, err)
 	}
-	w := whereabouts{home: there && home.Same(i.want), away: err == nil && away.Same(i.want)}
+	w := whereabouts{home: there && home.Equal(i.want), away: err == nil && away.Equal(i.want)}
 	w.taken = there && !w.home
 	return w, nil
 }
@@ -71,7 +71,7 @@ func (i item) rename(src folder.Folder, name string, dst folder.Folder, toName s
 	if err := i.renameBack(src, name, dst, toName); err != nil {
 		return err
 	}
-	if s, err := folder.StampAt(dst.FD, toName); err != nil || !s.Same(i.want) {
+	if s, err := folder.StampAt(dst.FD, toName); err != nil || !s.Equal(i.want) {
 		back := dst.Move(toName, src, name)
 		return errors.Join(err, actuators.Changed("%s was replaced by another folder right before the act", filepath.Join(src.Path, name)), back)
 	}
@@ -81,7 +81,7 @@ func (i item) rename(src folder.Folder, name string, dst folder.Folder, toName s
 // renameBack moves an item to the place where everybody works. What is there afterwards may have been put there since, and is not
 // touched again.
 func (i item) renameBack(src folder.Folder, name string, dst folder.Folder, toName string) error {
-	if s, err := folder.StampAt(src.FD, name); err != nil || !s.Same(i.want) {
+	if s, err := folder.StampAt(src.FD, name); err != nil || !s.Equal(i.want) {
 		return errors.Join(err, actuators.Changed("%s is another folder now", filepath.Join(src.Path, name)))
 	}
 	if err := src.Move(name, dst, toName); err != nil {

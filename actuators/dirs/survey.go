@@ -143,7 +143,7 @@ func (v *surveyor) entry(in folder.Folder, rel, name string, depth int) error {
 	if x.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return nil
 	}
-	f, err := in.In(name, unix.O_RDONLY)
+	f, err := in.OpenBelow(name, unix.O_RDONLY)
 	if err != nil {
 		return actuators.Refused("look into %s: %w", rel, err)
 	}

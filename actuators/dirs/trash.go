@@ -74,7 +74,7 @@ func makeTrash(p plan, m manifest) (folder.Folder, error) {
 	if err := unix.Mkdirat(above.FD, filepath.Base(p.Trash), 0o700); err != nil {
 		return folder.None, &os.PathError{Op: "make", Path: p.Trash, Err: err}
 	}
-	f, err := above.In(filepath.Base(p.Trash), unix.O_RDONLY)
+	f, err := above.OpenBelow(filepath.Base(p.Trash), unix.O_RDONLY)
 	if err != nil {
 		return f, err
 	}
@@ -144,7 +144,7 @@ func removeOwn(path string) error {
 
 // removePlace removes an act's folder in the trash that is held, with its manifest.
 func removePlace(above folder.Folder, name string) error {
-	own, err := above.In(name, unix.O_RDONLY)
+	own, err := above.OpenBelow(name, unix.O_RDONLY)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}

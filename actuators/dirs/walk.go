@@ -40,7 +40,7 @@ func (r *remover) folder(above folder.Folder, name string, mount uint64, want *f
 		return err
 	}
 	if want != nil { // before anything of it is made readable
-		if at, err := folder.StampAt(above.FD, name); err != nil || !at.Same(*want) {
+		if at, err := folder.StampAt(above.FD, name); err != nil || !at.Equal(*want) {
 			return errors.Join(actuators.Refused("%s is not the folder that was set aside", filepath.Join(above.Path, name)), err)
 		}
 	}
@@ -53,7 +53,7 @@ func (r *remover) folder(above folder.Folder, name string, mount uint64, want *f
 	switch {
 	case err != nil || at.Mount != mount || at.MountRoot:
 		return errors.Join(err, fmt.Errorf("%s is on another mount", f.Path))
-	case want != nil && !at.Same(*want):
+	case want != nil && !at.Equal(*want):
 		return actuators.Refused("%s is not the folder that was set aside", f.Path)
 	}
 	names, err := f.Names()
@@ -100,11 +100,11 @@ func unlink(in folder.Folder, name string, flags int) error {
 
 // openToEmpty opens a folder to list it, and makes it readable where it is not.
 func openToEmpty(above folder.Folder, name string) (folder.Folder, error) {
-	f, err := above.In(name, unix.O_RDONLY)
+	f, err := above.OpenBelow(name, unix.O_RDONLY)
 	if !errors.Is(err, unix.EACCES) {
 		return f, err
 	}
-	held, err := above.In(name, unix.O_PATH)
+	held, err := above.OpenBelow(name, unix.O_PATH)
 	if err != nil {
 		return held, err
 	}
@@ -113,5 +113,5 @@ func openToEmpty(above folder.Folder, name string) (folder.Folder, error) {
 	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", held.FD), 0o700); err != nil {
 		return folder.None, &os.PathError{Op: "open", Path: held.Path, Err: err}
 	}
-	return above.In(name, unix.O_RDONLY)
+	return above.OpenBelow(name, unix.O_RDONLY)
 }

@@ -70,7 +70,7 @@ func (g *grasp) pointing(admin, common string) error {
 		return actuators.Refused("its file .git %w", err)
 	}
 	finder := git.NewFinder()
-	place, err := finder.Inside(g.want.Path, to)
+	place, err := finder.FromAdmin(g.want.Path, to)
 	switch {
 	case err != nil:
 		return actuators.Refused("find its entry in the repository: %w", err)

@@ -167,7 +167,7 @@ func TestBuryAsksTheNeverListAgain(t *testing.T) {
 	if out.Outcome != decision.Done || out.Freed.RSS != 0 || !strings.Contains(out.Detail, "0 of its 1 process") || !strings.Contains(out.Detail, "was left") {
 		t.Errorf("%+v", out)
 	}
-	if h.Over() {
+	if h.Ended() {
 		t.Error("it was ended")
 	}
 }

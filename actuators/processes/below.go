@@ -129,7 +129,7 @@ const maxNamed = 8
 func (h *held) named(name map[int]string) string {
 	var names []string
 	for _, b := range h.below {
-		if name[b.PID] != "" && b.Over() {
+		if name[b.PID] != "" && b.Ended() {
 			names = append(names, fmt.Sprintf("%s (%d)", name[b.PID], b.PID))
 		}
 	}

@@ -97,7 +97,7 @@ func actOn(t *testing.T, o Options, p decision.Process, before, again []decision
 
 func living(hs []*act.Held) (n int) {
 	for _, h := range hs {
-		if !h.Over() {
+		if !h.Ended() {
 			n++
 		}
 	}
@@ -149,7 +149,7 @@ func TestLeavesWhatWasNotJudged(t *testing.T) {
 	o.TermGrace = 50 * time.Millisecond
 	// One that was judged at first, and belonged to another user at the look right before the act.
 	out, err := actOn(t, o, p, judged(below), known)
-	if err != nil || out.Outcome != decision.Done || unknown.Over() || living(below) != 1 {
+	if err != nil || out.Outcome != decision.Done || unknown.Ended() || living(below) != 1 {
 		t.Errorf("%+v %v, and %d still run", out, err, living(below))
 	}
 

@@ -198,7 +198,7 @@ func (a *Actuator) endBelow(ctx context.Context, asked []*ending) {
 		all.Go(func() {
 			e.out = e.buryBelow(ctx, e.intent.Identity.Below, e.since, e.out, step)
 			for _, p := range append([]*act.Held{e.Held}, e.below...) {
-				if p.Over() {
+				if p.Ended() {
 					e.out.Freed.PSS += e.memory[p.PID]
 				}
 			}

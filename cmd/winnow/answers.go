@@ -98,7 +98,7 @@ func (s *answers) serve(ctx context.Context, path string) (stop func(), err erro
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		own := listen.Own(l, maxConnections(), func(err error) { log.Warn("a connection was refused", "error", err) })
+		own := listen.FilterPeers(l, maxConnections(), func(err error) { log.Warn("a connection was refused", "error", err) })
 		if err := srv.Serve(own); !errors.Is(err, http.ErrServerClosed) {
 			log.Warn("answer programs; sweeps go on without it", "error", err)
 		}

@@ -294,7 +294,7 @@ func commitOf(ctx context.Context, folder string, files []policy.File, tests boo
 }
 
 // sealedTree holds the files of a folder, by path in the repository, against those of a commit.
-func sealedTree(ctx context.Context, sealed *gitsafe.Sealed, oid, below string, tests bool, have map[string]string) error {
+func sealedTree(ctx context.Context, sealed *gitsafe.Sandbox, oid, below string, tests bool, have map[string]string) error {
 	args := []string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", oid}
 	if below != "." {
 		args = append(args, "--", filepath.ToSlash(below))

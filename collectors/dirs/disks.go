@@ -69,7 +69,7 @@ func (o Options) allMounted(path string) error {
 		if real, err := filepath.EvalSymlinks(p.at); err == nil {
 			p.at = real
 		}
-		if p.at != "/" && proc.Under(path, p.at) && !slices.Contains(mounts.points, p.at) {
+		if p.at != "/" && proc.IsBelow(path, p.at) && !slices.Contains(mounts.points, p.at) {
 			return fmt.Errorf("%s %s, which is not mounted now, and it may come back with that", p.from, p.at)
 		}
 	}

@@ -281,7 +281,7 @@ func (l *look) settleGone() {
 			return false
 		}
 		now, err := ask(l.scout, func(*git.Finder) (goneEntry, error) { return l.o.lookGone(c.gone.common, c.gone.admin) })
-		if err == nil && (now.path != c.gone.path || !now.entry.Same(c.gone.entry) || !now.parent.Same(c.gone.parent) || !now.entry.Modified.Equal(c.gone.entry.Modified)) {
+		if err == nil && (now.path != c.gone.path || !now.entry.Equal(c.gone.entry) || !now.parent.Equal(c.gone.parent) || !now.entry.Modified.Equal(c.gone.entry.Modified)) {
 			err = errExchanged
 		}
 		if err != nil {

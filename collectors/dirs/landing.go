@@ -26,7 +26,7 @@ func (l *look) landings(ctx context.Context, end time.Time, members []*candidate
 	defer cancel()
 	leave, err := l.o.Shared.lanes.enter(own)
 	if err == nil {
-		err = asked[0].repo.Land(own, git.Program{Path: l.o.Git}, worktrees)
+		err = asked[0].repo.ProveMerged(own, git.Program{Path: l.o.Git}, worktrees)
 		leave()
 		l.gitFails(ctx, err)
 	}

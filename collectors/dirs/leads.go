@@ -65,7 +65,7 @@ func (o Options) seeker(ctx context.Context) *seeker {
 
 // fail takes note of the first thing that could not be read. What others own and close to this user is none of theirs to lead with.
 func (s *seeker) fail(path string, err error) {
-	if err == nil || s.at.err != nil || gone(err) || errors.Is(err, safeopen.ErrOwner) || denied(err) && safeopen.Own(path) != nil {
+	if err == nil || s.at.err != nil || gone(err) || errors.Is(err, safeopen.ErrOwner) || denied(err) && safeopen.CheckOwner(path) != nil {
 		return
 	}
 	s.at.err = err
@@ -166,7 +166,7 @@ func (s *seeker) modules(folder, tree string) {
 		case e.IsDir() && e.Name()[0] == '@':
 			s.modules(at, tree)
 		case e.Type()&fs.ModeSymlink == 0 || err != nil:
-		case filepath.IsAbs(to) || !proc.Under(filepath.Join(folder, to), tree):
+		case filepath.IsAbs(to) || !proc.IsBelow(filepath.Join(folder, to), tree):
 			s.link(byLink, at)
 		}
 	}
@@ -181,7 +181,7 @@ func (s *seeker) take(kind, at string, reads bool) {
 	}
 	file := at
 	if info.Mode()&fs.ModeSymlink != 0 {
-		if file = s.link(byLink, at); s.home == "" || !proc.Under(file, s.home) {
+		if file = s.link(byLink, at); s.home == "" || !proc.IsBelow(file, s.home) {
 			return
 		}
 		if info, err = os.Lstat(file); err != nil {
@@ -366,7 +366,7 @@ func (s *seeker) config(file string, trees []string) {
 			d.to = []string{filepath.Clean(v.Value)}
 		default:
 			for _, from := range append([]string{filepath.Dir(file)}, trees...) {
-				if to := filepath.Join(from, v.Value); !proc.Under(to, from) { // what a checkout has in itself is its own
+				if to := filepath.Join(from, v.Value); !proc.IsBelow(to, from) { // what a checkout has in itself is its own
 					d.to = append(d.to, to)
 				}
 			}

@@ -123,7 +123,7 @@ func (t *processTable) lives(lock *snapshot.Lock, written time.Time, names []str
 		return nil
 	}
 	s, err := proc.StatOf(t.root, lock.PID)
-	there := err == nil && !s.Over()
+	there := err == nil && !s.Ended()
 	later := func(s proc.Stat) bool { return later(s, boot, written, names) }
 	switch {
 	case err != nil && !proc.Ended(err):

@@ -327,7 +327,7 @@ func (l *look) weigh(ctx context.Context, end time.Time, members []*candidate) e
 			}
 			c.repo, worktrees = repo, append(worktrees, c.worktree) // what it finds out stays with the repository that was asked
 		}
-		err = repo.Weigh(own, git.Program{Path: l.o.Git}, worktrees)
+		err = repo.MeasureAhead(own, git.Program{Path: l.o.Git}, worktrees)
 		leave()
 		l.gitFails(ctx, err)
 	}

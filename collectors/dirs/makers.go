@@ -39,7 +39,7 @@ func marked(ctx context.Context, makers []Maker, top folder.Folder, rel string) 
 	if len(asked) == 0 {
 		return path.Base(rel), nil
 	}
-	f, err := top.In(rel, unix.O_RDONLY)
+	f, err := top.OpenBelow(rel, unix.O_RDONLY)
 	if gone(err) {
 		return "", nil
 	}
@@ -79,7 +79,7 @@ func hasMark(ctx context.Context, f folder.Folder, mark string) (bool, error) {
 			}
 			continue
 		}
-		in, err := f.In(n, unix.O_RDONLY)
+		in, err := f.OpenBelow(n, unix.O_RDONLY)
 		if err != nil {
 			continue // a file, a link, or nothing
 		}

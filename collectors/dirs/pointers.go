@@ -127,7 +127,7 @@ func (c *candidate) pointers(home string, found [2]*leadList) []snapshot.Pointer
 			continue
 		}
 		for _, lead := range some.list {
-			if c.gone == nil && !proc.Under(lead.path, own) && lead.into(c.dir.Path, spellings) {
+			if c.gone == nil && !proc.IsBelow(lead.path, own) && lead.into(c.dir.Path, spellings) {
 				out = append(out, snapshot.Pointer{Kind: lead.kind, Path: lead.path})
 			}
 		}
@@ -143,7 +143,7 @@ func (c *candidate) pointers(home string, found [2]*leadList) []snapshot.Pointer
 
 // into reports whether it leads to a folder or to anything in it.
 func (d lead) into(path string, spellings []string) bool {
-	return slices.ContainsFunc(d.to, func(to string) bool { return proc.Under(to, path) }) ||
+	return slices.ContainsFunc(d.to, func(to string) bool { return proc.IsBelow(to, path) }) ||
 		slices.ContainsFunc(spellings, func(name string) bool { return names(d.text, name) })
 }
 
@@ -151,7 +151,7 @@ func (d lead) into(path string, spellings []string) bool {
 func spellings(path, home string) []string {
 	all := []string{path}
 	real, err := filepath.EvalSymlinks(home)
-	if err != nil || home == "" || path == real || !proc.Under(path, real) {
+	if err != nil || home == "" || path == real || !proc.IsBelow(path, real) {
 		return all
 	}
 	for _, start := range []string{home, "~", "$HOME", "${HOME}", "%h"} {

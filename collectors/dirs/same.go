@@ -172,7 +172,7 @@ func (t *twins) file(p string) twin {
 
 // link says whether what lies at p is a symbolic link to what the main checkout has at that very path. It holds nothing of its own.
 func (t *twins) link(p string) bool {
-	in, err := t.tree.In(path.Dir(p), unix.O_PATH)
+	in, err := t.tree.OpenBelow(path.Dir(p), unix.O_PATH)
 	if err != nil {
 		return false
 	}
@@ -189,7 +189,7 @@ func (t *twins) link(p string) bool {
 	if filepath.Clean(target) != filepath.Join(t.home, p) || t.foreign(p) {
 		return false
 	}
-	there, err := t.main.In(path.Dir(p), unix.O_PATH) // through no link
+	there, err := t.main.OpenBelow(path.Dir(p), unix.O_PATH) // through no link
 	if err != nil {
 		return false
 	}
@@ -232,7 +232,7 @@ func (t *twins) wholeFolder(ctx context.Context, name string) twin {
 // folder says whether there is nothing in a folder that git ignores as a whole but what the main checkout has too, scaffold, and what can be made
 // again.
 func (t *twins) folder(ctx context.Context, name string) bool {
-	f, err := t.tree.In(name, unix.O_RDONLY)
+	f, err := t.tree.OpenBelow(name, unix.O_RDONLY)
 	if err != nil {
 		return false
 	}
@@ -285,7 +285,7 @@ type regular struct {
 
 // openBelow opens the regular file at p below a folder, through no link and on the same mount.
 func openBelow(top folder.Folder, p string) (regular, error) {
-	in, err := top.In(path.Dir(p), unix.O_PATH)
+	in, err := top.OpenBelow(path.Dir(p), unix.O_PATH)
 	if err != nil {
 		return regular{}, err
 	}

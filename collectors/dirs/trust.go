@@ -147,9 +147,9 @@ func (t *trust) folders(s *scout, p git.Place) error {
 	return nil
 }
 
-// own is safeopen.Own.
+// own is safeopen.CheckOwner.
 func own(s *scout, path string) error {
-	_, err := ask(s, func(*git.Finder) (struct{}, error) { return struct{}{}, safeopen.Own(path) })
+	_, err := ask(s, func(*git.Finder) (struct{}, error) { return struct{}{}, safeopen.CheckOwner(path) })
 	return err
 }
 

@@ -42,7 +42,7 @@ func (s *scan) cwd(dir int, st proc.Stat, p *snapshot.Process) (refused bool, er
 			text = bare
 		}
 	}
-	p.Cwd, p.CwdDeleted = s.names.At(text), s.flag(gone)
+	p.Cwd, p.CwdDeleted = s.names.Pointer(text), s.flag(gone)
 	return false, nil
 }
 

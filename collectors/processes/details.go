@@ -116,7 +116,7 @@ func (s *scan) deepen(dir int, r *record, before proc.Stat, want depth) (*record
 		if after.Gone() {
 			r.ended() // it hides nothing, as in brief
 		}
-		if before.Same(after) && sameText(r.Exe, s.exe(dir)) {
+		if before.SameProcess(after) && sameText(r.Exe, s.exe(dir)) {
 			return r, nil
 		}
 		if r, before, err = s.brief(dir, false); err != nil {
@@ -168,7 +168,7 @@ func (s *scan) exe(dir int) *string {
 	if err != nil {
 		return nil
 	}
-	return s.names.At(text)
+	return s.names.Pointer(text)
 }
 
 func sameText(a, b *string) bool {

@@ -25,7 +25,7 @@ type doubt struct {
 // ending notes of a process that has given back its memory, and with it what it was started from, that it is ending: it hides nothing. What it refused
 // does not count then. Hides is whether it does not show what it was started from.
 func (s *scan) ending(dir int, st proc.Stat, r *record, hides, refused bool) {
-	suspect := hides && !st.Over() || refused
+	suspect := hides && !st.Ended() || refused
 	if suspect && !st.Gone() {
 		var err error
 		if st, err = s.stat(dir); err != nil {

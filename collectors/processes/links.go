@@ -95,7 +95,7 @@ func (h *holderScan) descriptor(dir int, base string, n int, text []byte, v *pla
 	switch {
 	case len(text) == 0:
 	case text[0] == '/':
-		h.note(v, h.names.Of(text), how)
+		h.note(v, h.names.Intern(text), how)
 		if h.o.Thorough {
 			h.noteFile(dir, base+"fd/"+strconv.Itoa(n), text)
 		}
@@ -115,7 +115,7 @@ func (h *holderScan) noteLink(v *places, dir int, name string, how int, folder b
 	if err != nil {
 		return "", err
 	}
-	text := h.names.Of(link)
+	text := h.names.Intern(link)
 	h.note(v, text, how)
 	if folder {
 		h.noteFolder(dir, name, how)

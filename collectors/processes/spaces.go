@@ -121,7 +121,7 @@ func (h *holderScan) aliases() {
 	m := h.mounting()
 	for _, mount := range h.mounts {
 		for _, i := range m.inside(mount) {
-			if !proc.Under(h.spots[i].path, mount.Point) {
+			if !proc.IsBelow(h.spots[i].path, mount.Point) {
 				h.add(i, snapshot.Holder{Name: mount.Point, How: hows[byMount]})
 			}
 		}
@@ -173,7 +173,7 @@ func (m *mounting) into(mount proc.Mount) []int {
 	if !m.wide[key] {
 		found = m.inside(mount)
 		for _, i := range m.numbers[mount.Device] {
-			if s := m.spots[i]; s.inside != mount.Root && proc.Under(s.inside, mount.Root) && !s.general(mount.Root, m.home) {
+			if s := m.spots[i]; s.inside != mount.Root && proc.IsBelow(s.inside, mount.Root) && !s.general(mount.Root, m.home) {
 				found = append(found, i)
 			}
 		}
@@ -199,7 +199,7 @@ func (s spot) general(around, home string) bool {
 	if !ok || name == "" {
 		return true // more than is mounted here, or all of it
 	}
-	return slices.Contains(commonFolders, name) || path.Dir(name) == "/home" || home != "" && proc.Under(home, name)
+	return slices.Contains(commonFolders, name) || path.Dir(name) == "/home" || home != "" && proc.IsBelow(home, name)
 }
 
 // commonFolders are the folders of hier(7) that belong to the whole machine.

@@ -84,9 +84,9 @@ func view(spots []spot, mounts []proc.Mount, own bool) *places {
 		}
 		for _, m := range byDevice[s.device] {
 			switch {
-			case proc.Under(s.inside, m.Root):
+			case proc.IsBelow(s.inside, m.Root):
 				v.add(path.Join(m.Point, strings.TrimPrefix(s.inside, m.Root)), i)
-			case proc.Under(m.Root, s.inside):
+			case proc.IsBelow(m.Root, s.inside):
 				v.add(m.Point, i)
 			}
 		}

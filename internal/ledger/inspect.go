@@ -30,7 +30,7 @@ func trusted(path string) (string, error) {
 		return "", unfit(path, err)
 	}
 	for _, end := range beside {
-		err := safeopen.Regular(real+end, safeopen.Want{Max: maxSize, Ruling: true})
+		err := safeopen.CheckRegular(real+end, safeopen.Want{Max: maxSize, Ruling: true})
 		if err != nil && (end == "" || !errors.Is(err, fs.ErrNotExist)) {
 			return "", unfit(path, err)
 		}

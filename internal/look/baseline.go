@@ -390,7 +390,7 @@ func (b *Baseline) processesChanged(a *Looker) string {
 	for pid, was := range b.Known {
 		st, err := proc.StatOf(root, pid)
 		switch {
-		case err != nil, !st.Same(was), st.Over() != was.Over(), st.TTY != was.TTY:
+		case err != nil, !st.SameProcess(was), st.Ended() != was.Ended(), st.TTY != was.TTY:
 			return "a process"
 		case b.busy[pid] && (st.CPU != was.CPU || st.Foreground != was.Foreground):
 			return "a process was at work"

@@ -192,7 +192,7 @@ func throughProc(p string) bool {
 // RealPath follows all links of a path, of which the last parts may be missing. there is false where the path leads to nothing.
 func RealPath(p string) (real string, there bool, err error) {
 	for range maxLinks {
-		if proc.Under(p, "/proc") || throughProc(p) {
+		if proc.IsBelow(p, "/proc") || throughProc(p) {
 			return p, false, errView
 		}
 		real, err := filepath.EvalSymlinks(p)

@@ -75,7 +75,7 @@ func LineOf(root, id string) ([]int, error) {
 		return nil, nil
 	}
 	line, err := proc.Lineage(root, pid)
-	if h.Over() {
+	if h.Ended() {
 		return nil, nil
 	}
 	return line, err

@@ -146,7 +146,7 @@ func (s *Sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 // remade says whether tools make again all that lies in a folder in the trash and in no commit, by their own records.
 func (s *Sweeper) remade(ctx context.Context, t thing) bool {
 	tree, part := actdirs.Tree(t.Intent)
-	return makers.Again(ctx, tree, part, func(rel string) bool { return dirs.Rebuildable(s.Cfg.Rules.Rebuildable, rel) })
+	return makers.Rebuildable(ctx, tree, part, func(rel string) bool { return dirs.Rebuildable(s.Cfg.Rules.Rebuildable, rel) })
 }
 
 // things are the folders in the trash whose size and age are known, the oldest first, and what all of them take up.

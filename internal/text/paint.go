@@ -61,7 +61,7 @@ func (p Paint) Style(st termsafe.Style, s string) string {
 	if !p.On || s == "" {
 		return s
 	}
-	return st.On(s)
+	return st.Apply(s)
 }
 
 func (p Paint) Bold(s string) string   { return p.Style(termsafe.Bold, s) }

@@ -165,7 +165,7 @@ func (g *grasp) isListed(ctx context.Context) (bool, error) {
 }
 
 // over reports whether the terminal has no process any more.
-func (g *grasp) over() bool { return g.shellper == nil || g.shellper.Over() }
+func (g *grasp) over() bool { return g.shellper == nil || g.shellper.Ended() }
 
 // freed is the memory of the shellper once that has ended, in bytes.
 func (g *grasp) freed() decision.Freed {

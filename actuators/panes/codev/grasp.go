@@ -174,7 +174,7 @@ func (g *grasp) take(ctx context.Context) error {
 	rows, _ := tower.ReadRecords(ctx, filepath.Join(g.id.Folder, tower.StoreFile)) // without them the usual folder of sockets counts
 	if err == nil {
 		command := tower.ParseCommand(argv)
-		owns := tower.Of(g.id.Folder, rows, g.Env, g.Env("HOME")).Owns(&command)
+		owns := tower.NewCodev(g.id.Folder, rows, g.Env, g.Env("HOME")).Owns(&command)
 		g.ours = owns != nil && *owns
 	}
 	return nil
@@ -233,7 +233,7 @@ func (g *grasp) identity(ctx context.Context) (over bool, err error) {
 		err = p.Close()
 	}
 	switch {
-	case g.shellper.Over(): // while it runs, the number is its own
+	case g.shellper.Ended(): // while it runs, the number is its own
 		return true, nil
 	case errors.Is(err, actuators.ErrGone):
 		return false, actuators.Changed("pid %d is another process now", g.pid())

@@ -92,7 +92,7 @@ func (h *held) there(w *herdr.World) error {
 
 // unread is the refusal after a question that the server did not answer. A server that is gone took its panes with it.
 func (h *held) unread(err error) error {
-	lives := func(m *procact.Held) bool { return !m.Over() }
+	lives := func(m *procact.Held) bool { return !m.Ended() }
 	switch {
 	case errors.Is(err, herdr.ErrAnother):
 		return actuators.Changed("%s: %w; it was left untouched", h.who(), err)

@@ -28,7 +28,7 @@ func (h *held) bury(ctx context.Context, w *whereabouts) decision.Outcome {
 // others says why a process is not this act's to end, or nothing.
 func (h *held) others(m *procact.Held, w *whereabouts) error {
 	switch {
-	case m.Over():
+	case m.Ended():
 		return nil
 	case w.moved[h.pane[m].Terminal] != "":
 		return actuators.Changed("its pane was moved, and is %s now", w.moved[h.pane[m].Terminal])

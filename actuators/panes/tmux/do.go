@@ -140,7 +140,7 @@ func (g *grasp) differs(before, now string) error {
 func (g *grasp) readBack(ctx context.Context) (left []int, err error) {
 	deadline := time.Now().Add(goneWithin)
 	for {
-		if g.host.Over() {
+		if g.host.Ended() {
 			return nil, nil
 		}
 		l, err := g.server.List(ctx, "")

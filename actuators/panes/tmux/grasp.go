@@ -105,7 +105,7 @@ func (g *grasp) take(ctx context.Context) error {
 	if held != nil && !errors.Is(held, actuators.ErrChanged) {
 		return held
 	}
-	if err := g.server.Reach(ctx); errors.Is(err, wire.ErrNoServer) && g.host.Over() {
+	if err := g.server.Reach(ctx); errors.Is(err, wire.ErrNoServer) && g.host.Ended() {
 		return actuators.Gone("the tmux server of session %s ended, and the session with it", g.who())
 	} else if err != nil {
 		return err

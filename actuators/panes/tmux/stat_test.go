@@ -21,7 +21,7 @@ func TestParseStat(t *testing.T) {
 		t.Errorf("a kernel thread: %+v, %v", got, err)
 	}
 	for threads, over := range map[string]bool{"2": false, "1": true, "0": true} {
-		if got, err := proc.ParseStat([]byte(stat("Z", threads, "0"))); err != nil || got.Over() != over {
+		if got, err := proc.ParseStat([]byte(stat("Z", threads, "0"))); err != nil || got.Ended() != over {
 			t.Errorf("a zombie with %s threads: %+v, %v", threads, got, err)
 		}
 	}

@@ -125,7 +125,7 @@ func (a *Actuator) ended(e *decision.Editor) error {
 	}
 	st, err := proc.StatOf(a.ProcRoot, e.PID)
 	switch {
-	case err == nil && st.Over():
+	case err == nil && st.Ended():
 		return nil
 	case proc.Ended(err):
 		return a.missing(e)

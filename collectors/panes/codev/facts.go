@@ -32,7 +32,7 @@ type join struct {
 func newJoin(r *reader, w *world) *join {
 	boot, _ := proc.BootID(r.ProcRoot)
 	j := &join{reader: r, world: w, rows: map[string]*tower.Session{}, listed: map[string]*tower.Entry{}, memory: map[string]snapshot.Owner{},
-		boot: boot, codev: tower.Of(r.home, w.Records, r.Env.Get, r.Home), spaces: w.named(), trees: newTrees()}
+		boot: boot, codev: tower.NewCodev(r.home, w.Records, r.Env.Get, r.Home), spaces: w.named(), trees: newTrees()}
 	for i := range w.Sessions {
 		j.rows[w.Sessions[i].ID] = &w.Sessions[i]
 	}

@@ -36,7 +36,7 @@ var descriptor = regexp.MustCompile(`^(?:/dev/(?:std(in|out|err)|fd/([0-9]{1,6})
 // only this user and root can change what it leads to.
 func Write(ctx context.Context, path string, write func(io.Writer) error) error {
 	if fd, ok := opened(path); ok {
-		return through(ctx, fd, path, write)
+		return writeStream(ctx, fd, path, write)
 	}
 	dir, name, err := place(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func Write(ctx context.Context, path string, write func(io.Writer) error) error 
 	if err != nil {
 		return err
 	}
-	return through(ctx, fd, path, write)
+	return writeStream(ctx, fd, path, write)
 }
 
 func refused(path, format string, args ...any) error {
@@ -180,7 +180,7 @@ func replace(dir int, name, path string, old *unix.Stat_t, write func(io.Writer)
 	if err == nil {
 		return nil
 	}
-	if same(dir, temp, &made) {
+	if sameInode(dir, temp, &made) {
 		err = errors.Join(err, unix.Unlinkat(dir, temp, 0))
 	}
 	return fmt.Errorf("write %s: %w; the old content is unchanged", path, err)
@@ -197,7 +197,7 @@ func onDisk(f *os.File) error {
 
 // rename gives a written file its name, unless another than old has that name by now, or the file is another one.
 func rename(dir int, temp, name string, old, made *unix.Stat_t) error {
-	if !same(dir, temp, made) {
+	if !sameInode(dir, temp, made) {
 		return errChanged
 	}
 	if old == nil {
@@ -210,13 +210,13 @@ func rename(dir int, temp, name string, old, made *unix.Stat_t) error {
 		}
 		return err
 	}
-	if !same(dir, name, old) {
+	if !sameInode(dir, name, old) {
 		return errChanged
 	}
 	return unix.Renameat(dir, temp, dir, name)
 }
 
-func same(dir int, name string, st *unix.Stat_t) bool {
+func sameInode(dir int, name string, st *unix.Stat_t) bool {
 	var now unix.Stat_t
 	err := unix.Fstatat(dir, name, &now, unix.AT_SYMLINK_NOFOLLOW)
 	return err == nil && now.Dev == st.Dev && now.Ino == st.Ino && now.Mode&unix.S_IFMT == st.Mode&unix.S_IFMT

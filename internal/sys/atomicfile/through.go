@@ -43,8 +43,8 @@ func device(ctx context.Context, dir int, name, path string, st *unix.Stat_t) (i
 	}
 }
 
-// through writes to what is open as fd, and closes it. The end of ctx ends the waiting for a reader that has stopped.
-func through(ctx context.Context, fd int, path string, write func(io.Writer) error) error {
+// writeStream writes to what is open as fd, and closes it. The end of ctx ends the waiting for a reader that has stopped.
+func writeStream(ctx context.Context, fd int, path string, write func(io.Writer) error) error {
 	f := os.NewFile(uintptr(fd), path)
 	defer context.AfterFunc(ctx, func() { _ = f.SetWriteDeadline(time.Now()) })()
 	w := bufio.NewWriter(f)

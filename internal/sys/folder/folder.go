@@ -39,9 +39,9 @@ func OpenAt(dir int, name string) (Folder, error) {
 	return open(dir, name, name, how)
 }
 
-// In opens the folder at rel, which may not leave f, and on the same mount. With O_PATH it is held, with any mode, and can be read no
+// OpenBelow opens the folder at rel, which may not leave f, and on the same mount. With O_PATH it is held, with any mode, and can be read no
 // further.
-func (f Folder) In(rel string, flags uint64) (Folder, error) {
+func (f Folder) OpenBelow(rel string, flags uint64) (Folder, error) {
 	how := unix.OpenHow{Flags: flags | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: beneath}
 	if flags&unix.O_PATH != 0 {
 		how.Flags &^= unix.O_NONBLOCK // openat2 refuses it beside O_PATH
@@ -168,8 +168,8 @@ type Stamp struct {
 	UID       int
 }
 
-// Same reports whether two stamps are of the same folder. Without a time of birth that is not known, and false.
-func (s Stamp) Same(o Stamp) bool {
+// Equal reports whether two stamps are of the same folder. Without a time of birth that is not known, and false.
+func (s Stamp) Equal(o Stamp) bool {
 	return s.Dev == o.Dev && s.Ino == o.Ino && s.Born.Equal(o.Born) && !s.Born.IsZero()
 }
 

@@ -18,7 +18,7 @@ func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []str
 	if r.upstream == "" || len(paths) == 0 {
 		return nil, nil
 	}
-	repo, err := r.sealing.open(ctx, git, r.CommonDir)
+	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
 	if err != nil {
 		return nil, fmt.Errorf("look into the upstream's tree: %w; git was not run", err)
 	}

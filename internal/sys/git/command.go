@@ -11,13 +11,13 @@ import (
 // Program is the git that is run.
 type Program = gitsafe.Program
 
-// sealing reads once, for all questions to git about one repository, what git is to know of it.
-type sealing struct {
+// sandboxes reads once, for all questions to git about one repository, what git is to know of it.
+type sandboxes struct {
 	mu   sync.Mutex
 	repo *gitsafe.Repository
 }
 
-func (s *sealing) open(ctx context.Context, git Program, common string) (*gitsafe.Repository, error) {
+func (s *sandboxes) open(ctx context.Context, git Program, common string) (*gitsafe.Repository, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.repo != nil {

@@ -44,7 +44,7 @@ type memory[T any] struct {
 	known map[string]T
 }
 
-func (m *memory[T]) of(path string) (found T, known bool) {
+func (m *memory[T]) lookup(path string) (found T, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	found, known = m.known[path]
@@ -72,7 +72,7 @@ func (f *Finder) realPath(base, path string) (string, error) {
 	}
 	path = filepath.Clean(path)
 	dir, name := filepath.Split(path)
-	real, ok := f.real.of(dir)
+	real, ok := f.real.lookup(dir)
 	if !ok {
 		var err error
 		if real, err = filepath.EvalSymlinks(dir); err != nil {
@@ -96,7 +96,7 @@ func (f *Finder) isRepository(folder string) bool {
 	if folder == "" {
 		return false
 	}
-	if _, known := f.repos.of(folder); known {
+	if _, known := f.repos.lookup(folder); known {
 		return true
 	}
 	is := exists(filepath.Join(folder, "HEAD")) && exists(filepath.Join(folder, "objects")) && exists(filepath.Join(folder, "refs"))

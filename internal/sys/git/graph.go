@@ -18,13 +18,13 @@ import (
 // unknown.
 const maxStray = 200_000
 
-// Weigh finds out for all of these worktrees at once what the upstream reaches and what only they have. It runs git twice, or three more
+// MeasureAhead finds out for all of these worktrees at once what the upstream reaches and what only they have. It runs git twice, or three more
 // times where a HEAD names a commit that does not exist. What it cannot find out stays nil.
 //
 // Branches, tags, remote branches and the stash keep what they reach. So does the reflog of the branch that is checked out, which
 // stays in the repository when the worktree goes, and the stash's. Other worktrees' HEADs do not: they can go next, so git's own
 // --all, which counts them, is not used. For a main checkout or a clone Unreachable stays unknown, since its branches go with it.
-func (r *Repository) Weigh(ctx context.Context, git Program, worktrees []*Worktree) error {
+func (r *Repository) MeasureAhead(ctx context.Context, git Program, worktrees []*Worktree) error {
 	q := question{heads: map[string]bool{}, own: map[string]bool{}, kept: map[string]bool{}}
 	for _, w := range worktrees {
 		if w.Head != "" {
@@ -35,7 +35,7 @@ func (r *Repository) Weigh(ctx context.Context, git Program, worktrees []*Worktr
 			add(q.kept, w.kept)
 		}
 	}
-	answer, err := Await(ctx, func() answer { return r.asked(ctx, git, q) })
+	answer, err := Await(ctx, func() answer { return r.answer(ctx, git, q) })
 	if err = cmp.Or(err, answer.err); err != nil {
 		return fmt.Errorf("ask git what has landed: %w", err)
 	}
@@ -71,8 +71,8 @@ type answer struct {
 	strayErr error
 }
 
-func (r *Repository) asked(ctx context.Context, git Program, q question) (a answer) {
-	repo, err := r.sealing.open(ctx, git, r.CommonDir)
+func (r *Repository) answer(ctx context.Context, git Program, q question) (a answer) {
+	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
 	if err != nil {
 		return answer{err: fmt.Errorf("%w; git was not run", err)}
 	}
@@ -106,7 +106,7 @@ func (a answer) empty() bool {
 var errAnswer = errors.New("git's answer was not understood")
 
 // landed tells for each head that exists whether the upstream reaches it. Without an upstream it only tells which exist.
-func (r *Repository) landed(ctx context.Context, sealed *gitsafe.Sealed, heads map[string]bool) (map[string]bool, ahead, error) {
+func (r *Repository) landed(ctx context.Context, sealed *gitsafe.Sandbox, heads map[string]bool) (map[string]bool, ahead, error) {
 	if len(heads) == 0 {
 		return nil, ahead{}, nil
 	}
@@ -131,7 +131,7 @@ func (r *Repository) landed(ctx context.Context, sealed *gitsafe.Sealed, heads m
 
 // listed asks for everything that the upstream does not reach: a head that is not in the answer has landed. Without
 // --ignore-missing a head that does not exist fails the run, and is never taken for one that is reached.
-func (r *Repository) listed(ctx context.Context, sealed *gitsafe.Sealed, heads map[string]bool) (map[string]bool, ahead, error) {
+func (r *Repository) listed(ctx context.Context, sealed *gitsafe.Sandbox, heads map[string]bool) (map[string]bool, ahead, error) {
 	landed := make(map[string]bool, len(heads))
 	over := ahead{commits: graph{}, edge: map[string]bool{}}
 	var in bytes.Buffer
@@ -187,7 +187,7 @@ func (a ahead) count(head string, landed bool) *int {
 }
 
 // existing tells which of the commits exist.
-func existing(ctx context.Context, sealed *gitsafe.Sealed, oids map[string]bool) (map[string]bool, error) {
+func existing(ctx context.Context, sealed *gitsafe.Sandbox, oids map[string]bool) (map[string]bool, error) {
 	there := map[string]bool{}
 	in := bytes.NewBufferString(strings.Join(slices.Collect(maps.Keys(oids)), "\n") + "\n")
 	_, err := sealed.Run(ctx, ask(in, "cat-file", "--batch-check=%(objectname) %(objecttype)"), func(line []byte) error {
@@ -211,13 +211,13 @@ type graph map[string][]string
 
 // stray gives everything that linked worktrees reach and nothing that is kept does. What a reflog names and no longer exists is
 // lost already and passed over (--ignore-missing).
-func (r *Repository) stray(ctx context.Context, sealed *gitsafe.Sealed, q question) (graph, error) {
+func (r *Repository) stray(ctx context.Context, sealed *gitsafe.Sandbox, q question) (graph, error) {
 	own, kept := q.own, q.kept
 	if len(own) == 0 {
 		return graph{}, nil
 	}
 	add(kept, r.stashed)
-	keepers, err := r.refs.keepers(r.hashSize())
+	keepers, err := r.refs.reachableFrom(r.hashSize())
 	if err != nil {
 		return nil, err
 	}

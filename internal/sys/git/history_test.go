@@ -310,8 +310,8 @@ func (h *history) land(t testing.TB, r *Repository) []*Worktree {
 	for _, b := range h.branches {
 		asked = append(asked, &Worktree{Place: Place{Linked: true}, Head: b.oid, Commits: new(1)})
 	}
-	must.Do(t, r.Weigh(ctx, Program{}, asked))
-	must.Do(t, r.Land(ctx, Program{}, asked))
+	must.Do(t, r.MeasureAhead(ctx, Program{}, asked))
+	must.Do(t, r.ProveMerged(ctx, Program{}, asked))
 	return asked
 }
 

@@ -49,7 +49,7 @@ const (
 	mergeTime = 3 * time.Second
 )
 
-// Land finds out for all of these worktrees at once how their work got into the upstream where Weigh has found that the upstream does
+// ProveMerged finds out for all of these worktrees at once how their work got into the upstream where MeasureAhead has found that the upstream does
 // not reach them, and whether the heads of those in which nothing was committed are kept by another branch. What it cannot find out
 // stays nil. It needs no network, and in a repository that lacks objects it does without them.
 //
@@ -57,7 +57,7 @@ const (
 // is compared are differences, to the last blank. The same lines may stand in several places of a file: so the files must also be the
 // same before and after, or a merge of the one change into the other commit must change nothing in it. A branch whose commits together
 // change nothing is not looked for, and a branch that merged something in is compared as a whole. Without exactly one merge base there is no proof.
-func (r *Repository) Land(ctx context.Context, git Program, worktrees []*Worktree) error {
+func (r *Repository) ProveMerged(ctx context.Context, git Program, worktrees []*Worktree) error {
 	heads, fresh := map[string]bool{}, map[string]bool{}
 	for _, w := range worktrees {
 		switch {
@@ -100,7 +100,7 @@ type landings struct {
 }
 
 func (r *Repository) landings(ctx context.Context, git Program, heads, fresh map[string]bool) (found landings) {
-	repo, err := r.sealing.open(ctx, git, r.CommonDir)
+	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
 	if err != nil {
 		return landings{err: fmt.Errorf("%w; git was not run", err)}
 	}
@@ -110,7 +110,7 @@ func (r *Repository) landings(ctx context.Context, git Program, heads, fresh map
 	}
 	defer func() { found.err = errors.Join(found.err, sealed.Close()) }()
 	if len(fresh) > 0 {
-		found.kept, found.err = r.elsewhere(ctx, sealed, fresh)
+		found.kept, found.err = r.reachedElsewhere(ctx, sealed, fresh)
 	}
 	if len(heads) > 0 {
 		p := prover{ctx: ctx, sealed: sealed, upstream: r.upstream}
@@ -120,13 +120,13 @@ func (r *Repository) landings(ctx context.Context, git Program, heads, fresh map
 	return found
 }
 
-// elsewhere tells which of the heads a branch, a tag or a remote branch reaches that no linked worktree has checked out.
-func (r *Repository) elsewhere(ctx context.Context, sealed *gitsafe.Sealed, heads map[string]bool) (map[string]bool, error) {
+// reachedElsewhere tells which of the heads a branch, a tag or a remote branch reaches that no linked worktree has checked out.
+func (r *Repository) reachedElsewhere(ctx context.Context, sealed *gitsafe.Sandbox, heads map[string]bool) (map[string]bool, error) {
 	used, err := r.checkedOut()
 	if err != nil {
 		return nil, err
 	}
-	keepers, err := r.refs.keepersBut(r.hashSize(), used)
+	keepers, err := r.refs.reachableFromAllBut(r.hashSize(), used)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ type branch struct {
 // prover looks for proofs in one repository.
 type prover struct {
 	ctx      context.Context
-	sealed   *gitsafe.Sealed
+	sealed   *gitsafe.Sandbox
 	upstream string
 	branches []*branch
 	since    since
@@ -372,7 +372,7 @@ func (m *matcher) match(b *branch, outlines []outline) error {
 // maker gives the commit of the upstream that makes a change of a branch in the same place, but none of the used ones; "" where no
 // commit is known to.
 func (m *matcher) maker(b *branch, change pair, o outline, used []string) (string, error) {
-	older := m.since.behind(b.base)
+	older := m.since.reachedBy(b.base)
 	makers := slices.DeleteFunc(slices.Clone(m.makers[change]), func(oid string) bool { return older[oid] || slices.Contains(used, oid) })
 	if i := slices.IndexFunc(makers, func(oid string) bool { return m.files[oid] == o.files }); i >= 0 {
 		return makers[i], nil
@@ -543,8 +543,8 @@ func (s *since) pairs() []pair {
 	return pairs
 }
 
-// behind gives the commits among them that the base reaches.
-func (s *since) behind(base string) map[string]bool {
+// reachedBy gives the commits among them that the base reaches.
+func (s *since) reachedBy(base string) map[string]bool {
 	if older, ok := s.older[base]; ok {
 		return older
 	}

@@ -123,8 +123,8 @@ func TestLandingThatTakesForEver(t *testing.T) {
 	finder := git.NewFinder()
 	repo := must.Get(finder.Open(f.common))(t)
 	w := repo.Read(must.Get(finder.Locate(f.tree))(t))
-	must.Do(t, repo.Weigh(t.Context(), git.Program{Path: slow}, []*git.Worktree{w}))
-	if err := repo.Land(ctx, git.Program{Path: slow}, []*git.Worktree{w}); !errors.Is(err, context.DeadlineExceeded) || w.Landing != nil {
+	must.Do(t, repo.MeasureAhead(t.Context(), git.Program{Path: slow}, []*git.Worktree{w}))
+	if err := repo.ProveMerged(ctx, git.Program{Path: slow}, []*git.Worktree{w}); !errors.Is(err, context.DeadlineExceeded) || w.Landing != nil {
 		t.Errorf("want a deadline and no answer, got %v and %+v", err, w.Landing)
 	}
 }

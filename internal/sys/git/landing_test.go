@@ -101,8 +101,8 @@ func (f fork) landWith(program string) (*git.Worktree, error) {
 	place := must.Get(finder.Locate(f.tree))(f)
 	repo := must.Get(finder.Open(place.CommonDir))(f)
 	w := repo.Read(place)
-	must.Do(f, repo.Weigh(ctx, git.Program{Path: program}, []*git.Worktree{w}))
-	return w, repo.Land(ctx, git.Program{Path: program}, []*git.Worktree{w})
+	must.Do(f, repo.MeasureAhead(ctx, git.Program{Path: program}, []*git.Worktree{w}))
+	return w, repo.ProveMerged(ctx, git.Program{Path: program}, []*git.Worktree{w})
 }
 
 // two are the two commits that most cases begin with.

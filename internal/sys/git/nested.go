@@ -134,7 +134,7 @@ func Filled(path string, gitlinks []string) ([]string, error) {
 
 // hollow says whether the folder called name below the one that is open is positively empty, or not there.
 func hollow(top folder.Folder, name string) bool {
-	f, err := top.In(name, unix.O_RDONLY)
+	f, err := top.OpenBelow(name, unix.O_RDONLY)
 	if err != nil {
 		return errors.Is(err, unix.ENOENT)
 	}

@@ -30,7 +30,7 @@ const maxPaths = 5000
 // outlines gives for each pair a digest of which paths it is about and how: of equal differences they are equal. It reads trees and no
 // file. The zero digest stands for no difference, and many is true for one with too many paths.
 // Of the first named pairs it says what some of the changed files were and are.
-func outlines(ctx context.Context, sealed *gitsafe.Sealed, pairs []pair, named int) ([]outline, error) {
+func outlines(ctx context.Context, sealed *gitsafe.Sandbox, pairs []pair, named int) ([]outline, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}
@@ -138,7 +138,7 @@ func (o *outliner) end() error {
 }
 
 // digests gives for each pair the digest of its difference.
-func digests(ctx context.Context, sealed *gitsafe.Sealed, pairs []pair) ([]digest, error) {
+func digests(ctx context.Context, sealed *gitsafe.Sandbox, pairs []pair) ([]digest, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}

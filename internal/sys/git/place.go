@@ -31,7 +31,7 @@ func (f *Finder) Locate(path string) (Place, error) {
 	if !f.once {
 		return f.locate(path)
 	}
-	if known, there := f.places.of(path); there {
+	if known, there := f.places.lookup(path); there {
 		return known.place, nil
 	}
 	is, err := folder.StampAt(unix.AT_FDCWD, path)
@@ -43,7 +43,7 @@ func (f *Finder) Locate(path string) (Place, error) {
 
 // LocateIn is Locate of a path at which that folder was seen just now: what was found in another one that had the path before is not taken for it.
 func (f *Finder) LocateIn(path string, is folder.Stamp) (Place, error) {
-	if known, there := f.places.of(path); there && known.of.Same(is) {
+	if known, there := f.places.lookup(path); there && known.of.Equal(is) {
 		return known.place, nil
 	}
 	place, err := f.locate(path)
@@ -57,7 +57,7 @@ func (f *Finder) locate(folder string) (Place, error) {
 	dot := filepath.Join(folder, ".git")
 	// Of most folders it is a file. What it is else, is looked at only where it is none.
 	if text, err := readFile(dot, maxSmall); err == nil {
-		return f.named(folder, dot, text.Data)
+		return f.fromGitFile(folder, dot, text.Data)
 	}
 	info, err := os.Stat(dot)
 	switch {
@@ -69,26 +69,26 @@ func (f *Finder) locate(folder string) (Place, error) {
 	case err != nil:
 		return Place{Path: folder}, fmt.Errorf("locate repository: %w", err)
 	case info.IsDir():
-		return f.Inside(folder, dot)
+		return f.FromAdmin(folder, dot)
 	}
 	text, err := readFile(dot, maxSmall)
 	if err != nil {
 		return Place{Path: folder}, fmt.Errorf("locate repository: %w", err)
 	}
-	return f.named(folder, dot, text.Data)
+	return f.fromGitFile(folder, dot, text.Data)
 }
 
-// named looks at the admin folder that folder's .git names, a file with that text.
-func (f *Finder) named(folder, dot string, text []byte) (Place, error) {
+// fromGitFile looks at the admin folder that folder's .git names, a file with that text.
+func (f *Finder) fromGitFile(folder, dot string, text []byte) (Place, error) {
 	admin, err := ParseGitfile(text)
 	if err != nil {
 		return Place{Path: folder}, fmt.Errorf("locate repository: %q %w", dot, err)
 	}
-	return f.Inside(folder, admin)
+	return f.FromAdmin(folder, admin)
 }
 
-// Inside looks at the admin folder that folder's .git is or names.
-func (f *Finder) Inside(folder, admin string) (Place, error) {
+// FromAdmin looks at the admin folder that folder's .git is or names.
+func (f *Finder) FromAdmin(folder, admin string) (Place, error) {
 	p := Place{Path: folder}
 	real, err := f.realPath(folder, admin)
 	if err != nil {

@@ -123,7 +123,7 @@ func (p *prey) lookAt(tree string) (content git.Content, w *git.Worktree, err er
 		return content, nil, err
 	}
 	w = repo.Read(place)
-	if err := repo.Weigh(ctx, git.Program{}, []*git.Worktree{w}); err != nil {
+	if err := repo.MeasureAhead(ctx, git.Program{}, []*git.Worktree{w}); err != nil {
 		return content, w, err
 	}
 	content, err = repo.Status(ctx, git.Program{}, w)

@@ -37,8 +37,8 @@ func NewRefs(common string) Refs {
 	})}
 }
 
-// own says whether a ref belongs to one worktree and not to the repository (gitrevisions(7), "refs" of gitglossary).
-func own(name string) bool {
+// isWorktreeRef says whether a ref belongs to one worktree and not to the repository (gitrevisions(7), "refs" of gitglossary).
+func isWorktreeRef(name string) bool {
 	return strings.HasPrefix(name, "refs/worktree/") || strings.HasPrefix(name, "refs/bisect/") ||
 		strings.HasPrefix(name, "refs/rewritten/")
 }
@@ -48,7 +48,7 @@ func own(name string) bool {
 func (r Refs) Resolve(admin, name string) (string, error) {
 	for range maxSymrefs {
 		base := r.common
-		if own(name) {
+		if isWorktreeRef(name) {
 			base = admin
 		}
 		f, err := readFile(filepath.Join(base, name), maxSmall)
@@ -75,7 +75,7 @@ func (r Refs) lookup(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if oid, ok := packed[name]; ok && !own(name) {
+	if oid, ok := packed[name]; ok && !isWorktreeRef(name) {
 		return oid, nil
 	}
 	return "", fmt.Errorf("resolve %s: %w", name, fs.ErrNotExist)

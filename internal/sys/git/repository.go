@@ -22,15 +22,15 @@ type Repository struct {
 	// FetchedAt is when Upstream last moved, or anything was last fetched; the zero time where nothing shows it.
 	FetchedAt time.Time
 
-	upstream string // the commit that Upstream stands for
-	finder   *Finder
-	refs     Refs
-	format   gitsafe.Format
-	follow   follow
-	records  func() (records, error)
-	sealing  sealing
-	ahead    ahead    // filled by Weigh
-	stashed  []string // what the stash's reflog names; all but the newest stash are nowhere else
+	upstream  string // the commit that Upstream stands for
+	finder    *Finder
+	refs      Refs
+	format    gitsafe.Format
+	follow    follow
+	records   func() (records, error)
+	sandboxes sandboxes
+	ahead     ahead    // filled by MeasureAhead
+	stashed   []string // what the stash's reflog names; all but the newest stash are nowhere else
 }
 
 // Open reads what the repository with that common folder has in files. It runs nothing.
@@ -190,7 +190,7 @@ func (f *Finder) registered(admin string) (string, error) {
 	if !f.once {
 		return f.tree(admin)
 	}
-	if path, known := f.trees.of(admin); known {
+	if path, known := f.trees.lookup(admin); known {
 		return path, nil
 	}
 	path, err := f.tree(admin)

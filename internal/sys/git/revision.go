@@ -91,7 +91,7 @@ func (f *Finder) Revision(ctx context.Context, git Program, folder, name string)
 // Files are those below a folder of the revision; "" or "." is all of it. A link is listed and not followed. A repository inside is an
 // error: what it holds is in no commit of this one.
 func (r *Revision) Files(ctx context.Context, dir string, within Reading) (fs.FS, error) {
-	dir = below(dir)
+	dir = treePath(dir)
 	fail := func(err error) (fs.FS, error) { return nil, fmt.Errorf("read %s:%s: %w", r.name, dir, err) }
 	if strings.ContainsAny(dir, "\x00\n") {
 		return fail(ErrNoPath)
@@ -123,7 +123,7 @@ func (r *Revision) Files(ctx context.Context, dir string, within Reading) (fs.FS
 
 // File is one file of the revision, of at most so many bytes. Nothing there is ErrNoPath.
 func (r *Revision) File(ctx context.Context, name string, most int64) ([]byte, error) {
-	name = below(name)
+	name = treePath(name)
 	fail := func(err error) ([]byte, error) { return nil, fmt.Errorf("read %s:%s: %w", r.name, name, err) }
 	if strings.ContainsAny(name, "\x00\n") {
 		return fail(ErrNoPath)
@@ -151,8 +151,8 @@ func (r *Revision) File(ctx context.Context, name string, most int64) ([]byte, e
 	return []byte(out), nil
 }
 
-// below is a path in a revision as git takes it: from the repository's top, "" for all of it.
-func below(name string) string { return strings.Trim(path.Clean("/"+name), "/") }
+// treePath is a path in a revision as git takes it: from the repository's top, "" for all of it.
+func treePath(name string) string { return strings.Trim(path.Clean("/"+name), "/") }
 
 // The types of what a tree lists that is neither a file nor a folder, as modes.
 const (
@@ -216,7 +216,7 @@ func (l *listing) add(record []byte) error {
 }
 
 // read reads the files that are wanted, in one run of git: for each a line with its name, type and size, its content, a line's end.
-func (l *listing) read(ctx context.Context, sealed *gitsafe.Sealed) error {
+func (l *listing) read(ctx context.Context, sealed *gitsafe.Sandbox) error {
 	if len(l.oids) == 0 {
 		return nil
 	}

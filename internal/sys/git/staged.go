@@ -19,7 +19,7 @@ func (r *Repository) Staged(ctx context.Context, git Program, w *Worktree) (n in
 }
 
 func (r *Repository) staged(ctx context.Context, git Program, w *Worktree) (n int, err error) {
-	repo, err := r.sealing.open(ctx, git, r.CommonDir)
+	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
 	if err != nil {
 		return 0, fmt.Errorf("%w; git was not run", err)
 	}

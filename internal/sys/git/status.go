@@ -55,8 +55,8 @@ func (r *Repository) status(ctx context.Context, git Program, w *Worktree) (cont
 }
 
 // show makes the git folder that git is asked in, and writes into content what the index alone says.
-func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content *Content) (*gitsafe.Sealed, error) {
-	repo, err := r.sealing.open(ctx, git, r.CommonDir)
+func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content *Content) (*gitsafe.Sandbox, error) {
+	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (w *Worktree) shared(why error) (name string, data []byte, err error) {
 }
 
 // ask runs git status and reads its answer.
-func (p *porcelain) ask(ctx context.Context, sealed *gitsafe.Sealed) error {
+func (p *porcelain) ask(ctx context.Context, sealed *gitsafe.Sandbox) error {
 	stderr, err := sealed.Run(ctx, gitsafe.Call{Args: []string{"status", "--porcelain=v2", "-z", "--untracked-files=all",
 		"--ignored=matching", "--ignore-submodules=dirty", "--no-renames", "--branch", "--no-ahead-behind"}}, p.record)
 	switch {
@@ -130,7 +130,7 @@ func (r *Repository) hashSize() int {
 // unjudged looks whether files that differ have a content filter: a program that turns what is in the folder into what git keeps, as
 // with large files and secrets. It is never run, so that whether such a file was changed is unknown. Nil says that no file needs
 // one.
-func unjudged(ctx context.Context, sealed *gitsafe.Sealed, paths []string) (hidden, err error) {
+func unjudged(ctx context.Context, sealed *gitsafe.Sandbox, paths []string) (hidden, err error) {
 	if !sealed.Filters() {
 		return nil, nil
 	}

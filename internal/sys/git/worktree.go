@@ -24,11 +24,11 @@ type Worktree struct {
 	Commits    *int
 	// ActiveAt is the latest change of the admin folder, the index, HEAD or HEAD's reflog.
 	ActiveAt time.Time
-	// Landed, Ahead and Unreachable are filled by Weigh. Ahead counts the commits of HEAD that the upstream does not reach.
+	// Landed, Ahead and Unreachable are filled by MeasureAhead. Ahead counts the commits of HEAD that the upstream does not reach.
 	Landed      *bool
 	Ahead       *int
 	Unreachable *int
-	// Landing and Elsewhere are filled by Land.
+	// Landing and Elsewhere are filled by ProveMerged.
 	Landing   *Landing
 	Elsewhere *bool
 	// Followed is the remote-tracking branch that Branch follows, "" where it is not known or follows none, and FollowedGone whether it is missing.

@@ -53,7 +53,7 @@ func (p Program) Open(ctx context.Context, common string) (*Repository, error) {
 		return nil, errors.New("it keeps its refs in a format that is not read here (reftable)")
 	}
 	user := userConfig(ctx)
-	r.own = settings{}.with(user).with(vars).unsure(vars)
+	r.own = settings{}.extend(user).extend(vars).unsure(vars)
 	r.excludes = r.own.excludes(ctx)
 	drivers(r.filters, user)
 	drivers(r.filters, vars)

@@ -36,7 +36,7 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 }
 
 // command is git in the sealed folder. What it prints on stderr goes to complaint.
-func (s *Sealed) command(ctx context.Context, stdin io.Reader, args []string) (cmd *exec.Cmd, complaint *head) {
+func (s *Sandbox) command(ctx context.Context, stdin io.Reader, args []string) (cmd *exec.Cmd, complaint *head) {
 	complaint = &head{}
 	cmd = command(ctx, s.program.name(), append([]string{"--no-optional-locks", "--no-pager", "--no-replace-objects"}, args...)...)
 	if s.online {
@@ -48,7 +48,7 @@ func (s *Sealed) command(ctx context.Context, stdin io.Reader, args []string) (c
 
 // Run asks git and hands each record of its output to each, without the byte that ends it. What it printed on stderr is returned as
 // well, cut short. The error wraps ErrNoGit where git could not be started.
-func (s *Sealed) Run(ctx context.Context, c Call, each func(record []byte) error) (stderr string, err error) {
+func (s *Sandbox) Run(ctx context.Context, c Call, each func(record []byte) error) (stderr string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd, complaint := s.command(ctx, c.Stdin, c.Args)
@@ -71,7 +71,7 @@ func (s *Sealed) Run(ctx context.Context, c Call, each func(record []byte) error
 }
 
 // Output asks git and gives all that it printed. What it printed on stderr is part of the error.
-func (s *Sealed) Output(ctx context.Context, stdin string, args ...string) (string, error) {
+func (s *Sandbox) Output(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out strings.Builder
 	cmd, complaint := s.command(ctx, strings.NewReader(stdin), args)
 	cmd.Stdout = &bounded{to: &out, left: maxOutput}

@@ -24,8 +24,8 @@ import (
 // more counts as changed.
 type settings map[string]string
 
-// with gives s with what vars set besides.
-func (s settings) with(vars []Variable) settings {
+// extend gives s with what vars set besides.
+func (s settings) extend(vars []Variable) settings {
 	out := settings{}
 	maps.Copy(out, s)
 	for _, v := range vars {

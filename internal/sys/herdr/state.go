@@ -26,17 +26,17 @@ func (w *World) State(tab string, running map[string]*Running) string {
 		}
 		focusedPane = focusedPane || p.ID == w.FocusedPane
 		lines = append(lines, fmt.Sprintf("pane %s terminal %q agent_status %q shell %s group %s foreground%s",
-			p.ID, p.Terminal, p.Status, said(r.Shell), said(r.Group), r.foreground()))
+			p.ID, p.Terminal, p.Status, orUnknown(r.Shell), orUnknown(r.Group), r.foreground()))
 	}
 	label := "unknown"
 	if t.Label != nil {
 		label = fmt.Sprintf("%q", *t.Label)
 	}
 	return strings.Join(append([]string{
-		fmt.Sprintf("herdr %q protocol %s", w.Version, said(w.Protocol)),
+		fmt.Sprintf("herdr %q protocol %s", w.Version, orUnknown(w.Protocol)),
 		w.workspace(t.Workspace),
-		fmt.Sprintf("tab %s label %s pane_count %s", t.ID, label, said(t.PaneCount)),
-		fmt.Sprintf("focus %s tab %t pane %t", said(t.Focused), w.FocusedTab == t.ID, focusedPane),
+		fmt.Sprintf("tab %s label %s pane_count %s", t.ID, label, orUnknown(t.PaneCount)),
+		fmt.Sprintf("focus %s tab %t pane %t", orUnknown(t.Focused), w.FocusedTab == t.ID, focusedPane),
 	}, lines...), "\n")
 }
 
@@ -63,10 +63,10 @@ func (w *World) workspace(id string) string {
 	}
 	repository, linked := "none", "none"
 	if x.Worktree != nil {
-		repository, linked = fmt.Sprintf("%q", x.Worktree.Repository), said(x.Worktree.Linked)
+		repository, linked = fmt.Sprintf("%q", x.Worktree.Repository), orUnknown(x.Worktree.Linked)
 	}
 	return fmt.Sprintf("workspace %q tab_count %s listed %d repository %s linked %s shared by %d, unclear %d",
-		id, said(x.TabCount), listed, repository, linked, sharing, unclear)
+		id, orUnknown(x.TabCount), listed, repository, linked, sharing, unclear)
 }
 
 func (r *Running) foreground() string {
@@ -77,7 +77,7 @@ func (r *Running) foreground() string {
 	return out.String()
 }
 
-func said[T any](v *T) string {
+func orUnknown[T any](v *T) string {
 	if v == nil {
 		return "unknown"
 	}

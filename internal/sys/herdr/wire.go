@@ -183,19 +183,19 @@ func find[T any](list []T, is func(*T) bool) *T {
 
 // alike reports whether a and b are the same state but for what agents do, which changes all the time.
 func alike(a, b *World) bool {
-	return slices.EqualFunc(a.Workspaces, b.Workspaces, Workspace.same) && slices.EqualFunc(a.Tabs, b.Tabs, Tab.same) &&
-		slices.EqualFunc(a.Panes, b.Panes, Pane.same)
+	return slices.EqualFunc(a.Workspaces, b.Workspaces, Workspace.equal) && slices.EqualFunc(a.Tabs, b.Tabs, Tab.equal) &&
+		slices.EqualFunc(a.Panes, b.Panes, Pane.equal)
 }
 
-func (x Workspace) same(y Workspace) bool {
+func (x Workspace) equal(y Workspace) bool {
 	return x.ID == y.ID && equal(x.TabCount, y.TabCount) && (x.Worktree == nil) == (y.Worktree == nil) &&
 		(x.Worktree == nil || x.Worktree.Repository == y.Worktree.Repository && equal(x.Worktree.Linked, y.Worktree.Linked))
 }
 
-func (t Tab) same(u Tab) bool {
+func (t Tab) equal(u Tab) bool {
 	return t.ID == u.ID && t.Workspace == u.Workspace && equal(t.Label, u.Label) && equal(t.Focused, u.Focused) && equal(t.PaneCount, u.PaneCount)
 }
 
-func (p Pane) same(q Pane) bool { return p.ID == q.ID && p.Terminal == q.Terminal && p.Tab == q.Tab }
+func (p Pane) equal(q Pane) bool { return p.ID == q.ID && p.Terminal == q.Terminal && p.Tab == q.Tab }
 
 func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -153,7 +153,7 @@ func Post(ctx context.Context, t Target, contentType string, body []byte) ([]byt
 	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if res.StatusCode < 200 || res.StatusCode >= 300 {
-		return answer, Status{Host: host, Code: res.StatusCode, After: after(res.Header.Get("Retry-After"))}
+		return answer, Status{Host: host, Code: res.StatusCode, After: retryAfter(res.Header.Get("Retry-After"))}
 	}
 	if err != nil {
 		return nil, unreached(host, t.Within, err)
@@ -177,8 +177,8 @@ func home(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// after is for how long a server asks to wait.
-func after(header string) time.Duration {
+// retryAfter is for how long a server asks to wait.
+func retryAfter(header string) time.Duration {
 	d := time.Duration(0)
 	if n, err := strconv.Atoi(header); err == nil && n > 0 {
 		d = time.Duration(min(n, 1<<20)) * time.Second

@@ -17,7 +17,7 @@ import (
 func TestACrowdIsInNobodysWay(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s")
-	own := Own(must.Get(Unix(t.Context(), path))(t), 8, func(error) {})
+	own := FilterPeers(must.Get(Unix(t.Context(), path))(t), 8, func(error) {})
 	crowd, began, goOn := NewCrowd(4), make(chan struct{}), make(chan struct{})
 	srv := &http.Server{ReadHeaderTimeout: wait.Patience, ConnState: crowd.Watch, Handler: http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {

@@ -25,12 +25,12 @@ const slack = 2 * time.Second
 
 var errOwn = errors.New("a file that no tool makes")
 
-// Again says whether the tools' own records show that every part of a tree can be made again. Parts are the outermost folders for which part is
+// Rebuildable says whether the tools' own records show that every part of a tree can be made again. Parts are the outermost folders for which part is
 // true; what lies outside of them is not asked about. A name says that the tree as a whole is a part, which was called so.
-func Again(ctx context.Context, tree, name string, part func(rel string) bool) bool {
+func Rebuildable(ctx context.Context, tree, name string, part func(rel string) bool) bool {
 	left := maxEntries
 	if name != "" {
-		return again(ctx, tree, name, &left)
+		return rebuildable(ctx, tree, name, &left)
 	}
 	err := filepath.WalkDir(tree, func(path string, e fs.DirEntry, err error) error {
 		if left--; err != nil || left < 0 || ctx.Err() != nil {
@@ -43,7 +43,7 @@ func Again(ctx context.Context, tree, name string, part func(rel string) bool) b
 		if !e.IsDir() {
 			return nil // a file of a name that only tools give
 		}
-		if !again(ctx, path, e.Name(), &left) {
+		if !rebuildable(ctx, path, e.Name(), &left) {
 			return errOwn
 		}
 		return fs.SkipDir
@@ -51,8 +51,8 @@ func Again(ctx context.Context, tree, name string, part func(rel string) bool) b
 	return err == nil
 }
 
-// again says so of one folder, by the records in it.
-func again(ctx context.Context, path, name string, left *int) bool {
+// rebuildable says so of one folder, by the records in it.
+func rebuildable(ctx context.Context, path, name string, left *int) bool {
 	var made func(rel string, e fs.DirEntry) bool
 	switch {
 	case name == "node_modules":

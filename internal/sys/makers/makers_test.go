@@ -118,7 +118,7 @@ func TestAgain(t *testing.T) {
 			dir := t.TempDir()
 			c.make(t, dir)
 			c.more(t, dir)
-			if got := makers.Again(t.Context(), dir, "", part); got != c.want {
+			if got := makers.Rebuildable(t.Context(), dir, "", part); got != c.want {
 				t.Errorf("want %v, got %v", c.want, got)
 			}
 		})
@@ -132,14 +132,14 @@ func TestAgainOfAPart(t *testing.T) {
 	npm(t, dir)
 	tree := filepath.Join(dir, "tree")
 	must.Do(t, os.Rename(filepath.Join(dir, "node_modules"), tree))
-	if !makers.Again(t.Context(), tree, "node_modules", part) {
+	if !makers.Rebuildable(t.Context(), tree, "node_modules", part) {
 		t.Error("what npm made cannot be made again")
 	}
-	if makers.Again(t.Context(), tree, "dist", part) {
+	if makers.Rebuildable(t.Context(), tree, "dist", part) {
 		t.Error("what has no record can be made again")
 	}
 	later(t, filepath.Join(tree, "left-pad", "index.js"), "y", filepath.Join(tree, ".package-lock.json"))
-	if makers.Again(t.Context(), tree, "node_modules", part) {
+	if makers.Rebuildable(t.Context(), tree, "node_modules", part) {
 		t.Error("a patched file can be made again")
 	}
 }

@@ -50,14 +50,14 @@ func Hold(path string) (*Socket, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	s := &Socket{path, os.NewFile(uintptr(fd), path)}
-	if err := s.own(fd); err != nil {
+	if err := s.checkOwner(fd); err != nil {
 		_ = s.Close()
 		return nil, &fs.PathError{Op: "trust", Path: path, Err: err}
 	}
 	return s, nil
 }
 
-func (s *Socket) own(fd int) error {
+func (s *Socket) checkOwner(fd int) error {
 	var st unix.Stat_t
 	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
 		return err

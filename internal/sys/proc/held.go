@@ -98,14 +98,14 @@ func (h *Held) Stat() (Stat, error) {
 	switch {
 	case err != nil:
 		return s, fmt.Errorf("read stat: %w", err)
-	case s.Over():
+	case s.Ended():
 		return s, ErrEnded
 	}
 	return s, nil
 }
 
-// Over reports whether the process has positively ended.
-func (h *Held) Over() bool {
+// Ended reports whether the process has positively ended.
+func (h *Held) Ended() bool {
 	_, err := h.Stat()
 	return errors.Is(err, ErrEnded)
 }

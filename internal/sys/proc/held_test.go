@@ -49,13 +49,13 @@ func TestHeldThatEnds(t *testing.T) {
 	if uid, err := h.Owner(); err != nil || uid != os.Geteuid() {
 		t.Errorf("owner %d: %v", uid, err)
 	}
-	if h.Over() {
+	if h.Ended() {
 		t.Error("it is taken for one that has ended")
 	}
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	wait.Eventually(t, "a zombie that counts as ended", h.Over)
+	wait.Eventually(t, "a zombie that counts as ended", h.Ended)
 	_ = c.Wait()
 	_, stat := h.Stat()
 	_, read := h.Read("status")

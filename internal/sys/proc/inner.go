@@ -38,7 +38,7 @@ func Inner(procRoot string) (map[int][]Stat, error) {
 		if err == nil && len(numbers) > 0 {
 			s, err = Names(nil).statOf(dir, pid, buf)
 		}
-		if Ended(err) || err == nil && s.Over() {
+		if Ended(err) || err == nil && s.Ended() {
 			continue
 		}
 		if err != nil {

@@ -83,15 +83,15 @@ func MountOf(all []Mount, path string) (Mount, bool) {
 	var best Mount
 	found := false
 	for _, m := range all {
-		if Under(path, m.Point) && len(m.Point) >= len(best.Point) {
+		if IsBelow(path, m.Point) && len(m.Point) >= len(best.Point) {
 			best, found = m, true
 		}
 	}
 	return best, found
 }
 
-// Under reports whether path is folder or lies in it. Both are absolute and clean.
-func Under(path, folder string) bool {
+// IsBelow reports whether path is folder or lies in it. Both are absolute and clean.
+func IsBelow(path, folder string) bool {
 	if folder == "/" {
 		return true
 	}
@@ -112,10 +112,12 @@ func PIDNamespace(procRoot string) (string, error) {
 // SharedOutside says whether path may be used by processes that this pid namespace does not show: where it is not the machine's first one, and the path
 // lies neither on the container's own root nor on a temporary file system in it. It says so too where that cannot be found out. mountinfo is the
 // file that lists this process's mounts.
-func SharedOutside(procRoot, mountinfo, path string) bool { return Outside(procRoot, mountinfo)(path) }
+func SharedOutside(procRoot, mountinfo, path string) bool {
+	return SharedOutsideFunc(procRoot, mountinfo)(path)
+}
 
-// Outside is SharedOutside for many paths: the namespace and the mounts are read once.
-func Outside(procRoot, mountinfo string) func(path string) bool {
+// SharedOutsideFunc is SharedOutside for many paths: the namespace and the mounts are read once.
+func SharedOutsideFunc(procRoot, mountinfo string) func(path string) bool {
 	text, err := PIDNamespace(procRoot)
 	if ns := Namespace(text); err == nil && ns != nil && *ns == firstNamespace {
 		return func(string) bool { return false }

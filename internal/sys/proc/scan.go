@@ -27,7 +27,7 @@ func Scan(procRoot string) (map[int]Stat, error) {
 		case Ended(err):
 		case err != nil:
 			return nil, fmt.Errorf("list processes: pid %d: %w", pid, err)
-		case !s.Over():
+		case !s.Ended():
 			all[pid] = s
 		}
 	}

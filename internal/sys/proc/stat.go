@@ -43,29 +43,29 @@ type Stat struct {
 	RSS   int64
 }
 
-// Over reports whether nothing of the process runs any more. A leader that called pthread_exit is a zombie while its threads live on.
-func (s Stat) Over() bool {
+// Ended reports whether nothing of the process runs any more. A leader that called pthread_exit is a zombie while its threads live on.
+func (s Stat) Ended() bool {
 	return (s.State == 'Z' || s.State == 'X' || s.State == 'x') && s.Threads <= 1
 }
 
 // Gone says that it has ended, or is about to: it has released what it had.
 func (s Stat) Gone() bool {
-	return s.Over() || s.Exiting && s.Threads <= 1
+	return s.Ended() || s.Exiting && s.Threads <= 1
 }
 
-// Same reports whether s and o are of one process that has neither executed another program nor moved in between.
-func (s Stat) Same(o Stat) bool {
+// SameProcess reports whether s and o are of one process that has neither executed another program nor moved in between.
+func (s Stat) SameProcess(o Stat) bool {
 	return s.PID == o.PID && s.Start == o.Start && s.Comm == o.Comm && s.Parent == o.Parent && s.Group == o.Group && s.Session == o.Session
 }
 
 // Names gives one string to all equal names and folders: most processes share theirs with others.
 type Names map[string]*string
 
-// Of is the string with these bytes.
-func (n Names) Of(text []byte) string { return *n.At(text) }
+// Intern is the string with these bytes.
+func (n Names) Intern(text []byte) string { return *n.Pointer(text) }
 
-// At is where that string lies. It must not be changed there.
-func (n Names) At(text []byte) *string {
+// Pointer is where that string lies. It must not be changed there.
+func (n Names) Pointer(text []byte) *string {
 	kept, ok := n[string(text)]
 	if !ok {
 		kept = new(string(text))
@@ -110,7 +110,7 @@ func (names Names) ParseStat(text []byte) (Stat, error) {
 	if n.bad {
 		return Stat{}, errStat
 	}
-	s.Comm = names.Of(text[open+1 : end])
+	s.Comm = names.Intern(text[open+1 : end])
 	return s, nil
 }
 

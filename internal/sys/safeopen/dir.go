@@ -15,7 +15,7 @@ type Dir struct {
 	path string
 }
 
-// OpenDir opens the folder at path, no link to one, of this user or of root: with Own's error where it is another's. The caller closes it.
+// OpenDir opens the folder at path, no link to one, of this user or of root: with CheckOwner's error where it is another's. The caller closes it.
 func OpenDir(path string) (Dir, error) {
 	fd, err := openat(unix.AT_FDCWD, path, unix.O_DIRECTORY)
 	if err != nil {

@@ -2,9 +2,9 @@ package safeopen
 
 import "io/fs"
 
-// Regular says whether the file at path is one that Read would read, as Check does, and only looks at it. SQLite's files need that:
+// CheckRegular says whether the file at path is one that Read would read, as Check does, and only looks at it. SQLite's files need that:
 // when a process closes any descriptor of a file, the kernel drops the locks that the process has on it.
-func Regular(path string, w Want) error {
+func CheckRegular(path string, w Want) error {
 	st, err := lstat(path)
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func New(tool Tool, root string, rules []Rule, findings []Finding) Log {
 	}
 	d := driver{Name: tool.Name, Version: tool.Version, URL: tool.URL, Rules: make([]descriptor, 0, len(rules))}
 	for _, r := range rules {
-		d.Rules = append(d.Rules, descriptor{ID: r.ID, Short: said(r.Short), Help: said(r.Help)})
+		d.Rules = append(d.Rules, descriptor{ID: r.ID, Short: newMessage(r.Short), Help: newMessage(r.Help)})
 	}
 	return Log{
 		Schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", Version: "2.1.0",
@@ -125,7 +125,7 @@ type message struct {
 	Text string `json:"text"`
 }
 
-func said(text string) *message {
+func newMessage(text string) *message {
 	if text == "" {
 		return nil
 	}

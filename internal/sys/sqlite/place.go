@@ -30,13 +30,13 @@ func find(path string) (string, error) {
 		err = safeopen.Closed(filepath.Dir(real))
 	}
 	if err == nil {
-		err = safeopen.Regular(real, want)
+		err = safeopen.CheckRegular(real, want)
 	}
 	if err != nil {
 		return "", refused(path, err)
 	}
 	for _, end := range beside {
-		if err := safeopen.Regular(real+end, want); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := safeopen.CheckRegular(real+end, want); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", refused(path, err)
 		}
 	}

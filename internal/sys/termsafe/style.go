@@ -22,8 +22,8 @@ const esc = 0x1b
 
 func (s Style) sequence() string { return "\x1b[" + string(s) + "m" }
 
-// On gives text in the style.
-func (s Style) On(text string) string { return s.sequence() + text + plainAgain.sequence() }
+// Apply gives text in the style.
+func (s Style) Apply(text string) string { return s.sequence() + text + plainAgain.sequence() }
 
 // styled says how long the style at the start of data is, 0 where data does not begin with one, and whether more of data could.
 func styled(data []byte) (n int, more bool) {

@@ -72,7 +72,7 @@ func TestJSONMeansTheSame(t *testing.T) {
 }
 
 func TestWriter(t *testing.T) {
-	in := termsafe.Bold.On("reap") + " é ⚠️\u202e \x1b[2J\x1b[31m\r\x9b\ta\n" + termsafe.Dim.On("日本")
+	in := termsafe.Bold.Apply("reap") + " é ⚠️\u202e \x1b[2J\x1b[31m\r\x9b\ta\n" + termsafe.Dim.Apply("日本")
 	const colourless = `\u{1b}[1mreap\u{1b}[0m é ⚠️\u{202e} \u{1b}[2J\u{1b}[31m\u{d}\x{9b}` + "\ta\n" + `\u{1b}[2m日本\u{1b}[0m`
 	coloured := "\x1b[1mreap\x1b[0m é ⚠️\\u{202e} \\u{1b}[2J\x1b[31m\\u{d}\\x{9b}\ta\n\x1b[2m日本\x1b[0m"
 	for style, want := range map[bool]string{false: colourless, true: coloured} {

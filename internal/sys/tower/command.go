@@ -102,9 +102,9 @@ type Codev struct {
 	Sockets map[string]bool
 }
 
-// Of is the Codev of the state folder home, whose store has those rows. Besides the folders that the rows name, its sockets are where a Tower
+// NewCodev is the Codev of the state folder home, whose store has those rows. Besides the folders that the rows name, its sockets are where a Tower
 // with this environment keeps them; user is the user's home folder, "" where it is not known.
-func Of(home string, rows *Records, env func(string) string, user string) Codev {
+func NewCodev(home string, rows *Records, env func(string) string, user string) Codev {
 	o := Codev{Home: home, Sockets: rows.SocketFolders()}
 	if set := env("SHELLPER_SOCKET_DIR"); filepath.IsAbs(set) {
 		o.Sockets[Resolved(set)] = true

@@ -44,7 +44,7 @@ func (p *Process) Since(at time.Time) bool {
 func Look(root string, pid int) (*Process, error) {
 	fd, err := unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, over(err)
+		return nil, asEnded(err)
 	}
 	defer unix.Close(fd)
 	return pinned(fd, pid)
@@ -53,23 +53,23 @@ func Look(root string, pid int) (*Process, error) {
 func pinned(fd, pid int) (*Process, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, over(err)
+		return nil, asEnded(err)
 	}
 	text, err := proc.Read(fd, "cmdline", make([]byte, 4<<10), maxCommand)
 	if err != nil {
-		return nil, over(err)
+		return nil, asEnded(err)
 	}
 	p := &Process{PID: pid, Command: ParseCommand(text)}
 	clear(text)
 	stat, err := proc.ReadOnce(fd, "stat", make([]byte, 2048))
 	if err != nil {
-		return nil, over(err)
+		return nil, asEnded(err)
 	}
 	own, err := proc.ParseStat(stat)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read stat: %w", err)
-	case own.Over():
+	case own.Ended():
 		return nil, proc.ErrEnded
 	}
 	p.Ticks = own.Start
@@ -77,8 +77,8 @@ func pinned(fd, pid int) (*Process, error) {
 	return p, nil
 }
 
-// over makes proc.ErrEnded of each error that says so.
-func over(err error) error {
+// asEnded makes proc.ErrEnded of each error that says so.
+func asEnded(err error) error {
 	if proc.Ended(err) {
 		return proc.ErrEnded
 	}
@@ -106,15 +106,15 @@ func Shellpers(ctx context.Context, root string) ([]*Process, error) {
 		if i%128 == 0 && ctx.Err() != nil {
 			return nil, fmt.Errorf("list processes in %s: %w", root, ctx.Err())
 		}
-		if p := own(root, pid); p != nil && p.Shellper {
+		if p := readOwn(root, pid); p != nil && p.Shellper {
 			out = append(out, p)
 		}
 	}
 	return out, nil
 }
 
-// own reads a process of this user's; it is nil for any other.
-func own(root string, pid int) *Process {
+// readOwn reads a process of this user's; it is nil for any other.
+func readOwn(root string, pid int) *Process {
 	fd, err := unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil

@@ -61,11 +61,11 @@ func ReadRecords(ctx context.Context, path string) (r *Records, err error) {
 	}
 	defer func() { err = cmp.Or(err, db.Close()) }()
 	rows := tables{ctx: ctx, db: db, path: path}
-	r.Sessions, r.SessionsWhole = each(&rows, "terminal_sessions", ofSession, "id", "workspace_path", "type", "role_id", "pid", "shellper_socket",
+	r.Sessions, r.SessionsWhole = readRows(&rows, "terminal_sessions", ofSession, "id", "workspace_path", "type", "role_id", "pid", "shellper_socket",
 		"shellper_pid", "shellper_start_time", "label", "cwd")
-	r.Builders, r.BuildersWhole = each(&rows, "builders", ofBuilder, "workspace_path", "id", "worktree", "terminal_id")
-	r.Architects, _ = each(&rows, "architect", ofArchitect, "workspace_path", "id", "terminal_id")
-	r.Workspaces, _ = each(&rows, "known_workspaces", func(row sqlite.Row) (string, error) { return row.Path("workspace_path") }, "workspace_path")
+	r.Builders, r.BuildersWhole = readRows(&rows, "builders", ofBuilder, "workspace_path", "id", "worktree", "terminal_id")
+	r.Architects, _ = readRows(&rows, "architect", ofArchitect, "workspace_path", "id", "terminal_id")
+	r.Workspaces, _ = readRows(&rows, "known_workspaces", func(row sqlite.Row) (string, error) { return row.Path("workspace_path") }, "workspace_path")
 	r.Workspaces = slices.DeleteFunc(r.Workspaces, func(path string) bool { return path == "" })
 	r.Bad = rows.bad
 	slices.SortFunc(r.Sessions, func(a, b Session) int { return cmp.Compare(a.ID, b.ID) })
@@ -83,8 +83,8 @@ type tables struct {
 	stopped bool
 }
 
-// each gives what its rows are, and reports whether all could be read.
-func each[T any](t *tables, table string, of func(sqlite.Row) (T, error), columns ...string) (out []T, whole bool) {
+// readRows gives what its rows are, and reports whether all could be read.
+func readRows[T any](t *tables, table string, of func(sqlite.Row) (T, error), columns ...string) (out []T, whole bool) {
 	if t.stopped {
 		return nil, false
 	}

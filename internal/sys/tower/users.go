@@ -51,7 +51,7 @@ func Users(root string, shellpers ...int) (map[int][]int, error) {
 			tops = append(tops, shared[s.Session], shared[s.Group])
 		}
 		for _, top := range tops {
-			if top > 0 && !slices.Contains(out[top], pid) && !below(root, pid, top) {
+			if top > 0 && !slices.Contains(out[top], pid) && !isBelow(root, pid, top) {
 				out[top] = append(out[top], pid)
 			}
 		}
@@ -62,7 +62,7 @@ func Users(root string, shellpers ...int) (map[int][]int, error) {
 // statOf reads a process's stat, and gives proc.ErrEnded where it has ended.
 func statOf(root string, pid int) (proc.Stat, error) {
 	s, err := proc.StatOf(root, pid)
-	if err == nil && s.Over() {
+	if err == nil && s.Ended() {
 		return proc.Stat{}, proc.ErrEnded
 	}
 	return s, err
@@ -80,8 +80,8 @@ func uses(dir string, kept map[string]int) (out []int) {
 	return out
 }
 
-// below reports whether a process is top, or lives below it: as a child, as a member of a session or group that one of these leads, and so on.
-func below(root string, pid, top int) bool {
+// isBelow reports whether a process is top, or lives below it: as a child, as a member of a session or group that one of these leads, and so on.
+func isBelow(root string, pid, top int) bool {
 	seen := map[int]bool{}
 	for open := []int{pid}; len(open) > 0; {
 		at := open[len(open)-1]

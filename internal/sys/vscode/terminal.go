@@ -65,8 +65,8 @@ func (t *Terminal) State(h Hello) string {
 		fmt.Sprintf("window %s folders %q", h.Window, h.Folders),
 		fmt.Sprintf("tab %d name %q shape %s", t.N, t.Name, t.Shape),
 		fmt.Sprintf("opened %s as %s program %s folder %q", t.OpenedAt.UTC().Format(time.RFC3339Nano), quoted(t.CreationName), quoted(t.Program), t.Cwd),
-		fmt.Sprintf("process %s start %s exit_code %s", said(t.PID), said(t.StartTicks), said(t.ExitCode)),
-		fmt.Sprintf("typed %s in front %t", said(t.Typed), t.InFront(h)),
+		fmt.Sprintf("process %s start %s exit_code %s", orUnknown(t.PID), orUnknown(t.StartTicks), orUnknown(t.ExitCode)),
+		fmt.Sprintf("typed %s in front %t", orUnknown(t.Typed), t.InFront(h)),
 	}, "\n")
 }
 
@@ -80,7 +80,7 @@ func quoted(s *string) string {
 	return fmt.Sprintf("%q", *s)
 }
 
-func said[T any](v *T) string {
+func orUnknown[T any](v *T) string {
 	if v == nil {
 		return "unknown"
 	}

@@ -54,7 +54,7 @@ func (r Repo) run(ctx context.Context, stdin string, args ...string) (string, er
 	return out, nil
 }
 
-func (r Repo) seal(ctx context.Context, withIndex bool) (*gitsafe.Sealed, error) {
+func (r Repo) seal(ctx context.Context, withIndex bool) (*gitsafe.Sandbox, error) {
 	if _, err := safeopen.Folder(r.Admin); err != nil {
 		return nil, err
 	}

@@ -210,8 +210,8 @@ func (r Repo) staged(ctx context.Context, head string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// Kept lists what the refs below prefix name.
-func (r Repo) Kept(ctx context.Context, prefix string) ([]string, error) {
+// ListKept lists what the refs below prefix name.
+func (r Repo) ListKept(ctx context.Context, prefix string) ([]string, error) {
 	out, err := r.run(ctx, "", "for-each-ref", "--format=%(objectname)", prefix)
 	if err != nil {
 		return nil, fmt.Errorf("list the refs below %s: %w", prefix, err)
@@ -234,9 +234,9 @@ func (r Repo) Drop(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// Whole makes sure that nothing is missing of what a worktree's commit and the objects that were kept for it lead to. It looks at what no
+// VerifyObjects makes sure that nothing is missing of what a worktree's commit and the objects that were kept for it lead to. It looks at what no
 // branch, tag or remote branch but the worktree's own one leads to: the rest is not this worktree's alone.
-func (r Repo) Whole(ctx context.Context, head, branch string, kept []string) error {
+func (r Repo) VerifyObjects(ctx context.Context, head, branch string, kept []string) error {
 	types, err := r.types(ctx, kept)
 	if err != nil {
 		return fmt.Errorf("look for what was kept: %w", err)

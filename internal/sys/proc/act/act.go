@@ -66,7 +66,7 @@ func Await(ctx context.Context, hs []*Held, d time.Duration) []*Held {
 	for {
 		var left []*Held
 		for _, h := range hs {
-			if !h.Over() {
+			if !h.Ended() {
 				left = append(left, h)
 			}
 		}

@@ -38,7 +38,7 @@ type Trigger struct {
 	cancel  context.CancelFunc
 	socket  *peercred.Socket
 	cmd     *exec.Cmd
-	stderr  *peercred.Head
+	stderr  *peercred.LimitWriter
 	in      io.WriteCloser
 	out     *bufio.Reader
 	// kill is what was to be run; disarm takes the hooks away.

@@ -21,9 +21,9 @@ func (c Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Own lets those connections of a unix socket through that this user or root made, up to most at the same time: more wait until one is closed. Others are closed at once and told
+// FilterPeers lets those connections of a unix socket through that this user or root made, up to most at the same time: more wait until one is closed. Others are closed at once and told
 // nothing; refused hears why, and must not wait.
-func Own(l net.Listener, most int, refused func(error)) net.Listener {
+func FilterPeers(l net.Listener, most int, refused func(error)) net.Listener {
 	return &own{Listener: l, refused: refused, open: make(chan struct{}, most), over: make(chan struct{})}
 }
 

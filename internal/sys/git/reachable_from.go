@@ -11,12 +11,14 @@ import (
 // keeping are the refs that keep what they reach: branches, tags and remote branches.
 var keeping = []string{"refs/heads/", "refs/tags/", "refs/remotes/"}
 
-// keepers gives what branches, tags and remote branches stand for. One that cannot be read, or whose name git would not take for a
+// reachableFrom gives what branches, tags and remote branches stand for. One that cannot be read, or whose name git would not take for a
 // ref's, keeps nothing: at most more counts as reached by nothing else. Symbolic ones stand for others of them.
-func (r Refs) keepers(size int) (map[string]bool, error) { return r.keepersBut(size, nil) }
+func (r Refs) reachableFrom(size int) (map[string]bool, error) {
+	return r.reachableFromAllBut(size, nil)
+}
 
-// keepersBut leaves out the refs with these names.
-func (r Refs) keepersBut(size int, but map[string]bool) (map[string]bool, error) {
+// reachableFromAllBut leaves out the refs with these names.
+func (r Refs) reachableFromAllBut(size int, but map[string]bool) (map[string]bool, error) {
 	packed, err := r.packed()
 	if err != nil {
 		return nil, err

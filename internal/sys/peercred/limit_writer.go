@@ -2,9 +2,9 @@ package peercred
 
 import "bytes"
 
-// Head keeps the first Most bytes that are written to it and drops the rest, so that what a program prints without end costs no
+// LimitWriter keeps the first Most bytes that are written to it and drops the rest, so that what a program prints without end costs no
 // memory. It never fails. It is for one writer at a time.
-type Head struct {
+type LimitWriter struct {
 	Most int
 	// Full, when set, is called once when the first byte is dropped, to end the program.
 	Full func()
@@ -14,7 +14,7 @@ type Head struct {
 }
 
 // Write implements io.Writer.
-func (h *Head) Write(p []byte) (int, error) {
+func (h *LimitWriter) Write(p []byte) (int, error) {
 	keep := min(len(p), h.Most-h.kept.Len())
 	_, _ = h.kept.Write(p[:keep])
 	if keep < len(p) && !h.over {
@@ -26,7 +26,7 @@ func (h *Head) Write(p []byte) (int, error) {
 }
 
 // String is what was kept.
-func (h *Head) String() string { return h.kept.String() }
+func (h *LimitWriter) String() string { return h.kept.String() }
 
-// Over reports whether anything was dropped.
-func (h *Head) Over() bool { return h.over }
+// Truncated reports whether anything was dropped.
+func (h *LimitWriter) Truncated() bool { return h.over }

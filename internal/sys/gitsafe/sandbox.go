@@ -41,8 +41,8 @@ type View struct {
 	Online bool
 }
 
-// Sealed is a git folder of our own making that shows one repository. It is private, and Close removes it.
-type Sealed struct {
+// Sandbox is a git folder of our own making that shows one repository. It is private, and Close removes it.
+type Sandbox struct {
 	program Program
 	dir     string
 	cwd     string
@@ -55,14 +55,14 @@ type Sealed struct {
 }
 
 // Filtered says whether some configuration, the user's or the repository's, defines a content filter of that name, or may.
-func (s *Sealed) Filtered(name string) bool { return s.filters[name] || s.filters[anyDriver] }
+func (s *Sandbox) Filtered(name string) bool { return s.filters[name] || s.filters[anyDriver] }
 
 // Filters says whether any configuration defines a content filter, or may. Without one git compares all files as they are.
-func (s *Sealed) Filters() bool { return len(s.filters) > 0 }
+func (s *Sandbox) Filters() bool { return len(s.filters) > 0 }
 
 // Seal makes a git folder that shows v of the repository.
-func (r *Repository) Seal(ctx context.Context, v View) (_ *Sealed, err error) {
-	s := &Sealed{program: r.program, filters: r.filters}
+func (r *Repository) Seal(ctx context.Context, v View) (_ *Sandbox, err error) {
+	s := &Sandbox{program: r.program, filters: r.filters}
 	own, excludes := r.own, r.excludes
 	for _, path := range []string{v.Admin, v.Tree} {
 		if path == "" || path == r.Common {
@@ -77,7 +77,7 @@ func (r *Repository) Seal(ctx context.Context, v View) (_ *Sealed, err error) {
 		if err != nil {
 			return nil, err
 		}
-		own = own.with(vars).unsure(vars)
+		own = own.extend(vars).unsure(vars)
 		excludes, s.filters = own.excludes(ctx), maps.Clone(r.filters)
 		drivers(s.filters, vars)
 	}
@@ -117,7 +117,7 @@ func (r *Repository) Seal(ctx context.Context, v View) (_ *Sealed, err error) {
 }
 
 // fill makes what lies in the git folder.
-func (s *Sealed) fill(r *Repository, v View, own settings, excludes []byte) error {
+func (s *Sandbox) fill(r *Repository, v View, own settings, excludes []byte) error {
 	err := errors.Join(s.write("config", s.config(r.Format, own, v)), s.write("HEAD", []byte(cmp.Or(v.Head, noHead)+"\n")), s.write("shallow", r.shallow))
 	if v.Tree != "" {
 		if len(r.exclude)+len(r.attributes) > 0 {
@@ -139,7 +139,7 @@ func (s *Sealed) fill(r *Repository, v View, own settings, excludes []byte) erro
 }
 
 // write makes a file, unless there is nothing to be in it.
-func (s *Sealed) write(name string, data []byte) error {
+func (s *Sandbox) write(name string, data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
@@ -150,12 +150,12 @@ func (s *Sealed) write(name string, data []byte) error {
 	return nil
 }
 
-func (s *Sealed) mkdir(name string) error {
+func (s *Sandbox) mkdir(name string) error {
 	s.made = append(s.made, name)
 	return os.Mkdir(filepath.Join(s.dir, name), 0o700)
 }
 
-func (s *Sealed) link(to, name string) error {
+func (s *Sandbox) link(to, name string) error {
 	s.made = append(s.made, name)
 	return os.Symlink(to, filepath.Join(s.dir, name))
 }
@@ -167,7 +167,7 @@ const noHead = "ref: refs/heads/none"
 const userExcludes = "excludes"
 
 // config is the whole configuration that git reads. Nothing of it comes from elsewhere but the few checked values of own.
-func (s *Sealed) config(f Format, own settings, v View) []byte {
+func (s *Sandbox) config(f Format, own settings, v View) []byte {
 	var b strings.Builder
 	version, format := "0", ""
 	if f.SHA256 {
@@ -226,7 +226,7 @@ func inMemory(data []byte, mod time.Time) (*os.File, error) {
 }
 
 // writeIndex writes an index that is split, whose other file git looks for beside it.
-func (s *Sealed) writeIndex(v View) error {
+func (s *Sandbox) writeIndex(v View) error {
 	err := errors.Join(s.write("index", v.Index), s.write(filepath.Base(v.SharedName), v.Shared))
 	if err == nil {
 		err = os.Chtimes(filepath.Join(s.dir, "index"), v.Mod, v.Mod)
@@ -238,7 +238,7 @@ func (s *Sealed) writeIndex(v View) error {
 }
 
 // Close removes the git folder.
-func (s *Sealed) Close() error {
+func (s *Sandbox) Close() error {
 	var errs []error
 	for _, f := range s.files {
 		errs = append(errs, f.Close())

@@ -183,7 +183,7 @@ func (b *followed) number() int64 {
 	}
 	// owner#repository#number
 	if parts := strings.Split(b.request, "#"); len(parts) == 3 {
-		return whole(parts[2])
+		return pullNumber(parts[2])
 	}
 	return 0
 }
@@ -203,13 +203,13 @@ func numbered(ref string) int64 {
 	case parts[0] != "refs" || n < 3 || !slices.Contains(forges, parts[n-2]):
 		return 0
 	case n == 3 || n == 5 && parts[1] == "remotes":
-		return whole(parts[n-1])
+		return pullNumber(parts[n-1])
 	}
 	return 0
 }
 
-// whole reads the number of a pull request, 0 where it is none.
-func whole(text string) int64 {
+// pullNumber reads the number of a pull request, 0 where it is none.
+func pullNumber(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 || text[0] == '+' {
 		return 0
@@ -310,7 +310,7 @@ func readGraphite(path string) (map[string][]PullRequest, error) {
 	}
 	branches := map[string][]PullRequest{}
 	for _, info := range cache.Infos {
-		p := PullRequest{By: ByGraphite, Number: whole(strconv.FormatInt(info.Number, 10)), State: pullState(info.State)}
+		p := PullRequest{By: ByGraphite, Number: pullNumber(strconv.FormatInt(info.Number, 10)), State: pullState(info.State)}
 		latest := ""
 		for _, v := range info.Versions { // their times are written so that they sort as text
 			if IsOID(v.Head) && v.At >= latest {

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Own fails for what belongs neither to this user nor to root, a link by itself: with an error that is ErrOwner and names the owner.
-func Own(path string) error {
+// CheckOwner fails for what belongs neither to this user nor to root, a link by itself: with an error that is ErrOwner and names the owner.
+func CheckOwner(path string) error {
 	st, err := lstat(path)
 	if err != nil {
 		return err
@@ -15,7 +15,7 @@ func Own(path string) error {
 	return OwnedBy(path, st.Uid)
 }
 
-// OwnedBy is Own of something that is known to belong to that user.
+// OwnedBy is CheckOwner of something that is known to belong to that user.
 func OwnedBy(path string, uid uint32) error {
 	if ours(uid) {
 		return nil

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 func greeter(t *testing.T, path string, most int) (refused *atomic.Int32) {
 	t.Helper()
 	refused = &atomic.Int32{}
-	own := Own(must.Get(Unix(t.Context(), path))(t), most, func(error) { refused.Add(1) })
+	own := FilterPeers(must.Get(Unix(t.Context(), path))(t), most, func(error) { refused.Add(1) })
 	t.Cleanup(func() { _ = own.Close() })
 	go func() {
 		for {
@@ -111,7 +111,7 @@ func TestOwnBoundsConnections(t *testing.T) {
 // TestOwnEndsWhileItIsFull: Accept ends with the listener, also where it waits for a connection to be closed.
 func TestOwnEndsWhileItIsFull(t *testing.T) {
 	t.Parallel()
-	own := Own(must.Get(Unix(t.Context(), filepath.Join(t.TempDir(), "s")))(t), 1, func(error) {})
+	own := FilterPeers(must.Get(Unix(t.Context(), filepath.Join(t.TempDir(), "s")))(t), 1, func(error) {})
 	c := must.Get(net.Dial("unix", own.Addr().String()))(t)
 	defer c.Close()
 	first := must.Get(own.Accept())(t)
