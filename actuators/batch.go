@@ -54,10 +54,10 @@ func (c *Carrier) carry(ctx context.Context, sweep string, ds []decision.Decisio
 		c.hold(ctx, all[i])
 	}
 	c.judge(ctx, all)
-	for _, a := range left(all) {
+	for _, a := range pending(all) {
 		c.intend(ctx, sweep, a)
 	}
-	for _, a := range left(all) {
+	for _, a := range pending(all) {
 		if ctx.Err() != nil {
 			c.end(ctx, a, notTried(ctx))
 		} else if err := a.held.Save(ctx); err != nil {
@@ -72,8 +72,8 @@ func (c *Carrier) carry(ctx context.Context, sweep string, ds []decision.Decisio
 	return acts
 }
 
-// left are those whose outcome is not known yet.
-func left(all []*one) []*one {
+// pending are those whose outcome is not known yet.
+func pending(all []*one) []*one {
 	return slices.DeleteFunc(slices.Clone(all), func(a *one) bool { return a.over })
 }
 
@@ -100,8 +100,8 @@ func (c *Carrier) hold(ctx context.Context, a *one) {
 
 // judge has what is held judged again.
 func (c *Carrier) judge(ctx context.Context, all []*one) {
-	rest := left(all)
-	for i, err := range c.again(ctx, rest, func(a *one) decision.Decision { return a.decided }) {
+	rest := pending(all)
+	for i, err := range c.rejudge(ctx, rest, func(a *one) decision.Decision { return a.decided }) {
 		if err != nil {
 			c.end(ctx, rest[i], OutcomeOf(err))
 		}
@@ -130,16 +130,16 @@ func (c *Carrier) intend(ctx context.Context, sweep string, a *one) {
 // acts has those that are left judged for the last time, and acts on those that are still what was judged before they were saved. Acting on
 // some must not make the judgement of the others old: then these are judged once more.
 func (c *Carrier) acts(ctx context.Context, all []*one) {
-	for rest := left(all); len(rest) > 0; rest = left(rest) {
+	for rest := pending(all); len(rest) > 0; rest = pending(rest) {
 		began := c.Now()
 		c.last(ctx, rest)
 		looked := c.Now()
 		if c.heed(); ctx.Err() != nil {
-			for _, a := range left(rest) {
+			for _, a := range pending(rest) {
 				c.end(ctx, a, notTried(ctx))
 			}
 		}
-		if rest = left(rest); len(rest) == 0 {
+		if rest = pending(rest); len(rest) == 0 {
 			return
 		}
 		begin := func(i int) error {
@@ -200,7 +200,7 @@ func (c *Carrier) last(ctx context.Context, rest []*one) {
 	for i, a := range rest {
 		before[i] = a.judged.Facts()
 	}
-	for i, err := range c.again(ctx, rest, func(a *one) decision.Decision { return a.judged }) {
+	for i, err := range c.rejudge(ctx, rest, func(a *one) decision.Decision { return a.judged }) {
 		a := rest[i]
 		switch {
 		case err != nil:
@@ -231,9 +231,9 @@ func (c *Carrier) together(ctx context.Context, t Together, rest []*one, begin f
 	}
 }
 
-// again has things judged in one look, each by what was decided on it before, and gives for each why nothing may be done to it, nil where
+// rejudge has things judged in one look, each by what was decided on it before, and gives for each why nothing may be done to it, nil where
 // it may: another verdict, another thing, nothing there any more.
-func (c *Carrier) again(ctx context.Context, some []*one, was func(*one) decision.Decision) []error {
+func (c *Carrier) rejudge(ctx context.Context, some []*one, was func(*one) decision.Decision) []error {
 	if len(some) == 0 {
 		return nil
 	}
@@ -247,13 +247,13 @@ func (c *Carrier) again(ctx context.Context, some []*one, was func(*one) decisio
 		if i < len(judged) {
 			j = judged[i]
 		}
-		a.judged, errs[i] = j.Decision, still(ds[i], j)
+		a.judged, errs[i] = j.Decision, unchanged(ds[i], j)
 	}
 	return errs
 }
 
-// still says why a thing that was decided on may not be acted on by another judgement of it, nil where it may.
-func still(d decision.Decision, j Judgement) error {
+// unchanged says why a thing that was decided on may not be acted on by another judgement of it, nil where it may.
+func unchanged(d decision.Decision, j Judgement) error {
 	again := j.Decision
 	switch {
 	case j.Err != nil:

@@ -168,8 +168,8 @@ func TestOutcomes(t *testing.T) {
 	last := func(change func(*decision.Decision)) func(*stage) {
 		return func(s *stage) { s.last = func(d *decision.Decision) error { change(d); return nil } }
 	}
-	grasp := func(err error) func(*stage) { return func(s *stage) { s.holdErr["session:s"] = err } }
-	const grasped, judged, intended, saving, saved, open, done = "hold", "again", "intend", "save", "last", "act", "settled"
+	holdFails := func(err error) func(*stage) { return func(s *stage) { s.holdErr["session:s"] = err } }
+	const holding, judged, intended, saving, saved, open, done = "hold", "again", "intend", "save", "last", "act", "settled"
 	for _, c := range []struct {
 		name     string
 		set      func(*stage)
@@ -178,10 +178,10 @@ func TestOutcomes(t *testing.T) {
 		farthest string
 	}{
 		{"done", func(*stage) {}, decision.Done, "it went", done},
-		{"gone at the grasp", grasp(Gone("it is not there")), decision.Gone, "it is not there", grasped},
-		{"changed at the grasp", grasp(fmt.Errorf("look: %w", ErrChanged)), decision.Changed, "look: changed", grasped},
-		{"refused at the grasp", grasp(Refused("never: %w", context.Canceled)), decision.Refused, "never: context canceled", grasped},
-		{"failed at the grasp", grasp(errors.New("no memory")), decision.Failed, "no memory", grasped},
+		{"gone at the hold", holdFails(Gone("it is not there")), decision.Gone, "it is not there", holding},
+		{"changed at the hold", holdFails(fmt.Errorf("look: %w", ErrChanged)), decision.Changed, "look: changed", holding},
+		{"refused at the hold", holdFails(Refused("never: %w", context.Canceled)), decision.Refused, "never: context canceled", holding},
+		{"failed at the hold", holdFails(errors.New("no memory")), decision.Failed, "no memory", holding},
 		{"gone at the second look", again(func(d *decision.Decision) error { *d = decision.Decision{}; return nil }), decision.Gone, "no longer exist", judged},
 		{"not judged", again(func(*decision.Decision) error { return errors.New("tmux timed out") }), decision.Refused, "tmux timed out", judged},
 		{"another thing", again(func(d *decision.Decision) error { d.Identity.Key = "else"; return nil }), decision.Changed, "no longer the thing", judged},
@@ -293,7 +293,7 @@ func TestInterrupted(t *testing.T) {
 	if len(s.calls) != 8 {
 		t.Errorf("calls: %v", s.calls)
 	}
-	// Between the grasp and the intent, too.
+	// Between the hold and the intent, too.
 	s, ctx2 := newStage(), context.Context(nil)
 	ctx2, cancel2 := context.WithCancel(t.Context())
 	s.again["session:1"] = func(*decision.Decision) error { cancel2(); return nil }

@@ -43,9 +43,9 @@ func (n NeverProcess) Check(pid, uid int, comm string, kernel bool) error {
 		return Refused("pid %d (%s) is Winnow itself or one of the processes that it runs under", pid, comm)
 	case slices.Contains(n.OrphanParents, pid):
 		return Refused("pid %d (%s) adopts orphans: other processes depend on it", pid, comm)
-	case named(servers, comm) || named(n.Multiplexers, comm):
+	case hasName(servers, comm) || hasName(n.Multiplexers, comm):
 		return Refused("pid %d (%s) is a multiplexer's server: every pane in it would end", pid, comm)
-	case named(n.Names, comm):
+	case hasName(n.Names, comm):
 		return Refused("pid %d (%s) has a name that is never signalled (rules.never_processes)", pid, comm)
 	case uid != n.UID:
 		return Refused("pid %d (%s) belongs to user %d, and only processes of user %d are signalled", pid, comm, uid, n.UID)
@@ -53,7 +53,7 @@ func (n NeverProcess) Check(pid, uid int, comm string, kernel bool) error {
 	return nil
 }
 
-func named(names []string, comm string) bool {
+func hasName(names []string, comm string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		if stem, open := strings.CutSuffix(name, "*"); open {
 			return strings.HasPrefix(comm, stem)
@@ -78,23 +78,23 @@ func (n NeverFolder) Check(path, root string) error {
 		return Refused("%s is too close to / and is never touched", path)
 	case n.Home == "":
 		return Refused("the home folder is unknown, and %s could be it", path)
-	case Within(n.Home, path):
+	case IsBelow(n.Home, path):
 		return Refused("%s is the home folder or contains it", path)
 	case !slices.Contains(n.Roots, root):
 		return Refused("%s was found below %q, which is not one of the folders that Winnow looks at", path, root)
-	case path == root || !Within(path, root):
+	case path == root || !IsBelow(path, root):
 		return Refused("%s does not lie below %s", path, root)
 	}
 	for _, r := range n.Roots {
-		if Within(r, path) {
+		if IsBelow(r, path) {
 			return Refused("%s contains %s, one of the folders that Winnow looks at", path, r)
 		}
 	}
 	return nil
 }
 
-// Within reports whether path is folder or lies below it, by whole segments. Both are clean.
-func Within(path, folder string) bool {
+// IsBelow reports whether path is folder or lies below it, by whole segments. Both are clean.
+func IsBelow(path, folder string) bool {
 	rest, ok := strings.CutPrefix(path, folder)
 	return ok && (rest == "" || rest[0] == '/' || folder == "/")
 }
@@ -126,7 +126,7 @@ func NobodyOfOurs(procRoot string, pids []int, path string) error {
 			}
 			continue
 		}
-		if Within(cwd, path) {
+		if IsBelow(cwd, path) {
 			return Refused("%s is where Winnow, or a process that it runs under (pid %d), works", path, pid)
 		}
 	}

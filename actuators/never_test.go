@@ -73,13 +73,13 @@ func TestNeverFolder(t *testing.T) {
 	}
 }
 
-func TestWithin(t *testing.T) {
+func TestIsBelow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		path, folder string
 		want         bool
 	}{{"/a/b", "/a", true}, {"/a", "/a", true}, {"/ab", "/a", false}, {"/", "/a", false}, {"/a", "/", true}, {"/a/b", "/a/b/c", false}} {
-		if got := Within(c.path, c.folder); got != c.want {
+		if got := IsBelow(c.path, c.folder); got != c.want {
 			t.Errorf("Within(%q, %q) = %v", c.path, c.folder, got)
 		}
 	}

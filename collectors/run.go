@@ -76,12 +76,12 @@ func Run(ctx context.Context, o RunOptions) *snapshot.Snapshot {
 	if r.Then != nil {
 		r.Then(ctx, s)
 	}
-	r.rest(ctx, s)
+	r.readDeferred(ctx, s)
 	return s
 }
 
-// rest reads what the sources left for later, all at once, and writes it into the snapshot.
-func (r *run) rest(ctx context.Context, s *snapshot.Snapshot) {
+// readDeferred reads what the sources left for later, all at once, and writes it into the snapshot.
+func (r *run) readDeferred(ctx context.Context, s *snapshot.Snapshot) {
 	for name, end := range r.done {
 		if end.part.Rest != nil {
 			r.again[name] = end

@@ -51,7 +51,7 @@ func (w *world) together(paths ...string) ([]decision.Outcome, []decision.Intent
 	var held []actuators.Held
 	var ins []decision.Intent
 	for i, path := range paths {
-		g, in, err := w.grasp(nth(i+1), path)
+		g, in, err := w.hold(nth(i+1), path)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestBatchThatGrowsOld(t *testing.T) {
 	var held []actuators.Held
 	var ins []decision.Intent
 	for i, path := range paths {
-		g, in, err := w.grasp(nth(i+1), path)
+		g, in, err := w.hold(nth(i+1), path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestCrashInABatch(t *testing.T) {
 	for n := 1; ; n++ {
 		var ins []decision.Intent
 		for i, path := range paths {
-			g, in, err := w.grasp(fmt.Sprintf("%sx%d", nth(n), i), path)
+			g, in, err := w.hold(fmt.Sprintf("%sx%d", nth(n), i), path)
 			if err != nil {
 				t.Fatal(err)
 			}

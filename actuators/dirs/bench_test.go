@@ -38,7 +38,7 @@ func fill(b *testing.B, path string) {
 // os.RemoveAll.
 func BenchmarkSetAside(b *testing.B) {
 	w := bigTree(b)
-	g, in, err := w.grasp("A1", w.tree)
+	g, in, err := w.hold("A1", w.tree)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func BenchmarkSetAside(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer trash.Close()
-	parent := g.(*grasp).parent
+	parent := g.(*handle).parent
 	// There and back, so that each round moves twice.
 	b.Run("rename-there-and-back", func(b *testing.B) {
 		for b.Loop() {
@@ -69,10 +69,10 @@ func BenchmarkSetAside(b *testing.B) {
 	})
 	b.Run("durable-there-and-back", func(b *testing.B) {
 		for b.Loop() {
-			if err := g.(*grasp).move(site); err != nil {
+			if err := g.(*handle).move(site); err != nil {
 				b.Fatal(err)
 			}
-			if err := site.tree.comeHome(); err != nil {
+			if err := site.tree.putBack(); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -82,7 +82,7 @@ func BenchmarkSetAside(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
 			n++
-			g, in, err := w.grasp(fmt.Sprintf("W%d", n), w.tree)
+			g, in, err := w.hold(fmt.Sprintf("W%d", n), w.tree)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -106,7 +106,7 @@ func objectsElsewhere(ctx context.Context, common, path string) error {
 		return actuators.Refused("find where its repository keeps refs: %w", err)
 	}
 	for _, s := range append(stores, gitsafe.Store{Named: refs, Real: refs}) {
-		if actuators.Within(s.Named, path) || actuators.Within(s.Real, path) {
+		if actuators.IsBelow(s.Named, path) || actuators.IsBelow(s.Real, path) {
 			return actuators.Refused("its repository keeps objects or refs in it (%s)", s.Named)
 		}
 	}

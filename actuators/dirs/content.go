@@ -14,9 +14,9 @@ import (
 
 // checkAround is for a folder that goes out of a worktree that stays: that must be a linked worktree still, no repository's main checkout,
 // and nothing that Winnow runs under may stand in it.
-func (g *grasp) checkAround(self []int) error {
+func (g *handle) checkAround(self []int) error {
 	at := g.want.In
-	if !actuators.Within(g.want.Path, at) || g.want.Path == at || !actuators.Within(at, g.want.Root) || at == g.want.Root {
+	if !actuators.IsBelow(g.want.Path, at) || g.want.Path == at || !actuators.IsBelow(at, g.want.Root) || at == g.want.Root {
 		return actuators.Refused("%s does not lie in a worktree below %s", g.want.Path, g.want.Root)
 	}
 	if err := actuators.NobodyOfOurs(g.o.ProcRoot, self, at); err != nil {

@@ -36,7 +36,7 @@ func TestCrashWhileSettingAside(t *testing.T) {
 	before := w.state()
 	outcomes := map[string]int{}
 	for n := 1; ; n++ {
-		g, in, err := w.grasp(nth(n), w.tree)
+		g, in, err := w.hold(nth(n), w.tree)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestCrashThenAProcessEnters(t *testing.T) {
 	before := w.state()
 	putBack := 0
 	for n := 1; ; n++ {
-		g, in, err := w.grasp(nth(n), w.tree)
+		g, in, err := w.hold(nth(n), w.tree)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestAttackWorkAfterACrash(t *testing.T) {
 	w := newWorld(t)
 	busy(w)
 	for n := 1; ; n++ {
-		g, in, err := w.grasp(nth(n), w.tree)
+		g, in, err := w.hold(nth(n), w.tree)
 		if err != nil {
 			t.Fatal(err)
 		}

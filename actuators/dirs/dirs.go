@@ -75,7 +75,7 @@ type users struct {
 	outside func(path string) bool
 }
 
-func (a *Actuator) outside() func(path string) bool {
+func (a *Actuator) sharedOutside() func(path string) bool {
 	return proc.SharedOutsideFunc(a.o.ProcRoot, "/proc/self/mountinfo")
 }
 
@@ -89,7 +89,7 @@ func (a *Actuator) usersOf(ctx context.Context, moved ...*site) users {
 	var paths []string
 	var folders []decision.Dir
 	for _, s := range moved {
-		paths, folders = append(paths, s.asks()...), append(folders, *s.in.Identity.Dir)
+		paths, folders = append(paths, s.userPaths()...), append(folders, *s.in.Identity.Dir)
 	}
 	u := a.users(ctx, paths...)
 	if a.o.Sessions != nil && u.err == nil && len(folders) > 0 {
@@ -100,7 +100,7 @@ func (a *Actuator) usersOf(ctx context.Context, moved ...*site) users {
 
 // users asks who uses these folders, once for all of them.
 func (a *Actuator) users(ctx context.Context, paths ...string) users {
-	u := users{asked: paths, outside: a.outside()}
+	u := users{asked: paths, outside: a.sharedOutside()}
 	if a.o.Holders == nil {
 		u.err = errors.New("there is no way to ask")
 	} else if len(paths) > 0 {
@@ -164,7 +164,7 @@ func mounted(path string) error {
 		return actuators.Refused("find out what is mounted in %s: %w", path, err)
 	}
 	for _, m := range all {
-		if actuators.Within(m.Point, path) {
+		if actuators.IsBelow(m.Point, path) {
 			return actuators.Refused("something is mounted at %s", m.Point)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // leaving is a folder that an act has moved, and that is looked at under its new name.
 type leaving struct {
-	*grasp
+	*handle
 	*site
 	// before and moved are the folder that it was in, right before and after the move. timed is true where both are known.
 	before, moved folder.Stamp
@@ -31,7 +31,7 @@ func (a *Actuator) Batch(ds []decision.Decision) int {
 		}
 		path := d.Identity.Dir.Path
 		if slices.ContainsFunc(ds[:i], func(other decision.Decision) bool {
-			return actuators.Within(path, other.Identity.Dir.Path) || actuators.Within(other.Identity.Dir.Path, path)
+			return actuators.IsBelow(path, other.Identity.Dir.Path) || actuators.IsBelow(other.Identity.Dir.Path, path)
 		}) {
 			return i
 		}
@@ -40,7 +40,7 @@ func (a *Actuator) Batch(ds []decision.Decision) int {
 }
 
 // Act is ActTogether of the one folder.
-func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
+func (g *handle) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	return *g.ActTogether(ctx, []actuators.Held{g}, []decision.Intent{in}, func(int) error { return nil })[0]
 }
 
@@ -59,7 +59,7 @@ func (a *Actuator) ActTogether(ctx context.Context, held []actuators.Held, ins [
 			outs[i] = new(actuators.OutcomeOf(err))
 			continue
 		}
-		l, out := h.(*grasp).leave(ctx, ins[i])
+		l, out := h.(*handle).setAside(ctx, ins[i])
 		if outs[i] = &out; l == nil {
 			continue
 		}
@@ -77,8 +77,8 @@ func (a *Actuator) ActTogether(ctx context.Context, held []actuators.Held, ins [
 	return outs
 }
 
-// leave moves the folder into the trash. Where it did not, there is an outcome.
-func (g *grasp) leave(ctx context.Context, in decision.Intent) (*leaving, decision.Outcome) {
+// setAside moves the folder into the trash. Where it did not, there is an outcome.
+func (g *handle) setAside(ctx context.Context, in decision.Intent) (*leaving, decision.Outcome) {
 	s, err := g.site(in)
 	if err != nil {
 		return nil, decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("%v; nothing was done", err)}
@@ -88,7 +88,7 @@ func (g *grasp) leave(ctx context.Context, in decision.Intent) (*leaving, decisi
 	}
 	g.want = *in.Identity.Dir
 	g.o.Step("dir.check")
-	if err := g.still(ctx); err != nil {
+	if err := g.recheck(ctx); err != nil {
 		return nil, actuators.OutcomeOf(untouched(g.want.Path, err))
 	}
 	g.saving = false
@@ -101,12 +101,12 @@ func (g *grasp) leave(ctx context.Context, in decision.Intent) (*leaving, decisi
 		return nil, s.stopped(ctx, untouched(g.want.Path, fail))
 	}
 	moved, err2 := g.parent.Stamp()
-	return &leaving{grasp: g, site: s, before: before, moved: moved, timed: errors.Join(err, err2) == nil}, decision.Outcome{}
+	return &leaving{handle: g, site: s, before: before, moved: moved, timed: errors.Join(err, err2) == nil}, decision.Outcome{}
 }
 
-// still goes the way to the folder once more: it must end in the one that is held, and all that was checked must still be so. What lies
+// recheck goes the way to the folder once more: it must end in the one that is held, and all that was checked must still be so. What lies
 // in the folder and in its entry is compared after the move, when no program reaches it by its old name.
-func (g *grasp) still(ctx context.Context) error {
+func (g *handle) recheck(ctx context.Context) error {
 	if err := g.allowed(); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (g *grasp) still(ctx context.Context) error {
 func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // move renames the folder in the parent that it was found in, and makes that durable.
-func (g *grasp) move(s *site) error {
+func (g *handle) move(s *site) error {
 	trash, err := folder.Open(s.plan.Trash)
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ func TestAttackARepositoryThatIsActedOn(t *testing.T) {
 	_ = ran()
 	act := func(id string) decision.Intent {
 		g, err := New(w.o).Hold(t.Context(), id, d)
-		step("grasp", err)
+		step("hold", err)
 		in := decision.Intent{ID: id, Candidate: d.ID, Kind: d.Kind, Label: w.tree, Identity: d.Identity, At: time.Now(),
 			RestoreUntil: time.Now().Add(time.Hour), Plan: g.Plan()}
 		in = throughJSON(t, in)

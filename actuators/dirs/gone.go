@@ -21,7 +21,7 @@ import (
 // it moves a folder: in it the entry is called tree. Nothing else of the repository is touched, and no prune is run.
 
 // takeEntry takes hold of the entry of a worktree whose folder is gone, and plans where it goes.
-func (g *grasp) takeEntry(ctx context.Context) error {
+func (g *handle) takeEntry(ctx context.Context) error {
 	admin, common, err := g.holdEntry()
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (g *grasp) takeEntry(ctx context.Context) error {
 }
 
 // holdEntry opens the entry and the folder of entries, on a way without links, and gives the paths of the entry and of the repository.
-func (g *grasp) holdEntry() (admin, common string, err error) {
+func (g *handle) holdEntry() (admin, common string, err error) {
 	if g.want.Head == "" || g.want.AdminDir == "" || g.want.CommonDir == "" || !g.want.Worktree {
 		return "", "", actuators.Refused("its repository or its commit is not known")
 	}
@@ -93,7 +93,7 @@ func (g *grasp) holdEntry() (admin, common string, err error) {
 }
 
 // checkEntry makes sure that the entry that is held is the one that is wanted, that it is at rest, and that its worktree's folder is gone.
-func (g *grasp) checkEntry(ctx context.Context, admin, common string) error {
+func (g *handle) checkEntry(ctx context.Context, admin, common string) error {
 	s, err := g.held.Stamp()
 	if err != nil {
 		return actuators.Refused("look at its entry: %w", err)
@@ -158,7 +158,7 @@ func missing(d decision.Dir) error {
 }
 
 // stillGone goes the way to the entry once more: it must be the one that is held, and all that was checked must still be so.
-func (g *grasp) stillGone(ctx context.Context) error {
+func (g *handle) stillGone(ctx context.Context) error {
 	admin, common, err := g.holdEntry()
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (s *site) entryRestored(ctx context.Context, came bool) (note string, err e
 	if err != nil {
 		err = fmt.Errorf("bring its HEAD to the commit that it was: %w", err)
 	} else {
-		err = s.whole(ctx, s.plan.Admin.Head, "", came)
+		err = s.verifyObjects(ctx, s.plan.Admin.Head, "", came)
 	}
 	if err != nil {
 		return note, fmt.Errorf("%w: %s is in its place again; look at it before you go on: %w. Its commits stay under %s",

@@ -60,12 +60,12 @@ func (s *site) mendHead(ctx context.Context, came bool) (note string, err error)
 	if err != nil {
 		return note, err
 	}
-	return note, s.whole(ctx, head, branch, came)
+	return note, s.verifyObjects(ctx, head, branch, came)
 }
 
-// whole makes sure that git can read all that the worktree's commit, index and own refs lead to.
-func (s *site) whole(ctx context.Context, head, branch string, came bool) error {
-	kept, err := s.kept(ctx, came)
+// verifyObjects makes sure that git can read all that the worktree's commit, index and own refs lead to.
+func (s *site) verifyObjects(ctx context.Context, head, branch string, came bool) error {
+	kept, err := s.keptObjects(ctx, came)
 	if err != nil {
 		return fmt.Errorf("read which objects were kept: %w", err)
 	}

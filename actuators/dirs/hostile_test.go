@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
-// TestHostile changes the world between the grasp and the act, or in the middle of the act, as an attacker would who wants another
+// TestHostile changes the world between the hold and the act, or in the middle of the act, as an attacker would who wants another
 // folder to be taken. Nothing but the worktree may ever move, and that only when it is untouched.
 func TestHostile(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestRenameRace(t *testing.T) {
 	}()
 	moved, changed := 0, 0
 	for moved < 50 || changed < 50 {
-		err := i.leave()
+		err := i.setAside()
 		if err != nil && !errors.Is(err, actuators.ErrChanged) {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestRenameRace(t *testing.T) {
 		if at, err := i.look(); err != nil || !at.away {
 			t.Fatalf("another folder is in the trash: %+v %v", at, err)
 		}
-		if err := i.comeHome(); err != nil {
+		if err := i.putBack(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,7 +142,7 @@ func TestRenameRace(t *testing.T) {
 	<-stopped
 }
 
-// TestAProcessEnters has a process enter between the grasp and the act: it keeps its folder.
+// TestAProcessEnters has a process enter between the hold and the act: it keeps its folder.
 func TestAProcessEnters(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"dir.check", "dir.move"} {
@@ -313,7 +313,7 @@ func mountInside(t *testing.T) {
 	w := newWorld(t)
 	w.write(w.base+"/precious/file", "x\n")
 	w.mkdir(w.tree + "/ignored")
-	g, in, err := w.grasp("A1", w.tree)
+	g, in, err := w.hold("A1", w.tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,8 +322,8 @@ func mountInside(t *testing.T) {
 	if out := w.act(g, in); out.Outcome != decision.Refused || !strings.Contains(out.Detail, "mounted") {
 		t.Errorf("do: %+v", out)
 	}
-	if _, _, err := w.grasp("A2", w.tree); !errors.Is(err, actuators.ErrRefused) {
-		t.Errorf("grasp: %v", err)
+	if _, _, err := w.hold("A2", w.tree); !errors.Is(err, actuators.ErrRefused) {
+		t.Errorf("hold: %v", err)
 	}
 	if _, err := os.Stat(w.base + "/precious/file"); err != nil {
 		t.Error(err)
@@ -362,8 +362,8 @@ func mountInTrash(t *testing.T) {
 func mountPoint(t *testing.T) {
 	w := newWorld(t)
 	bind(t, w.tree, w.tree)
-	if _, _, err := w.grasp("A1", w.tree); !errors.Is(err, actuators.ErrRefused) {
-		t.Errorf("grasp: %v", err)
+	if _, _, err := w.hold("A1", w.tree); !errors.Is(err, actuators.ErrRefused) {
+		t.Errorf("hold: %v", err)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestAttackWhatDoesNotComeBackWhole(t *testing.T) {
 			w := newWorld(t)
 			c.make(w)
 			before := w.list(w.tree)
-			g, _, err := w.grasp("A1", w.tree)
+			g, _, err := w.hold("A1", w.tree)
 			switch {
 			case err == nil:
 				g.Close()
@@ -104,8 +104,8 @@ func TestWhatCannotBeLookedInto(t *testing.T) {
 	w.mkdir(w.tree + "/ignored/closed")
 	chmod(w, w.tree+"/ignored/closed", 0)
 	t.Cleanup(func() { _ = os.Chmod(w.tree+"/ignored/closed", 0o700) })
-	if _, _, err := w.grasp("A1", w.tree); !errors.Is(err, actuators.ErrRefused) {
-		t.Errorf("grasp: %v", err)
+	if _, _, err := w.hold("A1", w.tree); !errors.Is(err, actuators.ErrRefused) {
+		t.Errorf("hold: %v", err)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestAttackFilesOfAnotherUser(t *testing.T) {
 		path := filepath.Join(w.tree, name)
 		w.mkdir(filepath.Dir(path))
 		attacker.Write(t, path, "x\n", 0o644)
-		g, _, err := w.grasp("A1", w.tree)
+		g, _, err := w.hold("A1", w.tree)
 		if err == nil {
 			g.Close()
 		}

@@ -214,7 +214,7 @@ func (l *late) interrupted(id, step string, work func(*late) error) (decision.Ou
 			came, err = true, work(l)
 		}
 	}
-	g, in, e := l.grasp(id, l.tree)
+	g, in, e := l.hold(id, l.tree)
 	if e != nil {
 		return decision.Outcome{}, e
 	}
@@ -236,7 +236,7 @@ func TestAttackWorkAtAnyTime(t *testing.T) {
 	done := 0
 	for n := range trials {
 		l := lateIn(w, fmt.Sprintf("any%d", n))
-		g, in, err := l.grasp(nth(n), l.tree)
+		g, in, err := l.hold(nth(n), l.tree)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -339,7 +339,7 @@ func TestNoHookRuns(t *testing.T) {
 	executable.Write(t, w.base+"/monitor", "#!/bin/sh\ntouch "+ran+"\n")
 	in := func() decision.Intent {
 		w.git(w.main, "config", "core.fsmonitor", w.base+"/monitor")
-		g, in, err := w.grasp("A1", w.tree)
+		g, in, err := w.hold("A1", w.tree)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -133,8 +133,8 @@ func (w *world) decision(path string) decision.Decision {
 		Identity: decision.Identity{Key: path, Dir: new(w.identity(path))}}
 }
 
-// grasp takes hold of a folder and gives the intent that the carrier would write down.
-func (w *world) grasp(act, path string) (actuators.Held, decision.Intent, error) {
+// hold takes hold of a folder and gives the intent that the carrier would write down.
+func (w *world) hold(act, path string) (actuators.Held, decision.Intent, error) {
 	w.t.Helper()
 	d := w.decision(path)
 	g, err := New(w.o).Hold(w.t.Context(), act, d)
@@ -163,9 +163,9 @@ func throughJSON(t testing.TB, in decision.Intent) decision.Intent {
 // do sets a folder aside, or not.
 func (w *world) do(act, path string) (decision.Outcome, decision.Intent) {
 	w.t.Helper()
-	g, in, err := w.grasp(act, path)
+	g, in, err := w.hold(act, path)
 	if err != nil {
-		w.t.Fatalf("grasp: %v", err)
+		w.t.Fatalf("hold: %v", err)
 	}
 	defer g.Close()
 	return w.act(g, in), in
@@ -280,7 +280,7 @@ func (scanner) Holding(_ context.Context, paths []string) (map[string][]string, 
 	for _, l := range links {
 		cwd, err := os.Readlink(l)
 		for _, path := range paths {
-			if err == nil && actuators.Within(cwd, path) {
+			if err == nil && actuators.IsBelow(cwd, path) {
 				who[path] = append(who[path], "pid "+filepath.Base(filepath.Dir(l)))
 			}
 		}

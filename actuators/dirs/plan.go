@@ -81,31 +81,31 @@ func readPlan(in decision.Intent) (plan, error) {
 	if err := json.Unmarshal(in.Plan, &p); err != nil {
 		return p, fmt.Errorf("read the plan of act %s: %w", in.ID, err)
 	}
-	if !p.own(in) {
+	if !p.belongsTo(in) {
 		return p, fmt.Errorf("the plan of act %q names places that are not its own", in.ID)
 	}
 	return p, nil
 }
 
-// own says whether all places of a plan are those of its own act: a folder below its root, a place in a trash, and an entry of the
+// belongsTo says whether all places of a plan are those of its own act: a folder below its root, a place in a trash, and an entry of the
 // very repository in which its refs lie.
-func (p plan) own(in decision.Intent) bool {
+func (p plan) belongsTo(in decision.Intent) bool {
 	d := in.Identity.Dir
 	switch {
 	case !actID.MatchString(in.ID), !clean(p.From), p.From != d.Path, !clean(p.Trash), filepath.Base(p.Trash) != in.ID:
 		return false
-	case !clean(p.Root), p.Root != d.Root, !actuators.Within(p.From, p.Root), p.From == p.Root:
+	case !clean(p.Root), p.Root != d.Root, !actuators.IsBelow(p.From, p.Root), p.From == p.Root:
 		return false
-	case actuators.Within(p.Trash, p.From), actuators.Within(p.From, p.Trash):
+	case actuators.IsBelow(p.Trash, p.From), actuators.IsBelow(p.From, p.Trash):
 		return false
-	case d.In != "" && (!clean(d.In) || d.In == p.From || !actuators.Within(p.From, d.In) || !actuators.Within(d.In, p.Root) || d.In == p.Root):
+	case d.In != "" && (!clean(d.In) || d.In == p.From || !actuators.IsBelow(p.From, d.In) || !actuators.IsBelow(d.In, p.Root) || d.In == p.Root):
 		return false
 	}
 	if parent := filepath.Dir(p.Trash); filepath.Base(parent) == rootTrash && filepath.Dir(parent) != p.Root {
 		return false
 	}
 	a := p.Admin
-	if p.Gone != d.Gone || p.Gone && (a == nil || a.To != filepath.Join(p.Trash, treeName) || actuators.Within(p.Trash, a.From)) {
+	if p.Gone != d.Gone || p.Gone && (a == nil || a.To != filepath.Join(p.Trash, treeName) || actuators.IsBelow(p.Trash, a.From)) {
 		return false
 	}
 	return a == nil || clean(a.Common) && clean(a.From) && filepath.Dir(a.From) == filepath.Join(a.Common, "worktrees") &&

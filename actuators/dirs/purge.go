@@ -171,7 +171,7 @@ func (s *site) purgeEntry(r *remover) error {
 		return err
 	}
 	if entry.home && s.locksIt() {
-		if err := s.admin.leave(); err != nil {
+		if err := s.admin.setAside(); err != nil {
 			return err
 		}
 		entry.away = true

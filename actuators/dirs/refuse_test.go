@@ -99,15 +99,15 @@ func TestRefuses(t *testing.T) {
 			w := newWorld(t)
 			d := w.decision(w.tree)
 			was := *d.Identity.Dir
-			// The same between the grasp and the act, where that is possible: the identity and the options are then as they were.
-			g, in, err := w.grasp("A1", w.tree)
+			// The same between the hold and the act, where that is possible: the identity and the options are then as they were.
+			g, in, err := w.hold("A1", w.tree)
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.change(w, d.Identity.Dir)
 			_, err = New(w.o).Hold(t.Context(), "A2", d)
 			if !errors.Is(err, c.want) {
-				t.Errorf("grasp: %v, want %v", err, c.want)
+				t.Errorf("hold: %v, want %v", err, c.want)
 			} else if c.want != actuators.ErrGone && !strings.Contains(err.Error(), "left untouched") {
 				t.Errorf("it does not say what became of it: %v", err)
 			}
@@ -244,7 +244,7 @@ func TestNothingIsActedOnAfterSaving(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	before := w.state()
-	g, _, err := w.grasp("A1", w.tree)
+	g, _, err := w.hold("A1", w.tree)
 	if err != nil {
 		t.Fatal(err)
 	}

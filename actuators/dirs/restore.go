@@ -38,7 +38,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 			note = " (the folder around it was gone and was made again)"
 		}
 		s.o.Step("restore.tree")
-		if err := s.tree.comeHome(); err != nil {
+		if err := s.tree.putBack(); err != nil {
 			return "", fmt.Errorf("restore %s: %w; it lies in %s", s.tree.home, err, s.tree.away)
 		}
 		s.o.Step("restore.compare")
@@ -115,7 +115,7 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 		s.o.Step("restore.admin")
 		// git removes the folder of entries with the last of them.
 		if err = os.Mkdir(filepath.Dir(s.admin.home), 0o777); err == nil || errors.Is(err, os.ErrExist) {
-			err = s.admin.comeHome()
+			err = s.admin.putBack()
 		}
 	}
 	if err == nil {
@@ -126,7 +126,7 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 		if !moved {
 			return "", err
 		}
-		if back := s.tree.leave(); back != nil {
+		if back := s.tree.setAside(); back != nil {
 			return "", fmt.Errorf("%w; the folder itself is at %s again (%w)", err, s.tree.home, back)
 		}
 		return "", fmt.Errorf("%w; nothing was restored, it lies in %s", err, s.tree.away)

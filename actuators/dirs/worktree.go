@@ -13,7 +13,7 @@ import (
 
 // checkWorktree makes sure that the folder and the repository's entry for it name one another and nothing else, and that no git
 // command is writing to the entry.
-func (g *grasp) checkWorktree(ctx context.Context) error {
+func (g *handle) checkWorktree(ctx context.Context) error {
 	if g.want.Head == "" || g.want.AdminDir == "" || g.want.CommonDir == "" {
 		return actuators.Refused("its repository or its commit is not known")
 	}
@@ -22,7 +22,7 @@ func (g *grasp) checkWorktree(ctx context.Context) error {
 		return err
 	}
 	for _, inner := range []string{common, g.want.Main} {
-		if inner != "" && actuators.Within(inner, g.want.Path) {
+		if inner != "" && actuators.IsBelow(inner, g.want.Path) {
 			return actuators.Refused("its repository %s lies inside of it", inner)
 		}
 	}
@@ -46,7 +46,7 @@ func (g *grasp) checkWorktree(ctx context.Context) error {
 }
 
 // repository gives the real paths of the worktree's entry and of its repository's git folder.
-func (g *grasp) repository() (admin, common string, err error) {
+func (g *handle) repository() (admin, common string, err error) {
 	if admin, err = filepath.EvalSymlinks(g.want.AdminDir); err == nil {
 		common, err = filepath.EvalSymlinks(g.want.CommonDir)
 	}
@@ -60,7 +60,7 @@ func (g *grasp) repository() (admin, common string, err error) {
 }
 
 // pointing refuses a worktree that, its entry and its repository do not name one another.
-func (g *grasp) pointing(admin, common string) error {
+func (g *handle) pointing(admin, common string) error {
 	text, err := g.held.Read(".git")
 	if err != nil {
 		return actuators.Refused("read where its entry in the repository is: %w", err)
@@ -115,7 +115,7 @@ func atRest(admin string) (lock *string, err error) {
 
 // planAdmin plans where the worktree's entry goes: beside the tree, or, when that is on another mount, into a trash in the
 // repository's git folder.
-func (g *grasp) planAdmin(ctx context.Context, tree folder.Stamp) (*adminPlan, error) {
+func (g *handle) planAdmin(ctx context.Context, tree folder.Stamp) (*adminPlan, error) {
 	admin, common, err := g.repository()
 	if err != nil {
 		return nil, err

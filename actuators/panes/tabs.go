@@ -20,7 +20,7 @@ type Tabs struct {
 
 var _ acting = Tabs{}
 
-func (t Tabs) of(id decision.Identity) acting {
+func (t Tabs) actuatorFor(id decision.Identity) acting {
 	if id.Editor != nil {
 		return t.Editor
 	}
@@ -32,20 +32,20 @@ func (t Tabs) Hold(ctx context.Context, act string, d decision.Decision) (actuat
 	if d.Identity.Editor != nil && d.Identity.Tab != nil {
 		return nil, actuators.Refused("%s is a tab of herdr and of an editor at once; it was left untouched", d.ID)
 	}
-	return t.of(d.Identity).Hold(ctx, act, d)
+	return t.actuatorFor(d.Identity).Hold(ctx, act, d)
 }
 
 // Settle implements actuators.Actuator.
 func (t Tabs) Settle(ctx context.Context, in decision.Intent) decision.Outcome {
-	return t.of(in.Identity).Settle(ctx, in)
+	return t.actuatorFor(in.Identity).Settle(ctx, in)
 }
 
 // Restore implements actuators.Restorer.
 func (t Tabs) Restore(ctx context.Context, in decision.Intent) (string, error) {
-	return t.of(in.Identity).Restore(ctx, in)
+	return t.actuatorFor(in.Identity).Restore(ctx, in)
 }
 
 // Purge implements actuators.Restorer.
 func (t Tabs) Purge(ctx context.Context, in decision.Intent) (int64, error) {
-	return t.of(in.Identity).Purge(ctx, in)
+	return t.actuatorFor(in.Identity).Purge(ctx, in)
 }

@@ -57,7 +57,7 @@ func BenchmarkSignal(b *testing.B) {
 		defer g.Close()
 		h := g.(*held)
 		for b.Loop() {
-			if err := h.still(want); err != nil {
+			if err := h.unchanged(want); err != nil {
 				b.Fatal(err)
 			}
 			if err := h.Signal(0); err != nil {

@@ -106,7 +106,7 @@ func (e *ending) ask(children children, err error) {
 		return
 	}
 	e.o.Step("process.term")
-	if err := e.still(e.want); err != nil {
+	if err := e.unchanged(e.want); err != nil {
 		e.ends(actuators.OutcomeOf(err))
 		return
 	}
@@ -162,7 +162,7 @@ func heldOf(list []*ending) []*act.Held {
 // kill kills a process that did not end by itself. One that has become another program in the meantime is left alone.
 func (e *ending) kill() {
 	e.o.Step("process.kill")
-	err := e.still(e.want)
+	err := e.unchanged(e.want)
 	if err != nil && !errors.Is(err, actuators.ErrGone) {
 		out := actuators.OutcomeOf(err)
 		out.Detail += fmt.Sprintf("; it had been asked to end %s before, and was not killed", e.o.TermGrace)

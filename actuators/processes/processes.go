@@ -81,7 +81,7 @@ func (a *Actuator) Hold(_ context.Context, _ string, d decision.Decision) (actua
 	h := &held{Actuator: a, Held: p, want: want}
 	same := want
 	same.Cwd = "" // where it works is not part of its identity, and is judged again
-	err = h.still(same)
+	err = h.unchanged(same)
 	if err == nil {
 		err = h.holdBelow(d.Identity.Below)
 	}
@@ -118,9 +118,9 @@ func (a *Actuator) place(want decision.Process) error {
 	return nil
 }
 
-// still reads the process again and finds out whether it is the one that is wanted, and may be signalled. A fact that want does not
+// unchanged reads the process again and finds out whether it is the one that is wanted, and may be signalled. A fact that want does not
 // know is not compared. It reads the state before and after all else: only what is read of a process that has not ended proves something.
-func (h *held) still(want decision.Process) error {
+func (h *held) unchanged(want decision.Process) error {
 	never, err := h.never()
 	if err != nil {
 		return err

@@ -209,7 +209,7 @@ func deciding(cfg *config.Config) string {
 		}
 		fmt.Fprintf(h, "%s=%q %t\n", name, path, err == nil)
 	}
-	fmt.Fprintf(h, "tmux=%q\n", tmux.Elsewhere(os.Getenv, os.Getuid()))
+	fmt.Fprintf(h, "tmux=%q\n", tmux.OutsideSocket(os.Getenv, os.Getuid()))
 	for _, name := range []string{"mnt", "pid"} { // in a container or a sandbox a path is another folder, and a pid another process
 		link, err := os.Readlink("/proc/self/ns/" + name)
 		fmt.Fprintf(h, "%s=%q %t\n", name, link, err == nil)

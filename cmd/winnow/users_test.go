@@ -14,7 +14,7 @@ import (
 // TestEveryWayToUseAFolderHasWords holds that explain says in words what the collectors have a short word for.
 func TestEveryWayToUseAFolderHasWords(t *testing.T) {
 	t.Parallel()
-	ways := append(processes.Ways(), "pane")
+	ways := append(processes.HoldKinds(), "pane")
 	for _, how := range ways {
 		if render.HoldsBy[how] == "" {
 			t.Errorf("%s: explain has no words for it", how)

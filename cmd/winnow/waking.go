@@ -105,7 +105,7 @@ func (e *events) listenTo(seen *snapshot.Snapshot, hooks bool) {
 	for name, socket := range now {
 		if e.servers[name] != "" {
 			if seen.Sources[name].Status == snapshot.OK {
-				e.keeper.Again(name)
+				e.keeper.Retry(name)
 			}
 			continue
 		}

@@ -28,7 +28,7 @@ const manyInside = "there are more files in it, or in all such folders here, tha
 // repositories. Each has the timeout for itself, and what is slow makes room for the others, so that one that never answers costs that
 // folder alone. What is not reached before the end of the source's own time is not read, alone as well.
 func (l *look) contents(ctx context.Context, end time.Time, candidates []*candidate) {
-	all, cancel := context.WithDeadlineCause(ctx, end, errBusy)
+	all, cancel := context.WithDeadlineCause(ctx, end, errNotReached)
 	defer cancel()
 	var asked sync.WaitGroup
 	defer asked.Wait()
@@ -44,7 +44,7 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 			})
 			continue
 		}
-		known, mine := l.o.Shared.claim(c)
+		known, mine := l.o.Cache.claim(c)
 		if !mine {
 			asked.Go(func() {
 				defer l.dealt()
@@ -52,7 +52,7 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 			})
 			continue
 		}
-		leave, err := l.o.Shared.lanes.enter(all)
+		leave, err := l.o.Cache.limiter.enter(all)
 		if err != nil {
 			known.found.err = fmt.Errorf("read folder: %w", err)
 			close(known.done)
@@ -64,7 +64,7 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 			defer l.dealt()
 			defer close(known.done)
 			defer leave()
-			own, cancel := context.WithDeadlineCause(ctx, earlier(end, time.Now().Add(l.o.Timeout)), errLong)
+			own, cancel := context.WithDeadlineCause(ctx, earlier(end, time.Now().Add(l.o.Timeout)), errTimeout)
 			defer cancel()
 			// What is left behind must not write into what is handed on.
 			a, err := git.Await(own, func() contents { return l.content(own, c) })
@@ -122,14 +122,14 @@ func (l *look) skip(c *candidate) string {
 		return "it is in use by " + user(d.Holders[0])
 	case live && (d.HoldersKnown == nil || !*d.HoldersKnown):
 		return "it is not known who uses it"
-	case l.o.Later && l.o.Shared.rules():
+	case l.o.Later && l.o.Cache.rules():
 		return ""
 	}
-	return l.kept(c)
+	return l.keepReason(c)
 }
 
-// kept is skip by what most rules keep, for a look that is not judged, or not by rules of which all is known.
-func (l *look) kept(c *candidate) string {
+// keepReason is skip by what most rules keep, for a look that is not judged, or not by rules of which all is known.
+func (l *look) keepReason(c *candidate) string {
 	d, worktree := c.dir, c.worktree != nil
 	young := !slices.Contains(l.o.Off, "protect.young")
 	switch {
@@ -177,7 +177,7 @@ func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
 		budget = int(min(maxInside, l.left.Load()))
 	}
 	most := budget
-	inside, err := git.Nested(ctx, c.dir.Path, l.mounts.below(c.dir.Path), &budget)
+	inside, err := git.Nested(ctx, c.dir.Path, l.mounts.listBelow(c.dir.Path), &budget)
 	if c.worktree == nil {
 		l.left.Add(int64(budget - most))
 		answer.nested, answer.err = inside, err

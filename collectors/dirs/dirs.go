@@ -1,8 +1,8 @@
 // Package dirs reads folders that may be disposable: the children of configured roots, and the worktrees of a repository.
 //
-// A folder costs a few system calls, and a repository two runs of git however many worktrees and sources it has (Shared.Weigh). The dear questions come last: who uses a folder, what
+// A folder costs a few system calls, and a repository two runs of git however many worktrees and sources it has (LookCache.Prefetch). The dear questions come last: who uses a folder, what
 // git says of its content, how its work has landed, and how large it is. They are asked of what nothing cheaper keeps; in a look that is judged the rules say
-// which that is (Shared.Decided). Nothing is written, and no symbolic link is followed.
+// which that is (LookCache.Prefilter). Nothing is written, and no symbolic link is followed.
 package dirs
 
 import (
@@ -52,7 +52,7 @@ type Options struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Holders tells which live processes use which of these folders, and whether every process that could was read. It is called
-	// once for each source, or with Later once for all sources that have Shared in common. Nil leaves holders unknown.
+	// once for each source, or with Later once for all sources that have the Cache in common. Nil leaves holders unknown.
 	Holders func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error)
 	// Git is the git program; "" is git.
 	Git string
@@ -76,8 +76,8 @@ type Options struct {
 	Machine string
 	// Timeout is how long one folder, or one repository, may take; 0 is 10 seconds.
 	Timeout time.Duration
-	// Shared is what the sources of one look share; nil shares nothing but what one call here gives.
-	Shared *Shared
+	// Cache is what the sources of one look share; nil shares nothing but what one call here gives.
+	Cache *LookCache
 	// Log may be nil.
 	Log hclog.Logger
 	// outside says whether processes that this pid namespace does not show may use what lies at a path; it is set by filled.
@@ -93,8 +93,8 @@ func (o Options) filled() Options {
 	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
 	o.Mountinfo = cmp.Or(o.Mountinfo, filepath.Join(o.ProcRoot, "self", "mountinfo"))
 	o.Machine = cmp.Or(o.Machine, "/")
-	if o.Shared == nil {
-		o.Shared = NewShared()
+	if o.Cache == nil {
+		o.Cache = NewLookCache()
 	}
 	shared := sync.OnceValue(func() func(string) bool { return proc.SharedOutsideFunc(o.ProcRoot, o.Mountinfo) })
 	o.outside = func(path string) bool { return shared()(path) }
@@ -170,9 +170,9 @@ func (h homed) source(o Options) collectors.Source {
 
 // homeOf finds the repository around a folder; common is "" when it is missing. A folder that does not answer is an error.
 func homeOf(o Options, path string, count bool) (homed, error) {
-	scout := newScout(context.Background(), o)
-	defer scout.end()
-	return ask(scout, func(finder *git.Finder) (h homed, err error) {
+	prober := newProber(context.Background(), o)
+	defer prober.end()
+	return ask(prober, func(finder *git.Finder) (h homed, err error) {
 		real, err := Real(path)
 		if err != nil {
 			return h, err
@@ -240,23 +240,23 @@ type found struct {
 }
 
 // lister lists a source's candidates, and counts those that it could not.
-type lister func(o Options, s *scout) (list []found, unreadable int, err error)
+type lister func(o Options, s *prober) (list []found, unreadable int, err error)
 
 // Read implements collectors.Reader.
 func (r reader) Read(ctx context.Context) (collectors.Part, error) {
-	scout := newScout(ctx, r.o)
-	defer scout.end()
-	list, unreadable, err := r.list(r.o, scout)
+	prober := newProber(ctx, r.o)
+	defer prober.end()
+	list, unreadable, err := r.list(r.o, prober)
 	if err != nil {
 		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
 	}
-	l := &look{reader: r, scout: scout, trust: newTrust(), candidates: make([]*candidate, 0, len(list)), asks: map[string]bool{}, dealt: collectors.Items(ctx, len(list)), unreadable: unreadable}
+	l := &look{reader: r, prober: prober, trust: newTrust(), candidates: make([]*candidate, 0, len(list)), asks: map[string]bool{}, dealt: collectors.Items(ctx, len(list)), unreadable: unreadable}
 	l.base(l.inOwnRoots(list))
 	if !r.o.Later {
 		l.holders(ctx)
 	}
 	l.repositories(ctx)
-	l.notes = scout.notes
+	l.notes = prober.notes
 	if r.o.Later && ctx.Err() != nil {
 		for _, members := range l.groups {
 			l.describe(members)
@@ -269,7 +269,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	part := l.part()
 	part.Rest = func(ctx context.Context) (collectors.Part, error) {
 		l.dealt = collectors.Items(ctx, len(l.candidates))
-		r.o.Shared.weigh(ctx)
+		r.o.Cache.prefetch(ctx)
 		l.holders(ctx)
 		l.later(ctx)
 		return l.end(ctx)
@@ -281,7 +281,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 func (l *look) end(ctx context.Context) (collectors.Part, error) {
 	l.settle(ctx)
 	l.settleGone()
-	l.scout.end()
+	l.prober.end()
 	l.trim(ctx)
 	l.points(ctx)
 	part := l.part()

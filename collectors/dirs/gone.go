@@ -32,7 +32,7 @@ const madeWith = time.Minute
 
 // vanished gives the worktrees whose folders are positively gone, of the entries that lead to nothing. It notes of the others why they are not
 // candidates. others are the paths that the repository's other checkouts have: a folder that was moved by hand most likely lies beside them.
-func (s *scout) vanished(common string, entries, others []string) (list []found) {
+func (s *prober) vanished(common string, entries, others []string) (list []found) {
 	var all []goneEntry
 	for _, admin := range entries {
 		g, err := ask(s, func(*git.Finder) (goneEntry, error) { return s.o.lookGone(common, admin) })
@@ -69,7 +69,7 @@ func (s *scout) vanished(common string, entries, others []string) (list []found)
 var errOutside = errors.New("processes outside of this container may use it or have it mounted, and are not seen from here; run winnow on the host, where they are seen")
 
 // notGone notes why an entry without a folder is not a candidate, and how a person removes it alone.
-func (s *scout) notGone(g goneEntry, why error) {
+func (s *prober) notGone(g goneEntry, why error) {
 	s.notes = append(s.notes, fmt.Sprintf("%s is no candidate: its folder is gone, and its entry %s is still there: %v; where the folder will not come back, git -C %s worktree remove %s removes that entry alone",
 		g.path, g.admin, why, termsafe.Quote(g.common), termsafe.Quote(g.path)))
 }
@@ -178,7 +178,7 @@ func cmpErr(err, other error) error {
 
 // leads looks in all folders in which checkouts of the repository are or were for one whose .git leads to one of these entries: it was moved
 // by hand. It gives these by the entry. What cannot be read is an error.
-func (s *scout) leads(common string, all []goneEntry, others []string) (map[string]string, error) {
+func (s *prober) leads(common string, all []goneEntry, others []string) (map[string]string, error) {
 	wanted, parents := map[string]bool{}, map[string]bool{filepath.Dir(common): true}
 	for _, g := range all {
 		wanted[g.admin], parents[filepath.Dir(g.path)] = true, true
@@ -215,7 +215,7 @@ func (s *scout) leads(common string, all []goneEntry, others []string) (map[stri
 func (l *look) baseGone(f found, mounts error) {
 	c := &candidate{dir: snapshot.Dir{Name: filepath.Base(f.path), Path: f.path, Root: f.root, Source: l.name}}
 	l.candidates = append(l.candidates, c)
-	g, err := ask(l.scout, func(*git.Finder) (goneEntry, error) { return l.o.lookGone(f.common, f.entry) })
+	g, err := ask(l.prober, func(*git.Finder) (goneEntry, error) { return l.o.lookGone(f.common, f.entry) })
 	if err != nil {
 		l.dealt()
 		c.fail(fmt.Errorf("look whether it is gone: %w", err))
@@ -231,7 +231,7 @@ func (l *look) baseGone(f found, mounts error) {
 	}
 	c.fail(mounts)
 	place := git.Place{Path: f.path, AdminDir: f.entry, CommonDir: f.common, Linked: true}
-	if err := l.trust.folders(l.scout, place); err != nil {
+	if err := l.trust.folders(l.prober, place); err != nil {
 		c.dir.Git = located(place)
 		c.fail(err)
 		return
@@ -241,13 +241,13 @@ func (l *look) baseGone(f found, mounts error) {
 
 // goneContents finds out what the entry of a worktree whose folder is gone holds: what is staged, and submodules' repositories.
 func (l *look) goneContents(ctx context.Context, c *candidate) {
-	leave, err := l.o.Shared.lanes.enter(ctx)
+	leave, err := l.o.Cache.limiter.enter(ctx)
 	if err != nil {
 		c.fail(fmt.Errorf("read its entry: %w", err))
 		return
 	}
 	defer leave()
-	own, cancel := context.WithTimeoutCause(ctx, l.o.Timeout, errLong)
+	own, cancel := context.WithTimeoutCause(ctx, l.o.Timeout, errTimeout)
 	defer cancel()
 	type answer struct {
 		staged  int
@@ -280,7 +280,7 @@ func (l *look) settleGone() {
 		if c.gone == nil {
 			return false
 		}
-		now, err := ask(l.scout, func(*git.Finder) (goneEntry, error) { return l.o.lookGone(c.gone.common, c.gone.admin) })
+		now, err := ask(l.prober, func(*git.Finder) (goneEntry, error) { return l.o.lookGone(c.gone.common, c.gone.admin) })
 		if err == nil && (now.path != c.gone.path || !now.entry.Equal(c.gone.entry) || !now.parent.Equal(c.gone.parent) || !now.entry.Modified.Equal(c.gone.entry.Modified)) {
 			err = errExchanged
 		}

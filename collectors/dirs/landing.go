@@ -22,9 +22,9 @@ func (l *look) landings(ctx context.Context, end time.Time, members []*candidate
 	if len(asked) == 0 {
 		return
 	}
-	own, cancel := context.WithDeadlineCause(ctx, end, errLong)
+	own, cancel := context.WithDeadlineCause(ctx, end, errTimeout)
 	defer cancel()
-	leave, err := l.o.Shared.lanes.enter(own)
+	leave, err := l.o.Cache.limiter.enter(own)
 	if err == nil {
 		err = asked[0].repo.ProveMerged(own, git.Program{Path: l.o.Git}, worktrees)
 		leave()

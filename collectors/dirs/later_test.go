@@ -31,14 +31,14 @@ func laterWorld(t testing.TB) (w *world, roots []string, landed, dirty, old stri
 // look reads all of these sources as one look does.
 func lookAt(t testing.TB, o dirs.Options, w *world, roots []string, then func(s *snapshot.Snapshot)) *snapshot.Snapshot {
 	t.Helper()
-	o.Later, o.Shared = true, dirs.NewShared()
+	o.Later, o.Cache = true, dirs.NewLookCache()
 	of := dirs.Roots(o, roots)
 	repository, ok := dirs.Repository(o, w.main)
 	if !ok {
 		t.Fatal("no repository")
 	}
 	return collectors.Run(t.Context(), collectors.RunOptions{Sources: append(of, repository), Timeout: time.Minute, Then: func(ctx context.Context, s *snapshot.Snapshot) {
-		o.Shared.Weigh(ctx, s)
+		o.Cache.Prefetch(ctx, s)
 		if then != nil {
 			then(s)
 		}
@@ -69,7 +69,7 @@ func TestDearQuestionsLaterGiveTheSame(t *testing.T) {
 	}
 	want := map[string]snapshot.Dir{}
 	for _, at := range roots {
-		o.Later, o.Shared = false, nil
+		o.Later, o.Cache = false, nil
 		maps.Copy(want, root(t, o, at).Dirs)
 	}
 	for id, d := range want {
@@ -135,16 +135,16 @@ func TestWhatIsDecidedIsNotAskedAbout(t *testing.T) {
 		asked = append(asked, of...)
 		return nil, true, nil
 	}
-	shared := dirs.NewShared()
-	o.Later, o.Shared = true, shared
+	shared := dirs.NewLookCache()
+	o.Later, o.Cache = true, shared
 	repository, ok := dirs.Repository(o, w.main)
 	if !ok {
 		t.Fatal("no repository")
 	}
 	shell := []snapshot.Holder{{PID: 7, Name: "zsh", How: "cwd"}}
-	known := map[string]dirs.Decided{dirs.ID(dirty): {Skip: "it is young"}, dirs.ID(old): {Skip: "no rule gives a reason", Users: shell}, dirs.ID(w.main): {Skip: "no rule is about it"}}
+	known := map[string]dirs.Prefiltered{dirs.ID(dirty): {Skip: "it is young"}, dirs.ID(old): {Skip: "no rule gives a reason", Users: shell}, dirs.ID(w.main): {Skip: "no rule is about it"}}
 	s := collectors.Run(t.Context(), collectors.RunOptions{Sources: append(dirs.Roots(o, roots), repository), Timeout: time.Minute, Then: func(context.Context, *snapshot.Snapshot) {
-		shared.Decided(func(id string) dirs.Decided { return known[id] })
+		shared.Prefilter(func(id string) dirs.Prefiltered { return known[id] })
 	}})
 	if diff := cmp.Diff([]string{landed}, asked); diff != "" {
 		t.Errorf("who uses them was asked of others:\n%s", diff)

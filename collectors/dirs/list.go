@@ -51,13 +51,13 @@ var onlyStars = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `?`, `\?`)
 
 // root lists the folders in a root, and the links in it.
 func root(dir string) lister {
-	return func(o Options, _ *scout) ([]found, int, error) {
+	return func(o Options, _ *prober) ([]found, int, error) {
 		real, err := trusted(dir)
 		if err != nil {
 			return nil, 0, sourceError(err)
 		}
 		if len(o.Only) > 0 {
-			return each(o.Only, func(path string) ([]found, int, error) { return only(real, path) })
+			return listAll(o.Only, func(path string) ([]found, int, error) { return only(real, path) })
 		}
 		entries, err := os.ReadDir(real)
 		if err != nil {
@@ -73,8 +73,8 @@ func root(dir string) lister {
 	}
 }
 
-// each lists what several paths lead to, every folder once.
-func each(paths []string, list func(path string) ([]found, int, error)) (all []found, unreadable int, err error) {
+// listAll lists what several paths lead to, every folder once.
+func listAll(paths []string, list func(path string) ([]found, int, error)) (all []found, unreadable int, err error) {
 	seen := map[string]bool{}
 	for _, path := range paths {
 		some, n, err := list(path)
@@ -125,7 +125,7 @@ func sourceError(err error) error {
 
 // repository lists the worktrees of the repository with that common folder. Their root is the folder that they lie in.
 func repository(common string) lister {
-	return func(o Options, s *scout) ([]found, int, error) {
+	return func(o Options, s *prober) ([]found, int, error) {
 		if _, err := safeopen.Folder(common); err != nil {
 			return nil, 0, sourceError(fmt.Errorf("%w: the worktrees that it names are left out", err))
 		}
@@ -134,7 +134,7 @@ func repository(common string) lister {
 			return nil, 0, sourceError(err)
 		}
 		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, absent) {
-			return each(o.Only, func(path string) ([]found, int, error) { return onlyOf(s, common, path) })
+			return listAll(o.Only, func(path string) ([]found, int, error) { return onlyOf(s, common, path) })
 		}
 		entries, err := repo.Entries()
 		if err != nil {
@@ -162,7 +162,7 @@ func repository(common string) lister {
 		}
 		vanished := s.vanished(common, missing, paths)
 		if len(o.Only) > 0 {
-			return each(o.Only, func(path string) ([]found, int, error) {
+			return listAll(o.Only, func(path string) ([]found, int, error) {
 				for _, f := range vanished {
 					if f.path == filepath.Clean(path) {
 						return []found{f}, 0, nil
@@ -173,7 +173,7 @@ func repository(common string) lister {
 		}
 		// An entry can name any folder. It is this repository's when the folder says so too.
 		paths = slices.DeleteFunc(paths, func(path string) bool { return !s.mutual(common, path) })
-		strays, blind := beside(s, common, paths)
+		strays, blind := findStrays(s, common, paths)
 		seen := map[string]bool{}
 		var list []found
 		for _, path := range append(paths, strays...) {
@@ -193,7 +193,7 @@ func absent(path string) bool {
 }
 
 // onlyOf lists the one folder that is asked for, or the linked worktree that it lies in, if it belongs to the repository.
-func onlyOf(s *scout, common, path string) ([]found, int, error) {
+func onlyOf(s *prober, common, path string) ([]found, int, error) {
 	path = filepath.Clean(path)
 	place, err := s.locate(path)
 	if errors.Is(err, git.ErrNone) {
@@ -216,9 +216,9 @@ func onlyOf(s *scout, common, path string) ([]found, int, error) {
 	return []found{{path: path, root: filepath.Dir(path)}}, 0, nil
 }
 
-// beside finds folders next to a repository's worktrees whose .git file leads into it: worktrees that it has no entry for any
+// findStrays finds folders next to a repository's worktrees whose .git file leads into it: worktrees that it has no entry for any
 // more, or copies of others.
-func beside(s *scout, common string, paths []string) (strays []string, unreadable int) {
+func findStrays(s *prober, common string, paths []string) (strays []string, unreadable int) {
 	known, parents := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
 		known[path] = true

@@ -71,7 +71,7 @@ func (l *look) lock(c *candidate) *snapshot.Lock {
 			out.StartTicks = &ticks
 		}
 		if int(w.Lock.UID) == os.Geteuid() || os.Geteuid() == 0 {
-			out.Alive = l.o.Shared.table(l.o.ProcRoot).lives(out, w.Lock.Mod, r.Names, l.o.outside(c.place.AdminDir))
+			out.Alive = l.o.Cache.table(l.o.ProcRoot).lives(out, w.Lock.Mod, r.Names, l.o.outside(c.place.AdminDir))
 		}
 		return out
 	}
@@ -87,7 +87,7 @@ type processTable struct {
 }
 
 // table gives the processes of the look.
-func (s *Shared) table(root string) *processTable {
+func (s *LookCache) table(root string) *processTable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.processes == nil {

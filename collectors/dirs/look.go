@@ -44,7 +44,7 @@ func (c *candidate) fail(err error) {
 // look is one reading of a source.
 type look struct {
 	reader
-	scout      *scout
+	prober      *prober
 	candidates []*candidate
 	// dealt is called for each folder that was listed, when all is known of it that will be.
 	dealt  func()
@@ -80,7 +80,7 @@ func (l *look) base(list []found) {
 			continue
 		}
 		c := &candidate{dir: snapshot.Dir{Name: filepath.Base(f.path), Path: f.path, Root: f.root}}
-		g, gerr := l.scout.glance(f)
+		g, gerr := l.prober.glance(f)
 		switch {
 		case gone(g.ownErr):
 			l.dealt()
@@ -125,7 +125,7 @@ func (l *look) locate(c *candidate, g glance) {
 		c.fail(err)
 	default:
 		c.dir.Checkout = new(true)
-		if err := l.trust.repository(l.scout, place); err != nil {
+		if err := l.trust.repository(l.prober, place); err != nil {
 			c.dir.Git = located(place)
 			c.fail(err)
 			return
@@ -180,7 +180,7 @@ func (l *look) holders(ctx context.Context) {
 // users are those of the candidates' places, by path.
 func (l *look) users(ctx context.Context, of []*candidate) (map[string][]snapshot.Holder, bool, error) {
 	if l.o.Later {
-		return l.o.Shared.users(ctx, l.o)
+		return l.o.Cache.users(ctx, l.o)
 	}
 	var paths []string
 	for _, c := range of {
@@ -198,11 +198,11 @@ func (c *candidate) places() []string {
 }
 
 // decided is what the rules made of a candidate by what is cheap to know.
-func (l *look) decided(c *candidate) Decided {
+func (l *look) decided(c *candidate) Prefiltered {
 	if !l.o.Later {
-		return Decided{}
+		return Prefiltered{}
 	}
-	return l.o.Shared.decided(ID(c.dir.Path))
+	return l.o.Cache.prefiltered(ID(c.dir.Path))
 }
 
 // repositories reads the admin folders, and asks git two questions for each repository. For one of which only a main checkout or
@@ -287,9 +287,9 @@ func (l *look) into(ctx context.Context, end time.Time, members []*candidate) {
 // repository reads the admin folders of a repository's checkouts, and says whether git is to be asked about them. Where it does not answer,
 // nothing more of it is read.
 func (l *look) repository(ctx context.Context, common string, members []*candidate) (asks bool) {
-	scout := newScout(ctx, l.o)
-	defer scout.end()
-	repo, err := ask(scout, func(f *git.Finder) (*git.Repository, error) { return f.Open(common) })
+	prober := newProber(ctx, l.o)
+	defer prober.end()
+	repo, err := ask(prober, func(f *git.Finder) (*git.Repository, error) { return f.Open(common) })
 	linked := false
 	for _, c := range members {
 		if err != nil {
@@ -298,7 +298,7 @@ func (l *look) repository(ctx context.Context, common string, members []*candida
 			continue
 		}
 		var w *git.Worktree
-		if w, err = ask(scout, func(*git.Finder) (*git.Worktree, error) { return l.entry(repo, c.place), nil }); err != nil {
+		if w, err = ask(prober, func(*git.Finder) (*git.Worktree, error) { return l.entry(repo, c.place), nil }); err != nil {
 			c.dir.Git = located(c.place)
 			c.fail(fmt.Errorf("read admin folder: %w", err))
 			continue
@@ -312,9 +312,9 @@ func (l *look) repository(ctx context.Context, common string, members []*candida
 
 // weigh asks git the questions about a whole repository, for these checkouts of it.
 func (l *look) weigh(ctx context.Context, end time.Time, members []*candidate) error {
-	own, cancel := context.WithDeadlineCause(ctx, end, errLong)
+	own, cancel := context.WithDeadlineCause(ctx, end, errTimeout)
 	defer cancel()
-	leave, err := l.o.Shared.lanes.enter(own)
+	leave, err := l.o.Cache.limiter.enter(own)
 	if err == nil {
 		var worktrees []*git.Worktree
 		var repo *git.Repository

@@ -15,10 +15,10 @@ type mounts struct {
 
 // mounts are read once for all sources of a look: some machines have thousands.
 func (o Options) mounts() (*mounts, error) {
-	if !o.whole() {
+	if !o.wholeLook() {
 		return readMounts(o.Mountinfo)
 	}
-	s := o.Shared
+	s := o.Cache
 	s.mounting.Lock()
 	defer s.mounting.Unlock()
 	if s.mounts == nil {
@@ -49,8 +49,8 @@ func readMounts(path string) (*mounts, error) {
 	return m, nil
 }
 
-// below gives the mount points inside path.
-func (m *mounts) below(path string) []string {
+// listBelow gives the mount points inside path.
+func (m *mounts) listBelow(path string) []string {
 	if m == nil || m.count[path] == 0 {
 		return nil
 	}

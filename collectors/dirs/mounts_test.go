@@ -11,7 +11,7 @@ import (
 // The mounts are read once for all sources of a look, and again for a look at single folders. What could not be read is asked for again.
 func TestMountsAreReadOnceALook(t *testing.T) {
 	t.Parallel()
-	o := Options{Later: true, Shared: NewShared(), Mountinfo: filepath.Join(t.TempDir(), "mountinfo")}
+	o := Options{Later: true, Cache: NewLookCache(), Mountinfo: filepath.Join(t.TempDir(), "mountinfo")}
 	if m, err := o.mounts(); err == nil {
 		t.Fatalf("mounts that could not be read are %v", m)
 	}

@@ -19,11 +19,11 @@ import (
 func (l *look) inOwnRoots(list []found) []found {
 	kept := list[:0]
 	for _, f := range list {
-		if l.scout.ctx.Err() != nil { // nothing more is read, and it is shown as unread
+		if l.prober.ctx.Err() != nil { // nothing more is read, and it is shown as unread
 			kept = append(kept, f)
 			continue
 		}
-		if err := l.trust.root(l.scout, filepath.Dir(f.path)); err != nil && !gone(err) {
+		if err := l.trust.root(l.prober, filepath.Dir(f.path)); err != nil && !gone(err) {
 			l.refuse(f.path, err)
 			l.dealt()
 			continue
@@ -43,7 +43,7 @@ func (l *look) refuse(path string, err error) {
 //
 // Each root is held open meanwhile: by its path, a link could stand in its place for one of two questions and be gone for the other.
 func (l *look) settle(ctx context.Context) {
-	l.scout = newScout(context.WithoutCancel(ctx), l.o) // what was read is compared also when the time is over
+	l.prober = newProber(context.WithoutCancel(ctx), l.o) // what was read is compared also when the time is over
 	fresh := newTrust()
 	held := map[string]int{}
 	defer func() {
@@ -56,11 +56,11 @@ func (l *look) settle(ctx context.Context) {
 			return false // nothing was read, or settleGone asks
 		}
 		root := filepath.Dir(c.dir.Path)
-		err := fresh.root(l.scout, root)
+		err := fresh.root(l.prober, root)
 		fd, open := held[root]
 		if err == nil && !open {
 			want := l.trust.roots[root].id
-			if fd, err = ask(l.scout, func(*git.Finder) (int, error) { return hold(root, want) }); err == nil {
+			if fd, err = ask(l.prober, func(*git.Finder) (int, error) { return hold(root, want) }); err == nil {
 				held[root] = fd
 			}
 		}
@@ -93,7 +93,7 @@ func hold(root string, want folder.Stamp) (int, error) {
 
 // exchanged reports whether a candidate is another thing by now than what was read, in the root that is open as fd.
 func (l *look) exchanged(c *candidate, fd int) bool {
-	now, err := ask(l.scout, func(*git.Finder) (folder.Stamp, error) { return folder.StampAt(fd, filepath.Base(c.dir.Path)) })
+	now, err := ask(l.prober, func(*git.Finder) (folder.Stamp, error) { return folder.StampAt(fd, filepath.Base(c.dir.Path)) })
 	switch {
 	case err == nil && now.Ino == *c.dir.Inode && now.Dev == *c.dir.Device && (c.dir.BornAt == nil || now.Born.Equal(*c.dir.BornAt)): // an inode is given again
 		return false

@@ -61,7 +61,7 @@ func (l *look) points(ctx context.Context) {
 		var found [2]*leadList
 		err := stuck
 		if err == nil {
-			own, cancel := context.WithTimeoutCause(ctx, l.o.Timeout, errLong)
+			own, cancel := context.WithTimeoutCause(ctx, l.o.Timeout, errTimeout)
 			found, err = git.Await(own, func() [2]*leadList { return l.leadsOf(own, c) })
 			stuck = err
 			cancel()
@@ -83,8 +83,8 @@ func (l *look) points(ctx context.Context) {
 // each is read once.
 func (l *look) leadsOf(ctx context.Context, c *candidate) (found [2]*leadList) {
 	p := &l.pointing
-	if l.o.whole() {
-		p = &l.o.Shared.pointing
+	if l.o.wholeLook() {
+		p = &l.o.Cache.pointing
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

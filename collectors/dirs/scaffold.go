@@ -47,8 +47,8 @@ func kitOf(all []Scaffold, c *candidate) kit {
 	return k
 }
 
-// asks reports whether a path is worth a look.
-func (k kit) asks(path string) bool {
+// wants reports whether a path is worth a look.
+func (k kit) wants(path string) bool {
 	_, made := k.made[path]
 	return made || k.links[path]
 }
@@ -64,7 +64,7 @@ func (k kit) sort(ctx context.Context, c *git.Content) (scaffold []string, repor
 		}
 		return left && !report
 	}
-	c.Untracked = slices.DeleteFunc(c.Untracked, func(path string) bool { return k.asks(path) && mine(path) })
+	c.Untracked = slices.DeleteFunc(c.Untracked, func(path string) bool { return k.wants(path) && mine(path) })
 	c.Ignored = slices.DeleteFunc(c.Ignored, mine)
 	return scaffold, reports
 }

@@ -47,7 +47,7 @@ func (l *look) trim(ctx context.Context) {
 		}
 		// Right before something is done with it, a folder is given with all that speaks against it.
 		unused := c.dir.HoldersKnown != nil && *c.dir.HoldersKnown && len(c.dir.Holders) == 0
-		if l.o.TrimAfter > 0 && len(l.within(c)) > 0 || len(l.o.Only) == 0 && unused && l.trims(c) {
+		if l.o.TrimAfter > 0 && len(l.requested(c)) > 0 || len(l.o.Only) == 0 && unused && l.trims(c) {
 			if p := l.partsOf(ctx, c); len(p.list) > 0 {
 				all = append(all, p)
 			}
@@ -60,7 +60,7 @@ func (l *look) trim(ctx context.Context) {
 		l.alsoHeld(ctx, all)
 	}
 	slices.SortStableFunc(all, func(a, b parts) int { return a.of.workedAt().Compare(b.of.workedAt()) })
-	own, cancel := context.WithDeadlineCause(ctx, reserve(ctx), errLong)
+	own, cancel := context.WithDeadlineCause(ctx, reserve(ctx), errTimeout)
 	defer cancel()
 	var trees []du.Tree
 	for _, p := range all {
@@ -74,8 +74,8 @@ func (l *look) trim(ctx context.Context) {
 	}
 }
 
-// within are the paths in a worktree of the folders that are asked for and lie in it.
-func (l *look) within(c *candidate) []string {
+// requested are the paths in a worktree of the folders that are asked for and lie in it.
+func (l *look) requested(c *candidate) []string {
 	var out []string
 	for _, path := range l.o.Only {
 		if rel, in := strings.CutPrefix(filepath.Clean(path), c.dir.Path+"/"); in && c.gone == nil && !slices.Contains(out, rel) {
@@ -120,7 +120,7 @@ func (l *look) partsOf(ctx context.Context, c *candidate) parts {
 // for.
 func (l *look) rebuildable(c *candidate) []string {
 	if len(l.o.Only) > 0 {
-		return l.within(c)
+		return l.requested(c)
 	}
 	var out []string
 	for _, ignored := range c.ignored {
@@ -200,7 +200,7 @@ func (c *candidate) measured(u du.Usage, p parts) {
 	rel, _ := filepath.Rel(p.of.dir.Path, c.dir.Path)
 	i := slices.IndexFunc(u.Parts, func(part du.Part) bool { return part.Path == rel })
 	if !u.Complete || i < 0 {
-		c.fail(fmt.Errorf("what lies in it could not be read whole: %w", cmp.Or(u.Err, errLong)))
+		c.fail(fmt.Errorf("what lies in it could not be read whole: %w", cmp.Or(u.Err, errTimeout)))
 		return
 	}
 	part := u.Parts[i]

@@ -97,7 +97,7 @@ type trust struct {
 func newTrust() *trust { return &trust{roots: map[string]asked{}, repos: map[string]error{}} }
 
 // root is trusted, asked once a folder.
-func (t *trust) root(s *scout, path string) error {
+func (t *trust) root(s *prober, path string) error {
 	known, ok := t.roots[path]
 	if !ok {
 		known.id, known.err = ask(s, func(*git.Finder) (id folder.Stamp, err error) {
@@ -119,18 +119,18 @@ type asked struct {
 }
 
 // repository says why a checkout's git folders are not to be relied on: another user can write what they say.
-func (t *trust) repository(s *scout, p git.Place) error {
+func (t *trust) repository(s *prober, p git.Place) error {
 	if err := t.folders(s, p); err != nil || p.Bare {
 		return err
 	}
-	if err := own(s, filepath.Join(p.Path, ".git")); err != nil {
+	if err := checkOwner(s, filepath.Join(p.Path, ".git")); err != nil {
 		return fmt.Errorf("what says where its repository is, is not this user's: %w: it is not relied on", err)
 	}
 	return nil
 }
 
 // folders is repository for the git folders alone.
-func (t *trust) folders(s *scout, p git.Place) error {
+func (t *trust) folders(s *prober, p git.Place) error {
 	for _, folder := range []string{p.CommonDir, filepath.Dir(p.AdminDir)} {
 		err, known := t.repos[folder]
 		if !known {
@@ -141,14 +141,14 @@ func (t *trust) folders(s *scout, p git.Place) error {
 			return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
 		}
 	}
-	if err := own(s, p.AdminDir); err != nil {
+	if err := checkOwner(s, p.AdminDir); err != nil {
 		return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
 	}
 	return nil
 }
 
-// own is safeopen.CheckOwner.
-func own(s *scout, path string) error {
+// checkOwner is safeopen.CheckOwner.
+func checkOwner(s *prober, path string) error {
 	_, err := ask(s, func(*git.Finder) (struct{}, error) { return struct{}{}, safeopen.CheckOwner(path) })
 	return err
 }

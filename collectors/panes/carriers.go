@@ -75,5 +75,5 @@ func (t *table) carriers(p *snapshot.Pane, names []place, recent func(*snapshot.
 		}
 	}
 	slices.SortFunc(found, func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) })
-	p.Carriers = named(slices.Compact(found))
+	p.Carriers = paneProcs(slices.Compact(found))
 }

@@ -61,10 +61,10 @@ func (t *table) confirm(p *snapshot.Pane, server *snapshot.Server, host *snapsho
 	}
 	shell := t.shell(p)
 	switch {
-	case t.at(*p.ShellPID) == nil:
+	case t.process(*p.ShellPID) == nil:
 		forget(p, fmt.Sprintf("pid %d is not here: it ended, or the socket leads to another machine or pid namespace", *p.ShellPID))
 		return
-	case shell == nil || !mine(shell, host) || !t.of(server, shell, host):
+	case shell == nil || !mine(shell, host) || !t.startedBy(server, shell, host):
 		forget(p, fmt.Sprintf("pid %d is not a process of this server here: the socket may lead to another machine or pid namespace", *p.ShellPID))
 		return
 	}
@@ -91,33 +91,33 @@ func mine(p *snapshot.Process, host *snapshot.Host) bool {
 	return p.TTY != nil && *p.TTY != "" && p.UID != nil && host.UID != nil && *p.UID == *host.UID
 }
 
-// of reports whether shell was started by the server: it is below the process that listens on the socket, or it was given that
+// startedBy reports whether shell was started by the server: it is below the process that listens on the socket, or it was given that
 // very socket's path. The latter holds after a handoff too, when the panes' parent has ended.
-func (t *table) of(server *snapshot.Server, shell *snapshot.Process, host *snapshot.Host) bool {
+func (t *table) startedBy(server *snapshot.Server, shell *snapshot.Process, host *snapshot.Host) bool {
 	switch {
 	case server == nil:
 		return false
 	case shell.Markers != nil && server.Socket != "" && (*shell.Markers)[socketMarker] == server.Socket:
 		return true
 	}
-	return t.serves(server, host) && t.below(shell, server.PID)
+	return t.serves(server, host) && t.descendsFrom(shell, server.PID)
 }
 
 // serves reports whether the server's process is here and can have started panes. One that inherits orphans has everybody below it,
 // and listens on the sockets of others (systemd does).
 func (t *table) serves(server *snapshot.Server, host *snapshot.Host) bool {
-	p := t.at(server.PID)
+	p := t.process(server.PID)
 	return p != nil && p.PID > 1 && !slices.Contains(host.OrphanParents, p.PID) && (server.StartTicks == nil || *server.StartTicks == p.StartTicks)
 }
 
-// below reports whether the process with pid is an ancestor of p. A parent that is younger than its child is another process, under a
+// descendsFrom reports whether the process with pid is an ancestor of p. A parent that is younger than its child is another process, under a
 // number that was reused.
-func (t *table) below(p *snapshot.Process, pid int) bool {
+func (t *table) descendsFrom(p *snapshot.Process, pid int) bool {
 	for range t.all.list {
 		if p.PPID == nil {
 			return false
 		}
-		parent := t.at(*p.PPID)
+		parent := t.process(*p.PPID)
 		if parent == nil || parent.StartTicks > p.StartTicks {
 			return false
 		}
@@ -162,8 +162,8 @@ func sort(list []*snapshot.Process, number func(p *snapshot.Process) int) sorted
 	return sorted{number, list}
 }
 
-// of gives those that have that number, by pid. The list is the table's own.
-func (s sorted) of(number int) []*snapshot.Process {
+// lookup gives those that have that number, by pid. The list is the table's own.
+func (s sorted) lookup(number int) []*snapshot.Process {
 	from, _ := slices.BinarySearchFunc(s.list, number, func(p *snapshot.Process, n int) int { return cmp.Compare(s.number(p), n) })
 	to := from
 	for to < len(s.list) && s.number(s.list[to]) == number {
@@ -172,9 +172,9 @@ func (s sorted) of(number int) []*snapshot.Process {
 	return s.list[from:to:to]
 }
 
-// at gives the process with that pid, nil when it is missing. A pid that was reused while it was read stands for neither.
-func (t *table) at(pid int) *snapshot.Process {
-	if all := t.all.of(pid); len(all) == 1 {
+// process gives the process with that pid, nil when it is missing. A pid that was reused while it was read stands for neither.
+func (t *table) process(pid int) *snapshot.Process {
+	if all := t.all.lookup(pid); len(all) == 1 {
 		return all[0]
 	}
 	return nil
@@ -222,7 +222,7 @@ func (t *table) fill(panes []snapshot.Pane) {
 
 // shell is the process that p names, or nil where that is not sure.
 func (t *table) shell(p *snapshot.Pane) *snapshot.Process {
-	shell := t.at(*p.ShellPID)
+	shell := t.process(*p.ShellPID)
 	switch {
 	case shell == nil || shell.Session == nil || *shell.Session != shell.PID:
 		return nil
@@ -247,25 +247,25 @@ func (t *table) pane(p *snapshot.Pane, shell *snapshot.Process) {
 		return
 	}
 	if p.ForegroundPGID != nil {
-		p.Foreground = named(t.group.of(*p.ForegroundPGID))
+		p.Foreground = paneProcs(t.group.lookup(*p.ForegroundPGID))
 	}
-	members := t.session.of(shell.PID)
-	p.Session, p.SessionPIDs = named(members), []int{}
+	members := t.session.lookup(shell.PID)
+	p.Session, p.SessionPIDs = paneProcs(members), []int{}
 	for _, m := range members {
 		p.SessionPIDs = append(p.SessionPIDs, m.PID)
 	}
-	p.Descendants = named(t.left(shell, members))
+	p.Descendants = paneProcs(t.escaped(shell, members))
 }
 
-// left lists what is below the session's members and has left the session, by pid. It begins at every member, not at the
+// escaped lists what is below the session's members and has left the session, by pid. It begins at every member, not at the
 // shell alone: a member whose parent ended is no longer below the shell, and what it started belongs to the pane all the same.
-func (t *table) left(shell *snapshot.Process, members []*snapshot.Process) []*snapshot.Process {
+func (t *table) escaped(shell *snapshot.Process, members []*snapshot.Process) []*snapshot.Process {
 	var out []*snapshot.Process
 	seen := map[int]bool{}
 	for open := slices.Clone(members); len(open) > 0; {
 		p := open[len(open)-1]
 		open = open[:len(open)-1]
-		for _, child := range t.sub.of(p.PID) {
+		for _, child := range t.sub.lookup(p.PID) {
 			if seen[child.PID] || *child.Session == shell.PID {
 				continue // a member is looked below in its own turn
 			}
@@ -278,7 +278,7 @@ func (t *table) left(shell *snapshot.Process, members []*snapshot.Process) []*sn
 	return out
 }
 
-func named(ps []*snapshot.Process) []snapshot.PaneProc {
+func paneProcs(ps []*snapshot.Process) []snapshot.PaneProc {
 	out := make([]snapshot.PaneProc, 0, len(ps))
 	for _, p := range ps {
 		out = append(out, snapshot.PaneProc{PID: p.PID, Name: p.Name, Interactive: p.Interactive})
@@ -291,7 +291,7 @@ func (t *table) terminal(x *snapshot.Terminal) {
 	if x.PID == nil || x.StartTicks == nil {
 		return
 	}
-	p := t.at(*x.PID)
+	p := t.process(*x.PID)
 	if p == nil || p.StartTicks != *x.StartTicks {
 		return
 	}
@@ -299,19 +299,19 @@ func (t *table) terminal(x *snapshot.Terminal) {
 		x.StartedAt = new(*p.StartedAt)
 	}
 	if t.whole {
-		x.Below = new(named(t.under(p)))
+		x.Below = new(paneProcs(t.descendants(p)))
 	}
 }
 
-// under lists what p started, by pid: its children, the members of the sessions and groups that it or one of those leads, and so on.
+// descendants lists what p started, by pid: its children, the members of the sessions and groups that it or one of those leads, and so on.
 // A member whose parent ended has no parent in the list, and is found all the same.
-func (t *table) under(p *snapshot.Process) []*snapshot.Process {
+func (t *table) descendants(p *snapshot.Process) []*snapshot.Process {
 	var out []*snapshot.Process
 	seen := map[int]bool{p.PID: true}
 	for open := []*snapshot.Process{p}; len(open) > 0; {
 		q := open[len(open)-1]
 		open = open[:len(open)-1]
-		for _, list := range [][]*snapshot.Process{t.sub.of(q.PID), t.session.of(q.PID), t.group.of(q.PID)} {
+		for _, list := range [][]*snapshot.Process{t.sub.lookup(q.PID), t.session.lookup(q.PID), t.group.lookup(q.PID)} {
 			for _, x := range list {
 				if !seen[x.PID] {
 					seen[x.PID] = true

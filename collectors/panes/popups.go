@@ -20,11 +20,11 @@ func (t *table) strangers(s *snapshot.Snapshot) map[string]*strangers {
 		if src.Status != snapshot.OK || src.Server == nil || src.Server.Panes == nil || src.Server.StartTicks == nil || !t.whole {
 			continue
 		}
-		if p := t.at(src.Server.PID); p == nil || p.StartTicks != *src.Server.StartTicks {
+		if p := t.process(src.Server.PID); p == nil || p.StartTicks != *src.Server.StartTicks {
 			continue
 		}
 		x := &strangers{server: *src.Server}
-		for _, child := range t.sub.of(src.Server.PID) {
+		for _, child := range t.sub.lookup(src.Server.PID) {
 			if _, pane := slices.BinarySearch(*src.Server.Panes, child.PID); !pane {
 				x.all = append(x.all, child)
 			}
@@ -48,7 +48,7 @@ func (t *table) popups(s *snapshot.Session, x *strangers) *[]snapshot.PaneProc {
 	found := []snapshot.PaneProc{}
 	for _, child := range x.all {
 		if x.keeps(child, s) {
-			found = append(append(found, named([]*snapshot.Process{child})...), named(t.under(child))...)
+			found = append(append(found, paneProcs([]*snapshot.Process{child})...), paneProcs(t.descendants(child))...)
 		}
 	}
 	return &found

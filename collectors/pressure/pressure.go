@@ -25,12 +25,12 @@ var asking = make(chan struct{}, 1)
 // errSilent is why nothing is known.
 var errSilent = errors.New("a file system did not answer in time")
 
-// Within is Read that waits for no file system: where one does not answer, nothing is known, and that is the error.
-func Within(root string, places []string) (*snapshot.Pressure, error) {
-	return within(answers, func() (*snapshot.Pressure, error) { return Read(root, places) })
+// ReadBounded is Read that waits for no file system: where one does not answer, nothing is known, and that is the error.
+func ReadBounded(root string, places []string) (*snapshot.Pressure, error) {
+	return readBounded(answers, func() (*snapshot.Pressure, error) { return Read(root, places) })
 }
 
-func within(most time.Duration, ask func() (*snapshot.Pressure, error)) (*snapshot.Pressure, error) {
+func readBounded(most time.Duration, ask func() (*snapshot.Pressure, error)) (*snapshot.Pressure, error) {
 	type answer struct {
 		p   *snapshot.Pressure
 		err error

@@ -76,13 +76,13 @@ func TestOneThatDoesNotAnswer(t *testing.T) {
 	hang := make(chan struct{})
 	hangs := func() (*snapshot.Pressure, error) { <-hang; return &snapshot.Pressure{DiskFree: new(0.0)}, nil }
 	for _, ask := range []func() (*snapshot.Pressure, error){hangs, func() (*snapshot.Pressure, error) { t.Error("asked while another one hangs"); return nil, nil }} {
-		p, err := within(10*time.Millisecond, ask)
+		p, err := readBounded(10*time.Millisecond, ask)
 		if err == nil || p == nil || *p != (snapshot.Pressure{}) {
 			t.Errorf("%+v, %v", p, err)
 		}
 	}
 	close(hang)
-	if p, err := Within("/proc", []string{t.TempDir()}); err != nil || p.DiskFree == nil {
+	if p, err := ReadBounded("/proc", []string{t.TempDir()}); err != nil || p.DiskFree == nil {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -44,8 +44,8 @@ type end struct {
 	number int
 }
 
-// other is what the holder of the other end can do.
-func other(way uint32) uint32 { return toRead ^ toWrite ^ way }
+// opposite is what the holder of the other end can do.
+func opposite(way uint32) uint32 { return toRead ^ toWrite ^ way }
 
 var (
 	unknownChannel = channel{}
@@ -87,7 +87,7 @@ func (s *scan) channel(dir int, fd string, way uint32) channel {
 		return s.listeners().channel(inode, way)
 	}
 	if bytes.HasPrefix(text, []byte("pipe:[")) {
-		return channel{open: pipeOpen(dir, "fd/"+fd, way), private: true, end: end{link: string(text), way: other(way)}}
+		return channel{open: pipeOpen(dir, "fd/"+fd, way), private: true, end: end{link: string(text), way: opposite(way)}}
 	}
 	return s.fileChannel(dir, "fd/"+fd, string(text), way)
 }
@@ -207,7 +207,7 @@ func (s *scan) fileChannel(dir int, name, link string, way uint32) channel {
 		}
 	case unix.S_IFIFO:
 		if s.answers(st.Dev_major, st.Dev_minor) {
-			at := end{link: path.Base(strings.TrimSuffix(link, deleted)), fifo: fileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, named: st.Nlink > 0, way: other(way)}
+			at := end{link: path.Base(strings.TrimSuffix(link, deleted)), fifo: fileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, named: st.Nlink > 0, way: opposite(way)}
 			return channel{open: pipeOpen(dir, name, way), end: at}
 		}
 	}

@@ -30,7 +30,7 @@ func (s *scan) descend(ctx context.Context) error {
 		}
 		return again
 	})
-	return s.each(ctx, pids, func(by *scan, pid, dir int) {
+	return s.readEach(ctx, pids, func(by *scan, pid, dir int) {
 		r, st, err := by.brief(dir, false)
 		if err == nil {
 			r, err = by.deepen(dir, r, st, wanted[pid])
@@ -66,8 +66,8 @@ func deeper(found []*record) map[int]depth {
 	return wanted
 }
 
-// chosen is how deep a process is read for its own sake.
-func (s *scan) chosen(p *record) depth {
+// readDepth is how deep a process is read for its own sake.
+func (s *scan) readDepth(p *record) depth {
 	marked := s.marked(p)
 	c := s.o.Classes
 	switch {

@@ -134,7 +134,7 @@ type subject struct {
 
 // as is the process as a holder.
 func (s subject) as(how int) snapshot.Holder {
-	return snapshot.Holder{PID: s.pid, Name: s.comm, How: hows[how]}
+	return snapshot.Holder{PID: s.pid, Name: s.comm, How: holdKinds[how]}
 }
 
 func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
@@ -206,7 +206,7 @@ func (h *holderScan) all(ctx context.Context) error {
 	h.kernel()
 	h.locks()
 	if h.o.Thorough {
-		h.below(ctx)
+		h.walkFolders(ctx)
 	}
 	h.unclaimed()
 	return ctx.Err()
@@ -229,7 +229,7 @@ func asksOf(err error) int {
 
 // pass notes what processes hold, and which of them are to be asked again.
 func (h *holderScan) pass(ctx context.Context, pids []int) error {
-	forks, err := each(ctx, h.root, pids, h.fork, (*holderScan).process)
+	forks, err := eachPinned(ctx, h.root, pids, h.fork, (*holderScan).process)
 	for _, f := range forks {
 		h.unread += f.unread
 		h.refusing = append(h.refusing, f.refusing...)
@@ -260,7 +260,7 @@ func (h *holderScan) process(pid, dir int) {
 		return
 	}
 	exe := h.exe(dir)
-	st, known := h.o.Table.of(pid, owner.Ino, exe)
+	st, known := h.o.Table.lookup(pid, owner.Ino, exe)
 	if !known {
 		var err error
 		if st, err = h.stat(dir); err != nil {

@@ -74,15 +74,15 @@ func (h *holderScan) overlaid(m proc.Mount, holder snapshot.Holder) {
 			h.relativeLayer(path.Clean(layer), holder)
 			continue
 		}
-		h.named(path.Clean(layer), holder)
+		h.addNamed(path.Clean(layer), holder)
 		if real, err := filepath.EvalSymlinks(layer); err == nil && real != layer {
-			h.named(real, holder)
+			h.addNamed(real, holder)
 		}
 	}
 }
 
-// named adds holder to the folders that a name leads into, in any of the mount namespaces.
-func (h *holderScan) named(name string, holder snapshot.Holder) {
+// addNamed adds holder to the folders that a name leads into, in any of the mount namespaces.
+func (h *holderScan) addNamed(name string, holder snapshot.Holder) {
 	for _, v := range h.views {
 		v.visit(name, func(numbers []int) {
 			for _, i := range numbers {

@@ -43,7 +43,7 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 		h.at.view = v
 	}
 	var failed error
-	for how, name := range hows[:byThread] {
+	for how, name := range holdKinds[:byThread] {
 		if how == byExe && base == "" && h.at.exe != nil { // it was read before
 			h.note(v, *h.at.exe, how)
 			continue

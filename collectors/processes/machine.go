@@ -114,7 +114,7 @@ func (h *holderScan) loops(m *machine) error {
 // kernel adds what the kernel itself uses, by its name in any mount namespace.
 func (h *holderScan) kernel() {
 	for _, f := range h.machine.files {
-		h.named(f.path, snapshot.Holder{Name: f.name, How: hows[f.how]})
+		h.addNamed(f.path, snapshot.Holder{Name: f.name, How: holdKinds[f.how]})
 	}
 }
 
@@ -147,7 +147,7 @@ func (h *holderScan) locks() {
 }
 
 func (h *holderScan) locker(l lock) snapshot.Holder {
-	holder := snapshot.Holder{Name: "a lock", How: hows[byLock]}
+	holder := snapshot.Holder{Name: "a lock", How: holdKinds[byLock]}
 	if l.pid < 1 {
 		return holder
 	}

@@ -33,7 +33,7 @@ func (s *scan) peers(ctx context.Context) error {
 		return nil
 	}
 	ask := func(by *scan, pid, dir int) { by.channels(dir, asked[pid]) }
-	if err := s.each(ctx, slices.Collect(maps.Keys(asked)), ask); err != nil {
+	if err := s.readEach(ctx, slices.Collect(maps.Keys(asked)), ask); err != nil {
 		return err
 	}
 	held, err := s.holdersOf(ctx, asked)
@@ -118,7 +118,7 @@ func (s *scan) channels(dir int, p *speaker) {
 	for _, fd := range []string{"1", "2"} {
 		p.add(s.channel(dir, fd, toWrite), &p.out)
 	}
-	s.beside(dir, p)
+	s.readEnds(dir, p)
 }
 
 func (p *speaker) add(c channel, also *[]end) {
@@ -133,9 +133,9 @@ func (p *speaker) add(c channel, also *[]end) {
 	}
 }
 
-// beside adds what a process has at any descriptor, whichever way: pipes, FIFOs, pairs of sockets, as Node.js has with what it forks, eventfds, and
+// readEnds adds what a process has at any descriptor, whichever way: pipes, FIFOs, pairs of sockets, as Node.js has with what it forks, eventfds, and
 // terminals that are not its own. Its own one other facts tell of.
-func (s *scan) beside(dir int, p *speaker) {
+func (s *scan) readEnds(dir int, p *speaker) {
 	fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
 	if err != nil {
 		p.known = false
@@ -215,7 +215,7 @@ func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, 
 	}
 	among, err := s.holdersAmong(ctx, slices.Collect(maps.Keys(first)), wanted)
 	among.shows = shows
-	if err != nil || len(s.o.Only) == 0 && !s.o.Peers && !among.within(asked) {
+	if err != nil || len(s.o.Only) == 0 && !s.o.Peers && !among.holdAny(asked) {
 		return among, err
 	}
 	pids, err := s.root.pids()
@@ -238,8 +238,8 @@ func (s *scan) multiplexers() map[int]bool {
 	return found
 }
 
-// within reports whether one of the processes has, in its own tree, the other end of what it reads or prints to.
-func (h holders) within(asked map[int]*speaker) bool {
+// holdAny reports whether one of the processes has, in its own tree, the other end of what it reads or prints to.
+func (h holders) holdAny(asked map[int]*speaker) bool {
 	for _, p := range asked {
 		for _, e := range p.ends {
 			if slices.ContainsFunc(h.of[e], func(pid int) bool { return slices.Contains(p.tree, pid) }) {
@@ -253,7 +253,7 @@ func (h holders) within(asked map[int]*speaker) bool {
 func (s *scan) holdersAmong(ctx context.Context, pids []int, wanted map[string][]end) (holders, error) {
 	all := holders{of: map[end][]int{}}
 	fork := func() *endScan { return &endScan{s.fork(), wanted, holders{of: map[end][]int{}}} }
-	forks, err := each(ctx, s.root, pids, fork, (*endScan).process)
+	forks, err := eachPinned(ctx, s.root, pids, fork, (*endScan).process)
 	for _, f := range forks {
 		all.hidden = all.hidden || f.hidden
 		for e, pids := range f.of {
@@ -280,7 +280,7 @@ func (h *endScan) process(pid, dir int) {
 			text = bytes.TrimSuffix(text[bytes.LastIndexByte(text, '/')+1:], []byte(deleted))
 		}
 		for _, e := range h.wanted[string(text)] {
-			if e.at(fds, strconv.Itoa(n), h.text) && !slices.Contains(h.of[e], pid) {
+			if e.matches(fds, strconv.Itoa(n), h.text) && !slices.Contains(h.of[e], pid) {
 				h.of[e] = append(h.of[e], pid)
 			}
 		}
@@ -298,8 +298,8 @@ func (h *endScan) hides(pid, dir int, err error) bool {
 	return err == nil && !st.Gone() && !st.Kernel && !slices.Contains(h.o.Opaque, st.Comm)
 }
 
-// at reports whether a descriptor with the end's link is that end.
-func (e end) at(fds int, name string, buf []byte) bool {
+// matches reports whether a descriptor with the end's link is that end.
+func (e end) matches(fds int, name string, buf []byte) bool {
 	if e.number > 0 {
 		return e.atNumber(fds, name, buf)
 	}
@@ -319,7 +319,7 @@ func (p *speaker) listen(held holders) {
 	peers := []int{}
 	known := p.known
 	for _, e := range p.ends {
-		outside, sure := p.outside(e, held)
+		outside, sure := p.outsiders(e, held)
 		peers, known = append(peers, outside...), known && sure
 	}
 	if slices.Sort(peers); known || len(peers) > 0 {
@@ -327,7 +327,7 @@ func (p *speaker) listen(held holders) {
 	}
 	read, known := false, p.outKnown
 	for _, e := range p.out {
-		outside, sure := p.outside(e, held)
+		outside, sure := p.outsiders(e, held)
 		read, known = read || len(outside) > 0 || len(held.of[e]) == 0, known && sure
 	}
 	if read || known {
@@ -335,9 +335,9 @@ func (p *speaker) listen(held holders) {
 	}
 }
 
-// outside are the holders of an end besides the process and what lives below it. The kernel says that it has one, so where none is found, and
+// outsiders are the holders of an end besides the process and what lives below it. The kernel says that it has one, so where none is found, and
 // where another one may be unseen or come by the path, that is not sure.
-func (p *speaker) outside(e end, held holders) (pids []int, sure bool) {
+func (p *speaker) outsiders(e end, held holders) (pids []int, sure bool) {
 	for _, pid := range held.of[e] {
 		if !slices.Contains(p.tree, pid) && !(e.link == masterLink && held.shows[pid]) {
 			pids = append(pids, pid)

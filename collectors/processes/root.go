@@ -69,10 +69,10 @@ func (r *root) pids() ([]int, error) {
 	return pids, nil
 }
 
-// each calls, for every one of these processes, do with a descriptor that pins it: once the process has ended, reads through it fail with ESRCH and
+// eachPinned calls, for every one of these processes, do with a descriptor that pins it: once the process has ended, reads through it fail with ESRCH and
 // never reach another process of the same number. A process that has ended before it could be opened is passed over. It gives the forks that did
 // it, each of which was used by one goroutine, so that it may keep its own buffers.
-func each[T any](ctx context.Context, r *root, pids []int, fork func() T, do func(by T, pid, dir int)) ([]T, error) {
+func eachPinned[T any](ctx context.Context, r *root, pids []int, fork func() T, do func(by T, pid, dir int)) ([]T, error) {
 	var next atomic.Int64
 	var g errgroup.Group
 	forks := make([]T, min(runtime.GOMAXPROCS(0), (len(pids)+chunk-1)/chunk))

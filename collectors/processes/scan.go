@@ -103,12 +103,12 @@ func (s *scan) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.each(ctx, pids, (*scan).one)
+	return s.readEach(ctx, pids, (*scan).one)
 }
 
-// each has forks of the scan read processes, and takes over what they found.
-func (s *scan) each(ctx context.Context, pids []int, do func(by *scan, pid, dir int)) error {
-	forks, err := each(ctx, s.root, pids, s.fork, do)
+// readEach has forks of the scan read processes, and takes over what they found.
+func (s *scan) readEach(ctx context.Context, pids []int, do func(by *scan, pid, dir int)) error {
+	forks, err := eachPinned(ctx, s.root, pids, s.fork, do)
 	for _, f := range forks {
 		s.found = append(s.found, f.found...)
 		s.failed = append(s.failed, f.failed...)
@@ -121,7 +121,7 @@ func (s *scan) each(ctx context.Context, pids []int, do func(by *scan, pid, dir 
 func (s *scan) one(pid, dir int) {
 	r, st, err := s.brief(dir, true)
 	if err == nil {
-		r, err = s.deepen(dir, r, st, s.chosen(r))
+		r, err = s.deepen(dir, r, st, s.readDepth(r))
 	}
 	s.keep(pid, r, err)
 }

@@ -59,8 +59,8 @@ func aboutUnix(states, show uint32, whole bool) diagnosis {
 
 var errInterrupted = errors.New("the sockets changed while they were listed")
 
-// again asks for sockets by their inodes, once more where they changed meanwhile.
-func again[K comparable, T any](ask func(found map[K]T) error) (map[K]T, error) {
+// askTwice asks for sockets by their inodes, once more where they changed meanwhile.
+func askTwice[K comparable, T any](ask func(found map[K]T) error) (map[K]T, error) {
 	err := errInterrupted
 	for n := 0; n < tries && errors.Is(err, errInterrupted); n++ {
 		found := map[K]T{}
@@ -73,7 +73,7 @@ func again[K comparable, T any](ask func(found map[K]T) error) (map[K]T, error) 
 
 // diagnoseTCP counts the TCP sockets, all but those that the kernel alone keeps.
 func diagnoseTCP() (map[tcpSocket]int, error) {
-	return again(func(all map[tcpSocket]int) error {
+	return askTwice(func(all map[tcpSocket]int) error {
 		count := func(body []byte) error {
 			inode := uint64(binary.NativeEndian.Uint32(body[tcpInodeAt:]))
 			all[newTCP(inode, diagnosed(body, 0), diagnosed(body, 1), uint64(body[tcpStateAt]))]++

@@ -32,7 +32,7 @@ func TestTable(t *testing.T) {
 	exe := must.Get(os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"))(t)
 	is := func(want bool, why string, inode uint64, exe *string) {
 		t.Helper()
-		if s, ok := table.of(pid, inode, exe); ok != want || ok && (s.Comm != "sleep" || s.PID != pid) {
+		if s, ok := table.lookup(pid, inode, exe); ok != want || ok && (s.Comm != "sleep" || s.PID != pid) {
 			t.Errorf("%s: %+v, %v", why, s, ok)
 		}
 	}
@@ -40,7 +40,7 @@ func TestTable(t *testing.T) {
 	is(false, "another process of that number", st.Ino+1, &exe)
 	is(false, "another program", st.Ino, new("/bin/another"))
 	is(false, "it does not show its program", st.Ino, nil)
-	if _, ok := (*Table)(nil).of(pid, st.Ino, &exe); ok {
+	if _, ok := (*Table)(nil).lookup(pid, st.Ino, &exe); ok {
 		t.Error("no table knows a process")
 	}
 	holder := func(change func(*record)) string {

@@ -33,8 +33,8 @@ func (h *holderScan) threads(pid, dir int, st proc.Stat) error {
 
 func (h *holderScan) thread(pid, dir, tid int) error {
 	base := "task/" + strconv.Itoa(tid) + "/"
-	apart := !h.same(pid, tid, kcmpFS)
-	if !apart && h.same(pid, tid, kcmpFiles) {
+	apart := !h.shares(pid, tid, kcmpFS)
+	if !apart && h.shares(pid, tid, kcmpFiles) {
 		return nil
 	}
 	v, foreign, err := h.viewOf(dir, base)
@@ -48,7 +48,7 @@ func (h *holderScan) thread(pid, dir, tid int) error {
 			failed = errors.Join(failed, err)
 		}
 	}
-	if pid == h.root.self || h.same(pid, tid, kcmpFiles) {
+	if pid == h.root.self || h.shares(pid, tid, kcmpFiles) {
 		return failed
 	}
 	return errors.Join(failed, h.descriptors(dir, base, v, byThread))
@@ -60,8 +60,8 @@ const (
 	kcmpFS    = 3
 )
 
-// same reports whether two threads share something. Where the kernel does not say, they may not.
-func (h *holderScan) same(pid, tid int, what uintptr) bool {
+// shares reports whether two threads share something. Where the kernel does not say, they may not.
+func (h *holderScan) shares(pid, tid int, what uintptr) bool {
 	if !h.root.own {
 		return false
 	}

@@ -102,7 +102,7 @@ func (h *holderScan) unclaimed() {
 			continue
 		}
 		for _, i := range numbers {
-			h.add(i, snapshot.Holder{Name: "a unix socket", How: hows[bySocket]})
+			h.add(i, snapshot.Holder{Name: "a unix socket", How: holdKinds[bySocket]})
 		}
 	}
 }
@@ -145,7 +145,7 @@ type unixState struct {
 // diagnoseAllUnix asks the kernel for the unix sockets of this network namespace, by inode.
 func diagnoseAllUnix() (map[uint64]unixState, error) {
 	about := aboutUnix(1<<32-1, showName|showPeer|showQueue, true)
-	return again(func(all map[uint64]unixState) error {
+	return askTwice(func(all map[uint64]unixState) error {
 		return about.ask(func(body []byte) error {
 			var name string
 			var queued, peer uint32

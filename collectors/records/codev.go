@@ -21,11 +21,11 @@ func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, 
 		return nil, 0, sqlite.Program{Name: "Codev", Version: "3.3", Start: "the Tower"}.Explain(err)
 	}
 	var all []snapshot.Record
-	bad, err := each(path, "builders", rows, func(row sqlite.Row) (e snapshot.Record, whole bool, err error) {
+	bad, err := readRows(path, "builders", rows, func(row sqlite.Row) (e snapshot.Record, whole bool, err error) {
 		if e, err = ofCodev(row); err != nil {
 			return e, true, err
 		}
-		e.Terminal, e.StartedAt = new(o.over(e.Status)), utc(row, "started_at")
+		e.Terminal, e.StartedAt = new(o.ended(e.Status)), utc(row, "started_at")
 		if e.Status == "pr" { // the builder has opened a pull request and waits
 			e.PullRequest = &snapshot.PullRequest{By: "Codev", State: snapshot.PullOpen}
 		}
@@ -38,9 +38,9 @@ func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, 
 
 func ofCodev(row sqlite.Row) (e snapshot.Record, err error) {
 	e = snapshot.Record{
-		ID: of(&err, row.Text, "id"), Status: of(&err, row.Text, "status"), Path: of(&err, row.Path, "worktree"), Role: "builder",
+		ID: readField(&err, row.Text, "id"), Status: readField(&err, row.Text, "status"), Path: readField(&err, row.Path, "worktree"), Role: "builder",
 	}
-	workspace := of(&err, row.Path, "workspace_path")
+	workspace := readField(&err, row.Path, "workspace_path")
 	if err == nil && (e.ID == "" || e.Path == "" || workspace == "") {
 		err = errors.New("it has no id, no worktree or no workspace_path")
 	}

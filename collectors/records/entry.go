@@ -54,7 +54,7 @@ func (s *states) sorted() []snapshot.Record {
 // entry reads one record. Its status is lower-cased, for the configured words are compared letter by letter. In these formats the path is
 // the folder that the owner owns, and no other.
 func entry(rec Record, _ Options) (e snapshot.Record, err error) {
-	id := of(&err, rec.Name, "id")
+	id := readField(&err, rec.Name, "id")
 	switch {
 	case err != nil:
 		return e, err
@@ -64,15 +64,15 @@ func entry(rec Record, _ Options) (e snapshot.Record, err error) {
 		return e, errors.New("it has no id")
 	}
 	e = snapshot.Record{
-		ID: cmp.Or(id, rec.Key), Path: of(&err, rec.Path, "path"), Status: status(of(&err, rec.Text, "status")),
-		Session: of(&err, rec.Text, "session"), Role: of(&err, rec.Text, "role"), Marker: of(&err, rec.Text, "marker"),
-		StartedAt: of(&err, rec.Time, "started_at"), EndedAt: of(&err, rec.Time, "ended_at"),
-		Terminal: of(&err, rec.Bool, "terminal"), Retained: of(&err, rec.Bool, "retained"),
+		ID: cmp.Or(id, rec.Key), Path: readField(&err, rec.Path, "path"), Status: status(readField(&err, rec.Text, "status")),
+		Session: readField(&err, rec.Text, "session"), Role: readField(&err, rec.Text, "role"), Marker: readField(&err, rec.Text, "marker"),
+		StartedAt: readField(&err, rec.Time, "started_at"), EndedAt: readField(&err, rec.Time, "ended_at"),
+		Terminal: readField(&err, rec.Bool, "terminal"), Retained: readField(&err, rec.Bool, "retained"),
 	}
 	if e.Path != "" {
 		e.Own = new(true)
 	}
-	pid := of(&err, rec.Int, "pid")
+	pid := readField(&err, rec.Int, "pid")
 	if err != nil || pid == nil {
 		return e, err
 	}
@@ -89,6 +89,6 @@ func status(text string) string { return strings.ToLower(strings.TrimSpace(text)
 // worker reads one record of Kapi's. Whether its owner has ended its status always says, by the words of o.
 func worker(rec Record, o Options) (snapshot.Record, error) {
 	e, err := entry(rec, o)
-	e.Terminal = new(o.over(e.Status))
+	e.Terminal = new(o.ended(e.Status))
 	return e, err
 }

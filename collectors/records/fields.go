@@ -13,8 +13,8 @@ import (
 // maxNumber is the most bytes that a number or a time takes up.
 const maxNumber = 64
 
-// of gives what read finds under key. It keeps the first error of several readings in err, after which it reads nothing.
-func of[T any](err *error, read func(key string) (T, error), key string) (v T) {
+// readField gives what read finds under key. It keeps the first error of several readings in err, after which it reads nothing.
+func readField[T any](err *error, read func(key string) (T, error), key string) (v T) {
 	if *err == nil {
 		v, *err = read(key)
 	}

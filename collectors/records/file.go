@@ -29,7 +29,7 @@ func Load(ctx context.Context, path string) ([]byte, error) {
 	real, err := safeopen.Path(path)
 	var f safeopen.File
 	if err == nil {
-		f, err = safeopen.Read(ctx, real, safeopen.Want{Max: MaxSize, Within: within(ctx), Ruling: true})
+		f, err = safeopen.Read(ctx, real, safeopen.Want{Max: MaxSize, Within: timeLeft(ctx), Ruling: true})
 	}
 	if err != nil {
 		return nil, explain(ctx, path, err)
@@ -40,8 +40,8 @@ func Load(ctx context.Context, path string) ([]byte, error) {
 	return f.Data, nil
 }
 
-// within is how long a file may take: what is left of ctx.
-func within(ctx context.Context) time.Duration {
+// timeLeft is how long a file may take: what is left of ctx.
+func timeLeft(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		return max(time.Until(end), time.Millisecond)
 	}

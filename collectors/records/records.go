@@ -35,7 +35,7 @@ type Options struct {
 	Over []string
 }
 
-func (o Options) over(status string) bool { return status != "" && slices.Contains(o.Over, status) }
+func (o Options) ended(status string) bool { return status != "" && slices.Contains(o.Over, status) }
 
 // form is one format of one kind of records.
 type form struct {

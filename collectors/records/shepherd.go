@@ -63,7 +63,7 @@ func readSessions(ctx context.Context, path string, o Options) ([]snapshot.Recor
 	}
 	heard := readHeard(ctx, path)
 	s := newStates()
-	bad, err := each(path, table, rows, func(row sqlite.Row) (snapshot.Record, bool, error) {
+	bad, err := readRows(path, table, rows, func(row sqlite.Row) (snapshot.Record, bool, error) {
 		e, err := ofSession(row)
 		if err != nil {
 			return e, true, err
@@ -128,8 +128,8 @@ func readHeard(ctx context.Context, path string) map[string]*snapshot.PullReques
 	return heard
 }
 
-// each reads the rows of a table. It counts those that cannot be read whole, and its error is the first of a row that cannot be read.
-func each(path, table string, rows []sqlite.Row, read func(sqlite.Row) (r snapshot.Record, whole bool, err error)) (int, error) {
+// readRows reads the rows of a table. It counts those that cannot be read whole, and its error is the first of a row that cannot be read.
+func readRows(path, table string, rows []sqlite.Row, read func(sqlite.Row) (r snapshot.Record, whole bool, err error)) (int, error) {
 	var failed Bad
 	unsure := 0
 	for i, row := range rows {
@@ -150,9 +150,9 @@ func each(path, table string, rows []sqlite.Row, read func(sqlite.Row) (r snapsh
 // ofSession reads what a row says of what the session owns.
 func ofSession(row sqlite.Row) (e snapshot.Record, err error) {
 	e = snapshot.Record{
-		ID: of(&err, row.Text, "id"), Status: of(&err, row.Text, "status"), Role: of(&err, row.Text, "agentProvider"),
-		Server: of(&err, row.Text, "herdrSession"), Pane: of(&err, row.Text, "herdrAgentId"), Tab: of(&err, row.Text, "terminalTabId"),
-		Path: of(&err, row.Path, "worktreePath"),
+		ID: readField(&err, row.Text, "id"), Status: readField(&err, row.Text, "status"), Role: readField(&err, row.Text, "agentProvider"),
+		Server: readField(&err, row.Text, "herdrSession"), Pane: readField(&err, row.Text, "herdrAgentId"), Tab: readField(&err, row.Text, "terminalTabId"),
+		Path: readField(&err, row.Path, "worktreePath"),
 	}
 	if err == nil && (e.ID == "" || e.Path == "") {
 		err = errors.New("it has no id or no worktreePath")
@@ -160,7 +160,7 @@ func ofSession(row sqlite.Row) (e snapshot.Record, err error) {
 	if own, none := row.Int(isolated); none == nil && own != nil {
 		e.Own = new(*own == 1)
 	}
-	if clean := of(&err, row.Int, "terminal"); clean != nil && *clean != 0 {
+	if clean := readField(&err, row.Int, "terminal"); clean != nil && *clean != 0 {
 		e.Role = "terminal"
 	}
 	e.Marker = e.ID
@@ -173,7 +173,7 @@ func ofSession(row sqlite.Row) (e snapshot.Record, err error) {
 func ends(row sqlite.Row, e *snapshot.Record, o Options) (whole bool) {
 	started, ended, whole := sqlite.Span(row, "createdAt", "archivedAt")
 	e.StartedAt = started
-	e.Terminal = new(o.over(e.Status) && ended != nil && row.Null("mergingSince"))
+	e.Terminal = new(o.ended(e.Status) && ended != nil && row.Null("mergingSince"))
 	if *e.Terminal {
 		e.EndedAt = ended
 	}
@@ -191,7 +191,7 @@ func readReviewers(ctx context.Context, path string, _ Options) ([]snapshot.Reco
 		return nil, 0, err
 	}
 	var all []snapshot.Record
-	bad, err := each(path, table, rows, func(row sqlite.Row) (s snapshot.Record, whole bool, err error) {
+	bad, err := readRows(path, table, rows, func(row sqlite.Row) (s snapshot.Record, whole bool, err error) {
 		if s, err = ofReviewer(row); err != nil {
 			return s, true, err
 		}
@@ -205,8 +205,8 @@ func readReviewers(ctx context.Context, path string, _ Options) ([]snapshot.Reco
 // ofReviewer reads what a row says of who works where. A row that names no folder protects nothing, so it cannot be passed over.
 func ofReviewer(row sqlite.Row) (s snapshot.Record, err error) {
 	s = snapshot.Record{
-		ID: of(&err, row.Text, "reviewerSessionId"), Owner: of(&err, row.Text, "taskSessionId"), Kind: of(&err, row.Text, "kind"),
-		Path: of(&err, row.Path, "worktreePath"),
+		ID: readField(&err, row.Text, "reviewerSessionId"), Owner: readField(&err, row.Text, "taskSessionId"), Kind: readField(&err, row.Text, "kind"),
+		Path: readField(&err, row.Path, "worktreePath"),
 	}
 	if err == nil && (s.ID == "" || s.Path == "") {
 		err = errors.New("it has no reviewerSessionId or no worktreePath")

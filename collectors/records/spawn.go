@@ -94,8 +94,8 @@ func update(into *snapshot.Record, s snapshot.Record) {
 // spawn reads one record.
 func spawn(rec Record) (s snapshot.Record, err error) {
 	s = snapshot.Record{
-		ID: of(&err, rec.Name, "id"), Path: of(&err, rec.Path, "path"), Kind: of(&err, rec.Text, "kind"), Label: of(&err, rec.Text, "label"),
-		Session: of(&err, rec.Text, "session"), SpawnedAt: of(&err, rec.Time, "spawned_at"), CompletedAt: of(&err, rec.Time, "completed_at"),
+		ID: readField(&err, rec.Name, "id"), Path: readField(&err, rec.Path, "path"), Kind: readField(&err, rec.Text, "kind"), Label: readField(&err, rec.Text, "label"),
+		Session: readField(&err, rec.Text, "session"), SpawnedAt: readField(&err, rec.Time, "spawned_at"), CompletedAt: readField(&err, rec.Time, "completed_at"),
 	}
 	return s, err
 }

@@ -19,8 +19,8 @@ type File struct {
 	Modified, Moved int64 // mtime and ctime, in nanoseconds
 }
 
-// Of asks for each of the paths, without following a link at its end.
-func Of(paths []string) map[string]File {
+// Read asks for each of the paths, without following a link at its end.
+func Read(paths []string) map[string]File {
 	out := make(map[string]File, len(paths))
 	for _, p := range paths {
 		if _, done := out[p]; !done {

@@ -40,7 +40,7 @@ func TestChanged(t *testing.T) {
 				paths = append(paths, filepath.Join(dir, n))
 			}
 			time.Sleep(20 * time.Millisecond) // more than a tick of the file system's clock
-			was := Of(paths)
+			was := Read(paths)
 			if len(was) != 4 {
 				t.Fatalf("%d stamps of 4 paths", len(was))
 			}

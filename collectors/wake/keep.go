@@ -78,8 +78,8 @@ func (k *Keeper) End(name string) {
 	}
 }
 
-// Again has a source that rests be tried now: there is reason to think that it can be listened to.
-func (k *Keeper) Again(name string) {
+// Retry has a source that rests be tried now: there is reason to think that it can be listened to.
+func (k *Keeper) Retry(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if one := k.kept[name]; one != nil && !one.state.Listening {

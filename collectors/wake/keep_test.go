@@ -170,7 +170,7 @@ func TestKeeper(t *testing.T) {
 	}
 
 	must.Do(t, unix.Mkfifo(path, 0o600))
-	k.Again("pipe")
+	k.Retry("pipe")
 	wait.Eventually(t, "listening", func() bool { return k.States()["pipe"].Listening })
 	wait.Eventually(t, "woken for what was missed", func() bool { return h.of("pipe") == 1 })
 	if n := out.count("heard again"); n != 1 {

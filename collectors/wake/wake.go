@@ -394,15 +394,15 @@ func (w *Watch) loop() {
 		for source := range said {
 			w.wake(source)
 		}
-		if w.rest() {
+		if w.settle() {
 			return
 		}
 	}
 }
 
-// rest waits for a moment, in which the kernel puts together what is written again and again, and reports whether the watch is to end. Beside a file that matters there may be a log
+// settle waits for a moment, in which the kernel puts together what is written again and again, and reports whether the watch is to end. Beside a file that matters there may be a log
 // that is written a thousand times a second.
-func (w *Watch) rest() (ends bool) {
+func (w *Watch) settle() (ends bool) {
 	stop := []unix.PollFd{{Fd: int32(w.stop), Events: unix.POLLIN}}
 	n, _ := unix.Poll(stop, int(between/time.Millisecond)) // a signal makes it shorter
 	return n > 0

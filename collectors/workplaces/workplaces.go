@@ -99,7 +99,7 @@ func (r Record) read(ctx context.Context) ([]string, error) {
 		return nil, errors.New("its content was not understood as " + r.Format) // the parser's own words quote it
 	}
 	var paths []string
-	if table, ok := at(all, r.At).(map[string]any); ok {
+	if table, ok := lookupKey(all, r.At).(map[string]any); ok {
 		for path := range table {
 			paths = append(paths, path)
 		}
@@ -130,8 +130,8 @@ func (r Record) rows(ctx context.Context, path string) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// at follows the names of objects.
-func at(in any, way string) any {
+// lookupKey follows the names of objects.
+func lookupKey(in any, way string) any {
 	for name := range strings.SplitSeq(way, ".") {
 		table, ok := in.(map[string]any)
 		if !ok {
@@ -200,21 +200,21 @@ func (r Record) one(ctx context.Context, path string) (string, bool) {
 	if json.Unmarshal(text, &all) != nil {
 		return "", false
 	}
-	named, ok := at(all, r.At).(string)
+	named, ok := lookupKey(all, r.At).(string)
 	return named, ok
 }
 
-// maxUnder is how many entries of all folders together Under looks at.
-const maxUnder = 20_000
+// maxEntries is how many entries of all folders together FindRepositories looks at.
+const maxEntries = 20_000
 
-// Under gives the folders at most two levels below these that are repositories with linked worktrees. A folder that does not exist has none. It
+// FindRepositories gives the folders at most two levels below these that are repositories with linked worktrees. A folder that does not exist has none. It
 // follows no link, and looks into no repository.
-func Under(ctx context.Context, folders []string, log hclog.Logger) []string {
+func FindRepositories(ctx context.Context, folders []string, log hclog.Logger) []string {
 	var out []string
-	left := maxUnder
+	left := maxEntries
 	var walk func(folder string, depth int)
 	walk = func(folder string, depth int) {
-		d := safeopen.DirFS{Dir: folder, Want: safeopen.Want{Within: within}, Context: ctx, MaxEntries: maxUnder}
+		d := safeopen.DirFS{Dir: folder, Want: safeopen.Want{Within: within}, Context: ctx, MaxEntries: maxEntries}
 		entries, err := fs.ReadDir(d, ".")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			log.Debug("a folder was not searched for repositories", "path", folder, "error", err)
@@ -241,7 +241,7 @@ func Under(ctx context.Context, folders []string, log hclog.Logger) []string {
 		}
 	}
 	if left < 0 {
-		log.Warn("the folders of collect.dirs.discover_under hold more than is searched, so that repositories may be missed", "entries", maxUnder)
+		log.Warn("the folders of collect.dirs.discover_under hold more than is searched, so that repositories may be missed", "entries", maxEntries)
 	}
 	return out
 }

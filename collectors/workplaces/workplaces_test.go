@@ -116,7 +116,7 @@ func TestAttackARecordOfProjects(t *testing.T) {
 }
 
 // TestUnder finds repositories with worktrees two levels deep, and nothing else.
-func TestUnder(t *testing.T) {
+func TestFindRepositories(t *testing.T) {
 	t.Parallel()
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	for _, path := range []string{
@@ -126,7 +126,7 @@ func TestUnder(t *testing.T) {
 		must.Do(t, os.MkdirAll(filepath.Join(dir, path), 0o700))
 	}
 	must.Do(t, os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(dir, "code/link")))
-	got := workplaces.Under(t.Context(), []string{filepath.Join(dir, "code"), filepath.Join(dir, "missing")}, hclog.NewNullLogger())
+	got := workplaces.FindRepositories(t.Context(), []string{filepath.Join(dir, "code"), filepath.Join(dir, "missing")}, hclog.NewNullLogger())
 	for i := range got {
 		got[i] = must.Get(filepath.Rel(dir, got[i]))(t)
 	}

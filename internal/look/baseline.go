@@ -284,7 +284,7 @@ func (b *Baseline) candidates(a *Looker, s *snapshot.Snapshot) {
 	if c := a.Cfg.Collect.Dirs; c.Discover && slices.Contains(c.DiscoverFrom, config.FromUnder) {
 		paths = append(paths, c.DiscoverUnder...)
 	}
-	b.files = stamps.Of(paths)
+	b.files = stamps.Read(paths)
 }
 
 // thresholds finds the first moment at which a time of the configuration passes for what began a short while ago. What waits for longer is decided at a whole look anyway, of

@@ -65,7 +65,7 @@ func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, 
 		opts.Searches = set.Searches(mem.repositories)
 	}
 	opts.Then = func(ctx context.Context, s *snapshot.Snapshot) {
-		set.Folders.Weigh(ctx, s)
+		set.Folders.Prefetch(ctx, s)
 		host, err := processes.Host(l.Cfg.Collect.Processes.Root, processes.KnownNames())
 		if err != nil {
 			l.fail(s, snapshot.Proc, "processes", err)
@@ -77,7 +77,7 @@ func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, 
 		s.Host.Pressure = l.Pressure()
 		l.projects(ctx, s, sc)
 		if sc.ID == "" && sc.Kind == "" {
-			set.Folders.Decided(l.thrift(ctx, e, s))
+			set.Folders.Prefilter(l.thrift(ctx, e, s))
 		}
 	}
 	clearProgress := func() {}
@@ -104,7 +104,7 @@ func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, 
 
 // Sources are those that the configuration names, for the rules that were loaded last: for one look.
 func (l *Looker) Sources() sources.Set {
-	return sources.Set{Config: l.Cfg, Policy: l.Policy, Log: l.Log, Folders: dirs.NewShared(), Table: &processes.Table{}, Asker: l.ForCommand(), Asked: l.Asked, From: l.AskerFolder}
+	return sources.Set{Config: l.Cfg, Policy: l.Policy, Log: l.Log, Folders: dirs.NewLookCache(), Table: &processes.Table{}, Asker: l.ForCommand(), Asked: l.Asked, From: l.AskerFolder}
 }
 
 // Observer says what became of workers.

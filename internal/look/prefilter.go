@@ -20,7 +20,7 @@ import (
 //
 // It is nil where the rules are not such that this is known (thrifty), where no engine judges the look, and where what it saw is recorded, so that any rules
 // may judge it later: then the folders themselves say what most rules keep.
-func (l *Looker) thrift(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot) func(id string) dirs.Decided {
+func (l *Looker) thrift(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot) func(id string) dirs.Prefiltered {
 	if e == nil || l.Cfg.Record > 0 || !thrifty(l.Policy) {
 		return nil
 	}
@@ -29,12 +29,12 @@ func (l *Looker) thrift(ctx context.Context, e *eval.Engine, s *snapshot.Snapsho
 		return nil // the look was interrupted
 	}
 	working := working(s)
-	return func(id string) dirs.Decided {
+	return func(id string) dirs.Prefiltered {
 		f := settled[id]
 		if f.Why == "" {
-			return dirs.Decided{}
+			return dirs.Prefiltered{}
 		}
-		return dirs.Decided{Skip: f.Why, Part: f.Part, Users: working[strings.TrimPrefix(id, snapshot.KindDir+":")]}
+		return dirs.Prefiltered{Skip: f.Why, Part: f.Part, Users: working[strings.TrimPrefix(id, snapshot.KindDir+":")]}
 	}
 }
 

@@ -25,5 +25,5 @@ func (l *Looker) ReadPressure() (*snapshot.Pressure, error) {
 			places = append(places, filepath.Clean(p))
 		}
 	}
-	return pressure.Within(l.Cfg.Collect.Processes.Root, places)
+	return pressure.ReadBounded(l.Cfg.Collect.Processes.Root, places)
 }

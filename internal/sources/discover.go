@@ -69,7 +69,7 @@ func (set Set) Searches(repositories []string) []collectors.Search {
 	for _, s := range []collectors.Search{
 		{Name: "the ledger", From: config.FromLedger, Find: func(context.Context) []string { return repositories }},
 		{Name: "agents' records", From: config.FromAgents, Find: func(ctx context.Context) []string { return workplaces.Recorded(ctx, records, log) }},
-		{Name: "discover_under", From: config.FromUnder, Find: func(ctx context.Context) []string { return workplaces.Under(ctx, c.DiscoverUnder, log) }},
+		{Name: "discover_under", From: config.FromUnder, Find: func(ctx context.Context) []string { return workplaces.FindRepositories(ctx, c.DiscoverUnder, log) }},
 	} {
 		if slices.Contains(c.DiscoverFrom, s.From) {
 			out = append(out, s)

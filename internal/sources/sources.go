@@ -38,7 +38,7 @@ type Set struct {
 	// Policy is nil in a command that judges nothing.
 	Policy *policy.Policy
 	// Folders is what the sources of folders share in one look; nil shares nothing.
-	Folders *dirs.Shared
+	Folders *dirs.LookCache
 	// Table takes what is read of processes, for the question who uses folders; nil reads it again.
 	Table *processes.Table
 	// Descents is which processes earlier looks saw below agents.
@@ -483,7 +483,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		Mounted:     set.Mounted,
 		Beside:      slices.Concat(set.Config.Collect.Dirs.Roots, set.Config.Collect.Dirs.AgentFolders, set.Config.Collect.Dirs.DiscoverUnder),
 		Timeout:     set.Config.Collect.Timeout,
-		Shared:      set.Folders,
+		Cache:       set.Folders,
 		Log:         set.Log.Named("dirs"),
 	}
 	for _, m := range r.Makers {

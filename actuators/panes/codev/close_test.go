@@ -385,7 +385,7 @@ func TestClosedByAnotherClient(t *testing.T) {
 		if c.Method != http.MethodDelete || !closed.CompareAndSwap(false, true) {
 			return
 		}
-		if err := act.Close(context.Background(), g.(*grasp).tower, st.ID); err != nil {
+		if err := act.Close(context.Background(), g.(*handle).tower, st.ID); err != nil {
 			t.Error(err)
 		}
 	})

@@ -30,11 +30,11 @@ const (
 
 // Act implements actuators.Held. Once the Tower was asked to close the terminal it goes on to the end although ctx ends, but signals
 // nothing any more then.
-func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
+func (g *handle) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	if !alike(in.Identity.Terminal, &g.id) {
 		return actuators.OutcomeOf(g.untouched(actuators.Changed("it is no longer what was judged first")))
 	}
-	still := func(ctx context.Context) error { return g.still(ctx, in.Identity.Terminal.State) }
+	still := func(ctx context.Context) error { return g.unchanged(ctx, in.Identity.Terminal.State) }
 	if !g.id.Listed {
 		return g.endUnlisted(ctx, still)
 	}
@@ -71,7 +71,7 @@ func (e errLeft) Unwrap() error { return e.error }
 
 // tell has the Tower close the terminal, and says when it was asked. Everything is looked at again right before each try. Nil says that the
 // Tower reported that it did, an errLeft that it did nothing, and any other error that a look must show what it did.
-func (g *grasp) tell(ctx context.Context, still func(context.Context) error) (sent time.Time, err error) {
+func (g *handle) tell(ctx context.Context, still func(context.Context) error) (sent time.Time, err error) {
 	bounded, cancel := context.WithTimeout(ctx, 2*g.Timeout)
 	defer cancel()
 	deadline, _ := bounded.Deadline()
@@ -95,7 +95,7 @@ func (g *grasp) tell(ctx context.Context, still func(context.Context) error) (se
 	}
 }
 
-func (g *grasp) tellOnce(ctx context.Context, still func(context.Context) error) (sent time.Time, err error) {
+func (g *handle) tellOnce(ctx context.Context, still func(context.Context) error) (sent time.Time, err error) {
 	g.Step(StepClose)
 	if err := still(ctx); err != nil {
 		return sent, errLeft{err}
@@ -112,8 +112,8 @@ func (g *grasp) tellOnce(ctx context.Context, still func(context.Context) error)
 	return sent, err
 }
 
-// said is the Tower's answer, for a person.
-func said(answer error) string {
+// answerText is the Tower's answer, for a person.
+func answerText(answer error) string {
 	switch {
 	case answer == nil:
 		return "the Tower said that it closed it"
@@ -125,7 +125,7 @@ func said(answer error) string {
 
 // patience is until when it is waited for what came of it: a Tower that says that it is done has ended the process before, one that was cut
 // off may still be at it, and one that refused did nothing.
-func (g *grasp) patience(answer error, sent time.Time) time.Time {
+func (g *handle) patience(answer error, sent time.Time) time.Time {
 	switch {
 	case answer == nil || errors.Is(answer, act.ErrUnknown):
 		return time.Now().Add(g.Timeout)
@@ -136,12 +136,12 @@ func (g *grasp) patience(answer error, sent time.Time) time.Time {
 }
 
 // readBack waits until the world shows that the terminal is gone, also when the sweep was interrupted, and says what it shows.
-func (g *grasp) readBack(sweep context.Context, answer error, sent time.Time) decision.Outcome {
+func (g *handle) readBack(sweep context.Context, answer error, sent time.Time) decision.Outcome {
 	ctx := context.WithoutCancel(sweep)
 	deadline := g.patience(answer, sent)
 	for {
 		there, err := g.isListed(ctx)
-		over := g.over()
+		over := g.ended()
 		late := time.Now().After(deadline)
 		switch {
 		case err == nil && !there && over:
@@ -159,30 +159,30 @@ func (g *grasp) readBack(sweep context.Context, answer error, sent time.Time) de
 }
 
 // isListed reports whether the Tower lists the terminal.
-func (g *grasp) isListed(ctx context.Context) (bool, error) {
+func (g *handle) isListed(ctx context.Context) (bool, error) {
 	all, err := g.tower.Terminals(ctx)
 	return slices.ContainsFunc(all, func(e tower.Entry) bool { return e.ID == g.id.ID }), err
 }
 
-// over reports whether the terminal has no process any more.
-func (g *grasp) over() bool { return g.shellper == nil || g.shellper.Ended() }
+// ended reports whether the terminal has no process any more.
+func (g *handle) ended() bool { return g.shellper == nil || g.shellper.Ended() }
 
 // freed is the memory of the shellper once that has ended, in bytes.
-func (g *grasp) freed() decision.Freed {
-	if g.id.Process == nil || !g.over() {
+func (g *handle) freed() decision.Freed {
+	if g.id.Process == nil || !g.ended() {
 		return decision.Freed{}
 	}
 	return decision.Freed{RSS: g.id.Process.RSS}
 }
 
 // closed is the outcome of a terminal that is gone, process and all.
-func (g *grasp) closed(answer error) decision.Outcome {
+func (g *handle) closed(answer error) decision.Outcome {
 	out := decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: g.who() + " is closed"}
 	switch {
 	case errors.Is(answer, act.ErrUnknown):
 		out = decision.Outcome{Outcome: decision.Gone, Detail: g.who() + " was gone when the Tower was asked to close it"}
 	case answer != nil:
-		out.Detail += "; " + said(answer)
+		out.Detail += "; " + answerText(answer)
 	}
 	if g.id.Process != nil && out.Outcome == decision.Done {
 		out.Detail += fmt.Sprintf(", and its process (pid %d) has ended", g.id.Process.PID)
@@ -191,8 +191,8 @@ func (g *grasp) closed(answer error) decision.Outcome {
 }
 
 // stays is the outcome of a terminal that the Tower still lists although it was asked to close it.
-func (g *grasp) stays(answer error, over bool) decision.Outcome {
-	out := decision.Outcome{Outcome: decision.Failed, Disputed: true, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s, and it still lists it", g.who(), said(answer))}
+func (g *handle) stays(answer error, over bool) decision.Outcome {
+	out := decision.Outcome{Outcome: decision.Failed, Disputed: true, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s, and it still lists it", g.who(), answerText(answer))}
 	switch {
 	case g.id.Process == nil:
 	case over:
@@ -205,9 +205,9 @@ func (g *grasp) stays(answer error, over bool) decision.Outcome {
 }
 
 // unseen is the outcome where the Tower cannot be asked what came of it. While the process runs it stays open.
-func (g *grasp) unseen(answer, err error, over bool) decision.Outcome {
+func (g *handle) unseen(answer, err error, over bool) decision.Outcome {
 	out := decision.Outcome{Outcome: decision.Failed, Open: !over, Freed: g.freed()}
-	out.Detail = fmt.Sprintf("%s: %s; whether it still lists it is not known: %v", g.who(), said(answer), err)
+	out.Detail = fmt.Sprintf("%s: %s; whether it still lists it is not known: %v", g.who(), answerText(answer), err)
 	switch {
 	case !over:
 		out.Detail += fmt.Sprintf("; its process (pid %d) still runs", g.id.Process.PID)
@@ -219,8 +219,8 @@ func (g *grasp) unseen(answer, err error, over bool) decision.Outcome {
 }
 
 // endOutlived ends the shellper of a terminal that the Tower no longer lists.
-func (g *grasp) endOutlived(ctx context.Context, answer error) decision.Outcome {
-	before := fmt.Sprintf("%s, and no longer lists it, but its process (pid %d) still ran", said(answer), g.shellper.PID)
+func (g *handle) endOutlived(ctx context.Context, answer error) decision.Outcome {
+	before := fmt.Sprintf("%s, and no longer lists it, but its process (pid %d) still ran", answerText(answer), g.shellper.PID)
 	how, _, err := g.end(ctx, g.outlived)
 	switch {
 	case err == nil:
@@ -232,7 +232,7 @@ func (g *grasp) endOutlived(ctx context.Context, answer error) decision.Outcome 
 }
 
 // outlived makes sure that what is held is still the terminal's shellper, of this Codev. What lives below it was judged with it.
-func (g *grasp) outlived(ctx context.Context) error {
+func (g *handle) outlived(ctx context.Context) error {
 	over, err := g.identity(ctx)
 	switch {
 	case err != nil:
@@ -246,12 +246,12 @@ func (g *grasp) outlived(ctx context.Context) error {
 }
 
 // processEnded is the error that the shellper has ended.
-func (g *grasp) processEnded() error {
+func (g *handle) processEnded() error {
 	return actuators.Gone("its process (pid %d) has ended", g.id.Process.PID)
 }
 
 // endUnlisted ends a shellper that no Tower lists, and what is judged to end with it. What it leaves besides, its socket and its log, Codev's own sweeps clear away.
-func (g *grasp) endUnlisted(ctx context.Context, still func(context.Context) error) decision.Outcome {
+func (g *handle) endUnlisted(ctx context.Context, still func(context.Context) error) decision.Outcome {
 	how, told, err := g.end(ctx, still)
 	switch {
 	case err == nil:
@@ -269,7 +269,7 @@ func (g *grasp) endUnlisted(ctx context.Context, still func(context.Context) err
 //
 // This is not a panes.Burial, which always ends what is left of panes that are gone; here the Tower is asked again before each
 // signal, and may say no, and nothing is signalled any more once the sweep was interrupted.
-func (g *grasp) end(ctx context.Context, check func(context.Context) error) (how string, told bool, err error) {
+func (g *handle) end(ctx context.Context, check func(context.Context) error) (how string, told bool, err error) {
 	const byItself = "ended when asked to"
 	g.Step(StepTerm)
 	if err := check(ctx); err != nil {
@@ -302,7 +302,7 @@ func (g *grasp) end(ctx context.Context, check func(context.Context) error) (how
 }
 
 // kill ends the process that did not end by itself, and reports whether it had to.
-func (g *grasp) kill(ctx context.Context, check func(context.Context) error) (bool, error) {
+func (g *handle) kill(ctx context.Context, check func(context.Context) error) (bool, error) {
 	g.Step(StepKill)
 	if err := check(ctx); errors.Is(err, actuators.ErrGone) {
 		return false, nil
@@ -322,6 +322,6 @@ func (g *grasp) kill(ctx context.Context, check func(context.Context) error) (bo
 }
 
 // waits waits until the held process has ended, for at most d and until ctx ends, and reports whether it is.
-func (g *grasp) waits(ctx context.Context, d time.Duration) bool {
+func (g *handle) waits(ctx context.Context, d time.Duration) bool {
 	return len(procact.Await(ctx, []*procact.Held{g.shellper}, d)) == 0
 }

@@ -67,7 +67,7 @@ func (a *Actuator) lives(ctx context.Context, p *decision.Process) (*bool, decis
 
 // lists reports whether the Tower lists a terminal, or a process that it listed none for.
 func (a *Actuator) lists(ctx context.Context, id *decision.Terminal) (bool, error) {
-	g := &grasp{Actuator: a, id: *id}
+	g := &handle{Actuator: a, id: *id}
 	g.id.Process = nil // it is found out elsewhere whether that lives
 	if err := g.take(ctx); err != nil {
 		return false, err

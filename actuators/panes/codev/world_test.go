@@ -105,8 +105,8 @@ func intent(id decision.Terminal) decision.Intent {
 // expect announces the closing of a terminal, once.
 func (w *world) expect(id string) { w.Expect(http.MethodDelete, "/api/terminals/"+id) }
 
-// grasp takes hold of a terminal until the test has ended.
-func (w *world) grasp(id decision.Terminal) (actuators.Held, error) {
+// hold takes hold of a terminal until the test has ended.
+func (w *world) hold(id decision.Terminal) (actuators.Held, error) {
 	w.t.Helper()
 	g, err := New(w.o).Hold(context.Background(), "A1", decide(id))
 	if err != nil {
@@ -120,9 +120,9 @@ func (w *world) grasp(id decision.Terminal) (actuators.Held, error) {
 
 func (w *world) held(id decision.Terminal) actuators.Held {
 	w.t.Helper()
-	g, err := w.grasp(id)
+	g, err := w.hold(id)
 	if err != nil {
-		w.t.Fatalf("grasp: %v", err)
+		w.t.Fatalf("hold: %v", err)
 	}
 	return g
 }
@@ -146,7 +146,7 @@ func (w *world) act(id decision.Terminal) decision.Outcome {
 // direct has the actuator hold and act alone, without a judge in between: it shows what its own last reading keeps from.
 func (w *world) direct(id decision.Terminal) decision.Outcome {
 	w.t.Helper()
-	g, err := w.grasp(id)
+	g, err := w.hold(id)
 	if err != nil {
 		return actuators.OutcomeOf(err)
 	}

@@ -103,18 +103,18 @@ func (h *held) aftermath(before, after *herdr.World) string {
 	}
 	if after.Workspace(h.id.Workspace) == nil {
 		h.Log.Error("a workspace is gone after one of its tabs was closed", "tab", h.id.ID, "workspace", h.id.Workspace)
-		return fmt.Sprintf("; WORKSPACE %s IS GONE TOO%s", h.id.Workspace, map[bool]string{true: ", although it had another tab a moment before"}[len(h.beside(before)) > 0])
+		return fmt.Sprintf("; WORKSPACE %s IS GONE TOO%s", h.id.Workspace, map[bool]string{true: ", although it had another tab a moment before"}[len(h.otherTabs(before)) > 0])
 	}
-	left := h.beside(after)
-	lost := slices.DeleteFunc(h.beside(before), func(id string) bool { return slices.Contains(left, id) })
+	left := h.otherTabs(after)
+	lost := slices.DeleteFunc(h.otherTabs(before), func(id string) bool { return slices.Contains(left, id) })
 	if len(lost) > 0 {
 		return "; another program or person closed " + strings.Join(lost, ", ") + " of the same workspace meanwhile"
 	}
 	return ""
 }
 
-// beside lists the other tabs of the tab's workspace.
-func (h *held) beside(w *herdr.World) []string {
+// otherTabs lists the other tabs of the tab's workspace.
+func (h *held) otherTabs(w *herdr.World) []string {
 	var out []string
 	for _, t := range w.Tabs {
 		if t.Workspace == h.id.Workspace && t.ID != h.id.ID {

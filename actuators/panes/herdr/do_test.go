@@ -35,7 +35,7 @@ func TestDoClosesThatTabAndNoOther(t *testing.T) {
 				wait.Eventually(t, "the pane's output", func() bool { return strings.Contains(w.s.Output(first.ID), "the-23-lines") })
 				d := w.judged(w.husk)
 				w.s.Expect("tab.close", w.husk)
-				g := grasped(t, a, d)
+				g := holdTab(t, a, d)
 				out := g.do(t.Context(), d)
 				judge.WantOutcome(t, decision.Done, out, label, "is gone, and 2 of its 2 processes with it", "text of 2 panes", g.plan.Folder)
 				if out.Freed.RSS <= 0 {
@@ -335,7 +335,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 			a.patience = 3 * time.Second
 			w.s.Expect("tab.close", w.husk)
 			d := w.judged(w.husk)
-			g := grasped(t, a, d)
+			g := holdTab(t, a, d)
 			out := g.do(t.Context(), d)
 			_ = g.Close()
 			judge.WantOutcome(t, c.want, out, c.word)
@@ -370,7 +370,7 @@ func TestDoCannotBeInterruptedHalfway(t *testing.T) {
 			}
 		}})
 		d := w.judged(w.husk)
-		g := grasped(t, a, d)
+		g := holdTab(t, a, d)
 		if want == decision.Done {
 			w.s.Expect("tab.close", w.husk)
 		}
@@ -478,7 +478,7 @@ func TestBurySparesAPaneThatWasMovedAway(t *testing.T) {
 func TestBuryEndsNothingForAnotherServer(t *testing.T) {
 	t.Parallel()
 	w := fresh(t, herdr.Options{})
-	g := grasped(t, actuator(t, Options{}), w.judged(w.husk))
+	g := holdTab(t, actuator(t, Options{}), w.judged(w.husk))
 	for _, v := range []*wire.World{nil, {Server: g.id.ServerPID + 1}} {
 		out := g.bury(t.Context(), &whereabouts{view: v})
 		judge.WantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is no longer the one")

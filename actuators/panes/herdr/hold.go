@@ -133,7 +133,7 @@ func (h *held) Close() error {
 	h.members, h.panes, h.pane = nil, nil, nil
 	var left error
 	if h.undone {
-		if _, err := h.kept().Purge(); err != nil {
+		if _, err := h.keptText().Purge(); err != nil {
 			left = fmt.Errorf("%s was not closed, and what was saved of it in %s could not be removed: %w", h.who(), h.plan.Folder, err)
 		}
 		h.undone = false

@@ -54,7 +54,7 @@ func tryLock(path string) (*os.File, error) {
 		}
 	}
 	if err == nil {
-		err = named(f, path)
+		err = leadsTo(f, path)
 	}
 	if err != nil {
 		return nil, errors.Join(&os.PathError{Op: "lock", Path: path, Err: err}, f.Close())
@@ -62,8 +62,8 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// named checks that path still leads to f.
-func named(f *os.File, path string) error {
+// leadsTo checks that path still leads to f.
+func leadsTo(f *os.File, path string) error {
 	is, err := f.Stat()
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ type planned struct {
 	Members  []panes.Member `json:"members,omitempty"`
 }
 
-// kept is where the text of the held tab's panes is, or will be.
-func (h *held) kept() panes.Kept {
+// keptText is where the text of the held tab's panes is, or will be.
+func (h *held) keptText() panes.Kept {
 	return panes.Kept{Trash: h.Trash, Act: h.plan.Act, Panes: len(h.plan.Panes)}
 }

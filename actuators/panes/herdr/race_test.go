@@ -404,7 +404,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 	other := w.s.Tab(w.work, label)
 	a := actuator(t, Options{LockWait: 30 * time.Millisecond})
 	d, d2 := w.judged(w.husk), w.judged(other)
-	g := grasped(t, a, d)
+	g := holdTab(t, a, d)
 	_, err := a.Hold(t.Context(), act, d2)
 	judge.WantErr(t, actuators.ErrRefused, err, "another program is closing a tab", a.Lock)
 	if st, err := os.Lstat(a.Lock); err != nil || st.Mode() != 0o600 {
@@ -422,7 +422,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
-	g2 := grasped(t, a, d2)
+	g2 := holdTab(t, a, d2)
 	if err := g2.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -432,16 +432,16 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	if err := errors.Join(named(f, a.Lock), os.Remove(a.Lock)); err != nil {
+	if err := errors.Join(leadsTo(f, a.Lock), os.Remove(a.Lock)); err != nil {
 		t.Fatal(err)
 	}
-	if err := named(f, a.Lock); !errors.Is(err, unix.EWOULDBLOCK) {
+	if err := leadsTo(f, a.Lock); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("a lock without a file: %v", err)
 	}
 	if err := os.WriteFile(a.Lock, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := named(f, a.Lock); !errors.Is(err, unix.EWOULDBLOCK) {
+	if err := leadsTo(f, a.Lock); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("a lock on another file: %v", err)
 	}
 

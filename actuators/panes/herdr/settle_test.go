@@ -209,7 +209,7 @@ func (w *world) cut(a *Actuator, d decision.Decision, before string) decision.In
 			panic(cut{})
 		}
 	}
-	g := grasped(w.t, a, d)
+	g := holdTab(w.t, a, d)
 	in := intent(g, d)
 	func() {
 		defer func() {
@@ -316,7 +316,7 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	w := fresh(t, herdr.Options{}, herdr.Pane{Dir: dir}, herdr.Pane{})
 	a := actuator(t, Options{})
 	d := w.judged(w.husk)
-	g := grasped(t, a, d)
+	g := holdTab(t, a, d)
 	in := intent(g, d)
 	_, err := a.Restore(t.Context(), in)
 	judge.WantErr(t, actuators.ErrRefused, err, "no longer in the trash")

@@ -33,7 +33,7 @@ func (h *held) strangers() (map[int]uint64, error) {
 				return nil, actuators.Changed("%s: pid %d (%s) runs in pane %s and was not judged; the tab was left untouched", h.who(), pid, s.Comm, p.ID)
 			}
 		}
-		if above(all, ours, pid) != nil {
+		if nearestOwn(all, ours, pid) != nil {
 			left[pid] = s.Start
 		}
 	}
@@ -51,8 +51,8 @@ func (h *held) noNewStrangers() error {
 	return err
 }
 
-// above is the nearest of ours among a process's ancestors.
-func above(all map[int]proc.Stat, ours map[int]*procact.Held, pid int) *procact.Held {
+// nearestOwn is the nearest of ours among a process's ancestors.
+func nearestOwn(all map[int]proc.Stat, ours map[int]*procact.Held, pid int) *procact.Held {
 	for range len(all) { // while processes come and go, what was read may run in a circle
 		s, ok := all[pid]
 		if !ok {

@@ -20,13 +20,13 @@ const hangUpWithin = 500 * time.Millisecond
 func (h *held) bury(ctx context.Context, w *whereabouts) decision.Outcome {
 	return panes.Burial{
 		Who: fmt.Sprintf("%s of the herdr server on %s", h.who(), h.id.Socket), By: "close",
-		Within: hangUpWithin, TermGrace: h.TermGrace, Spare: func(m *procact.Held) error { return h.others(m, w) },
+		Within: hangUpWithin, TermGrace: h.TermGrace, Spare: func(m *procact.Held) error { return h.checkOurs(m, w) },
 		Never: h.Never, Step: h.Step, Term: StepTerm, Kill: StepKillLeft, Log: h.Log.With("tab", h.id.ID),
 	}.Bury(ctx, h.members)
 }
 
-// others says why a process is not this act's to end, or nothing.
-func (h *held) others(m *procact.Held, w *whereabouts) error {
+// checkOurs says why a process is not this act's to end, or nothing.
+func (h *held) checkOurs(m *procact.Held, w *whereabouts) error {
 	switch {
 	case m.Ended():
 		return nil

@@ -89,7 +89,7 @@ func settled(t testing.TB, pid int) (ticks uint64) {
 	return h.Was.Start
 }
 
-func grasped(t testing.TB, a *Actuator, d decision.Decision) *held {
+func holdTab(t testing.TB, a *Actuator, d decision.Decision) *held {
 	t.Helper()
 	h, err := a.Hold(t.Context(), act, d)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestAttackAnotherUserHasTheServersSocket(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "runs")
 	program := filepath.Join(t.TempDir(), "tmux")
 	executable.Write(t, program, "#!/bin/sh\necho run >>"+log+"\n")
-	a := attack.New(t, "another user's socket is where the judged session's tmux server was: grasp, settle and restore")
+	a := attack.New(t, "another user's socket is where the judged session's tmux server was: hold, settle and restore")
 	for range 10 {
 		for _, socket := range []string{heard.Address, link, filepath.Join(shared, "none")} {
 			d.Identity.Session.Socket = socket

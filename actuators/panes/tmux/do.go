@@ -28,7 +28,7 @@ const (
 // Act implements actuators.Held. What the last judgement saw is compared with the server's answer when the session was held, and then by the
 // server itself in the command that kills: so nothing has changed in all that time. Once the session is killed it goes on to the end although
 // ctx ends.
-func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
+func (g *handle) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	g.Step(StepKill)
 	state := ""
 	if s := in.Identity.Session; s != nil {
@@ -61,7 +61,7 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 
 // bury ends the held processes that survived the hang-up, but for those of panes whose first processes are among left: another session shows
 // these panes.
-func (g *grasp) bury(ctx context.Context, left []int) decision.Outcome {
+func (g *handle) bury(ctx context.Context, left []int) decision.Outcome {
 	return panes.Burial{
 		Who: fmt.Sprintf("session %s of the tmux server on %s", g.who(), g.id.Socket), By: "hang-up",
 		Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.Never, Step: g.Step, Term: StepTerm, Kill: StepKillLeft,
@@ -77,12 +77,12 @@ func (g *grasp) bury(ctx context.Context, left []int) decision.Outcome {
 
 // kill has the server test and kill in one command, right after the last look at the panes' shells. An error says that it did not
 // kill, unless it is a failure of the connection: then that is not known, and the server is asked.
-func (g *grasp) kill(ctx context.Context, state string) error {
+func (g *handle) kill(ctx context.Context, state string) error {
 	untouched := func(err error) error { return fmt.Errorf("kill session %s: %w; it was left untouched", g.who(), err) }
 	t, err := change.Arm(ctx, g.server, g.id.ID)
 	if err != nil {
 		if l, lost := g.server.List(ctx, g.id.ID); lost == nil {
-			if changed := g.same(l); changed != nil {
+			if changed := g.checkIdentity(l); changed != nil {
 				return changed
 			}
 		}
@@ -91,7 +91,7 @@ func (g *grasp) kill(ctx context.Context, state string) error {
 	defer t.Close()
 	time.Sleep(settles)
 	g.looking()
-	if err := g.still(); err != nil {
+	if err := g.unchanged(); err != nil {
 		return err
 	}
 	outputs := ""
@@ -100,7 +100,7 @@ func (g *grasp) kill(ctx context.Context, state string) error {
 	}
 	a, err := t.Kill(state, outputs)
 	if errors.Is(err, change.ErrNoStdin) {
-		if err := g.still(); err != nil {
+		if err := g.unchanged(); err != nil {
 			return err
 		}
 		a, err = t.KillPlain(ctx)
@@ -122,7 +122,7 @@ func (g *grasp) kill(ctx context.Context, state string) error {
 }
 
 // differs says in what two states differ.
-func (g *grasp) differs(before, now string) error {
+func (g *handle) differs(before, now string) error {
 	was, is := strings.Fields(before), strings.Fields(now)
 	if len(is) < len(wire.StateFields) || !wire.IsSession(is[2]) {
 		return actuators.Gone("session %s was gone when it was to be killed", g.who())
@@ -137,7 +137,7 @@ func (g *grasp) differs(before, now string) error {
 
 // readBack waits until the session is positively gone: its server has ended, or no longer lists it. It gives the first processes of the
 // panes that the server still has.
-func (g *grasp) readBack(ctx context.Context) (left []int, err error) {
+func (g *handle) readBack(ctx context.Context) (left []int, err error) {
 	deadline := time.Now().Add(goneWithin)
 	for {
 		if g.host.Ended() {

@@ -31,8 +31,8 @@ func admissible(act, candidate string, s *decision.Session) error {
 	return nil
 }
 
-// same makes sure that what the server shows is the session that was decided on: the same server, creation and panes.
-func (g *grasp) same(l *wire.Listing) error {
+// checkIdentity makes sure that what the server shows is the session that was decided on: the same server, creation and panes.
+func (g *handle) checkIdentity(l *wire.Listing) error {
 	s := l.Session(g.id.ID)
 	switch {
 	case l.PID != g.id.ServerPID:

@@ -31,7 +31,7 @@ type planned struct {
 	Members    []panes.Member `json:"members,omitempty"`
 }
 
-// kept is where the scrollback of the held session's panes is, or will be.
-func (g *grasp) kept() panes.Kept {
+// keptText is where the scrollback of the held session's panes is, or will be.
+func (g *handle) keptText() panes.Kept {
 	return panes.Kept{Trash: g.Trash, Act: g.plan.Act, Panes: len(g.plan.Panes)}
 }

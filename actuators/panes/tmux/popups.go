@@ -19,7 +19,7 @@ import (
 // that a program opens between that look and the server's test.
 
 // children lists what the server has started and what is still there, sorted.
-func (g *grasp) children() ([]int, error) {
+func (g *handle) children() ([]int, error) {
 	pid := strconv.Itoa(g.host.PID)
 	text, err := g.host.Read("task/" + pid + "/children") // a server has one thread
 	var found []int
@@ -44,7 +44,7 @@ func (g *grasp) children() ([]int, error) {
 }
 
 // popless makes sure that nothing which may be a popup over the session was opened since it was held.
-func (g *grasp) popless() error {
+func (g *handle) popless() error {
 	now, err := g.children()
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (g *grasp) popless() error {
 
 // popup reports whether a child of the server's may be a popup that ends with the session. One without a terminal is not a popup, unless it is
 // still the server's own image. One that was started for another session ends with this one only where a client shows this one.
-func (g *grasp) popup(pid int) (name string, may bool, err error) {
+func (g *handle) popup(pid int) (name string, may bool, err error) {
 	h, err := procact.Hold(g.ProcRoot, pid)
 	if errors.Is(err, proc.ErrEnded) {
 		return "", false, nil

@@ -93,7 +93,7 @@ func TestChildren(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "worker")
 	s.Run("new-session", "-d", "-s", "bystander")
-	g := grasped(t, actuator(t, Options{}), s.judged("worker"))
+	g := held(t, actuator(t, Options{}), s.judged("worker"))
 	if len(g.beside) != 2 {
 		t.Fatalf("the server has the children %v, want two shells", g.beside)
 	}

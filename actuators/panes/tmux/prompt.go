@@ -27,14 +27,14 @@ type shell struct {
 const restsFor = 2 * time.Second
 
 // takeShells looks which panes wait at a prompt, and how often their shells have run.
-func (g *grasp) takeShells(ctx context.Context) error {
+func (g *handle) takeShells(ctx context.Context) error {
 	for _, j := range g.id.Panes {
 		if h := g.first(j); h != nil && slices.Contains(g.Shells, h.Was.Comm) {
 			g.shells = append(g.shells, &shell{pane: j.ID, held: h, front: g.waits(h, h.Was)})
 		}
 	}
 	if slices.ContainsFunc(g.shells, func(s *shell) bool { return s.front }) {
-		if err := g.rest(ctx); err != nil {
+		if err := g.waitQuiet(ctx); err != nil {
 			return err
 		}
 	}
@@ -48,7 +48,7 @@ func (g *grasp) takeShells(ctx context.Context) error {
 }
 
 // first is the held first process of a pane, nil for a dead one.
-func (g *grasp) first(p decision.Pane) *procact.Held {
+func (g *handle) first(p decision.Pane) *procact.Held {
 	for _, h := range g.members {
 		if h.PID == p.PID {
 			return h
@@ -59,14 +59,14 @@ func (g *grasp) first(p decision.Pane) *procact.Held {
 
 // waits reports whether a shell is in front of its terminal, without another judged process: a shell that runs a script shares
 // its group with the programs that it runs, and a shell that waits at a prompt is alone in its group.
-func (g *grasp) waits(h *procact.Held, s proc.Stat) bool {
+func (g *handle) waits(h *procact.Held, s proc.Stat) bool {
 	return s.TTY != 0 && s.Group == h.PID && s.Foreground == h.PID && !slices.ContainsFunc(g.members, func(o *procact.Held) bool {
 		return o != h && o.Was.Group == h.PID
 	})
 }
 
 // atPrompts reports whether every pane that has a process waited at a prompt.
-func (g *grasp) atPrompts() bool {
+func (g *handle) atPrompts() bool {
 	living, front := 0, 0
 	for _, p := range g.id.Panes {
 		if p.PID != 0 {
@@ -82,7 +82,7 @@ func (g *grasp) atPrompts() bool {
 }
 
 // clients counts who shows the session.
-func (g *grasp) clients() (n int) {
+func (g *handle) clients() (n int) {
 	for _, c := range g.seen.Clients {
 		if c.Session == g.id.ID {
 			n++
@@ -92,7 +92,7 @@ func (g *grasp) clients() (n int) {
 }
 
 // used is when the session was last used, as far as that is compared right before the kill.
-func (g *grasp) used() (last time.Time) {
+func (g *handle) used() (last time.Time) {
 	if g.clients() > 0 {
 		last = g.seen.Session(g.id.ID).Activity
 	}
@@ -104,8 +104,8 @@ func (g *grasp) used() (last time.Time) {
 	return last
 }
 
-// rest waits until nothing was shown, and no key has come, for long enough to see what comes next.
-func (g *grasp) rest(ctx context.Context) error {
+// waitQuiet waits until nothing was shown, and no key has come, for long enough to see what comes next.
+func (g *handle) waitQuiet(ctx context.Context) error {
 	for range 2 {
 		wait := time.Until(g.used().Add(g.rests))
 		if wait <= 0 {
@@ -120,17 +120,17 @@ func (g *grasp) rest(ctx context.Context) error {
 		if g.seen, err = g.server.List(ctx, g.id.ID); err != nil {
 			return fmt.Errorf("look at session %s: %w", g.who(), err)
 		}
-		if err := g.same(g.seen); err != nil {
+		if err := g.checkIdentity(g.seen); err != nil {
 			return err
 		}
 	}
 	return actuators.Changed("session %s was used within the last second; it was left untouched", g.who())
 }
 
-// still is the last look before the server tests and kills: nothing was opened over the session since it was held, and each shell at a prompt
+// unchanged is the last look before the server tests and kills: nothing was opened over the session since it was held, and each shell at a prompt
 // is in front of its terminal, sleeps, has not run since it was held, and nothing waits in its terminal to be read. That it has not run proves
 // that it started nothing. Of a shell that was not at its prompt when it was held that is asked where it is at its prompt now: then it has run.
-func (g *grasp) still() error {
+func (g *handle) unchanged() error {
 	if err := g.popless(); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (g *grasp) still() error {
 }
 
 // ended is err, met on the way to a shell.
-func (g *grasp) ended(p *shell, err error) error {
+func (g *handle) ended(p *shell, err error) error {
 	if errors.Is(err, proc.ErrEnded) {
 		return actuators.Changed("the shell of pane %s of session %s, pid %d, ended; the session was left untouched", p.pane, g.who(), p.held.PID)
 	}

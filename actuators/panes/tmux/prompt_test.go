@@ -125,8 +125,8 @@ func TestStillLeavesAShellThatCameBackToItsPrompt(t *testing.T) {
 	shell := s.judged("worker").Identity.Session.Panes[0]
 	s.Run("send-keys", "-t", shell.ID, "sleep 1000", "Enter")
 	wait.Eventually(t, "it runs", func() bool { return len(procs.SessionPIDs(shell.PID)) == 2 && !resting(shell.PID) })
-	g := grasped(t, actuator(t, Options{Shells: shells}), s.judged("worker"))
-	if err := g.still(); err != nil {
+	g := held(t, actuator(t, Options{Shells: shells}), s.judged("worker"))
+	if err := g.unchanged(); err != nil {
 		t.Fatalf("nothing has changed: %v", err)
 	}
 	for _, pid := range procs.SessionPIDs(shell.PID) {
@@ -135,7 +135,7 @@ func TestStillLeavesAShellThatCameBackToItsPrompt(t *testing.T) {
 		}
 	}
 	wait.Eventually(t, "its prompt", func() bool { return resting(shell.PID) })
-	judge.WantErr(t, actuators.ErrChanged, g.still(), "has run since it was looked at")
+	judge.WantErr(t, actuators.ErrChanged, g.unchanged(), "has run since it was looked at")
 }
 
 // What was judged with the session may go on with what it does; only the shell at its prompt may start nothing more.
@@ -163,8 +163,8 @@ func TestStillLeavesWhatIsNotRead(t *testing.T) {
 	})
 	a := actuator(t, Options{Shells: []string{"sleep"}})
 	a.rests = 0
-	g := grasped(t, a, d)
-	if err := g.still(); err != nil {
+	g := held(t, a, d)
+	if err := g.unchanged(); err != nil {
 		t.Fatalf("nothing was sent: %v", err)
 	}
 	p := g.shells[0]
@@ -176,7 +176,7 @@ func TestStillLeavesWhatIsNotRead(t *testing.T) {
 		n, err := p.held.Typed()
 		return err == nil && n == len("true\n")
 	})
-	judge.WantErr(t, actuators.ErrChanged, g.still(), "has not read yet", "left untouched")
+	judge.WantErr(t, actuators.ErrChanged, g.unchanged(), "has not read yet", "left untouched")
 }
 
 func turnsOf(t testing.TB, pid int) uint64 {

@@ -12,9 +12,9 @@ import (
 )
 
 // Save implements actuators.Held: it keeps the scrollback of every pane and the manifest.
-func (g *grasp) Save(ctx context.Context) error {
+func (g *handle) Save(ctx context.Context) error {
 	g.Step(StepSave)
-	err := g.kept().Save(g.plan, func(write panes.Writer) error {
+	err := g.keptText().Save(g.plan, func(write panes.Writer) error {
 		for _, p := range g.plan.Panes {
 			if err := write(p.File, func(f *os.File) error { return g.server.Capture(ctx, p.ID, f) }); err != nil {
 				return fmt.Errorf("save the scrollback of pane %s: %w", p.ID, err)
@@ -27,7 +27,7 @@ func (g *grasp) Save(ctx context.Context) error {
 		return actuators.Refused("session %s: %w; it was left untouched: clear-history in that pane, or end it by hand", g.who(), err)
 	case err != nil:
 		if l, lost := g.server.List(ctx, ""); lost == nil {
-			if changed := g.same(l); changed != nil {
+			if changed := g.checkIdentity(l); changed != nil {
 				return changed
 			}
 		}
@@ -38,7 +38,7 @@ func (g *grasp) Save(ctx context.Context) error {
 }
 
 // Close implements actuators.Held. It removes what was saved of a session that was not killed.
-func (g *grasp) Close() error {
+func (g *handle) Close() error {
 	for _, h := range append(g.members, g.host) {
 		if h != nil {
 			h.Close()
@@ -49,6 +49,6 @@ func (g *grasp) Close() error {
 		return nil
 	}
 	g.saved = false
-	_, err := g.kept().Purge()
+	_, err := g.keptText().Purge()
 	return err
 }

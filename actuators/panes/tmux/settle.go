@@ -20,7 +20,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 		return actuators.OutcomeOf(fmt.Errorf("how the act on %s went is not known: %w", in.Candidate, err))
 	}
 	who := id.ID + " (" + id.Name + ")"
-	there, err := a.there(ctx, id)
+	there, err := a.exists(ctx, id)
 	switch {
 	case err != nil:
 		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(a.Trash, in),
@@ -33,9 +33,9 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 		Detail: fmt.Sprintf("session %s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", who)}
 }
 
-// there finds out whether the session is still there. Its server's process decides, not its socket: a socket that was removed
+// exists finds out whether the session is still there. Its server's process decides, not its socket: a socket that was removed
 // or that another server took over says nothing of a server that lives.
-func (a *Actuator) there(ctx context.Context, id *decision.Session) (bool, error) {
+func (a *Actuator) exists(ctx context.Context, id *decision.Session) (bool, error) {
 	lives, err := proc.Alive(a.ProcRoot, id.ServerPID, id.ServerTicks)
 	if err != nil || !lives {
 		return false, err

@@ -34,7 +34,7 @@ func interrupted(t *testing.T, s *server, a *Actuator, name, before string) (in 
 		a.Step = func(string) {}
 	}()
 	d := s.judged(name)
-	g := grasped(t, a, d)
+	g := held(t, a, d)
 	again := s.judge(loose).Again(t.Context(), []decision.Decision{d})[0]
 	if again.Err != nil {
 		t.Fatal(again.Err)
@@ -149,7 +149,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	}
 	shape := "#{pane_width}x#{pane_height}@#{pane_left},#{pane_top}"
 	before := s.Run("list-panes", "-s", "-t", d.Identity.Session.ID, "-F", shape)
-	in := intent(grasped(t, a, d), d)
+	in := intent(held(t, a, d), d)
 	if _, err := a.Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
 		t.Errorf("nothing was saved yet, and it was restored: %v", err)
 	}
@@ -205,7 +205,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	executable.Write(t, bare, "#!/bin/sh\nexec tmux -f /dev/null \"$@\"\n")
 	a := actuator(t, Options{Tmux: bare})
 	d := s.judged("only")
-	in := intent(grasped(t, a, d), d)
+	in := intent(held(t, a, d), d)
 	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 	wait.Eventually(t, "no server", func() bool { return !procs.Lives(d.Identity.Session.ServerPID) })
 	if err := os.Remove(dir); err != nil {

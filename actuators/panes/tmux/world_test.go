@@ -55,17 +55,17 @@ func (s *server) ticks(pid int) uint64 {
 	return h.Was.Start
 }
 
-func grasped(t testing.TB, a *Actuator, d decision.Decision) *grasp {
+func held(t testing.TB, a *Actuator, d decision.Decision) *handle {
 	t.Helper()
 	g, err := a.Hold(t.Context(), act, d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
-	return g.(*grasp)
+	return g.(*handle)
 }
 
-func intent(g *grasp, d decision.Decision) decision.Intent {
+func intent(g *handle, d decision.Decision) decision.Intent {
 	return decision.Intent{ID: act, Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, Plan: g.Plan(), RestoreUntil: time.Now().Add(time.Hour)}
 }
 

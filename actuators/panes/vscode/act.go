@@ -58,7 +58,7 @@ func (h *held) asHeld(in decision.Intent, last *decision.Editor) error {
 
 // may refuses a tab that is not the one that was judged, or whose process lives.
 func (h *held) may(ctx context.Context, hello vscode.Hello, t *vscode.Terminal) error {
-	if err := same(&h.id, hello, t); err != nil {
+	if err := checkTab(&h.id, hello, t); err != nil {
 		return err
 	}
 	if err := h.ended(&h.id); err != nil {
@@ -96,12 +96,12 @@ func (h *held) untouched(err error, asked bool) (decision.Outcome, bool) {
 func (h *held) readBack(ctx context.Context, in decision.Intent) decision.Outcome {
 	deadline := time.Now().Add(h.settles)
 	for {
-		there, err := h.there(ctx, &h.id)
+		there, err := h.exists(ctx, &h.id)
 		vanished := errors.Is(err, vscode.ErrNoServer) || errors.Is(err, vscode.ErrAnother)
 		switch late := time.Now().After(deadline); {
 		case err == nil && !there:
 			h.undone = false
-			return decision.Outcome{Outcome: decision.Done, Detail: called(&h.id) + " is closed; " + h.left(), RestoreUntil: panes.KeptUntil(h.Trash, in)}
+			return decision.Outcome{Outcome: decision.Done, Detail: called(&h.id) + " is closed; " + h.survivors(), RestoreUntil: panes.KeptUntil(h.Trash, in)}
 		case vanished || late && err != nil:
 			h.undone = false
 			return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(h.Trash, in), Detail: fmt.Sprintf(
@@ -114,8 +114,8 @@ func (h *held) readBack(ctx context.Context, in decision.Intent) decision.Outcom
 	}
 }
 
-// left says what became of the processes that were started in the tab and lived when it was judged.
-func (h *held) left() string {
+// survivors says what became of the processes that were started in the tab and lived when it was judged.
+func (h *held) survivors() string {
 	if len(h.id.Left) == 0 {
 		return "no process that was started in it was left"
 	}

@@ -368,5 +368,5 @@ func TestWhatIsLeft(t *testing.T) {
 	must.Equal(t, true, strings.HasSuffix(out.Detail, want), "detail: %s", out.Detail)
 	must.Equal(t, true, procs.Lives(stays.PID), "what was left lives")
 	h := held{Actuator: a, id: decision.Editor{Left: []decision.Member{{PID: stays.PID, StartTicks: stays.StartTicks + 1, Name: "other"}}}}
-	must.Equal(t, true, strings.Contains(h.left(), "have ended since: other"), "a number that another process has now: %s", h.left())
+	must.Equal(t, true, strings.Contains(h.survivors(), "have ended since: other"), "a number that another process has now: %s", h.survivors())
 }

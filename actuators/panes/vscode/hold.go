@@ -51,7 +51,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 		return nil, unread(id, err)
 	}
 	t := vscode.Find(all, id.N)
-	if err := same(id, hello, t); err != nil {
+	if err := checkTab(id, hello, t); err != nil {
 		return nil, err
 	}
 	if err := a.ended(id); err != nil {
@@ -74,14 +74,14 @@ func (h *held) Plan() json.RawMessage { return h.text }
 // Save implements actuators.Held. No editor gives what a tab shows; what it was is kept.
 func (h *held) Save(context.Context) error {
 	h.Step(StepSave)
-	if err := h.kept().Save(h.plan, func(panes.Writer) error { return nil }); err != nil {
+	if err := h.keptText().Save(h.plan, func(panes.Writer) error { return nil }); err != nil {
 		return actuators.Refused("%s: %w; it was left untouched", called(&h.id), err)
 	}
 	h.undone = true
 	return nil
 }
 
-func (h *held) kept() panes.Kept { return panes.Kept{Trash: h.Trash, Act: h.plan.Act} }
+func (h *held) keptText() panes.Kept { return panes.Kept{Trash: h.Trash, Act: h.plan.Act} }
 
 // Close implements actuators.Held.
 func (h *held) Close() error {
@@ -89,7 +89,7 @@ func (h *held) Close() error {
 		return nil
 	}
 	h.undone = false
-	if _, err := h.kept().Purge(); err != nil {
+	if _, err := h.keptText().Purge(); err != nil {
 		return fmt.Errorf("%s was not closed, and what was kept of it in %s could not be removed: %w", called(&h.id), h.plan.Folder, err)
 	}
 	return nil

@@ -18,7 +18,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	if err := admissible(in.ID, in.Candidate, e); err != nil {
 		return actuators.OutcomeOf(fmt.Errorf("how the act on %s went is not known: %w", in.Candidate, err))
 	}
-	there, err := a.there(ctx, e)
+	there, err := a.exists(ctx, e)
 	switch {
 	case errors.Is(err, vscode.ErrNoServer), errors.Is(err, vscode.ErrAnother):
 		return decision.Outcome{Outcome: decision.Gone, RestoreUntil: panes.KeptUntil(a.Trash, in),

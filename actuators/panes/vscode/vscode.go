@@ -99,8 +99,8 @@ func admissible(act, candidate string, e *decision.Editor) error {
 	return nil
 }
 
-// same refuses a tab that its window has no more, or that is not what was judged. t is nil where the window does not list it.
-func same(e *decision.Editor, h vscode.Hello, t *vscode.Terminal) error {
+// checkTab refuses a tab that its window has no more, or that is not what was judged. t is nil where the window does not list it.
+func checkTab(e *decision.Editor, h vscode.Hello, t *vscode.Terminal) error {
 	if t == nil {
 		return actuators.Gone("%s no longer exists", called(e))
 	}
@@ -156,8 +156,8 @@ func (a *Actuator) missing(e *decision.Editor) error {
 	return actuators.Refused("%s: whether its process (pid %d) has ended is not known: %w; it was left untouched", called(e), e.PID, err)
 }
 
-// there reports whether the window that was judged lists the tab. After an error that is not known.
-func (a *Actuator) there(ctx context.Context, e *decision.Editor) (bool, error) {
+// exists reports whether the window that was judged lists the tab. After an error that is not known.
+func (a *Actuator) exists(ctx context.Context, e *decision.Editor) (bool, error) {
 	_, all, err := vscode.List(ctx, a.window(e), nil)
 	return err == nil && vscode.Find(all, e.N) != nil, err
 }

@@ -32,7 +32,7 @@ type join struct {
 func newJoin(r *reader, w *world) *join {
 	boot, _ := proc.BootID(r.ProcRoot)
 	j := &join{reader: r, world: w, rows: map[string]*tower.Session{}, listed: map[string]*tower.Entry{}, memory: map[string]snapshot.Owner{},
-		boot: boot, codev: tower.NewCodev(r.home, w.Records, r.Env.Get, r.Home), spaces: w.named(), trees: newTrees()}
+		boot: boot, codev: tower.NewCodev(r.home, w.Records, r.Env.Get, r.Home), spaces: w.workFolders(), trees: newTrees()}
 	for i := range w.Sessions {
 		j.rows[w.Sessions[i].ID] = &w.Sessions[i]
 	}
@@ -120,7 +120,7 @@ func (j *join) terminal(id string, row *tower.Session, e *tower.Entry) *snapshot
 	if o, ok := j.memory[id]; ok {
 		known = &o
 	}
-	j.own(t, row, known)
+	j.assignOwner(t, row, known)
 	return t
 }
 
@@ -280,8 +280,8 @@ func (j *join) settled() bool {
 	return j.answered && j.SessionsWhole && !slices.ContainsFunc(j.entries, func(e tower.Entry) bool { return e.Process() == 0 })
 }
 
-// before is what earlier looks remember of the terminal that had this very process, while nothing knows that terminal any more.
-func (j *join) before(p *tower.Process) *snapshot.Owner {
+// rememberedOwner is what earlier looks remember of the terminal that had this very process, while nothing knows that terminal any more.
+func (j *join) rememberedOwner(p *tower.Process) *snapshot.Owner {
 	for id, o := range j.memory {
 		if o.PID == p.PID && o.StartTicks == p.Ticks && o.BootID == j.boot && j.boot != "" && j.rows[id] == nil && j.listed[id] == nil {
 			return &o
@@ -310,13 +310,13 @@ func (j *join) stray(p *tower.Process, exclusive bool) *snapshot.Terminal {
 	if j.SessionsWhole {
 		t.Recorded = new(false)
 	}
-	switch known := j.before(p); {
+	switch known := j.rememberedOwner(p); {
 	case p.Architect != "":
 		t.RoleKind, t.Role = tower.KindArchitect, p.Architect
 	case !j.settled() || !exclusive:
 	case known != nil:
 		t.RoleKind, t.Role = cmp.Or(known.Kind, tower.KindBuilder), tower.Normal(known.Builder)
-		j.own(t, nil, known)
+		j.assignOwner(t, nil, known)
 	default:
 		t.RoleKind = tower.KindShellper
 		j.startedIn(t)
@@ -324,8 +324,8 @@ func (j *join) stray(p *tower.Process, exclusive bool) *snapshot.Terminal {
 	return t
 }
 
-// named are the folders that Codev works in, and in which leftover worktrees may lie.
-func (w *world) named() []string {
+// workFolders are the folders that Codev works in, and in which leftover worktrees may lie.
+func (w *world) workFolders() []string {
 	out := slices.Clone(w.Workspaces)
 	for _, s := range w.Sessions {
 		out = append(out, s.Workspace)

@@ -17,9 +17,9 @@ const (
 	byFolder = "folder"
 )
 
-// own says which builder a builder's or development server's terminal belongs to, as far as anything tells. known is what earlier looks
+// assignOwner says which builder a builder's or development server's terminal belongs to, as far as anything tells. known is what earlier looks
 // remember of that very terminal, or nil.
-func (j *join) own(t *snapshot.Terminal, row *tower.Session, known *snapshot.Owner) {
+func (j *join) assignOwner(t *snapshot.Terminal, row *tower.Session, known *snapshot.Owner) {
 	if t.RoleKind != tower.KindBuilder && t.RoleKind != tower.KindDev {
 		return
 	}

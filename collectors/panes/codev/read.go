@@ -65,7 +65,7 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	w, err := r.gather(ctx)
 	j := newJoin(r, w)
 	terminals := j.terminals(ctx)
-	part := collectors.Part{Terminals: map[string]snapshot.Terminal{}, Workspaces: j.workspaces(), Server: w.server, Named: j.named(), Unreadable: w.Bad, Partial: err != nil}
+	part := collectors.Part{Terminals: map[string]snapshot.Terminal{}, Workspaces: j.workspaces(), Server: w.server, Named: j.workFolders(), Unreadable: w.Bad, Partial: err != nil}
 	for _, t := range terminals {
 		if *t.Error != "" {
 			part.Unreadable++

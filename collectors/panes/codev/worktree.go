@@ -33,7 +33,7 @@ func newTrees() *trees {
 }
 
 func (t *trees) look(workspace, worktree string) tree {
-	if workspace == "" || worktree == "" || inside(worktree, workspace) {
+	if workspace == "" || worktree == "" || isBelow(worktree, workspace) {
 		return tree{} // the workspace itself, or what it lies in, is not a worktree
 	}
 	at := [2]string{workspace, worktree}
@@ -89,7 +89,7 @@ func reachable(workspace, worktree string) bool {
 	for dir := filepath.Dir(worktree); ; dir = filepath.Dir(dir) {
 		info, err := os.Lstat(dir)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && inside(workspace, dir) && dir != workspace:
+		case errors.Is(err, fs.ErrNotExist) && isBelow(workspace, dir) && dir != workspace:
 			continue
 		case err != nil:
 			return false
@@ -102,8 +102,8 @@ func reachable(workspace, worktree string) bool {
 	}
 }
 
-// inside reports whether path is folder or lies in it.
-func inside(folder, path string) bool {
+// isBelow reports whether path is folder or lies in it.
+func isBelow(folder, path string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
@@ -149,7 +149,7 @@ func (j *join) place(cwd string) (workspace, worktree string) {
 		if tree != "" {
 			workspace, worktree = w, tree
 		}
-		if inside(w, cwd) && len(w) > len(around) {
+		if isBelow(w, cwd) && len(w) > len(around) {
 			around = w
 		}
 	}

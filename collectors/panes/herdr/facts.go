@@ -16,7 +16,7 @@ type place struct {
 	known bool
 }
 
-func (p place) own(tab string) *bool {
+func (p place) isTab(tab string) *bool {
 	switch {
 	case tab == p.tab:
 		return new(true)
@@ -39,7 +39,7 @@ func tabs(w *herdr.World, source string, own place) map[string]*snapshot.Tab {
 	for _, t := range w.Tabs {
 		x := &snapshot.Tab{
 			Source: source, ID: t.ID, Workspace: t.Workspace, PaneCount: t.PaneCount,
-			Focused: focused(w, at, t), Own: own.own(t.ID),
+			Focused: focused(w, at, t), Own: own.isTab(t.ID),
 			LastInWorkspace: spaces[t.Workspace].last, GroupParent: spaces[t.Workspace].parent,
 		}
 		if t.Label != nil {

@@ -79,7 +79,7 @@ func (r *reader) read(ctx context.Context, c *herdr.Client) (collectors.Part, er
 	}
 	var own place
 	if err == nil {
-		own, err = r.own(ctx, c, w)
+		own, err = r.findOwn(ctx, c, w)
 	}
 	if err != nil {
 		return collectors.Part{}, failed(err, true)
@@ -182,9 +182,9 @@ func failed(err error, met bool) error {
 	return err
 }
 
-// own finds the tab in which the looking process was started. The environment is what it was at the pane's launch, and the pane may
+// findOwn finds the tab in which the looking process was started. The environment is what it was at the pane's launch, and the pane may
 // have moved since, so the server that the environment names is asked. A pane that it does not find may be under another id now.
-func (r *reader) own(ctx context.Context, c *herdr.Client, w *herdr.World) (place, error) {
+func (r *reader) findOwn(ctx context.Context, c *herdr.Client, w *herdr.World) (place, error) {
 	pane, tab, socket := r.Env.Get("HERDR_PANE_ID"), r.Env.Get("HERDR_TAB_ID"), r.Env.Get("HERDR_SOCKET_PATH")
 	switch {
 	case pane == "" && tab == "" && r.Env.Get("HERDR_ENV") == "":

@@ -200,7 +200,7 @@ func distinct(paths []string, folders []folder) []string {
 		switch {
 		case len(p) > herdr.MaxPath:
 			return 2
-		case !slices.ContainsFunc(folders, func(d folder) bool { _, ok := inside(d, p); return ok }):
+		case !slices.ContainsFunc(folders, func(d folder) bool { _, ok := socketSession(d, p); return ok }):
 			return 1
 		}
 		return 0
@@ -214,7 +214,7 @@ func distinct(paths []string, folders []folder) []string {
 func (f *finder) name(path string) (name string, session bool) {
 	for _, p := range []string{path, collectors.Resolved(path)} {
 		for _, d := range f.folders {
-			if name, ok := inside(d, p); ok {
+			if name, ok := socketSession(d, p); ok {
 				return name, true
 			}
 		}
@@ -222,8 +222,8 @@ func (f *finder) name(path string) (name string, session bool) {
 	return strings.TrimSuffix(filepath.Base(path), ".sock"), false
 }
 
-// inside is the name of the session whose socket in d is path.
-func inside(d folder, path string) (name string, ok bool) {
+// socketSession is the name of the session whose socket in d is path.
+func socketSession(d folder, path string) (name string, ok bool) {
 	rel, err := filepath.Rel(d.path, path)
 	if err != nil {
 		return "", false

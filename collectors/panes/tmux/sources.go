@@ -118,8 +118,8 @@ func sockets(dir string) ([]string, error) {
 	return out, nil
 }
 
-// Elsewhere is the socket of the server that a program with that environment runs in, where it is outside of the folder that tmux uses for uid: other programs do not find it. Else "".
-func Elsewhere(env collectors.Env, uid int) string {
+// OutsideSocket is the socket of the server that a program with that environment runs in, where it is outside of the folder that tmux uses for uid: other programs do not find it. Else "".
+func OutsideSocket(env collectors.Env, uid int) string {
 	o := Options{Env: env, UID: uid}
 	for _, path := range current(o) {
 		if filepath.Dir(path) != folder(o) {

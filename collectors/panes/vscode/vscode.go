@@ -119,7 +119,7 @@ func (r *reader) read(ctx context.Context) (collectors.Part, error) {
 	if err != nil {
 		return collectors.Part{}, failed(err)
 	}
-	if err := r.here(hello); err != nil {
+	if err := r.checkNamespace(hello); err != nil {
 		return collectors.Part{}, err
 	}
 	var running map[int]proc.Stat
@@ -144,9 +144,9 @@ func (r *reader) read(ctx context.Context) (collectors.Part, error) {
 	return part, nil
 }
 
-// here makes sure that the processes of ProcRoot are those that the window counts: the pids that it gives mean something only where its own
+// checkNamespace makes sure that the processes of ProcRoot are those that the window counts: the pids that it gives mean something only where its own
 // one does.
-func (r *reader) here(h vscode.Hello) error {
+func (r *reader) checkNamespace(h vscode.Hello) error {
 	host, err := proc.StatOf(r.ProcRoot, h.PID)
 	if err == nil && host.Start != h.StartTicks {
 		err = fmt.Errorf("that process began at %d", host.Start)

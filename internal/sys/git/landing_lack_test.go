@@ -145,7 +145,7 @@ func TestLandingOfLies(t *testing.T) {
 }
 
 // TestElsewhere holds which branches keep the head of a worktree in which nothing was committed.
-func TestElsewhere(t *testing.T) {
+func TestReachedElsewhere(t *testing.T) {
 	t.Parallel()
 	f := newFork(t)
 	f.change(f.main, 10, "ten")

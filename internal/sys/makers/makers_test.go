@@ -72,7 +72,7 @@ func environment(t *testing.T, dir string) {
 }
 
 // TestAgain holds what tools' own records say of the folders that the tools really make, and of what a person put there.
-func TestAgain(t *testing.T) {
+func TestRebuildable(t *testing.T) {
 	t.Parallel()
 	patch := func(name string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
@@ -126,7 +126,7 @@ func TestAgain(t *testing.T) {
 }
 
 // TestAgainOfAPart holds the same of a folder that lies in the trash under another name.
-func TestAgainOfAPart(t *testing.T) {
+func TestRebuildableOfAPart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	npm(t, dir)

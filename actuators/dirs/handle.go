@@ -17,8 +17,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// grasp is one folder held: while it is open, its inode cannot be given to another.
-type grasp struct {
+// handle is one folder held: while it is open, its inode cannot be given to another.
+type handle struct {
 	*Actuator
 	act  string
 	want decision.Dir
@@ -35,14 +35,14 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 	if d.Identity.Dir == nil {
 		return nil, actuators.Refused("%s has no folder's identity; it was left untouched", d.ID)
 	}
-	g := &grasp{Actuator: a, act: act, want: *d.Identity.Dir, held: folder.None, parent: folder.None}
+	g := &handle{Actuator: a, act: act, want: *d.Identity.Dir, held: folder.None, parent: folder.None}
 	if err := g.take(ctx); err != nil {
 		return nil, errors.Join(untouched(g.want.Path, err), g.Close())
 	}
 	return g, nil
 }
 
-func (g *grasp) take(ctx context.Context) error {
+func (g *handle) take(ctx context.Context) error {
 	if !actID.MatchString(g.act) {
 		return actuators.Refused("%q is not an act's name", g.act)
 	}
@@ -63,12 +63,12 @@ func (g *grasp) take(ctx context.Context) error {
 }
 
 // allowed asks the never-list for the path alone.
-func (g *grasp) allowed() error {
+func (g *handle) allowed() error {
 	path := g.want.Path
 	if err := (actuators.NeverFolder{Home: g.o.Home, Roots: g.o.Roots}).Check(path, g.want.Root); err != nil {
 		return err
 	}
-	if shared := g.outside(); shared(path) || g.want.Gone && shared(g.want.AdminDir) {
+	if shared := g.sharedOutside(); shared(path) || g.want.Gone && shared(g.want.AdminDir) {
 		return sharedOutside(path)
 	}
 	if slices.Contains(strings.Split(path, "/"), rootTrash) {
@@ -79,7 +79,7 @@ func (g *grasp) allowed() error {
 		if err != nil {
 			return err
 		}
-		if actuators.Within(real, path) || actuators.Within(path, real) {
+		if actuators.IsBelow(real, path) || actuators.IsBelow(path, real) {
 			return actuators.Refused("%s and the trash %s lie in one another", path, real)
 		}
 	}
@@ -122,7 +122,7 @@ func opening(path string, err error) error {
 }
 
 // check makes sure that what is held is what is wanted, is where it is wanted, and may be moved.
-func (g *grasp) check(ctx context.Context) error {
+func (g *handle) check(ctx context.Context) error {
 	s, err := g.held.Stamp()
 	if err != nil {
 		return actuators.Refused("look at it: %w", err)
@@ -160,7 +160,7 @@ func (g *grasp) check(ctx context.Context) error {
 	return nil
 }
 
-func (g *grasp) makePlan(ctx context.Context) error {
+func (g *handle) makePlan(ctx context.Context) error {
 	s, err := g.held.Stamp()
 	if err != nil {
 		return actuators.Refused("look at it: %w", err)
@@ -182,7 +182,7 @@ func (g *grasp) makePlan(ctx context.Context) error {
 }
 
 // surveyTree looks at everything in the folder: after this it is judged for the last time, and after the move it must be the same.
-func (g *grasp) surveyTree(ctx context.Context) error {
+func (g *handle) surveyTree(ctx context.Context) error {
 	f, err := g.held.OpenBelow(".", unix.O_RDONLY)
 	if err != nil {
 		return actuators.Refused("look into it: %w", err)
@@ -194,7 +194,7 @@ func (g *grasp) surveyTree(ctx context.Context) error {
 }
 
 // Plan is every place that the act uses.
-func (g *grasp) Plan() json.RawMessage {
+func (g *handle) Plan() json.RawMessage {
 	text, err := json.Marshal(g.plan)
 	if err != nil { // texts, numbers and times of statx always marshal
 		return nil
@@ -204,7 +204,7 @@ func (g *grasp) Plan() json.RawMessage {
 
 // Save makes refs that keep the worktree's commits, and what is staged, where nothing else would once its entry is gone. No rule counts
 // them, and nothing of the folder or its entry changes.
-func (g *grasp) Save(ctx context.Context) (err error) {
+func (g *handle) Save(ctx context.Context) (err error) {
 	if g.plan.Admin == nil {
 		return nil
 	}
@@ -217,7 +217,7 @@ func (g *grasp) Save(ctx context.Context) (err error) {
 }
 
 // Close lets go. It removes the refs that were made for an act that did not come.
-func (g *grasp) Close() error {
+func (g *handle) Close() error {
 	err := errors.Join(g.held.Close(), g.parent.Close())
 	if g.saving {
 		err = errors.Join(err, g.repo(g.plan.Admin.Common, g.plan.Admin.Common).Drop(context.Background(), refPrefix(g.act)))

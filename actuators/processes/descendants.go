@@ -71,8 +71,8 @@ func childrenOf(procRoot string) (children, error) {
 	return out, nil
 }
 
-// below are all that a process has below it.
-func (c children) below(pid int) []lower {
+// descendants are all that a process has below it.
+func (c children) descendants(pid int) []lower {
 	var out []lower
 	seen := map[int]bool{pid: true} // while processes come and go, what was read may run in a circle
 	for open := []int{pid}; len(open) > 0; {
@@ -98,7 +98,7 @@ func (h *held) sinceJudged(all children, err error) (since []int, _ error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, x := range all.below(h.want.PID) {
+	for _, x := range all.descendants(h.want.PID) {
 		if slices.ContainsFunc(h.below, func(b *act.Held) bool { return b.PID == x.pid && b.Was.Start == x.Start }) {
 			continue
 		}
@@ -125,8 +125,8 @@ func (h *held) weigh() map[int]int64 {
 // maxNamed is how many of the processes that ended with one are named.
 const maxNamed = 8
 
-// named lists the processes below that have ended.
-func (h *held) named(name map[int]string) string {
+// listEnded lists the processes below that have ended.
+func (h *held) listEnded(name map[int]string) string {
 	var names []string
 	for _, b := range h.below {
 		if name[b.PID] != "" && b.Ended() {
@@ -171,7 +171,7 @@ func (h *held) buryBelow(ctx context.Context, judged []decision.Member, since []
 		}.Bury(context.WithoutCancel(ctx), mine)
 		out.Freed.RSS += b.Freed.RSS
 		out.Detail += "; " + b.Detail
-		if names := h.named(name); names != "" {
+		if names := h.listEnded(name); names != "" {
 			out.Detail += "; ended with it: " + names
 		}
 	}

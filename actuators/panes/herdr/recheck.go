@@ -39,7 +39,7 @@ func (h *held) unchanged(ctx context.Context, judged *decision.Tab) (*herdr.Worl
 	if err != nil {
 		return nil, h.unread(err)
 	}
-	if err := h.there(w); err != nil {
+	if err := h.checkPresent(w); err != nil {
 		return nil, err // the better reason: a pane of a tab that is gone, or was moved, has no processes
 	}
 	if untold != nil {
@@ -48,7 +48,7 @@ func (h *held) unchanged(ctx context.Context, judged *decision.Tab) (*herdr.Worl
 	if was, is := termsafe.Differ(judged.State, w.State(h.id.ID, running)); was != is {
 		return nil, actuators.Changed("%s changed after it was judged: its server said: %s, and says now: %s; it was left untouched", h.who(), was, is)
 	}
-	return w, h.still()
+	return w, h.unchangedProcesses()
 }
 
 // asHeld refuses where the last judgement was about another server or other processes than those that are held.
@@ -68,8 +68,8 @@ func (h *held) asHeld(judged *decision.Tab) error {
 	return nil
 }
 
-// there refuses a tab that is gone, or shows other terminals than those that are held.
-func (h *held) there(w *herdr.World) error {
+// checkPresent refuses a tab that is gone, or shows other terminals than those that are held.
+func (h *held) checkPresent(w *herdr.World) error {
 	if w.Tab(h.id.ID) != nil {
 		listed := w.PanesOf(h.id.ID)
 		for _, p := range listed {
@@ -109,9 +109,9 @@ func (h *held) ended(p *heldPane, err error) error {
 	return actuators.Refused("%s: pid %d: %w; it was left untouched", h.who(), p.PID, err)
 }
 
-// still reads the held processes: the first one of each pane is the program that it was, leads its session and has the same in front
+// unchangedProcesses reads the held processes: the first one of each pane is the program that it was, leads its session and has the same in front
 // of its terminal. A shell sleeps, and has not run since it was held. No process on the never-list is among the others.
-func (h *held) still() error {
+func (h *held) unchangedProcesses() error {
 	for _, m := range h.members {
 		s, err := m.Stat()
 		if errors.Is(err, proc.ErrEnded) && h.pane[m].shell != m {

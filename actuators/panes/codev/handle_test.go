@@ -53,7 +53,7 @@ func TestNeverCloses(t *testing.T) {
 		id := good
 		id.Process = new(*good.Process)
 		c.change(&id)
-		if _, err := w.grasp(id); !errors.Is(err, actuators.ErrRefused) || !strings.Contains(err.Error(), "left untouched") {
+		if _, err := w.hold(id); !errors.Is(err, actuators.ErrRefused) || !strings.Contains(err.Error(), "left untouched") {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if out := w.settle(id); out.Outcome == decision.Done {
@@ -275,7 +275,7 @@ func TestPIDOfAnother(t *testing.T) {
 			id := good
 			id.Process = new(*good.Process)
 			c.change(id.Process)
-			if _, err := w.grasp(id); !errors.Is(err, c.want) {
+			if _, err := w.hold(id); !errors.Is(err, c.want) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			// The same between the two looks.

@@ -232,7 +232,7 @@ func TestAttackUnsafeTrash(t *testing.T) {
 			}
 			w.mkdir(filepath.Dir(at))
 			var in decision.Intent
-			g, in, err := w.grasp("A1", w.tree)
+			g, in, err := w.hold("A1", w.tree)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +245,7 @@ func TestAttackUnsafeTrash(t *testing.T) {
 			}
 			put(w, at)
 			if place == "state" { // one that was there before is not taken either
-				g, _, err := w.grasp("A2", w.tree)
+				g, _, err := w.hold("A2", w.tree)
 				if err == nil {
 					g.Close()
 				}

@@ -25,7 +25,7 @@ func TestHoldPlansEveryNameAndPlace(t *testing.T) {
 	w := fresh(t, herdr.Options{}, herdr.Pane{Dir: "/"}, herdr.Pane{Dir: "/tmp"})
 	a := actuator(t, Options{})
 	d := w.judged(w.husk)
-	g := grasped(t, a, d)
+	g := holdTab(t, a, d)
 	var got plan
 	if err := json.Unmarshal(g.Plan(), &got); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestActRefusesAnotherTabThanTheJudgedOne(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := actuator(t, Options{})
-			h := grasped(t, a, whole)
+			h := holdTab(t, a, whole)
 			if err := h.Save(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -16,9 +16,9 @@ import (
 // maxBelow is how many files and folders are looked at below one folder: some seconds' worth.
 const maxBelow = 4_000_000
 
-// below walks each folder for inodes that a process uses: a watch on a folder in it, a lock on a file, a file that is
+// walkFolders walks each folder for inodes that a process uses: a watch on a folder in it, a lock on a file, a file that is
 // open under another name, a socket that was bound by a relative one. Where it cannot be walked whole, nothing is known for sure.
-func (h *holderScan) below(ctx context.Context) {
+func (h *holderScan) walkFolders(ctx context.Context) {
 	by := map[uint64][]wanting{}
 	claims := h.seen.claims
 	for _, l := range h.machine.locks {
@@ -34,7 +34,7 @@ func (h *holderScan) below(ctx context.Context) {
 			continue
 		}
 		w := walk{h: h, i: i, ctx: ctx, by: by, left: maxBelow}
-		if w.none() {
+		if w.isEmpty() {
 			continue
 		}
 		fd, err := unix.Open(s.path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -65,8 +65,8 @@ type walk struct {
 	left int
 }
 
-// none reports whether nothing is looked for on the folder's file system.
-func (w *walk) none() bool {
+// isEmpty reports whether nothing is looked for on the folder's file system.
+func (w *walk) isEmpty() bool {
 	if len(w.h.seen.layers) > 0 {
 		return false
 	}
@@ -76,14 +76,14 @@ func (w *walk) none() bool {
 		}
 	}
 	for _, all := range w.by {
-		if slices.ContainsFunc(all, w.here) {
+		if slices.ContainsFunc(all, w.covers) {
 			return false
 		}
 	}
 	return true
 }
 
-func (w *walk) here(x wanting) bool {
+func (w *walk) covers(x wanting) bool {
 	s := w.h.spots[w.i]
 	return x.stat && x.dev == s.id.dev || !x.stat && x.dev == s.node.dev
 }
@@ -161,7 +161,7 @@ func (w *walk) entries(fd int, at string, records []byte, depth int) error {
 func (w *walk) entry(fd int, at, name string, ino uint64, kind byte) {
 	h := w.h
 	for _, x := range w.by[ino] {
-		if w.here(x) && (x.holder.How != hows[byWatch] || !h.widely(x.nodes, w.i)) {
+		if w.covers(x) && (x.holder.How != holdKinds[byWatch] || !h.widely(x.nodes, w.i)) {
 			h.add(w.i, x.holder)
 		}
 	}
@@ -180,7 +180,7 @@ func (w *walk) entry(fd int, at, name string, ino uint64, kind byte) {
 }
 
 func (w *walk) socket(inode uint64) {
-	holder := snapshot.Holder{Name: "a unix socket", How: hows[bySocket]}
+	holder := snapshot.Holder{Name: "a unix socket", How: holdKinds[bySocket]}
 	if owner, ok := w.h.seen.owners[inode]; ok {
 		holder.PID, holder.Name = owner.pid, owner.comm
 	}

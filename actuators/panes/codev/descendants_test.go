@@ -127,20 +127,20 @@ func (w *world) belowOf(pid int) []int {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return below(all, pid)
+	return descendants(all, pid)
 }
 
 // What left the process that is root, by its parent, and stayed in a session that root began is below it; nothing else is.
-func TestBelow(t *testing.T) {
+func TestDescendants(t *testing.T) {
 	t.Parallel()
 	all := map[int]proc.Stat{
 		10: {Parent: 1, Session: 10, Group: 10}, 11: {Parent: 10, Session: 11, Group: 11}, 12: {Parent: 1, Session: 11, Group: 12},
 		13: {Parent: 12, Session: 13, Group: 13}, 20: {Parent: 1, Session: 1, Group: 1}, 21: {Parent: 20, Session: 9, Group: 9},
 	}
-	if got := len(below(all, 10)); got != 3 {
-		t.Errorf("%d live below: %v", got, below(all, 10))
+	if got := len(descendants(all, 10)); got != 3 {
+		t.Errorf("%d live below: %v", got, descendants(all, 10))
 	}
-	for _, pid := range below(all, 10) {
+	for _, pid := range descendants(all, 10) {
 		if pid < 11 || pid > 13 {
 			t.Errorf("%d lives below", pid)
 		}

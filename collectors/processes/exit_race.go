@@ -56,7 +56,7 @@ func (s *scan) settle(ctx context.Context) {
 	for i, rest := 0, endsSoon; ; i, rest = i+1, 2*rest {
 		var left []doubt
 		for _, d := range s.doubts {
-			switch st, err := s.again(d.PID); {
+			switch st, err := s.reread(d.PID); {
 			case err != nil, st.Start != d.StartTicks, st.Gone():
 				d.ended()
 			case st.Exiting:
@@ -84,8 +84,8 @@ func (s *scan) settle(ctx context.Context) {
 	s.doubts = nil
 }
 
-// again reads the stat of a process that is not held any more.
-func (s *scan) again(pid int) (proc.Stat, error) {
+// reread reads the stat of a process that is not held any more.
+func (s *scan) reread(pid int) (proc.Stat, error) {
 	dir, err := s.root.open(pid)
 	if err != nil {
 		return proc.Stat{}, err

@@ -20,9 +20,9 @@ import (
 	change "github.com/winnow-reaper/winnow/internal/sys/tmux/act"
 )
 
-// grasp is one session that is held: its server and the processes of its panes by open descriptors, and what the server said
+// handle is one session that is held: its server and the processes of its panes by open descriptors, and what the server said
 // of it while they were held.
-type grasp struct {
+type handle struct {
 	*Actuator
 	server  wire.Server
 	id      decision.Session
@@ -39,7 +39,7 @@ type grasp struct {
 }
 
 // who names the session for a person.
-func (g *grasp) who() string { return g.id.ID + " (" + g.id.Name + ")" }
+func (g *handle) who() string { return g.id.ID + " (" + g.id.Name + ")" }
 
 // maxBatch is how many sessions are held at once. A shell that runs while its session is held keeps it, and what is held longer is kept more often.
 const maxBatch = 8
@@ -77,7 +77,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 	if err := admissible(act, d.ID, id); err != nil {
 		return nil, err
 	}
-	g := &grasp{Actuator: a, server: a.server(id.Socket), id: *id}
+	g := &handle{Actuator: a, server: a.server(id.Socket), id: *id}
 	if err := g.take(ctx); err != nil {
 		_ = g.Close()
 		return nil, trusted(err)
@@ -93,7 +93,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 
 // take holds the processes first and asks the server then: what it says is true of those that are held. A session that ended
 // takes its panes' processes with it, so the server's word that it is gone comes before that they changed.
-func (g *grasp) take(ctx context.Context) error {
+func (g *handle) take(ctx context.Context) error {
 	if err := g.holdHost(); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (g *grasp) take(ctx context.Context) error {
 	if g.seen, err = g.server.List(ctx, g.id.ID); err != nil {
 		return fmt.Errorf("look at session %s: %w", g.who(), err)
 	}
-	if err := g.same(g.seen); err != nil {
+	if err := g.checkIdentity(g.seen); err != nil {
 		return err
 	}
 	if held != nil {
@@ -122,7 +122,7 @@ func (g *grasp) take(ctx context.Context) error {
 	return g.takeShells(ctx)
 }
 
-func (g *grasp) holdPanes() error {
+func (g *handle) holdPanes() error {
 	for _, p := range g.id.Panes {
 		if p.PID == 0 {
 			continue
@@ -134,7 +134,7 @@ func (g *grasp) holdPanes() error {
 	return nil
 }
 
-func (g *grasp) holdHost() error {
+func (g *handle) holdHost() error {
 	h, err := procact.Hold(g.ProcRoot, g.id.ServerPID)
 	if errors.Is(err, proc.ErrEnded) {
 		return actuators.Gone("the tmux server of session %s, pid %d, ended, and the session with it", g.who(), g.id.ServerPID)
@@ -155,7 +155,7 @@ func (g *grasp) holdHost() error {
 	return nil
 }
 
-func (g *grasp) holdPane(p decision.Pane) error {
+func (g *handle) holdPane(p decision.Pane) error {
 	if sid, err := unix.Getsid(0); err != nil || sid == p.PID {
 		return actuators.Refused("Winnow itself runs in pane %s of session %s; it was left untouched", p.ID, g.who())
 	}
@@ -164,7 +164,7 @@ func (g *grasp) holdPane(p decision.Pane) error {
 	return err
 }
 
-func (g *grasp) setPlan(act string) {
+func (g *handle) setPlan(act string) {
 	g.plan = plan{Act: act, Socket: g.id.Socket, ServerPID: g.id.ServerPID, Session: g.id.ID, Name: g.seen.Session(g.id.ID).Name,
 		CreatedAt: g.id.CreatedAt, Folder: filepath.Join(g.Trash, act)}
 	judged := map[string]decision.Pane{}
@@ -184,7 +184,7 @@ func (g *grasp) setPlan(act string) {
 }
 
 // Plan implements actuators.Held.
-func (g *grasp) Plan() json.RawMessage { return g.text }
+func (g *handle) Plan() json.RawMessage { return g.text }
 
 // trusted makes a refusal of an error which says that a socket is not to be trusted.
 func trusted(err error) error {

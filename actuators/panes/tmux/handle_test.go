@@ -26,7 +26,7 @@ func TestGraspPlansEveryNameAndPlace(t *testing.T) {
 	s.Run("new-window", "-d", "-n", "second", "-t", "=worker:", "-c", "/")
 	a := actuator(t, Options{})
 	d := s.judged("worker")
-	g := grasped(t, a, d)
+	g := held(t, a, d)
 	var got plan
 	if err := json.Unmarshal(g.Plan(), &got); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestGraspRefusesTheFloor(t *testing.T) {
 		})
 	}
 	t.Run("Winnow runs in another session of the server", func(t *testing.T) {
-		grasped(t, actuator(t, Options{Never: actuators.NeverProcess{Self: []int{os.Getpid(), d.Identity.Session.ServerPID}}}), d)
+		held(t, actuator(t, Options{Never: actuators.NeverProcess{Self: []int{os.Getpid(), d.Identity.Session.ServerPID}}}), d)
 	})
 }
 
@@ -186,18 +186,18 @@ func TestGraspFailsOnAServerThatCannotBeAsked(t *testing.T) {
 func TestADeadPaneIsNoLiveOne(t *testing.T) {
 	t.Parallel()
 	created := time.Unix(1700000001, 0)
-	g := func(pid int) *grasp {
-		return &grasp{id: decision.Session{ServerPID: 12, ID: "$4", CreatedAt: created, Panes: []decision.Pane{{ID: "%5", PID: pid}}}}
+	g := func(pid int) *handle {
+		return &handle{id: decision.Session{ServerPID: 12, ID: "$4", CreatedAt: created, Panes: []decision.Pane{{ID: "%5", PID: pid}}}}
 	}
 	l := func(pid int, dead bool) *wire.Listing {
 		return &wire.Listing{PID: 12, Sessions: []wire.Session{{ID: "$4", Created: created}}, Panes: []wire.Pane{{Session: "$4", ID: "%5", PID: pid, Dead: dead}}}
 	}
-	for _, err := range []error{g(77).same(l(77, false)), g(0).same(l(77, true))} {
+	for _, err := range []error{g(77).checkIdentity(l(77, false)), g(0).checkIdentity(l(77, true))} {
 		if err != nil {
 			t.Errorf("the same pane: %v", err)
 		}
 	}
-	for _, err := range []error{g(77).same(l(77, true)), g(0).same(l(77, false)), g(77).same(l(78, false))} {
+	for _, err := range []error{g(77).checkIdentity(l(77, true)), g(0).checkIdentity(l(77, false)), g(77).checkIdentity(l(78, false))} {
 		judge.WantErr(t, actuators.ErrChanged, err)
 	}
 }

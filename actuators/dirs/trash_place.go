@@ -124,7 +124,7 @@ func (a *Actuator) aside(ctx context.Context, trash folder.Folder, name string) 
 	if err != nil || !ok {
 		return Aside{}, false, err
 	}
-	return a.whole(own, in)
+	return a.verifyAside(own, in)
 }
 
 // manifestIn reads the manifest in an act's folder.
@@ -133,9 +133,9 @@ func manifestIn(ctx context.Context, own folder.Folder) ([]byte, error) {
 	return file.Data, err
 }
 
-// kept are the objects for which the act made refs, as the manifest says; where the manifest is gone, as the refs say. The refs say it too where the
+// keptObjects are the objects for which the act made refs, as the manifest says; where the manifest is gone, as the refs say. The refs say it too where the
 // entry came back earlier: an earlier run may have compared all of them, and let go of the refs since.
-func (s *site) kept(ctx context.Context, came bool) ([]string, error) {
+func (s *site) keptObjects(ctx context.Context, came bool) ([]string, error) {
 	if !came {
 		return s.common().ListKept(ctx, refPrefix(s.in.ID))
 	}
@@ -182,8 +182,8 @@ func readManifest(text []byte, path string) (decision.Intent, bool, error) {
 	return m.Intent, true, nil
 }
 
-// whole looks whether the folder that a manifest names is there, and whether the act was one of this user's.
-func (a *Actuator) whole(own folder.Folder, in decision.Intent) (Aside, bool, error) {
+// verifyAside looks whether the folder that a manifest names is there, and whether the act was one of this user's.
+func (a *Actuator) verifyAside(own folder.Folder, in decision.Intent) (Aside, bool, error) {
 	s, err := a.site(in)
 	if err != nil {
 		return Aside{}, false, err

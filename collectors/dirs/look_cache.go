@@ -13,11 +13,11 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 )
 
-// Shared is what all sources of one look have in common: the bound on how much git runs at a time, what was found in worktrees, so that one
+// LookCache is what all sources of one look have in common: the bound on how much git runs at a time, what was found in worktrees, so that one
 // that two sources give (a root and its repository) is looked into once, and who uses all the folders.
-type Shared struct {
-	lanes  lanes
-	finder *git.Finder
+type LookCache struct {
+	limiter limiter
+	finder  *git.Finder
 	// mounts are nil until they were read; mounting is held meanwhile.
 	mounts   *mounts
 	mounting sync.Mutex
@@ -25,26 +25,26 @@ type Shared struct {
 	asked    map[string]*answer
 	// entries is what was read of checkouts' admin folders, by the checkout, as it was before git was asked anything.
 	entries map[git.Place]git.Worktree
-	// places are where the candidates of all sources may be in use, by id; known is what Decided was given, and held what Holders said.
+	// places are where the candidates of all sources may be in use, by id; known is what Prefilter was given, and held what Holders said.
 	places map[string]place
 	// looks are the readings of these sources, and weighed is set when git was asked about the repositories of all of them.
-	looks   []*look
-	weighed sync.Once
-	known   func(id string) Decided
-	held    *held
+	looks      []*look
+	prefetched sync.Once
+	known      func(id string) Prefiltered
+	held       *held
 	// pointing is what leads into folders from outside.
 	pointing pointing
 	// processes is nil until a lock asks for them.
 	processes *processTable
 }
 
-// NewShared gives what the sources of one look share.
-func NewShared() *Shared {
-	return &Shared{lanes: newLanes(), finder: git.NewOnce(), asked: map[string]*answer{}, entries: map[git.Place]git.Worktree{}, places: map[string]place{}}
+// NewLookCache gives what the sources of one look share.
+func NewLookCache() *LookCache {
+	return &LookCache{limiter: newLimiter(), finder: git.NewOnce(), asked: map[string]*answer{}, entries: map[git.Place]git.Worktree{}, places: map[string]place{}}
 }
 
-// Decided is what the rules make of a folder by what is cheap to know of it.
-type Decided struct {
+// Prefiltered is what the rules make of a folder by what is cheap to know of it.
+type Prefiltered struct {
 	// Skip is why it stays whatever the dear questions would bring, as the end of a sentence that begins with because; "" has them asked.
 	Skip string
 	// Part is true where a folder in it that can be made again may go all the same.
@@ -54,33 +54,33 @@ type Decided struct {
 }
 
 // skip is why nothing is asked of a folder, for one in which what can be made again may go or not.
-func (d Decided) skip(trims bool) string {
+func (d Prefiltered) skip(trims bool) string {
 	if d.Part && trims {
 		return ""
 	}
 	return d.Skip
 }
 
-// Decided takes what the rules make of the folders that all sources have found so far, by id. It is called before collectors.Part.Rest is; where it is not,
+// Prefilter takes what the rules make of the folders that all sources have found so far, by id. It is called before collectors.Part.Rest is; where it is not,
 // the folders themselves say what keeps them.
-func (s *Shared) Decided(known func(id string) Decided) {
+func (s *LookCache) Prefilter(known func(id string) Prefiltered) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known = known
 }
 
-func (s *Shared) decided(id string) Decided {
+func (s *LookCache) prefiltered(id string) Prefiltered {
 	s.mu.Lock()
 	known := s.known
 	s.mu.Unlock()
 	if known == nil {
-		return Decided{}
+		return Prefiltered{}
 	}
 	return known(id)
 }
 
 // rules says whether the rules of this look were asked what is worth the dear questions.
-func (s *Shared) rules() bool {
+func (s *LookCache) rules() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known != nil
@@ -94,7 +94,7 @@ type place struct {
 
 // saw takes note of the folders that a source has found.
 func (l *look) saw() {
-	s := l.o.Shared
+	s := l.o.Cache
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks = append(s.looks, l)
@@ -110,7 +110,7 @@ func (l *look) entry(repo *git.Repository, p git.Place) *git.Worktree {
 	if !l.o.Later { // then what is shared may outlive a look
 		return repo.Read(p)
 	}
-	s := l.o.Shared
+	s := l.o.Cache
 	s.mu.Lock()
 	w, known := s.entries[p]
 	s.mu.Unlock()
@@ -124,10 +124,10 @@ func (l *look) entry(repo *git.Repository, p git.Place) *git.Worktree {
 	return &w
 }
 
-// Weigh asks git about each repository, once for all sources, and writes what came of it into a snapshot of what they have found so far: which work has landed, what only a worktree
+// Prefetch asks git about each repository, once for all sources, and writes what came of it into a snapshot of what they have found so far: which work has landed, what only a worktree
 // has. Where it is not called, it is done before the dear questions are asked, and no rule knows of it before.
-func (s *Shared) Weigh(ctx context.Context, into *snapshot.Snapshot) {
-	s.weigh(ctx)
+func (s *LookCache) Prefetch(ctx context.Context, into *snapshot.Snapshot) {
+	s.prefetch(ctx)
 	s.mu.Lock()
 	looks := slices.Clone(s.looks)
 	s.mu.Unlock()
@@ -140,8 +140,8 @@ func (s *Shared) Weigh(ctx context.Context, into *snapshot.Snapshot) {
 	}
 }
 
-func (s *Shared) weigh(ctx context.Context) {
-	s.weighed.Do(func() {
+func (s *LookCache) prefetch(ctx context.Context) {
+	s.prefetched.Do(func() {
 		s.mu.Lock()
 		looks := slices.Clone(s.looks)
 		s.mu.Unlock()
@@ -196,7 +196,7 @@ type held struct {
 
 // users asks once, for the folders of all sources that are worth it, who uses them. Whoever comes first asks, and has the time of all of them together:
 // its own source may be a small one.
-func (s *Shared) users(ctx context.Context, o Options) (map[string][]snapshot.Holder, bool, error) {
+func (s *LookCache) users(ctx context.Context, o Options) (map[string][]snapshot.Holder, bool, error) {
 	s.mu.Lock()
 	h, first := s.held, s.held == nil
 	if first {
@@ -216,11 +216,11 @@ func (s *Shared) users(ctx context.Context, o Options) (map[string][]snapshot.Ho
 	defer close(h.done)
 	var paths []string
 	for _, id := range slices.Sorted(maps.Keys(places)) {
-		if at := places[id]; s.decided(id).skip(at.trims) == "" {
+		if at := places[id]; s.prefiltered(id).skip(at.trims) == "" {
 			paths = append(paths, at.paths...)
 		}
 	}
-	own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), o.Timeout+time.Duration(len(paths))*(o.Timeout/eachPart), errLong)
+	own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), o.Timeout+time.Duration(len(paths))*(o.Timeout/eachPart), errTimeout)
 	defer cancel()
 	h.by, h.known, h.err = o.Holders(own, paths)
 	return h.by, h.known, h.err
@@ -246,7 +246,7 @@ func (c *candidate) state() string {
 
 // claim gives the answer about a candidate's content that another source has, or is about to have; or, with mine, one that the caller is to
 // fill and close.
-func (s *Shared) claim(c *candidate) (a *answer, mine bool) {
+func (s *LookCache) claim(c *candidate) (a *answer, mine bool) {
 	if c.worktree == nil {
 		return &answer{done: make(chan struct{})}, true
 	}

@@ -3,7 +3,7 @@ package tmux
 import "testing"
 
 // TestElsewhere: a socket in tmux's own folder is found by every program of the user; any other only by a program that runs in a pane of its server.
-func TestElsewhere(t *testing.T) {
+func TestOutsideSocket(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ tmux, tmpdir, want string }{
 		{"", "", ""},
@@ -15,7 +15,7 @@ func TestElsewhere(t *testing.T) {
 		{"relative,812,0", "", ""},
 	} {
 		env := map[string]string{"TMUX": c.tmux, "TMUX_TMPDIR": c.tmpdir}
-		if got := Elsewhere(func(name string) string { return env[name] }, 7); got != c.want {
+		if got := OutsideSocket(func(name string) string { return env[name] }, 7); got != c.want {
 			t.Errorf("TMUX=%q TMUX_TMPDIR=%q: %q; want %q", c.tmux, c.tmpdir, got, c.want)
 		}
 	}

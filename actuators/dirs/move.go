@@ -43,10 +43,10 @@ func (i item) look() (whereabouts, error) {
 	return w, nil
 }
 
-// leave moves an item from home to away and durably so, and comeHome moves it back. Neither replaces anything.
-func (i item) leave() error { return i.carry(i.home, i.away, i.rename) }
+// setAside moves an item from home to away and durably so, and putBack moves it back. Neither replaces anything.
+func (i item) setAside() error { return i.carry(i.home, i.away, i.rename) }
 
-func (i item) comeHome() error { return i.carry(i.away, i.home, i.renameBack) }
+func (i item) putBack() error { return i.carry(i.away, i.home, i.renameBack) }
 
 func (i item) carry(from, to string, rename func(src folder.Folder, name string, dst folder.Folder, toName string) error) error {
 	src, err := folder.Open(filepath.Dir(from))
@@ -169,8 +169,8 @@ func (s *site) undo() []string {
 // quote makes one word for a shell of any text. Between single quotes nothing but the single quote itself has a meaning.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// asks are the folders whose users it takes to go on from a folder that is away: what was moved, by its new name, and what it may be used through.
-func (s *site) asks() []string {
+// userPaths are the folders whose users it takes to go on from a folder that is away: what was moved, by its new name, and what it may be used through.
+func (s *site) userPaths() []string {
 	paths := []string{s.tree.away}
 	if at := s.in.Identity.Dir.In; at != "" {
 		paths = append(paths, at)
@@ -190,7 +190,7 @@ func (s *site) finish(ctx context.Context, u users) decision.Outcome {
 		s.o.Step("dir.admin")
 		at, err := s.admin.look()
 		if err == nil && !at.away {
-			err = s.admin.leave()
+			err = s.admin.setAside()
 		}
 		if err == nil {
 			s.o.Step("dir.unlock")
@@ -281,7 +281,7 @@ func (s *site) items() []item {
 // putBack undoes an act whose folder is away. What cannot go back stays in the trash, whole.
 func (s *site) putBack(ctx context.Context, why error) decision.Outcome {
 	s.o.Step("dir.back")
-	if err := s.tree.comeHome(); err != nil {
+	if err := s.tree.putBack(); err != nil {
 		s.o.Log.Warn("a folder could not be put back", "act", s.in.ID, "path", s.tree.home, "error", err)
 		return decision.Outcome{Outcome: decision.Failed, RestoreUntil: new(s.in.RestoreUntil),
 			Detail: fmt.Sprintf("%s: %v; it could not be put back (%v), so it lies whole in %s: when %s is free, winnow restore %s brings it back",
@@ -306,7 +306,7 @@ func (s *site) tidy(ctx context.Context) error {
 	if s.admin != nil {
 		at, err := s.admin.look()
 		if err == nil && at.away {
-			err = s.admin.comeHome()
+			err = s.admin.putBack()
 		}
 		if err == nil {
 			err = act.Unlock(s.admin.home, ownLock(s.in.ID))

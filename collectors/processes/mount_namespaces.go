@@ -97,7 +97,7 @@ func (h *holderScan) spaces() {
 	m := h.mounting()
 	for _, mount := range h.mounts {
 		if mount.Kind == overlay {
-			h.overlaid(mount, snapshot.Holder{Name: mount.Point, How: hows[byOverlay]})
+			h.overlaid(mount, snapshot.Holder{Name: mount.Point, How: holdKinds[byOverlay]})
 			m.overlays[mount.Device] = true
 		}
 	}
@@ -107,10 +107,10 @@ func (h *holderScan) spaces() {
 		for _, mount := range s.mounts {
 			if mount.Kind == overlay && !m.overlays[mount.Device] {
 				m.overlays[mount.Device] = true
-				h.overlaid(mount, snapshot.Holder{PID: s.pid, Name: s.comm, How: hows[byOverlay]})
+				h.overlaid(mount, snapshot.Holder{PID: s.pid, Name: s.comm, How: holdKinds[byOverlay]})
 			}
 			for _, i := range m.into(mount) {
-				h.add(i, snapshot.Holder{PID: s.pid, Name: s.comm, How: hows[byMount]})
+				h.add(i, snapshot.Holder{PID: s.pid, Name: s.comm, How: holdKinds[byMount]})
 			}
 		}
 	}
@@ -120,9 +120,9 @@ func (h *holderScan) spaces() {
 func (h *holderScan) aliases() {
 	m := h.mounting()
 	for _, mount := range h.mounts {
-		for _, i := range m.inside(mount) {
+		for _, i := range m.foldersAbove(mount) {
 			if !proc.IsBelow(h.spots[i].path, mount.Point) {
-				h.add(i, snapshot.Holder{Name: mount.Point, How: hows[byMount]})
+				h.add(i, snapshot.Holder{Name: mount.Point, How: holdKinds[byMount]})
 			}
 		}
 	}
@@ -171,7 +171,7 @@ func (m *mounting) into(mount proc.Mount) []int {
 	}
 	var found []int
 	if !m.wide[key] {
-		found = m.inside(mount)
+		found = m.foldersAbove(mount)
 		for _, i := range m.numbers[mount.Device] {
 			if s := m.spots[i]; s.inside != mount.Root && proc.IsBelow(s.inside, mount.Root) && !s.general(mount.Root, m.home) {
 				found = append(found, i)
@@ -182,8 +182,8 @@ func (m *mounting) into(mount proc.Mount) []int {
 	return found
 }
 
-// inside are the folders that a mount's own root is or lies in.
-func (m *mounting) inside(mount proc.Mount) []int {
+// foldersAbove are the folders that a mount's own root is or lies in.
+func (m *mounting) foldersAbove(mount proc.Mount) []int {
 	var found []int
 	if p := m.folders[mount.Device]; p != nil {
 		p.visit(mount.Root, func(numbers []int) { found = append(found, numbers...) })

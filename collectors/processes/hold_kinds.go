@@ -23,8 +23,8 @@ const (
 	bySwap
 )
 
-// hows are the words for them.
-var hows = [...]string{
+// holdKinds are the words for them.
+var holdKinds = [...]string{
 	byCwd:     "cwd",     // it works in it
 	byExe:     "exe",     // it was started from it
 	byRoot:    "root",    // its root folder is in it
@@ -44,5 +44,5 @@ var hows = [...]string{
 	bySwap:    "swap",    // the kernel swaps to a file in it
 }
 
-// Ways lists the words for how a folder is used, the strongest first.
-func Ways() []string { return slices.Clone(hows[:]) }
+// HoldKinds lists the words for how a folder is used, the strongest first.
+func HoldKinds() []string { return slices.Clone(holdKinds[:]) }

@@ -18,8 +18,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/tower"
 )
 
-// grasp is one terminal held: its shellper by an open descriptor, and the client of its Tower.
-type grasp struct {
+// handle is one terminal held: its shellper by an open descriptor, and the client of its Tower.
+type handle struct {
 	*Actuator
 	id    decision.Terminal
 	tower *tower.Client
@@ -75,7 +75,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 	if err := admissible(d.ID, id); err != nil {
 		return nil, err
 	}
-	g := &grasp{Actuator: a, id: *id}
+	g := &handle{Actuator: a, id: *id}
 	if err := g.take(ctx); err != nil {
 		g.Close()
 		return nil, g.untouched(err)
@@ -130,10 +130,10 @@ func who(id *decision.Terminal) string {
 	return fmt.Sprintf("terminal %q (%s of %s)", id.ID, id.RoleKind, id.Role)
 }
 
-func (g *grasp) who() string { return who(&g.id) }
+func (g *handle) who() string { return who(&g.id) }
 
 // untouched says that nothing was done to the terminal because of err.
-func (g *grasp) untouched(err error) error {
+func (g *handle) untouched(err error) error {
 	switch {
 	case errors.Is(err, actuators.ErrGone):
 		return fmt.Errorf("%s: %w", g.who(), err)
@@ -143,7 +143,7 @@ func (g *grasp) untouched(err error) error {
 	return fmt.Errorf("%s: %w; it was left untouched, and the next sweep tries again", g.who(), err)
 }
 
-func (g *grasp) take(ctx context.Context) error {
+func (g *handle) take(ctx context.Context) error {
 	base, err := tower.Base(g.id.Tower)
 	if err != nil {
 		return actuators.Refused("%w", err)
@@ -180,9 +180,9 @@ func (g *grasp) take(ctx context.Context) error {
 	return nil
 }
 
-// still makes sure that the terminal is exactly what was judged, and changes nothing: the process that is held, and state, the Tower's words.
+// unchanged makes sure that the terminal is exactly what was judged, and changes nothing: the process that is held, and state, the Tower's words.
 // ErrGone says that the Tower does not list it and that its process has ended.
-func (g *grasp) still(ctx context.Context, state string) error {
+func (g *handle) unchanged(ctx context.Context, state string) error {
 	over, err := g.identity(ctx)
 	if err != nil {
 		return err
@@ -211,11 +211,11 @@ func (g *grasp) still(ctx context.Context, state string) error {
 	case g.id.Listed:
 		return nil
 	}
-	return g.same()
+	return g.checkFamily()
 }
 
 // pid is that of the shellper, 0 where it has no process.
-func (g *grasp) pid() int {
+func (g *handle) pid() int {
 	if g.id.Process == nil {
 		return 0
 	}
@@ -223,7 +223,7 @@ func (g *grasp) pid() int {
 }
 
 // identity makes sure that what is held is the process that was judged. over says that it has no process, or that the process has ended.
-func (g *grasp) identity(ctx context.Context) (over bool, err error) {
+func (g *handle) identity(ctx context.Context) (over bool, err error) {
 	if g.shellper == nil {
 		return true, nil
 	}
@@ -243,7 +243,7 @@ func (g *grasp) identity(ctx context.Context) (over bool, err error) {
 
 // processless makes sure that a terminal without a process still has no process: when it is closed, the Tower ends the process
 // that has the number by then.
-func (g *grasp) processless(all []tower.Entry) error {
+func (g *handle) processless(all []tower.Entry) error {
 	for i := range all {
 		if pid := all[i].Process(); all[i].ID == g.id.ID && pid > 0 && !g.nobody(pid) {
 			return actuators.Changed("the Tower has pid %d for it, which is a process again: closing the terminal could end it; restart the Tower, which forgets the terminal then", pid)
@@ -262,10 +262,10 @@ func (a *Actuator) nobody(pid int) bool {
 }
 
 // Plan implements actuators.Held.
-func (g *grasp) Plan() json.RawMessage { return g.text }
+func (g *handle) Plan() json.RawMessage { return g.text }
 
 // Close implements actuators.Held.
-func (g *grasp) Close() error {
+func (g *handle) Close() error {
 	if g.shellper != nil {
 		g.shellper.Close()
 	}
@@ -277,4 +277,4 @@ func (g *grasp) Close() error {
 }
 
 // Save implements actuators.Held.
-func (g *grasp) Save(context.Context) error { return nil }
+func (g *handle) Save(context.Context) error { return nil }

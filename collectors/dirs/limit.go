@@ -14,16 +14,16 @@ const (
 	patience = 500 * time.Millisecond
 )
 
-// lanes bound how many questions to git are open at a time. One that takes long leaves its place to others and goes on in the slow
+// limiter bound how many questions to git are open at a time. One that takes long leaves its place to others and goes on in the slow
 // lane, so that a few that never end do not hold up the rest.
-type lanes struct{ quick, slow chan struct{} }
+type limiter struct{ quick, slow chan struct{} }
 
-func newLanes() lanes {
-	return lanes{quick: make(chan struct{}, maxExecs), slow: make(chan struct{}, maxSlow)}
+func newLimiter() limiter {
+	return limiter{quick: make(chan struct{}, maxExecs), slow: make(chan struct{}, maxSlow)}
 }
 
 // enter waits for a place, and gives what is to be called at the end.
-func (l lanes) enter(ctx context.Context) (leave func(), err error) {
+func (l limiter) enter(ctx context.Context) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

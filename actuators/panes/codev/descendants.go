@@ -17,12 +17,12 @@ import (
 const hangUpWithin = 2 * time.Second
 
 // hold takes hold of what lives below the shellper, and notes who else is at work in its terminal, before it is judged for the last time.
-func (g *grasp) hold() error {
+func (g *handle) hold() error {
 	all, err := proc.Scan(g.ProcRoot)
 	if err != nil {
 		return actuators.Refused("find out what lives below pid %d: %w", g.pid(), err)
 	}
-	for _, pid := range below(all, g.pid()) {
+	for _, pid := range descendants(all, g.pid()) {
 		h, err := procact.Hold(g.ProcRoot, pid)
 		if proc.Ended(err) {
 			continue
@@ -39,9 +39,9 @@ func (g *grasp) hold() error {
 	return nil
 }
 
-// below lists what a process started, as the look that is judged does: its children, the members of the sessions and groups that it or one
+// descendants lists what a process started, as the look that is judged does: its children, the members of the sessions and groups that it or one
 // of those leads, and so on.
-func below(all map[int]proc.Stat, root int) []int {
+func descendants(all map[int]proc.Stat, root int) []int {
 	sub := map[int][]int{}
 	for pid, s := range all {
 		for _, above := range []int{s.Parent, s.Session, s.Group} {
@@ -65,9 +65,9 @@ func below(all map[int]proc.Stat, root int) []int {
 	return out
 }
 
-// same makes sure that nothing lives below the shellper, or is at work in its terminal, that was not there when it was judged, and that none
+// checkFamily makes sure that nothing lives below the shellper, or is at work in its terminal, that was not there when it was judged, and that none
 // of them is on the never-list.
-func (g *grasp) same() error {
+func (g *handle) checkFamily() error {
 	all, err := proc.Scan(g.ProcRoot)
 	if err != nil {
 		return actuators.Refused("find out what lives below pid %d: %w", g.pid(), err)
@@ -76,7 +76,7 @@ func (g *grasp) same() error {
 	for _, h := range g.family {
 		held[h.PID] = h
 	}
-	for _, pid := range below(all, g.pid()) {
+	for _, pid := range descendants(all, g.pid()) {
 		h := held[pid]
 		if h == nil || h.Was.Start != all[pid].Start {
 			return actuators.Changed("pid %d has begun to live below pid %d", pid, g.pid())
@@ -98,7 +98,7 @@ func (g *grasp) same() error {
 }
 
 // bury ends what lived below the shellper and outlives it, and adds to the outcome what came of it.
-func (g *grasp) bury(ctx context.Context, out *decision.Outcome) {
+func (g *handle) bury(ctx context.Context, out *decision.Outcome) {
 	switch {
 	case len(g.family) == 0:
 		return

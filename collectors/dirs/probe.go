@@ -13,17 +13,17 @@ import (
 // defaultTimeout holds where Options gives no Timeout.
 const defaultTimeout = 10 * time.Second
 
-// errLong is why the reading of one folder or repository ended before that of the others.
-var errLong = fmt.Errorf("it was not read in time (%w): it alone is kept; see what holds it up (a mount, a filter, a busy machine), or raise collect.timeout",
+// errTimeout is why the reading of one folder or repository ended before that of the others.
+var errTimeout = fmt.Errorf("it was not read in time (%w): it alone is kept; see what holds it up (a mount, a filter, a busy machine), or raise collect.timeout",
 	context.DeadlineExceeded)
 
-// errBusy is why a folder was not reached at all.
-var errBusy = fmt.Errorf("it was not reached before the time of its source was over (%w): it alone is kept, and the next look reads it; raise collect.timeout where that goes on",
+// errNotReached is why a folder was not reached at all.
+var errNotReached = fmt.Errorf("it was not reached before the time of its source was over (%w): it alone is kept, and the next look reads it; raise collect.timeout where that goes on",
 	context.DeadlineExceeded)
 
-// scout asks about places on the disk, one at a time, and gives up on each that does not answer: a mount whose server is gone keeps for ever who
+// prober asks about places on the disk, one at a time, and gives up on each that does not answer: a mount whose server is gone keeps for ever who
 // asks it. It is for one goroutine, and ends with end.
-type scout struct {
+type prober struct {
 	ctx    context.Context
 	o      Options
 	finder *git.Finder
@@ -36,24 +36,24 @@ type scout struct {
 	notes []string
 }
 
-func newScout(ctx context.Context, o Options) *scout {
-	return &scout{ctx: ctx, o: o, finder: o.finder()}
+func newProber(ctx context.Context, o Options) *prober {
+	return &prober{ctx: ctx, o: o, finder: o.finder()}
 }
 
 // finder is the one that all sources of a look have in common, and one of its own for a look at single folders.
 func (o Options) finder() *git.Finder {
-	if o.whole() {
-		return o.Shared.finder
+	if o.wholeLook() {
+		return o.Cache.finder
 	}
 	return git.NewFinder()
 }
 
-// whole says whether this is a part of one look at everything, so that what one source has just read need not be read by another one. What is
+// wholeLook says whether this is a part of one look at everything, so that what one source has just read need not be read by another one. What is
 // looked at before an act is read by each for itself.
-func (o Options) whole() bool { return o.Later && len(o.Only) == 0 && o.Shared != nil }
+func (o Options) wholeLook() bool { return o.Later && len(o.Only) == 0 && o.Cache != nil }
 
-// end lets go of what the scout asked with. One that is asked again begins again.
-func (s *scout) end() {
+// end lets go of what the prober asked with. One that is asked again begins again.
+func (s *prober) end() {
 	if s.asks != nil {
 		close(s.asks)
 		s.asks = nil
@@ -61,7 +61,7 @@ func (s *scout) end() {
 }
 
 // give has a question asked, also where those before it failed.
-func (s *scout) give(question func()) {
+func (s *prober) give(question func()) {
 	if s.asks == nil {
 		asks := make(chan func())
 		s.asks = asks
@@ -74,8 +74,8 @@ func (s *scout) give(question func()) {
 	s.asks <- question
 }
 
-// within sets the time for one answer.
-func (s *scout) within(limit time.Duration) <-chan time.Time {
+// startTimer sets the time for one answer.
+func (s *prober) startTimer(limit time.Duration) <-chan time.Time {
 	if s.timer == nil {
 		s.timer = time.NewTimer(limit)
 	} else {
@@ -96,7 +96,7 @@ const (
 
 // ask gives what found gives, or why there is no answer. What is given up on goes on by itself, so found must touch nothing that its caller, or
 // a later question, uses too.
-func ask[T any](s *scout, found func(f *git.Finder) (T, error)) (T, error) {
+func ask[T any](s *prober, found func(f *git.Finder) (T, error)) (T, error) {
 	type answer struct {
 		found T
 		err   error
@@ -118,15 +118,15 @@ func ask[T any](s *scout, found func(f *git.Finder) (T, error)) (T, error) {
 	select {
 	case a := <-got:
 		return a.found, a.err
-	case <-s.within(limit):
-		late.err = errLong
+	case <-s.startTimer(limit):
+		late.err = errTimeout
 	case <-s.ctx.Done():
 		late.err = context.Cause(s.ctx)
 	}
 	select {
 	case a := <-got:
 		return a.found, a.err
-	case <-s.within(onTheWay):
+	case <-s.startTimer(onTheWay):
 	}
 	s.hung++
 	s.end() // it is still asking
@@ -134,7 +134,7 @@ func ask[T any](s *scout, found func(f *git.Finder) (T, error)) (T, error) {
 }
 
 // locate is git.Finder.Locate. The place is given with an error too, as far as it is known.
-func (s *scout) locate(path string) (git.Place, error) {
+func (s *prober) locate(path string) (git.Place, error) {
 	type located struct {
 		place git.Place
 		err   error
@@ -150,7 +150,7 @@ func (s *scout) locate(path string) (git.Place, error) {
 }
 
 // mutual reports whether a checkout's own .git leads back to the repository that names it, by the very entry that does.
-func (s *scout) mutual(common, path string) bool {
+func (s *prober) mutual(common, path string) bool {
 	back, err := ask(s, func(f *git.Finder) (bool, error) { return mutual(f, common, path), nil })
 	return back && err == nil
 }
@@ -167,7 +167,7 @@ type glance struct {
 }
 
 // glance reads what is cheap. Nothing is read through a link.
-func (s *scout) glance(f found) (glance, error) {
+func (s *prober) glance(f found) (glance, error) {
 	return ask(s, func(finder *git.Finder) (g glance, err error) {
 		dir, is, err := stat(f)
 		if err == nil {

@@ -17,7 +17,7 @@ func TestWhatDoesNotAnswerCostsItselfAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		s := newScout(t.Context(), Options{Timeout: 10 * time.Second})
+		s := newProber(t.Context(), Options{Timeout: 10 * time.Second})
 		defer s.end()
 		began := time.Now()
 		for i := range 100 {
@@ -28,7 +28,7 @@ func TestWhatDoesNotAnswerCostsItselfAlone(t *testing.T) {
 				return i, nil
 			})
 			switch {
-			case i%2 == 0 && (!errors.Is(err, errLong) || !errors.Is(err, context.DeadlineExceeded)):
+			case i%2 == 0 && (!errors.Is(err, errTimeout) || !errors.Is(err, context.DeadlineExceeded)):
 				t.Fatalf("question %d: %v", i, err)
 			case i%2 == 1 && (err != nil || answer != i):
 				t.Fatalf("question %d: %d, %v", i, answer, err)
@@ -44,7 +44,7 @@ func TestWhatDoesNotAnswerCostsItselfAlone(t *testing.T) {
 // TestTwoSourcesLookOnce has two sources with the same worktree: one look into it serves both, and one in another state is a look of its own.
 func TestTwoSourcesLookOnce(t *testing.T) {
 	t.Parallel()
-	s := NewShared()
+	s := NewLookCache()
 	at := func(head string) *candidate {
 		c := &candidate{worktree: &git.Worktree{Head: head}}
 		c.dir.Path = "/w/a"
@@ -62,8 +62,8 @@ func TestTwoSourcesLookOnce(t *testing.T) {
 		t.Error("a worktree with another HEAD is in another state")
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errBusy)
-	if got := second.wait(ctx); !errors.Is(got.err, errBusy) {
+	cancel(errNotReached)
+	if got := second.wait(ctx); !errors.Is(got.err, errNotReached) {
 		t.Errorf("a look that never ends: %+v", got)
 	}
 	first.found.reports = 7
@@ -76,15 +76,15 @@ func TestTwoSourcesLookOnce(t *testing.T) {
 // What all sources of one look share is for a look at everything: before an act each reads for itself.
 func TestSingleFoldersAreReadAnew(t *testing.T) {
 	t.Parallel()
-	shared := NewShared()
+	shared := NewLookCache()
 	for _, tt := range []struct {
 		name string
 		of   Options
 		same bool
 	}{
-		{"one look at everything", Options{Later: true, Shared: shared}, true},
-		{"a look at single folders", Options{Later: true, Shared: shared, Only: []string{"/w/a"}}, false},
-		{"readings that are not of one look", Options{Shared: shared}, false},
+		{"one look at everything", Options{Later: true, Cache: shared}, true},
+		{"a look at single folders", Options{Later: true, Cache: shared, Only: []string{"/w/a"}}, false},
+		{"readings that are not of one look", Options{Cache: shared}, false},
 	} {
 		if first, second := tt.of.finder(), tt.of.finder(); (first == second) != tt.same || (first == shared.finder) != tt.same {
 			t.Errorf("%s: two sources find places together: %t", tt.name, first == second)
