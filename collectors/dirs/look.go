@@ -44,7 +44,7 @@ func (c *candidate) fail(err error) {
 // look is one reading of a source.
 type look struct {
 	reader
-	prober      *prober
+	prober     *prober
 	candidates []*candidate
 	// dealt is called for each folder that was listed, when all is known of it that will be.
 	dealt  func()
