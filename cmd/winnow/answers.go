@@ -17,7 +17,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -28,9 +27,9 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ops"
-	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
@@ -133,68 +132,31 @@ func asker(r *http.Request) listen.Conn {
 	return c
 }
 
-// Headers with which the command line asks, so that what it prints is what it would have printed by itself.
+// The headers between the command line and the daemon.
 const (
-	headerForm   = "Winnow-Form"   // --format
-	headerPaint  = "Winnow-Paint"  // colours (true or false), and the columns of the terminal
-	headerLog    = "Winnow-Log"    // --log-level
 	headerFolder = "Winnow-Folder" // the folder that it is in
-	headerConfig = "Winnow-Config" // what decides there, see deciding
+	headerConfig = "Winnow-Config" // what decides there, see configFingerprint; a program that says it is this command line
 )
 
-// Printed is what a command printed and how it ended: the answer to the command line.
-type Printed struct {
-	Out   string `json:"out"`
-	Notes string `json:"notes,omitempty"`
-	// Error is what is complained about, "" where nothing is; Code the exit code.
-	Error string `json:"error,omitempty"`
-	Code  int    `json:"code"`
-}
+// errConfigDiffers says that the daemon decides by another configuration than who asks.
+var errConfigDiffers = errors.New("the daemon runs with another configuration, another version or in another environment")
 
-// reply is the app in which a request's command runs: the daemon's configuration, and an output of its own.
-type reply struct {
-	*app
-	out, notes bytes.Buffer
-	outW, errW *termsafe.Writer
-	// line is true where the command line asks.
-	line bool
-}
-
-func (s *answers) begin(r *http.Request) (*reply, error) {
+// operations are those of the daemon's configuration, for one request.
+func (s *answers) operations(r *http.Request) (*ops.Ops, error) {
 	now := s.d.now()
-	cfg := *now.Cfg // who loads policies writes their parameters into it
-	q := &reply{line: r.Header.Get(headerForm) != ""}
-	q.outW, q.errW = termsafe.NewWriter(&q.out), termsafe.NewWriter(&q.notes)
-	q.app = (&app{Ops: ops.New(state.Folder{Cfg: &cfg, Hands: &stop.Inflight{}, Acting: now.Acting, Asker: asker(r), AskerFolder: r.Header.Get(headerFolder), CommandLine: q.line}), out: q.outW, errOut: q.errW, flags: now.flags}).watched()
-	q.flags.format, q.flags.also = "json", nil
-	level := hclog.Warn
-	if q.line {
-		if theirs := r.Header.Get(headerConfig); theirs != "" && theirs != now.Fingerprint {
-			return nil, errOtherwise
-		}
-		q.flags.format = r.Header.Get(headerForm)
-		on, width, _ := strings.Cut(r.Header.Get(headerPaint), " ")
-		columns, err := strconv.Atoi(width)
-		if err != nil || columns < 0 || columns > 10_000 {
-			return nil, config.Mistakef("%s: it wants true or false and a number of columns", headerPaint)
-		}
-		q.paint = render.Paint{Paint: text.Paint{On: on == "true", Width: columns}}
-		q.outW.Styled(q.paint.On)
-		if l := hclog.LevelFromString(r.Header.Get(headerLog)); l != hclog.NoLevel {
-			level = l
-		}
+	theirs := r.Header.Get(headerConfig)
+	if theirs != "" && theirs != now.Fingerprint {
+		return nil, errConfigDiffers
 	}
-	q.Log = hclog.New(&hclog.LoggerOptions{Name: "winnow", Level: level, Output: q.errW})
-	return q, nil
+	cfg := *now.Cfg // who loads policies writes their parameters into it
+	o := ops.New(state.Folder{Cfg: &cfg, Fingerprint: now.Fingerprint, Log: now.Log.Named("api"), Hands: &stop.Inflight{}, Acting: now.Acting, Asker: asker(r), AskerFolder: r.Header.Get(headerFolder), CommandLine: theirs != ""})
+	return &o, nil
 }
 
-// errOtherwise says that the daemon decides by another configuration than who asks.
-var errOtherwise = errors.New("the daemon runs with another configuration, another version or in another environment")
-
-// deciding is a digest, before the policies were loaded and put their own parameters in, of what says how this program looks and decides: its version, its configuration, the
+// configFingerprint is a digest, before the policies were loaded and put their own parameters in, of what says how this program looks and decides: its version, its configuration, the
 // programs that it asks, the variables that say where agents keep their things, and what a path and a pid mean to it. Where a command and the daemon differ in it, the command does its
 // work by itself. The variable PATH is not in it, only where it leads: that of a service manager is never a shell's.
-func deciding(cfg *config.Config) string {
+func configFingerprint(cfg *config.Config) string {
 	h := sha256.New()
 	if err := json.NewEncoder(h).Encode([]any{version.Read(), cfg}); err != nil {
 		return "" // matches nobody's
@@ -220,15 +182,13 @@ func deciding(cfg *config.Config) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// wish is what a request asks for, from its query or, where it changes something, from its JSON body.
-type wish struct {
+// params are what a request asks for, from its query or, where it changes something, from its JSON body.
+type params struct {
 	Candidate string   `json:"candidate"`
 	Reason    string   `json:"reason"`
 	For       string   `json:"for"`
 	What      string   `json:"what"`
 	As        string   `json:"as"`
-	Rules     bool     `json:"rules"`
-	ExitCode  bool     `json:"exit_code"`
 	Brakes    []string `json:"brakes"`
 	Wait      bool     `json:"wait"`
 }
@@ -236,27 +196,21 @@ type wish struct {
 // maxBody is how long a request's body may be, in bytes.
 const maxBody = 64 << 10
 
-// routeTakes are the words that each route takes: those of a POST in its body, those of all others in the query. One that is misspelt, or that stands in the other place, is refused: read as
+// allowedParams are the words that each route takes: those of a POST in its body, those of all others in the query. One that is misspelt, or that stands in the other place, is refused: read as
 // nothing, it would have all brakes released in place of one.
-var routeTakes = map[string][]string{
+var allowedParams = map[string][]string{
 	"GET /v1/explain": {"candidate"}, "GET /v1/why-alive": {"what", "as"}, "DELETE /v1/holds": {"candidate"}, "DELETE /v1/brakes": {"brake"},
 	"POST /v1/holds": {"candidate", "reason", "for"}, "POST /v1/leases": {"candidate", "reason"}, "POST /v1/pause": {"for", "reason"}, "POST /v1/sweep": {"wait"},
 }
 
-// lineTakes are those that the command line adds.
-var lineTakes = map[string][]string{"GET /v1/explain": {"rules"}, "GET /v1/why-alive": {"exit_code"}}
-
-func wishOf(out http.ResponseWriter, r *http.Request) (wish, error) {
-	var w wish
-	line := r.Header.Get(headerForm) != ""
+// readParams reads what a request asks for, and refuses what its route does not take.
+func readParams(r *http.Request) (params, error) {
+	var w params
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return w, config.Mistakef("the query cannot be read: %v", err)
 	}
-	known := routeTakes[r.Pattern]
-	if line {
-		known = append(slices.Clone(known), lineTakes[r.Pattern]...)
-	}
+	known := allowedParams[r.Pattern]
 	posts := r.Method == http.MethodPost
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		switch {
@@ -269,7 +223,6 @@ func wishOf(out http.ResponseWriter, r *http.Request) (wish, error) {
 		}
 	}
 	w.Candidate, w.What, w.As, w.Brakes = q.Get("candidate"), q.Get("what"), q.Get("as"), q["brake"]
-	w.Rules, w.ExitCode = q.Get("rules") == "true", q.Get("exit_code") == "true"
 
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	switch body = bytes.TrimSpace(body); {
@@ -292,7 +245,7 @@ func wishOf(out http.ResponseWriter, r *http.Request) (wish, error) {
 		return w, config.Mistakef("the body is not the JSON that this asks for: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(words)) {
-		if !line && !slices.Contains(known, name) {
+		if !slices.Contains(known, name) {
 			return w, config.Mistakef("%s takes no %q; %s", r.Pattern, name, takes(known))
 		}
 	}
@@ -308,7 +261,7 @@ func takes(known []string) string {
 }
 
 // long reads how long something is to last, 0 where that is not said.
-func (w wish) long() (time.Duration, error) {
+func (w params) long() (time.Duration, error) {
 	if w.For == "" {
 		return 0, nil
 	}
@@ -319,24 +272,24 @@ func (w wish) long() (time.Duration, error) {
 	return time.Duration(s), nil
 }
 
-// command answers with what a command prints. looks says that it looks at the machine.
-func (s *answers) command(looks bool, do func(context.Context, *app, wish) error) http.HandlerFunc {
+// answer answers with the document of an operation. looks is true where it looks at the machine.
+func (s *answers) answer(looks bool, do func(context.Context, *ops.Ops, params) (any, error)) http.HandlerFunc {
 	return func(out http.ResponseWriter, r *http.Request) {
-		q, err := s.begin(r)
-		if errors.Is(err, errOtherwise) {
+		o, err := s.operations(r)
+		if err != nil {
 			refuse(out, http.StatusPreconditionFailed, exit.Failed, err.Error(), nil)
 			return
 		}
-		if err != nil {
-			refuse(out, http.StatusBadRequest, exit.Code(err), err.Error(), nil)
-			return
-		}
-		w, err := wishOf(out, r)
+		w, err := readParams(r)
+		var doc any
 		if err == nil {
-			q.Asked = []string{w.Candidate, w.What}
-			err = s.look(r.Context(), looks, func() error { return do(r.Context(), q.app, w) })
+			o.Asked = []string{w.Candidate, w.What}
+			err = s.look(r.Context(), looks, func() (err error) {
+				doc, err = do(r.Context(), o, w)
+				return err
+			})
 		}
-		q.give(out, err)
+		respond(out, doc, err)
 	}
 }
 
@@ -353,54 +306,39 @@ func (s *answers) look(ctx context.Context, looks bool, do func() error) error {
 	return do()
 }
 
-func (q *reply) give(out http.ResponseWriter, err error) {
-	_, _ = q.outW.Flush(), q.errW.Flush()
-	said := exit.Cause(err)
-	if q.line {
-		p := Printed{Out: q.out.String(), Notes: q.notes.String(), Code: exit.Code(err)}
-		if said != nil {
-			p.Error = said.Error()
-		}
-		write(out, http.StatusOK, p)
-		return
-	}
+// respond writes a document, or the error of its operation.
+func respond(out http.ResponseWriter, doc any, err error) {
 	if err == nil {
-		taken(out)
-		out.Header().Set("Content-Type", "application/json")
-		_, _ = out.Write(q.out.Bytes())
+		write(out, http.StatusOK, doc)
 		return
 	}
-	status := http.StatusInternalServerError
-	switch code := exit.Code(err); {
-	case code == exit.Usage:
+	status, code, message := http.StatusInternalServerError, exit.Code(err), err.Error()
+	switch code {
+	case exit.Usage:
 		status = http.StatusBadRequest
-	case code == exit.Part:
+	case exit.Part:
 		status = http.StatusConflict
 	}
-	message := "it was not done; the document says why"
-	if said != nil {
-		message = said.Error()
+	var no *document.Declined
+	if errors.As(err, &no) {
+		message = "it was not done; the document says why"
 	}
-	refuse(out, status, exit.Code(err), message, q.out.Bytes())
+	refuse(out, status, code, message, no)
 }
 
-// refuse answers no. document is what the command printed, empty for nothing.
-func refuse(out http.ResponseWriter, status, code int, message string, document []byte) {
+// refuse answers no. document says why; nil where the message says it all.
+func refuse(out http.ResponseWriter, status, code int, message string, why *document.Declined) {
 	e := client.Error{Code: code, Message: termsafe.Line(message)}
-	if json.Valid(document) {
-		e.Document = document
+	if why != nil {
+		e.Document, _ = json.Marshal(why) // it has only texts
 	}
 	write(out, status, map[string]client.Error{"error": e})
 }
 
-// taken bounds the time in which an answer has to be read.
-func taken(out http.ResponseWriter) {
-	_ = http.NewResponseController(out).SetWriteDeadline(time.Now().Add(time.Minute))
-}
-
+// write writes a document, for the reading of which there is a minute.
 func write(out http.ResponseWriter, status int, v any) {
-	taken(out)
+	_ = http.NewResponseController(out).SetWriteDeadline(time.Now().Add(time.Minute))
 	out.Header().Set("Content-Type", "application/json")
 	out.WriteHeader(status)
-	_ = json.NewEncoder(out).Encode(v) // who does not read it has gone
+	_ = text.JSON(out, v, "  ") // who does not read it has gone
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/life"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -122,7 +123,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	t.Parallel()
 	schemas := newAPIText(t).doc["components"].(map[string]any)["schemas"].(map[string]any)
 	for name, v := range map[string]any{
-		"State": State{}, "Swept": SweptOnce{}, "Count": report.Count{}, "Brake": brakes.Brake{}, "Pause": ledger.Pause{}, "Hold": snapshot.Hold{}, "Released": Released{}, "Lease": client.Lease{},
+		"State": document.State{}, "Swept": document.SweptOnce{}, "Count": report.Count{}, "Brake": brakes.Brake{}, "Pause": ledger.Pause{}, "Hold": snapshot.Hold{}, "Released": document.Released{}, "Lease": client.Lease{},
 		"Event": client.Event{}, "Error/properties/error": client.Error{}, "State/properties/alarms/items": report.Alarm{},
 	} {
 		at, _ := schemas[strings.Split(name, "/")[0]].(map[string]any)
@@ -158,7 +159,7 @@ func fieldsOf(t reflect.Type) []string {
 // TestEventsSayWhatTheStateSays of the same sweep.
 func TestEventsSayWhatTheStateSays(t *testing.T) {
 	t.Parallel()
-	full := &SweptOnce{Sweep: "s", At: time.Now(), Why: "start", Took: 1.5, Short: true, Census: map[string]report.Count{"dir": {Seen: 5, InScope: 4, Reap: 3, Spare: 2, Unknown: 1}}}
+	full := &document.SweptOnce{Sweep: "s", At: time.Now(), Why: "start", Took: 1.5, Short: true, Census: map[string]report.Count{"dir": {Seen: 5, InScope: 4, Reap: 3, Spare: 2, Unknown: 1}}}
 	var byState client.Swept
 	musts.Do(t, json.Unmarshal(musts.Get(json.Marshal(full))(t), &byState))
 	if diff := cmp.Diff(&byState, inShort(full), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
@@ -222,7 +223,7 @@ func TestTheAPI(t *testing.T) {
 	w := newAPIWorld(t)
 	ctx := wait.Within(t, 2*wait.Patience)
 	s := musts.Get(w.c.State(ctx))(t)
-	if s.Mode != Observing || s.PID != w.d.cmd.Process.Pid || s.Last == nil || s.Last.Census["dir"].Seen != 1 {
+	if s.Mode != document.Observing || s.PID != w.d.cmd.Process.Pid || s.Last == nil || s.Last.Census["dir"].Seen != 1 {
 		t.Errorf("%+v", s)
 	}
 	something := url.Values{"candidate": {w.candidate()}}
@@ -249,7 +250,7 @@ func TestTheAPI(t *testing.T) {
 		{"POST", "/v1/holds", nil, map[string]any{"candidate": w.candidate(), "reason": "mine", "for": "-3h"}, 400, "give a time"},
 		{"POST", "/v1/holds", nil, map[string]any{"what": "?", "nonsense": 1}, 400, "nonsense"},
 		{"POST", "/v1/holds", nil, map[string]any{"candidate": "dir:/nowhere", "reason": "mine"}, 400, "nowhere"},
-		{"POST", "/v1/holds", nil, map[string]any{"candidate": w.candidate(), "reason": "mine", "for": "2h"}, 200, `"reason":"mine"`},
+		{"POST", "/v1/holds", nil, map[string]any{"candidate": w.candidate(), "reason": "mine", "for": "2h"}, 200, `"reason": "mine"`},
 		{"GET", "/v1/holds", nil, nil, 200, w.worktree},
 		{"DELETE", "/v1/holds", something, nil, 200, "released"},
 		{"DELETE", "/v1/holds", something, nil, 400, "there is no hold"},
@@ -277,7 +278,7 @@ func TestTheAPI(t *testing.T) {
 		{"DELETE", "/v1/brakes", url.Values{"brake": {"hand"}}, nil, 400, "unknown brake"},
 		{"DELETE", "/v1/brakes", nil, nil, 200, "[]"},
 		{"POST", "/v1/pause", nil, map[string]string{"for": "2h", "reason": "a migration"}, 200, "a migration"},
-		{"DELETE", "/v1/pause", nil, nil, 200, `"resumed":true`},
+		{"DELETE", "/v1/pause", nil, nil, 200, `"resumed": true`},
 		{"POST", "/v1/sweep", nil, map[string]bool{"wait": true}, 200, `"why": "request"`},
 		{"POST", "/v1/sweep", nil, map[string]bool{}, 200, `"winnow.state/v1"`},
 	} {
@@ -294,7 +295,7 @@ func TestTheAPI(t *testing.T) {
 	if status, text := w.raw("DELETE /v1/brakes?brake=came_back;brake=read_back", ""); status != 400 || !strings.Contains(text, "query cannot be read") {
 		t.Errorf("a query that is wrong: %d %s", status, text)
 	}
-	if s := musts.Get(w.c.State(ctx))(t); s.Mode != Observing {
+	if s := musts.Get(w.c.State(ctx))(t); s.Mode != document.Observing {
 		t.Errorf("what was refused was done: %+v", s)
 	}
 	var no *client.Error
@@ -315,7 +316,7 @@ func TestAProgramShortensNoPause(t *testing.T) {
 	ctx := wait.Within(t, 2*wait.Patience)
 	paused := func() ledger.Pause {
 		t.Helper()
-		var s State
+		var s document.State
 		_, text := w.call("GET", "/v1/state", nil, nil)
 		musts.Do(t, json.Unmarshal(text, &s))
 		if s.Paused == nil {
@@ -462,8 +463,8 @@ func TestAPauseThatEndedByItself(t *testing.T) {
 	ctx := wait.Within(t, 2*wait.Patience)
 	musts.Do(t, w.c.Pause(ctx, 1500*time.Millisecond, "a moment"))
 	mode := func() string { return musts.Get(w.c.State(ctx))(t).Mode }
-	wait.Eventually(t, "paused", func() bool { return mode() == Paused })
-	wait.Eventually(t, "no longer paused", func() bool { return mode() == Observing })
+	wait.Eventually(t, "paused", func() bool { return mode() == document.Paused })
+	wait.Eventually(t, "no longer paused", func() bool { return mode() == document.Observing })
 }
 
 // TestAProgramShortensNoHold: a hold without an end that a person placed stands, and so does a longer one of another program. A person may shorten it.
@@ -515,7 +516,7 @@ func TestEvents(t *testing.T) {
 			return false
 		}
 	})
-	if e.Mode != Observing || e.Last.Census["dir"].Seen != 1 {
+	if e.Mode != document.Observing || e.Last.Census["dir"].Seen != 1 {
 		t.Errorf("%+v", e)
 	}
 	data := musts.Get(json.Marshal(e))(t)
@@ -674,7 +675,7 @@ func TestAttackTheAPI(t *testing.T) {
 		a.Lost("after what was sent the daemon does not sweep: %v", err)
 	}
 	s, err := w.c.State(t.Context())
-	if err != nil || s.Problem != "" || s.Mode != Observing || !w.here() {
+	if err != nil || s.Problem != "" || s.Mode != document.Observing || !w.here() {
 		a.Lost("%+v, %v", s, err)
 		return
 	}

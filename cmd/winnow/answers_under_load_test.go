@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	musts "github.com/winnow-reaper/winnow/test/kit/must"
@@ -135,20 +136,20 @@ func TestWhoDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	large := strings.Repeat("x", 8<<20)
 	socket := filepath.Join(w.dir, "large.sock")
 	l := musts.Get(net.Listen("unix", socket))(t)
-	srv := &http.Server{ReadHeaderTimeout: time.Second, Handler: s.command(true, func(_ context.Context, a *app, w wish) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /v1/why-alive", s.answer(true, func(_ context.Context, _ *ops.Ops, w params) (any, error) {
 		if w.What == "large" {
-			_, err := io.WriteString(a.out, large)
-			return err
+			return large, nil
 		}
-		_, err := io.WriteString(a.out, "small")
-		return err
-	})}
+		return "small", nil
+	}))
+	srv := &http.Server{ReadHeaderTimeout: time.Second, Handler: mux}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
 	for range 2 * maxLooks {
 		c := musts.Get(net.Dial("unix", socket))(t)
 		defer c.Close()
-		_, _ = io.WriteString(c, "GET /?what=large HTTP/1.1\r\nHost: x\r\n\r\n")
+		_, _ = io.WriteString(c, "GET /v1/why-alive?what=large HTTP/1.1\r\nHost: x\r\n\r\n")
 		_ = c.SetReadDeadline(time.Now().Add(wait.Patience))
 		if _, err := io.ReadFull(c, make([]byte, 12)); err != nil { // it is being answered
 			t.Fatal(err)
@@ -156,28 +157,26 @@ func TestWhoDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	}
 	c := client.New(socket)
 	defer c.Close()
-	res, err := c.Do(wait.Within(t, wait.Patience), http.MethodGet, "/", nil, nil)
+	res, err := c.Do(wait.Within(t, wait.Patience), http.MethodGet, "/v1/why-alive", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if got := string(musts.Get(io.ReadAll(res.Body))(t)); got != "small" {
+	if got := string(musts.Get(io.ReadAll(res.Body))(t)); got != "\"small\"\n" {
 		t.Errorf("got %.40q", got)
 	}
 }
 
-// TestHeadersThatAreWrong are answered, and end nothing.
-func TestHeadersThatAreWrong(t *testing.T) {
+// TestAnotherConfigurationIsRefused: who decides by another one is answered nothing.
+func TestAnotherConfigurationIsRefused(t *testing.T) {
 	t.Parallel()
 	_, _, socket := answeringWorld(t, 202)
-	for _, h := range []http.Header{{headerForm: {"json"}}, {headerForm: {"json"}, headerPaint: {"true -3"}}, {headerForm: {"json"}, headerPaint: {"false 1e9"}}} {
-		c := client.New(socket)
-		c.Header = h
-		var no *client.Error
-		if _, err := c.State(t.Context()); !errors.As(err, &no) || no.Status != http.StatusBadRequest || !strings.Contains(no.Message, headerPaint) {
-			t.Errorf("%v: %v", h, err)
-		}
-		c.Close()
+	c := client.New(socket)
+	defer c.Close()
+	c.Header = http.Header{headerConfig: {"another"}}
+	var no *client.Error
+	if _, err := c.State(t.Context()); !errors.As(err, &no) || no.Status != http.StatusPreconditionFailed {
+		t.Error(err)
 	}
 }
 
@@ -431,13 +430,14 @@ func TestADaemonThatHangsWhileItIsAsked(t *testing.T) {
 	x := *w.d.now()
 	ctx := wait.Within(t, wait.Patience)
 	began := time.Now()
-	if _, err := x.ask(ctx, http.MethodGet, "/v1/holds", nil, nil); !errors.Is(err, errNotAsked) {
+	var out any
+	if err := x.ask(ctx, http.MethodGet, "/v1/holds", nil, nil, &out); !errors.Is(err, errNoDaemon) {
 		t.Errorf("a question: %v", err)
 	}
-	if _, err := x.ask(ctx, http.MethodPost, "/v1/pause", nil, wish{}); err == nil || errors.Is(err, errNotAsked) || !strings.Contains(err.Error(), "did not say whether it was done") {
+	if err := x.ask(ctx, http.MethodPost, "/v1/pause", nil, map[string]string{}, &out); err == nil || errors.Is(err, errNoDaemon) || !strings.Contains(err.Error(), "did not say whether it was done") {
 		t.Errorf("a change: %v", err)
 	}
-	if took := time.Since(began); took > 4*(asksAgain+reached) {
+	if took := time.Since(began); took > 4*(pingEvery+dialTimeout) {
 		t.Errorf("it took %s", took)
 	}
 }

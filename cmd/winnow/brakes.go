@@ -1,22 +1,15 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/internal/brakes"
-	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/render"
 )
-
-// brakeRules are the words that winnow brakes release takes.
-var brakeRules = []string{brakes.CapTwice, brakes.ReadBack, brakes.CameBack, brakes.SourceShrank}
 
 func newBrakes(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -27,7 +20,11 @@ thing that was ended came back, or a source suddenly gave less. Each holds until
 person's acts all the same.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.through(cmd.Context(), http.MethodGet, "/v1/brakes", nil, nil, func() error { return a.listBrakes(cmd.Context()) })
+			all, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/brakes", nil, nil, func() ([]brakes.Brake, error) { return a.Brakes(cmd.Context()) })
+			if err != nil {
+				return err
+			}
+			return list(a, all, func(w io.Writer) { a.paint.Brakes(w, all) })
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
@@ -35,57 +32,14 @@ person's acts all the same.`,
 		Short: "Let the daemon act again, after you have looked",
 		Long:  `Release lifts every brake, or those of the rules that are named: cap_twice, read_back, came_back, source_shrank.`,
 		RunE: func(cmd *cobra.Command, rules []string) error {
-			if err := knownBrakes(rules); err != nil {
+			released, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/brakes", url.Values{"brake": rules}, nil, func() ([]brakes.Brake, error) {
+				return a.ReleaseBrakes(cmd.Context(), rules)
+			})
+			if err != nil {
 				return err
 			}
-			return a.through(cmd.Context(), http.MethodDelete, "/v1/brakes", url.Values{"brake": rules}, nil, func() error { return a.releaseBrakes(cmd.Context(), rules) })
+			return list(a, released, func(w io.Writer) { render.ReleasedBrakes(w, released) })
 		},
 	})
 	return cmd
-}
-
-func knownBrakes(rules []string) error {
-	for _, r := range rules {
-		if !slices.Contains(brakeRules, r) {
-			return config.Mistakef("unknown brake %q%s", r, text.Hint(r, brakeRules))
-		}
-	}
-	return nil
-}
-
-func (a *app) listBrakes(ctx context.Context) error {
-	all, err := a.Brakes(ctx)
-	if err != nil {
-		return err
-	}
-	return list(a, all, func(w io.Writer) {
-		if len(all) == 0 {
-			fmt.Fprintln(w, "no brake holds")
-			return
-		}
-		a.brakesText(w, all)
-		fmt.Fprintln(w, "winnow brakes release lets the daemon act again")
-	})
-}
-
-func (a *app) brakesText(w io.Writer, all []brakes.Brake) {
-	var rows []text.Row
-	for _, b := range all {
-		rows = append(rows, text.Row{Lead: "brake", Color: a.paint.Red, Label: b.Rule, Text: text.Time(b.At) + ": " + b.Message})
-	}
-	a.paint.Rows(w, rows...)
-}
-
-func (a *app) releaseBrakes(ctx context.Context, rules []string) error {
-	released, err := a.ReleaseBrakes(ctx, rules)
-	if err != nil {
-		return err
-	}
-	return list(a, released, func(w io.Writer) {
-		if len(released) == 0 {
-			fmt.Fprintln(w, "no brake held; nothing was released")
-			return
-		}
-		fmt.Fprintf(w, "released %s: the daemon may act again at its next sweep\n", text.Plural(len(released), "brake"))
-	})
 }

@@ -2,22 +2,15 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
-	"time"
 
-	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sources"
-	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -51,99 +44,14 @@ and winnow restore brings it back.`,
 	return cmd
 }
 
-// Cleaned is what winnow cleanup prints as JSON when it did it.
-type Cleaned struct {
-	Cleaned string        `json:"cleaned"`
-	Worker  string        `json:"worker,omitempty"`
-	Act     *decision.Act `json:"act"`
-	// Settled are acts of an earlier sweep that was cut short, with how they went in the end.
-	Settled []decision.Act `json:"settled,omitempty"`
-}
-
-func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
-	e, p, err := a.Engine(ctx)
+// cleanup closes or reaps one thing, and says what was done.
+func (a *app) cleanup(ctx context.Context, id string, mine bool) error {
+	out, err := a.Cleanup(ctx, id, mine)
 	if err != nil {
-		return err
-	}
-	s, err := a.OpenSweeper(ctx, e, p, true, sweep.AskedWait)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if err := s.Halted(); err != nil {
-		return fmt.Errorf("%w; nothing was closed", err)
-	}
-	started := time.Now()
-	settled, err := s.Settle(ctx)
-	if err != nil {
-		return err
-	}
-	mem := s.Remembered(ctx)
-	snap, err := s.LookFor(ctx, sources.Scope{}, mem, s.Engine)
-	if err != nil {
-		return err
-	}
-	if err := a.PartInFull(ctx, snap, arg); err != nil {
-		return fmt.Errorf("look into %s: %w; nothing was closed", arg, err)
-	}
-	t, no, err := a.FindTarget(ctx, snap, arg)
-	if err != nil {
-		return err
-	}
-	if mine && no == nil && t.Id != arg { // another one that merely has this in its name
-		return config.Mistakef("--mine needs the whole id of a worktree, and %s was not found; nothing was done", arg)
-	}
-	t.Mine = mine
-	snap.Asked = t.Word()
-	if no != nil {
-		return a.refuse(*no)
-	}
-	if err := a.InFull(ctx, snap, t.Id); err != nil {
-		return fmt.Errorf("look into %s: %w; nothing was closed", t.Id, err)
-	}
-	res, err := s.Engine.Decide(ctx, snap, &s.Cfg.Rules.Config)
-	if err != nil {
-		return fmt.Errorf("decide: %w; nothing was closed", err)
-	}
-	if no = a.Closable(t, snap, res.Decisions...); no != nil {
-		return a.refuse(*no)
-	}
-	d, no := t.Verdict(res, s.Cfg.Act.Kinds)
-	if no != nil {
-		return a.refuse(*no)
-	}
-	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.Ruled(snap), res, &a.Cfg.Rules.Config, snapshot.KindNames())
-	mem = s.Learn(mem, snap)
-	if err := s.Record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.Sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
-		return err
-	}
-	s.Logger = s.NewLogger(ctx, r, snap)
-	s.Later = append(s.Later, s.Deliver)
-	act := s.ActOn(ctx, r.Sweep, snap, t, d)
-	if err := s.Ledger.NoteActs(context.WithoutCancel(ctx), r.TakenAt, []decision.Act{act}, sweep.Identities([]decision.Decision{d})); err != nil {
-		s.Log.Warn("note acts", "error", err)
-	}
-	no, code := t.Undone(act), exit.Done
-	if no != nil {
-		code = no.Code
-	}
-	if err := s.Ledger.FinishSweep(context.WithoutCancel(ctx), r.Sweep, time.Now(), r.Census, code); err != nil {
-		return fmt.Errorf("record the end of the cleanup: %w", err)
-	}
-	if no != nil {
-		return a.refuse(*no)
-	}
-	return a.cleaned(t, act, settled)
-}
-
-// cleaned says what was done.
-func (a *app) cleaned(t sweep.Asked, act decision.Act, settled []decision.Act) error {
-	out := Cleaned{Cleaned: t.Id, Act: &act, Settled: settled}
-	if own := t.Own(); own != nil {
-		out.Worker = own.ID
+		return a.declined(err)
 	}
 	return a.show(out, "", func(w io.Writer) {
-		report.Acts(w, a.paint.Paint, "settled: acts that an earlier sweep was cut short in", settled)
-		report.Acts(w, a.paint.Paint, "acts", []decision.Act{act})
+		report.Acts(w, a.paint.Paint, "settled: acts that an earlier sweep was cut short in", out.Settled)
+		report.Acts(w, a.paint.Paint, "acts", []decision.Act{*out.Act})
 	})
 }

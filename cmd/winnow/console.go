@@ -25,7 +25,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/console"
-	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/render"
@@ -74,7 +73,7 @@ func (a *app) console(ctx context.Context, listen string) error {
 		return err
 	}
 	doc := map[string]string{"url": server.URL()}
-	if err := a.say(doc, "%s\nopen this address in a browser of yours on this machine; it is good until winnow console ends, which an interrupt does", server.URL()); err != nil {
+	if err := a.say(doc, server.URL()+"\nopen this address in a browser of yours on this machine; it is good until winnow console ends, which an interrupt does"); err != nil {
 		return err
 	}
 	within, stop := context.WithCancel(ctx)
@@ -224,7 +223,7 @@ func (w *consoleWorld) askDaemon(ctx context.Context) {
 	}
 	var stands *client.State
 	if cfg := w.now().Cfg; cfg.Run.API.Enabled {
-		short, cancel := context.WithTimeout(ctx, reached)
+		short, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		c := client.New(cfg.APISocket())
 		defer c.Close()
@@ -383,28 +382,23 @@ func (w *consoleWorld) Stamp() string {
 	return stamp + strconv.FormatBool(w.daemonAsked.IsZero())
 }
 
-// alone does something for the console while nothing else looks or acts, and has it look again soon. What was said to a person is the answer.
-func (w *consoleWorld) alone(ctx context.Context, do func(*app) error) (string, error) {
+// alone does something for the console while nothing else looks or acts, and has it look again soon. The answer is what do gives, behind what was said to a person.
+func (w *consoleWorld) alone(ctx context.Context, do func(*app) (string, error)) (string, error) {
 	done, err := w.take(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer done()
 	var said bytes.Buffer
-	err = do(w.quiet(&said))
+	answer, err := do(w.quiet(&said))
 	w.mu.Lock()
 	w.dirty = true
 	w.mu.Unlock()
-	var coded exit.Error
-	switch {
-	case err == nil:
-		return words(&said), nil
-	case errors.As(err, &coded) && coded.Err == nil:
-		return "", errors.New(words(&said))
-	case said.Len() > 0:
+	if err != nil && said.Len() > 0 {
 		return "", fmt.Errorf("%w; %s", err, words(&said))
 	}
-	return "", err
+	fmt.Fprintln(&said, answer)
+	return words(&said), err
 }
 
 // Sweep implements console.World.
@@ -490,26 +484,18 @@ func (w *consoleWorld) Holds(ctx context.Context) (holds []snapshot.Hold, err er
 
 // Acts implements console.World.
 func (w *consoleWorld) Acts(ctx context.Context, since time.Time) (sweeps []ledger.Sweep, acts []ledger.Act, err error) {
-	err = w.now().ReadLedger(func(l *ledger.Ledger) (err error) {
-		if sweeps, err = l.Sweeps(ctx, since); err != nil {
-			return err
-		}
-		acts, err = l.Acts(ctx, since)
-		return err
-	})
-	return sweeps, acts, err
+	h, err := w.now().History(ctx, since)
+	return h.Sweeps, h.Acts, err
 }
 
 // Trash implements console.World.
 func (w *consoleWorld) Trash(ctx context.Context) ([]console.Kept, error) {
-	var said bytes.Buffer
-	a := w.quiet(&said)
-	kept, err := a.Kept(ctx)
+	all, err := w.quiet(&bytes.Buffer{}).Trash(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := []console.Kept{}
-	for _, x := range a.Sized(ctx, kept) {
+	for _, x := range all {
 		out = append(out, console.Kept{Act: x.Act, Bytes: x.Bytes})
 	}
 	return out, nil
@@ -543,100 +529,68 @@ func (w *consoleWorld) Paused() *ledger.Pause { return w.now().Paused() }
 
 // Hold implements console.World. It looks first: what may not be held, and whose session it is, is known only then.
 func (w *consoleWorld) Hold(ctx context.Context, id, reason string, long time.Duration) (string, error) {
-	return w.alone(ctx, func(a *app) error {
+	return w.alone(ctx, func(a *app) (string, error) {
 		s, err := a.Look(ctx, sources.Scope{}, a.LoadPriorReadOnly(ctx))
 		if err != nil {
-			return err
+			return "", err
 		}
 		if _, there := s.Find(id); !there { // a part of an id is not completed here
-			return errNotThere
+			return "", errNotThere
 		}
-		return a.retainIn(ctx, s, id, reason, long)
+		h, err := a.RetainIn(ctx, s, id, reason, long)
+		return render.Held(h), err
 	})
 }
 
 // Release implements console.World.
 func (w *consoleWorld) Release(ctx context.Context, id string) (string, error) {
-	return w.alone(ctx, func(a *app) error {
-		if err := a.TrustState(); err != nil {
-			return err
-		}
-		l, err := ledger.Open(a.LedgerPath())
-		if err != nil {
-			return fmt.Errorf("%w; nothing was released", err)
-		}
-		defer l.Close()
-		n, err := a.Lift(ctx, l, id)
-		switch {
-		case err != nil:
-			return fmt.Errorf("release %s: %w", id, err)
-		case n == 0:
-			return errors.New("it was not held any more")
-		}
-		return a.say(nil, "%s is no longer held; the next sweep decides about it again", id)
+	return w.alone(ctx, func(a *app) (string, error) {
+		out, err := a.ReleaseHold(ctx, id)
+		return render.Released(out), err
 	})
 }
 
 // Restore implements console.World.
 func (w *consoleWorld) Restore(ctx context.Context, act string) (string, error) {
-	return w.alone(ctx, func(a *app) error {
-		if _, err := a.lyingAs(ctx, act); err != nil {
-			return err
-		}
-		return a.restore(ctx, []string{act})
+	return w.alone(ctx, func(a *app) (string, error) {
+		back, err := a.RestoreWhole(ctx, act)
+		var said strings.Builder
+		render.Restored(&said, back)
+		return said.String(), err
 	})
-}
-
-// lyingAs are the acts of these whole ids that can be brought back, all of them or an error.
-func (a *app) lyingAs(ctx context.Context, ids ...string) ([]ledger.Act, error) {
-	kept, err := a.Kept(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := slices.DeleteFunc(kept, func(x ledger.Act) bool { return !slices.Contains(ids, x.Intent.ID) })
-	if len(out) < len(ids) {
-		return nil, errors.New("this does not lie in the trash any more; nothing was done")
-	}
-	return out, nil
 }
 
 // Purge implements console.World.
 func (w *consoleWorld) Purge(ctx context.Context, acts []string) (string, error) {
-	return w.alone(ctx, func(a *app) error {
-		if err := a.Halted(); err != nil {
-			return fmt.Errorf("%w; nothing was removed", err)
-		}
-		kept, err := a.lyingAs(ctx, acts...)
+	return w.alone(ctx, func(a *app) (string, error) {
+		out, err := a.Purge(ctx, acts...)
 		if err != nil {
-			return err
+			return "", err
 		}
-		out := emptied{}
-		if err := a.removeAll(ctx, a.Sized(ctx, kept), &out); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.out, "%s removed for good, %s freed\n", text.Plural(len(out.Removed), "act"), text.Size(out.Freed))
-		for _, l := range out.Left {
-			fmt.Fprintf(a.out, "left: %s: %s\n", text.Clean(l.Act), text.Clean(l.Why))
-		}
+		var said bytes.Buffer
+		render.Paint{}.Emptied(&said, out)
 		if len(out.Left) > 0 {
-			return exit.Error{Code: exit.Part}
+			return "", errors.New(words(&said))
 		}
-		return nil
+		return said.String(), nil
 	})
 }
 
 // Pause implements console.World.
 func (w *consoleWorld) Pause(ctx context.Context, long time.Duration, reason string) (string, error) {
-	return w.alone(ctx, func(a *app) error { return a.pause(ctx, long, reason) })
+	return w.alone(ctx, func(a *app) (string, error) {
+		p, err := a.Pause(ctx, long, reason)
+		return render.Paused(p, a.PausePath()), err
+	})
 }
 
 // Resume implements console.World.
 func (w *consoleWorld) Resume(ctx context.Context) (string, error) {
-	return w.alone(ctx, func(a *app) error {
-		was, err := a.Resume()
-		if err == nil && !was {
-			return errors.New("nothing was paused")
+	return w.alone(ctx, func(a *app) (string, error) {
+		out, err := a.EndPause()
+		if err == nil && !out.Resumed {
+			err = errors.New("nothing was paused")
 		}
-		return cmp.Or(err, a.say(nil, "resumed: sweeps may act again"))
+		return render.Resumed(out), err
 	})
 }

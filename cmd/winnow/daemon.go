@@ -12,13 +12,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/metrics"
@@ -66,71 +66,10 @@ type daemon struct {
 	running []running
 
 	mu        sync.Mutex
-	status    Status
+	status    document.Status
 	last      *report.Report
 	listeners map[int]func(ended)
 	listening int
-}
-
-// The modes of the daemon.
-const (
-	Observing = "observing"
-	Acting    = "acting"
-	Paused    = "paused"
-	Braked    = "braked"
-)
-
-// Status is how the daemon stands.
-type Status struct {
-	Mode    string    `json:"mode" jsonschema:"enum=observing,enum=acting,enum=paused,enum=braked"`
-	Since   time.Time `json:"since"`
-	Started time.Time `json:"started"`
-	PID     int       `json:"pid"`
-	// Paused says until when and why, while a pause holds.
-	Paused *ledger.Pause `json:"paused,omitempty"`
-	// Brakes are those that tripped and that nobody released.
-	Brakes []brakes.Brake `json:"brakes"`
-	// Sweeps counts those that looked, Failed those that came to nothing.
-	Sweeps int `json:"sweeps"`
-	Failed int `json:"failed"`
-	// Short counts the sweeps among them that found nothing new by stamps, Disagreed the whole ones that decided otherwise than had stood by these.
-	Short     int `json:"short"`
-	Disagreed int `json:"disagreed"`
-	// Sweeping is true while a sweep is under way.
-	Sweeping bool `json:"sweeping"`
-	// Last is the latest sweep that looked; absent before the first.
-	Last *SweptOnce `json:"last,omitempty"`
-	// Reloads counts what followed SIGHUP, ReloadsFailed those of them that changed nothing.
-	Reloads       int `json:"reloads"`
-	ReloadsFailed int `json:"reloads_failed"`
-	// Policies is when those that decide now began to.
-	Policies time.Time `json:"policies_since"`
-	// Problem is why the latest sweep came to nothing, "" where it did not; Reload why the latest SIGHUP changed nothing.
-	Problem string `json:"problem,omitempty"`
-	Reload  string `json:"reload,omitempty"`
-	// Pressure is what the machine is short of, "" where it is of nothing that is known.
-	Pressure string `json:"pressure,omitempty"`
-	// Next is when the next sweep is due, and why.
-	Next time.Time `json:"next"`
-	Why  string    `json:"why"`
-	// Wakes counts events by what they came from.
-	Wakes map[string]int `json:"wakes"`
-	// Events says of each source of events whether it is listened to, and why not: files, exits, and every herdr server by its source's name.
-	Events map[string]wake.State `json:"events"`
-}
-
-// SweptOnce is one sweep in short.
-type SweptOnce struct {
-	Sweep string    `json:"sweep"`
-	At    time.Time `json:"at"`
-	Why   string    `json:"why"`
-	// Took is in seconds.
-	Took   float64                 `json:"took"`
-	Census map[string]report.Count `json:"census"`
-	// Short is true where it found nothing new by stamps, and what stood before stands.
-	Short bool `json:"short,omitempty"`
-	// Fresh says why every wait began again, "" where none did.
-	Fresh string `json:"fresh,omitempty"`
 }
 
 // newDaemon prepares the daemon. What is wrong with the configuration or the policies at the start is an error.
@@ -141,7 +80,7 @@ func (a *app) newDaemon(ctx context.Context, f runFlags) (*daemon, error) {
 		return nil, err
 	}
 	now := time.Now()
-	d.status = Status{Mode: Observing, Since: now, Started: now, PID: os.Getpid(), Brakes: []brakes.Brake{}, Wakes: map[string]int{}, Policies: now}
+	d.status = document.Status{Mode: document.Observing, Since: now, Started: now, PID: os.Getpid(), Brakes: []brakes.Brake{}, Wakes: map[string]int{}, Policies: now}
 	return d, nil
 }
 
@@ -171,7 +110,7 @@ func (d *daemon) Ask() {
 }
 
 // Status gives how the daemon stands.
-func (d *daemon) Status() Status {
+func (d *daemon) Status() document.Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	out := d.status
@@ -351,14 +290,14 @@ func likeness(s *snapshot.Snapshot, id string) string {
 
 // stands writes down how a sweep went, for those who ask.
 func (d *daemon) stands(s *sweep.Sweeper, r *report.Report, why string, began time.Time, pause *ledger.Pause, m brakes.Memory) {
-	mode := Observing
+	mode := document.Observing
 	switch {
 	case pause != nil || r.Paused:
-		mode = Paused
+		mode = document.Paused
 	case len(m.Tripped) > 0:
-		mode = Braked
+		mode = document.Braked
 	case d.wants():
-		mode = Acting
+		mode = document.Acting
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -366,7 +305,7 @@ func (d *daemon) stands(s *sweep.Sweeper, r *report.Report, why string, began ti
 		d.status.Mode, d.status.Since = mode, time.Now()
 	}
 	d.status.Paused, d.status.Brakes = pause, append([]brakes.Brake{}, m.Tripped...)
-	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Fresh: s.Window.Why}
+	d.status.Last = &document.SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Fresh: s.Window.Why}
 	d.last = r
 }
 
@@ -375,7 +314,7 @@ func (d *daemon) stood(r *report.Report, why string, began time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.status.Short++
-	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Short: true}
+	d.status.Last = &document.SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Short: true}
 	d.last = r
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ops"
 )
 
@@ -56,13 +56,8 @@ func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []ops.Check
 }
 
 // stateOf is how the daemon of this state folder stands; an error where none answers.
-func (a *app) stateOf(ctx context.Context) (State, error) {
-	as := *a
-	as.flags.format = "json"
-	var s State
-	p, err := as.ask(ctx, http.MethodGet, "/v1/state", nil, nil)
-	if err == nil {
-		err = json.Unmarshal([]byte(p.Out), &s)
-	}
+func (a *app) stateOf(ctx context.Context) (document.State, error) {
+	var s document.State
+	err := a.ask(ctx, http.MethodGet, "/v1/state", nil, nil, &s)
 	return s, err
 }

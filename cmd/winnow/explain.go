@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/render"
 )
 
@@ -28,28 +28,25 @@ With --rules it shows each rule's file and line, the facts that it rested on wit
 ID may be shortened while it is unambiguous. --format json and markdown have all of it.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			here := func() error { return a.explain(cmd.Context(), ids[0], file, rules) }
+			here := func() (ops.Explanation, error) { return a.Explain(cmd.Context(), ids[0], file) }
+			out, err := ops.Explanation{}, error(nil)
 			if file != "" {
-				return here()
+				out, err = here()
+			} else {
+				out, err = viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/explain", url.Values{"candidate": ids}, nil, here)
 			}
-			q := url.Values{"candidate": ids, "rules": {strconv.FormatBool(rules)}}
-			return a.through(cmd.Context(), http.MethodGet, "/v1/explain", q, nil, here)
+			if err != nil {
+				return err
+			}
+			if a.flags.format == "markdown" {
+				return render.ExplanationMarkdown(a.out, out)
+			}
+			return a.show(out, "  ", func(w io.Writer) { a.paint.Explanation(w, out, rules) })
 		},
 	}
 	cmd.Flags().BoolVar(&rules, "rules", false, "also each rule's place in the policies, its facts, and what would have to be different")
 	cmd.Flags().StringVar(&file, "snapshot", "", "explain from a saved snapshot `file` instead of a fresh look")
 	return cmd
-}
-
-func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
-	out, err := a.Explain(ctx, id, file)
-	if err != nil {
-		return err
-	}
-	if a.flags.format == "markdown" {
-		return render.ExplanationMarkdown(a.out, out)
-	}
-	return a.show(out, "  ", func(w io.Writer) { a.paint.Explanation(w, out, rules) })
 }
 
 // explained is the text of an explanation, with the rules, for so many columns.

@@ -62,7 +62,7 @@ Without FOLDER it prints the page of winnow itself: winnow man | man -l -`,
 			if err != nil {
 				return err
 			}
-			return a.say(map[string]any{"folder": dir, "pages": len(pages)}, "%s in %s", text.Plural(len(pages), "page"), dir)
+			return a.say(map[string]any{"folder": dir, "pages": len(pages)}, text.Plural(len(pages), "page")+" in "+text.Clean(dir))
 		},
 	}
 }

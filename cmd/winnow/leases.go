@@ -105,7 +105,7 @@ func leased(named string, asker listen.Conn) (string, error) {
 
 // serve holds a candidate until who asked goes, and says so in a line of JSON at first and each time that it was put off.
 func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
-	w, err := wishOf(out, r)
+	w, err := readParams(r)
 	candidate := ""
 	if err == nil {
 		candidate, err = leased(w.Candidate, asker(r))

@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/ops"
@@ -204,7 +205,7 @@ func TestWhatASweepTells(t *testing.T) {
 		t.Errorf("another sweep has the lock: %q", got)
 	}
 	since := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	e := ended{Status: Status{Paused: &ledger.Pause{Since: since}, Brakes: []brakes.Brake{{Rule: brakes.CameBack, Sweep: "S", Candidate: "dir:/x"}}}, Report: &report.Report{
+	e := ended{Status: document.Status{Paused: &ledger.Pause{Since: since}, Brakes: []brakes.Brake{{Rule: brakes.CameBack, Sweep: "S", Candidate: "dir:/x"}}}, Report: &report.Report{
 		Alarms: []report.Alarm{{Rule: report.Paused}, {Rule: "brake_came_back"}},
 		Acts: []decision.Act{
 			{Candidate: "dir:/y", Kind: "dir", Outcome: decision.Outcome{Outcome: decision.Done, Freed: decision.Freed{Bytes: 7}}},

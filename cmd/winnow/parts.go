@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
@@ -91,7 +92,7 @@ type ended struct {
 	// Report is nil where the sweep failed before it looked; where it failed later it says what was done before. Err is why it failed.
 	Report *report.Report
 	Err    error
-	Status Status
+	Status document.Status
 }
 
 // listen has f hear of every sweep that ended, in the loop: it must not wait. The function that listen gives ends that.

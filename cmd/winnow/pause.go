@@ -1,16 +1,15 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/render"
 )
 
 func newPause(a *app) *cobra.Command {
@@ -26,8 +25,14 @@ has begun is brought to its end. Looking, deciding and bringing back (winnow res
 			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
 				return config.Mistakef("--for %s pauses nothing: give a time from now on such as 2h, or leave it out for a pause without an end", time.Duration(long))
 			}
-			w := wish{For: forWish(long), Reason: reason}
-			return a.through(cmd.Context(), http.MethodPost, "/v1/pause", nil, w, func() error { return a.pause(cmd.Context(), time.Duration(long), reason) })
+			body := map[string]string{"for": long.wire(), "reason": reason}
+			p, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/pause", nil, body, func() (ledger.Pause, error) {
+				return a.Pause(cmd.Context(), time.Duration(long), reason)
+			})
+			if err != nil {
+				return err
+			}
+			return a.say(p, render.Paused(p, a.PausePath()))
 		},
 	}
 	cmd.Flags().Var(&long, "for", "how long, such as 2h; without it until winnow resume")
@@ -41,33 +46,11 @@ func newResume(a *app) *cobra.Command {
 		Short: "End a pause",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.through(cmd.Context(), http.MethodDelete, "/v1/pause", nil, nil, a.resumeCommand)
+			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/pause", nil, nil, func() (document.Resumed, error) { return a.EndPause() })
+			if err != nil {
+				return err
+			}
+			return a.say(out, render.Resumed(out))
 		},
 	}
-}
-
-func (a *app) resumeCommand() error {
-	was, err := a.Resume()
-	if err != nil {
-		return err
-	}
-	doc := map[string]bool{"resumed": was}
-	if !was {
-		return a.say(doc, "nothing was paused")
-	}
-	return a.say(doc, "resumed: sweeps may act again")
-}
-
-func (a *app) pause(ctx context.Context, long time.Duration, reason string) error {
-	p, path, err := ledger.Pause{}, a.Acting.PausePath(a.Cfg.State), error(nil)
-	if stands := a.LastsLonger(long); stands != nil {
-		p = *stands
-	} else if p, path, err = a.PlacePause(ctx, long, reason); err != nil {
-		return fmt.Errorf("%w; nothing is paused", err)
-	}
-	until := "until winnow resume"
-	if p.Until != nil {
-		until = "until " + text.Time(*p.Until)
-	}
-	return a.say(p, "paused %s, by %s", until, path)
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 
+	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -41,12 +44,19 @@ func (a *app) show(v any, indent string, write func(io.Writer)) error {
 	return w.Flush()
 }
 
-// say prints a sentence as text, or v as JSON. What stands in args is cleaned; the line breaks of format stay.
-func (a *app) say(v any, format string, args ...any) error {
-	for i, arg := range args {
-		if s, ok := arg.(string); ok {
-			args[i] = text.Clean(s)
-		}
+// say prints a sentence, which is clean, as text, or v as JSON.
+func (a *app) say(v any, sentence string) error {
+	return a.show(v, "", func(w io.Writer) { fmt.Fprintln(w, sentence) })
+}
+
+// declined prints as JSON why an operation did not do what it was asked to; all else is an error for main to print.
+func (a *app) declined(err error) error {
+	var no *document.Declined
+	if !a.json() || !errors.As(err, &no) {
+		return err
 	}
-	return a.show(v, "", func(w io.Writer) { fmt.Fprintf(w, format+"\n", args...) })
+	if err := text.JSON(a.out, no, ""); err != nil {
+		return err
+	}
+	return exit.Error{Code: exit.Code(err)}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/review"
 	"github.com/winnow-reaper/winnow/internal/story"
@@ -111,9 +112,11 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 		return err
 	}
 	for _, d := range c.Hold {
-		if err := a.retain(ctx, d.ID, "kept in winnow review", 0); err != nil {
+		h, err := a.Retain(ctx, d.ID, "kept in winnow review", 0)
+		if err != nil {
 			return fmt.Errorf("%w; nothing was taken away", err)
 		}
+		fmt.Fprintln(a.out, render.Held(h))
 	}
 	var take, ask []string
 	for _, d := range c.Take {

@@ -146,7 +146,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	if err := a.override(cfg); err != nil {
 		return err
 	}
-	a.Cfg, a.Fingerprint = cfg, deciding(cfg)
+	a.Cfg, a.Fingerprint = cfg, configFingerprint(cfg)
 	if a.flags.config == "" && cfg.Stray() { // who names a configuration knows which one is read
 		a.Note("./%s is not read: a folder may belong to anybody. If it is yours, say --config ./%s, or move it to %s", config.Name, config.Name, config.UserPlace())
 	}

@@ -14,45 +14,31 @@ import (
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/version"
 )
 
-// stateSchema names the shape of State.
-const stateSchema = "winnow.state/v1"
-
-// State is what winnow status prints as JSON: how the daemon stands, and what its latest sweep says in short.
-type State struct {
-	Schema  string `json:"schema" jsonschema:"enum=winnow.state/v1"`
-	Version string `json:"version"`
-	Status
-	// StateFolder is where it keeps what it remembers.
-	StateFolder string           `json:"state"`
-	Policy      report.PolicyRef `json:"policy"`
-	// Alarms are those of the latest sweep.
-	Alarms []report.Alarm `json:"alarms"`
-	// NotRead are the sources that it could not read.
-	NotRead []string `json:"not_read"`
-}
-
 // state is how the daemon stands.
-func (d *daemon) state() State {
+func (d *daemon) state() document.State {
 	now := d.now()
-	s := State{Schema: stateSchema, Version: version.Read().Version, Status: d.Status(), StateFolder: now.Cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
+	s := document.State{Schema: document.StateSchema, Version: version.Read().Version, Status: d.Status(), StateFolder: now.Cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
 	switch p := now.Paused(); { // that of now, also when no sweep has seen yet that it began, ended or was replaced
 	case p != nil:
 		if s.Paused == nil {
-			s.Mode, s.Since = Paused, p.Since
+			s.Mode, s.Since = document.Paused, p.Since
 		}
 		s.Paused = p
 	case p == nil && s.Paused != nil:
 		s.Paused = nil
-		if s.Mode = Observing; len(s.Brakes) > 0 {
-			s.Mode = Braked
+		if s.Mode = document.Observing; len(s.Brakes) > 0 {
+			s.Mode = document.Braked
 		} else if d.f.apply || now.Cfg.Act.Enabled {
-			s.Mode = Acting
+			s.Mode = document.Acting
 		}
 	}
 	if r := d.Last(); r != nil {
@@ -115,12 +101,12 @@ func (s *answers) handlers() map[string]http.Handler {
 		}),
 		"GET /v1/alive": http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 			if theirs := r.Header.Get(headerConfig); theirs != "" && theirs != d.now().Fingerprint {
-				refuse(out, http.StatusPreconditionFailed, exit.Failed, errOtherwise.Error(), nil)
+				refuse(out, http.StatusPreconditionFailed, exit.Failed, errConfigDiffers.Error(), nil)
 				return
 			}
 			out.WriteHeader(http.StatusNoContent)
 		}),
-		"GET /v1/state": s.command(false, func(_ context.Context, a *app, _ wish) error { return a.showState(d.state()) }),
+		"GET /v1/state": s.answer(false, func(context.Context, *ops.Ops, params) (any, error) { return d.state(), nil }),
 		"GET /v1/report": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 			r := d.Last()
 			if r == nil {
@@ -129,63 +115,69 @@ func (s *answers) handlers() map[string]http.Handler {
 			}
 			write(out, http.StatusOK, r)
 		}),
-		"GET /v1/explain": s.command(true, func(ctx context.Context, a *app, w wish) error {
+		"GET /v1/explain": s.answer(true, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
 			if w.Candidate == "" {
-				return config.Mistakef("candidate is missing: the id of what is to be explained")
+				return nil, config.Mistakef("candidate is missing: the id of what is to be explained")
 			}
-			return a.explain(ctx, w.Candidate, "", w.Rules)
+			return o.Explain(ctx, w.Candidate, "")
 		}),
-		"GET /v1/why-alive": s.command(true, func(ctx context.Context, a *app, w wish) error {
-			return a.whyAliveCommand(ctx, w.What, w.As, w.ExitCode)
+		"GET /v1/why-alive": s.answer(true, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
+			return o.WhyAlive(ctx, w.What, w.As)
 		}),
-		"GET /v1/holds": s.command(false, func(ctx context.Context, a *app, _ wish) error { return a.listHolds(ctx) }),
-		"POST /v1/holds": s.command(true, func(ctx context.Context, a *app, w wish) error {
+		"GET /v1/holds": s.answer(false, func(ctx context.Context, o *ops.Ops, _ params) (any, error) {
+			holds, err := o.ReadHolds(ctx)
+			return append([]snapshot.Hold{}, holds...), err
+		}),
+		"POST /v1/holds": s.answer(true, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
 			long, err := w.long()
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if strings.TrimSpace(w.Candidate) == "" || strings.TrimSpace(w.Reason) == "" {
-				return config.Mistakef("candidate and reason are both wanted: what is to be held, and why")
+				return nil, config.Mistakef("candidate and reason are both wanted: what is to be held, and why")
 			}
-			return a.retain(ctx, w.Candidate, w.Reason, long)
+			return o.Retain(ctx, w.Candidate, w.Reason, long)
 		}),
-		"DELETE /v1/holds": s.command(true, func(ctx context.Context, a *app, w wish) error {
+		"DELETE /v1/holds": s.answer(true, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
 			if w.Candidate == "" {
-				return config.Mistakef("candidate is missing: what is held")
+				return nil, config.Mistakef("candidate is missing: what is held")
 			}
-			return a.release(ctx, w.Candidate)
+			return o.Release(ctx, w.Candidate)
 		}),
 		"POST /v1/leases": http.HandlerFunc(s.leases.serve),
-		"GET /v1/brakes":  s.command(false, func(ctx context.Context, a *app, _ wish) error { return a.listBrakes(ctx) }),
-		"DELETE /v1/brakes": s.command(false, func(ctx context.Context, a *app, w wish) error {
-			if err := knownBrakes(w.Brakes); err != nil {
-				return err
-			}
-			defer d.Ask()
-			return a.releaseBrakes(ctx, w.Brakes)
+		"GET /v1/brakes": s.answer(false, func(ctx context.Context, o *ops.Ops, _ params) (any, error) {
+			held, err := o.Brakes(ctx)
+			return append([]brakes.Brake{}, held...), err
 		}),
-		"POST /v1/pause": s.command(false, func(ctx context.Context, a *app, w wish) error {
+		"DELETE /v1/brakes": s.answer(false, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
+			released, err := o.ReleaseBrakes(ctx, w.Brakes)
+			if exit.Code(err) != exit.Usage {
+				d.Ask()
+			}
+			return append([]brakes.Brake{}, released...), err
+		}),
+		"POST /v1/pause": s.answer(false, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
 			long, err := w.long()
 			if err != nil {
-				return err
+				return nil, err
 			}
 			defer d.Ask()
-			return a.pause(ctx, long, w.Reason)
+			return o.Pause(ctx, long, w.Reason)
 		}),
-		"DELETE /v1/pause": s.command(false, func(_ context.Context, a *app, _ wish) error {
+		"DELETE /v1/pause": s.answer(false, func(_ context.Context, o *ops.Ops, _ params) (any, error) {
 			defer d.Ask()
-			return a.resumeCommand()
+			return o.EndPause()
 		}),
-		"POST /v1/sweep": s.command(false, s.sweep),
+		"POST /v1/sweep": s.answer(false, s.sweep),
 		"GET /v1/events": http.HandlerFunc(s.events),
 	}
 }
 
 // sweep has the daemon sweep now; with wait the answer is how it stands after that.
-func (s *answers) sweep(ctx context.Context, a *app, w wish) error {
+func (s *answers) sweep(ctx context.Context, o *ops.Ops, w params) (any, error) {
 	if !w.Wait {
 		s.d.Ask()
-		return a.showState(s.d.state())
+		return s.d.state(), nil
 	}
 	over := make(chan struct{}, 1)
 	asked := time.Now()
@@ -201,9 +193,9 @@ func (s *answers) sweep(ctx context.Context, a *app, w wish) error {
 	s.d.Ask()
 	select {
 	case <-over:
-		return a.showState(s.d.state())
+		return s.d.state(), nil
 	case <-ctx.Done():
-		return fmt.Errorf("the end of the sweep was not waited for: %w; it goes on", context.Cause(ctx))
+		return nil, fmt.Errorf("the end of the sweep was not waited for: %w; it goes on", context.Cause(ctx))
 	}
 }
 
@@ -250,7 +242,7 @@ func (s *answers) events(out http.ResponseWriter, r *http.Request) {
 }
 
 // inShort is a sweep as the client has it.
-func inShort(s *SweptOnce) *client.Swept {
+func inShort(s *document.SweptOnce) *client.Swept {
 	if s == nil {
 		return nil
 	}

@@ -255,7 +255,7 @@ func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
 	with := *d.app // a copy: others may be looking at this one
 	own := *cfg    // so it is of the configuration, into which policies put their parameters
 	if cfg != d.configured {
-		with.Fingerprint = deciding(cfg)
+		with.Fingerprint = configFingerprint(cfg)
 	}
 	with.Cfg, with.Workers = &own, nil
 	e, p, err := with.EngineBy(ctx, bundles.Look{Ask: true})

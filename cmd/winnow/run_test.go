@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/pace"
@@ -292,7 +293,7 @@ func TestAReleaseIsSeen(t *testing.T) {
 	}
 	w.mustRun(t, "winnow", "brakes", "release", "--config", w.config)
 	w.sweep(pace.Schedule)
-	if s := w.d.Status(); len(s.Brakes) != 0 || s.Mode == Braked {
+	if s := w.d.Status(); len(s.Brakes) != 0 || s.Mode == document.Braked {
 		t.Errorf("after the release: %s, %+v", s.Mode, s.Brakes)
 	}
 }

@@ -29,5 +29,13 @@ func (s *span) String() string {
 	return text.Span(time.Duration(*s))
 }
 
+// wire is the duration as the API takes it, "" where it is not given.
+func (s span) wire() string {
+	if s == 0 {
+		return ""
+	}
+	return time.Duration(s).String()
+}
+
 // Type implements pflag.Value: the word that the help shows for a value.
 func (s *span) Type() string { return "duration" }

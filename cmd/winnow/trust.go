@@ -114,7 +114,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if err := a.Store().Trust(main, data, exceptions, t.TrustedAt); err != nil {
 		return err
 	}
-	return a.say(t, "\ntrusted; winnow trust --revoke %s takes it back", text.Quote(main))
+	return a.say(t, "\ntrusted; winnow trust --revoke "+text.Quote(main)+" takes it back")
 }
 
 // exceptionsAlone says of exceptions that lie there without the file what to do.
@@ -231,7 +231,7 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 		}
 		return config.Mistakef("%s is not trusted%s; nothing was changed", main, text.Hint(main, names))
 	}
-	return a.say(map[string]string{"revoked": main}, "%s is no longer trusted; what it asked to keep is judged as anything else", text.Clean(main))
+	return a.say(map[string]string{"revoked": main}, text.Clean(main)+" is no longer trusted; what it asked to keep is judged as anything else")
 }
 
 // mainCheckout is the real path of the main checkout of the repository that a folder lies in. A worktree's own copy of the project's file

@@ -21,6 +21,9 @@ const (
 	SourceShrank = "source_shrank"
 )
 
+// Rules are all that can trip.
+var Rules = []string{CapTwice, ReadBack, CameBack, SourceShrank}
+
 // Brake is one that tripped.
 type Brake struct {
 	Rule string `json:"rule" jsonschema:"enum=cap_twice,enum=read_back,enum=came_back,enum=source_shrank"`

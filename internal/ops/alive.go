@@ -23,6 +23,9 @@ import (
 
 // WhyAlive looks, and says whether anything is alive in what was asked for. as is a kind of life.Kinds, "" to find that out from what.
 func (o *Ops) WhyAlive(ctx context.Context, what, as string) (life.Answer, error) {
+	if as != "" && !slices.Contains(life.Kinds, as) {
+		return life.Answer{}, config.Mistakef("--as %q: want one of %s", as, strings.Join(life.Kinds, ", "))
+	}
 	q, err := o.question(what, as)
 	if err != nil {
 		return life.Answer{}, err

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Brakes are the brakes that hold.
@@ -16,8 +19,13 @@ func (o *Ops) Brakes(ctx context.Context) ([]brakes.Brake, error) {
 	return m.Tripped, err
 }
 
-// ReleaseBrakes releases brakes, and gives those that held.
+// ReleaseBrakes releases brakes, all of them where none is named, and gives those that held.
 func (o *Ops) ReleaseBrakes(ctx context.Context, rules []string) ([]brakes.Brake, error) {
+	for _, r := range rules {
+		if !slices.Contains(brakes.Rules, r) {
+			return nil, config.Mistakef("unknown brake %q%s", r, text.Hint(r, brakes.Rules))
+		}
+	}
 	if err := o.TrustState(); err != nil {
 		return nil, err
 	}

@@ -38,6 +38,8 @@ type Explanation struct {
 	Refusal *alarm.Refusal `json:"refusal,omitempty"`
 	// Terminal answers why a terminal whose builder is gone stays; only for a fresh look at one.
 	Terminal []Answer `json:"terminal,omitempty"`
+	// Notes say what was not found out.
+	Notes []string `json:"notes,omitempty"`
 	// Subject is what the policies judged.
 	Subject *subject.Subject `json:"subject"`
 }
@@ -96,15 +98,17 @@ func (o *Ops) ExplainBy(ctx context.Context, e *eval.Engine, p *policy.Policy, s
 		return Explanation{}, err
 	}
 	var other *decision.Otherwise
+	var notes []string
 	if x.InScope && x.Error == "" {
 		if other, err = e.Otherwise(ctx, sub, eval.Search{}); err != nil {
 			if ctx.Err() != nil {
 				return Explanation{}, err
 			}
-			o.Log.Warn("what would change the decision was not found out", "candidate", id, "error", err)
+			notes = append(notes, "what would change the decision was not found out: "+err.Error())
 		}
 	}
 	out := Explanation{
+		Notes: notes,
 		Schema: ExplanationSchema, Explanation: x, Otherwise: other, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: o.BundleRefs()}, Sources: map[string]snapshot.Source{}, Subject: sub,
 	}
 	nameLayers(p, out.Findings)

@@ -57,7 +57,7 @@ func findID(s *snapshot.Snapshot, id string) (string, error) {
 	if Positional(id) {
 		return "", config.Mistakef("%q is no tab's id: herdr reads it as a position, where another tab stands after a close; give the id as winnow shows it, such as w1:t3", id)
 	}
-	full, err := Pick(id, Ids(s), candidate)
+	full, err := pick(id, Ids(s), candidate)
 	if err != nil {
 		if byName := idsOf(s, id); len(byName) == 1 {
 			return byName[0], nil
@@ -78,8 +78,8 @@ func findID(s *snapshot.Snapshot, id string) (string, error) {
 	return full, err
 }
 
-// Pick completes a shortened name: the whole of it, else its only extension, else the only name that holds it.
-func Pick(id string, known []string, what string) (string, error) {
+// pick completes a shortened name: the whole of it, else its only extension, else the only name that holds it.
+func pick(id string, known []string, what string) (string, error) {
 	if slices.Contains(known, id) {
 		return id, nil
 	}
@@ -113,12 +113,12 @@ func Pick(id string, known []string, what string) (string, error) {
 // What pick calls that which an id is of.
 const (
 	candidate = "candidate"
-	HeldThing = "hold"
-	Trashed   = "act in the trash"
+	heldThing = "hold"
+	trashed   = "act in the trash"
 )
 
 // lists are the commands that list them.
-var lists = map[string]string{candidate: "winnow sweep --all", HeldThing: "winnow holds", Trashed: "winnow trash"}
+var lists = map[string]string{candidate: "winnow sweep --all", heldThing: "winnow holds", trashed: "winnow trash"}
 
 // near gives up to three names that are like id, or whose last part is: people leave out where a thing is.
 func near(id string, known []string) []string {

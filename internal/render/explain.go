@@ -56,6 +56,9 @@ func (p Paint) Explanation(w io.Writer, x ops.Explanation, rules bool) {
 	if o := report.Otherwise(x.Otherwise); o != "" && !rules {
 		p.Sentence(w, text.Clean(o))
 	}
+	for _, note := range x.Notes {
+		p.Sentence(w, text.Clean(note))
+	}
 	if x.Label != "" && !strings.HasSuffix(x.ID, x.Label) {
 		if label := report.Label(d); label != x.ID {
 			p.Sentence(w, p.Dim("its name: "+text.Clean(label)))

@@ -30,6 +30,9 @@ func ExplanationMarkdown(out io.Writer, x ops.Explanation) error {
 	if x.Error != "" {
 		fmt.Fprintf(w, "\n> **error** %s\n", termsafe.Cell(x.Error))
 	}
+	for _, note := range x.Notes {
+		fmt.Fprintf(w, "\n%s.\n", termsafe.Cell(note))
+	}
 	otherwiseMarkdown(w, x.Otherwise)
 	firedMarkdown(w, "Why it may go", x.Findings)
 	firedMarkdown(w, "Why it stays", x.Objections)

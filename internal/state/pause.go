@@ -21,8 +21,8 @@ func (f *Folder) LastsLonger(long time.Duration) *ledger.Pause {
 	return p
 }
 
-// PlacePause writes a pause down, and gives it with its file.
-func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason string) (ledger.Pause, string, error) {
+// PlacePause writes a pause down, and gives it.
+func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason string) (ledger.Pause, error) {
 	now := processes.Now()
 	p := ledger.Pause{Since: now.At, Reason: reason}
 	if long > 0 {
@@ -32,8 +32,8 @@ func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason stri
 			p.BootID, p.UntilUp = boot, *now.Up+long.Seconds()
 		}
 	}
-	path, err := f.Acting.Pause(ctx, f.Cfg.State, p)
-	return p, path, err
+	_, err := f.Acting.Pause(ctx, f.Cfg.State, p)
+	return p, err
 }
 
 // Resume ends a pause, and reports whether one held.

@@ -114,8 +114,8 @@ func rootsOf(s *snapshot.Snapshot) []string {
 	return slices.Compact(out)
 }
 
-// IntendedRoots are the roots that earlier looks found what they acted on below.
-func IntendedRoots(intents []decision.Intent) []string {
+// intendedRoots are the roots that earlier looks found what they acted on below.
+func intendedRoots(intents []decision.Intent) []string {
 	var out []string
 	for _, in := range intents {
 		if d := in.Identity.Dir; d != nil && d.Root != "" {
@@ -197,7 +197,7 @@ func (s *Sweeper) Settle(ctx context.Context) ([]decision.Act, error) {
 	if err != nil {
 		return nil, fmt.Errorf("settle acts that were cut short: %w; nothing was done", err)
 	}
-	byKind := s.Actuators(host, IntendedRoots(open))
+	byKind := s.Actuators(host, intendedRoots(open))
 	defer s.Hands.Begin()()
 	var out []decision.Act
 	for _, in := range open {

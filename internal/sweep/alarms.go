@@ -39,7 +39,7 @@ func (s *Sweeper) alarmMemory(ctx context.Context, r *report.Report, ds []decisi
 	if s.Ledger == nil {
 		return alarm.Memory{}, false
 	}
-	if err := s.Ledger.NoteActs(ctx, r.TakenAt, r.Acts, Identities(ds)); err != nil {
+	if err := s.Ledger.NoteActs(ctx, r.TakenAt, r.Acts, identities(ds)); err != nil {
 		s.Log.Warn("note acts", "error", err)
 	}
 	m, err := s.Ledger.AlarmMemory(ctx)
@@ -50,8 +50,8 @@ func (s *Sweeper) alarmMemory(ctx context.Context, r *report.Report, ds []decisi
 	return m, true
 }
 
-// Identities are those of what was to be reaped.
-func Identities(ds []decision.Decision) map[string]string {
+// identities are those of what was to be reaped.
+func identities(ds []decision.Decision) map[string]string {
 	out := map[string]string{}
 	for i := range ds {
 		if d := &ds[i]; d.Verdict == decision.Reap {

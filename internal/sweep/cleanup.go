@@ -2,15 +2,21 @@ package sweep
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -18,56 +24,56 @@ import (
 // Closable says why a session may not be closed, by what its worker's registry and the servers say of it. A session that no registry
 // records may be closed where a rule that is at ask found a reason: that rule leaves it to a person. For all other kinds the verdict alone
 // says so. ds are decisions on the snapshot.
-func (m *Machine) Closable(t Asked, s *snapshot.Snapshot, ds ...decision.Decision) *Refused {
+func (m *Machine) Closable(t Target, s *snapshot.Snapshot, ds ...decision.Decision) *document.Declined {
 	if !t.session() {
 		return nil
 	}
 	left := slices.ContainsFunc(ds, func(d decision.Decision) bool {
-		return d.ID == t.Id && slices.ContainsFunc(d.Findings, func(f decision.Reason) bool {
+		return d.ID == t.ID && slices.ContainsFunc(d.Findings, func(f decision.Reason) bool {
 			return slices.Contains(m.Cfg.Rules.Levels, subject.RuleLevel{Rule: f.Rule, Kind: d.Kind, Level: decision.Ask})
 		})
 	})
 	if len(t.Records) == 0 {
 		if blind := UnreadOf(s, "registry"); blind != "" {
-			return t.Refused(nil, Unreadable, nothingShut, "winnow doctor", "%s could not be read, so the owner of session %s is not known", blind, t.Id)
+			return t.Declined(nil, Unreadable, nothingShut, "winnow doctor", "%s could not be read, so the owner of session %s is not known", blind, t.ID)
 		}
 		if left {
 			return nil
 		}
-		return t.Refused(nil, notRecorded, nothingShut, "winnow explain "+text.Quote(t.Id), "no registry records %s (%s), so whether its worker has ended is unknown",
-			t.Id, s.Sessions[t.Id].Name)
+		return t.Declined(nil, notRecorded, nothingShut, "winnow explain "+text.Quote(t.ID), "no registry records %s (%s), so whether its worker has ended is unknown",
+			t.ID, s.Sessions[t.ID].Name)
 	}
 	for i := range t.Records {
 		w := &t.Records[i]
 		if no := w.Cleanup; no != nil {
-			return t.Refused(w, no.Reason, nothingShut, no.Next, "%s", no.Message)
+			return t.Declined(w, no.Reason, nothingShut, no.Next, "%s", no.Message)
 		}
 	}
 	return nil
 }
 
 // Verdict is the decision on what was asked for, without the wait, or why it may not be carried out.
-func (t Asked) Verdict(res eval.Result, kinds []string) (decision.Decision, *Refused) {
-	explain := "winnow explain " + text.Quote(t.Id)
-	i := slices.IndexFunc(res.Decisions, func(d decision.Decision) bool { return d.ID == t.Id })
+func (t Target) Verdict(res eval.Result, kinds []string) (decision.Decision, *document.Declined) {
+	explain := "winnow explain " + text.Quote(t.ID)
+	i := slices.IndexFunc(res.Decisions, func(d decision.Decision) bool { return d.ID == t.ID })
 	if i < 0 {
-		return decision.Decision{}, t.Refused(t.Own(), isKept, nothingShut, explain, "no rule claims %s", t.Id)
+		return decision.Decision{}, t.Declined(t.Owner(), isKept, nothingShut, explain, "no rule claims %s", t.ID)
 	}
 	d := waived(res.Decisions[i])
 	switch {
 	case d.Level != "":
-		return d, t.Refused(t.Own(), isKept, nothingShut, explain, "%s is kept: %s would let it go, and rules.levels has it at %s, where nothing is carried out", t.Id, report.Rules(d.Findings), d.Level)
+		return d, t.Declined(t.Owner(), isKept, nothingShut, explain, "%s is kept: %s would let it go, and rules.levels has it at %s, where nothing is carried out", t.ID, report.Rules(d.Findings), d.Level)
 	case d.Verdict != decision.Reap && len(d.Objections) == 0:
-		return d, t.Refused(t.Own(), isKept, nothingShut, explain, "no rule found a reason to reap %s%s", t.Id, t.hint())
+		return d, t.Declined(t.Owner(), isKept, nothingShut, explain, "no rule found a reason to reap %s%s", t.ID, t.hint())
 	case d.Verdict != decision.Reap:
-		no := t.Refused(t.Own(), isKept, nothingShut, explain, "%s is kept: %s", t.Id, report.Messages(report.Real(d.Objections)))
+		no := t.Declined(t.Owner(), isKept, nothingShut, explain, "%s is kept: %s", t.ID, report.Messages(report.Real(d.Objections)))
 		no.Objections = d.Objections
 		if slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule == ruleAttached }) {
 			no.Reason = isAttached
 		}
 		return d, no
 	case !slices.Contains(kinds, d.Kind):
-		return d, t.Refused(t.Own(), notAllowed, nothingShut, "", "act.kinds does not allow to act on a %s (%s)", d.Kind, t.Id)
+		return d, t.Declined(t.Owner(), notAllowed, nothingShut, "", "act.kinds does not allow to act on a %s (%s)", d.Kind, t.ID)
 	}
 	return d, nil
 }
@@ -92,8 +98,28 @@ func waived(d decision.Decision) decision.Decision {
 	return d
 }
 
-// ActOn carries the one decision out. The caps of a sweep limit acts that no person asked for one by one; a cap of 0 still holds.
-func (s *Sweeper) ActOn(ctx context.Context, sweep string, snap *snapshot.Snapshot, t Asked, d decision.Decision) decision.Act {
+// CleanUp records what was decided of what a person asked for, carries it out, and records how it went.
+func (s *Sweeper) CleanUp(ctx context.Context, started time.Time, snap *snapshot.Snapshot, mem look.PriorState, t Target, res eval.Result, d decision.Decision) (act decision.Act, err error) {
+	r := report.New(report.Cleanup, ulid.Make().String(), snap, s.Policy, s.Ruled(snap), res, &s.Cfg.Rules.Config, snapshot.KindNames())
+	mem = s.Learn(mem, snap)
+	if err := s.Record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.Sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
+		return act, err
+	}
+	s.Logger = s.NewLogger(ctx, r, snap)
+	s.Later = append(s.Later, s.Deliver)
+	act = s.actOn(ctx, r.Sweep, snap, t, d)
+	if err := s.Ledger.NoteActs(context.WithoutCancel(ctx), r.TakenAt, []decision.Act{act}, identities([]decision.Decision{d})); err != nil {
+		s.Log.Warn("note acts", "error", err)
+	}
+	_, code := t.Undone(act)
+	if err := s.Ledger.FinishSweep(context.WithoutCancel(ctx), r.Sweep, time.Now(), r.Census, code); err != nil {
+		return act, fmt.Errorf("record the end of the cleanup: %w", err)
+	}
+	return act, nil
+}
+
+// actOn carries the one decision out. The caps of a sweep limit acts that no person asked for one by one; a cap of 0 still holds.
+func (s *Sweeper) actOn(ctx context.Context, sweep string, snap *snapshot.Snapshot, t Target, d decision.Decision) decision.Act {
 	defer s.Hands.Begin()()
 	c := s.Cfg.Act.Caps
 	one := actuators.Caps{PerSweep: min(c.PerSweep, 1), PerOwner: min(c.PerOwner, 1), AllOf: []string{d.Kind}}
@@ -106,7 +132,7 @@ func (s *Sweeper) ActOn(ctx context.Context, sweep string, snap *snapshot.Snapsh
 type asking struct {
 	*Sweeper
 	last  *snapshot.Snapshot
-	asked Asked
+	asked Target
 }
 
 // Again implements actuators.Judge.
@@ -127,7 +153,7 @@ func (j *asking) waived(ctx context.Context, s *snapshot.Snapshot, id string, ag
 	if !j.asked.session() {
 		return again
 	}
-	t := Asked{Id: id, Records: Recording(j.Observer().See(ctx, s), id)}
+	t := Target{ID: id, Records: Recording(j.Observer().See(ctx, s), id)}
 	if no := j.Closable(t, s, again); no != nil {
 		again.Verdict = decision.Spare
 		again.Objections = append(again.Objections, decision.Reason{Rule: "cleanup", Message: strings.TrimSuffix(no.Message, "; "+nothingShut)})
@@ -135,20 +161,20 @@ func (j *asking) waived(ctx context.Context, s *snapshot.Snapshot, id string, ag
 	return again
 }
 
-// Undone says that an act was begun and not done, and nil where it was.
-func (t Asked) Undone(act decision.Act) *Refused {
+// Undone says that an act was begun and not done, with the exit code of that, and gives nil where it was done.
+func (t Target) Undone(act decision.Act) (*document.Declined, int) {
 	if act.Outcome.Outcome == decision.Done {
-		return nil
+		return nil, exit.Done
 	}
-	no := &Refused{Refused: t.Id, Reason: act.Outcome.Outcome, Message: act.Detail, NextCommand: "winnow history", Act: &act, Code: exit.Part}
+	no, code := &document.Declined{Refused: t.ID, Reason: act.Outcome.Outcome, Message: act.Detail, NextCommand: "winnow history", Act: &act}, exit.Part
 	switch act.Outcome.Outcome {
 	case decision.Gone:
 		no.Reason = alreadyDone
 	case decision.Capped:
-		no.Code = exit.Capped
+		code = exit.Capped
 	}
-	if own := t.Own(); own != nil {
+	if own := t.Owner(); own != nil {
 		no.Worker, no.Source = own.ID, own.Source
 	}
-	return no
+	return no, code
 }

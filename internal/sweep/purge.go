@@ -70,7 +70,7 @@ func (s *Sweeper) purger(snap *snapshot.Snapshot, r *report.Report, recs []ledge
 	for _, rec := range recs {
 		intents = append(intents, rec.Intent)
 	}
-	return purger{s, r, s.Actuators(snap.Host, IntendedRoots(intents))}
+	return purger{s, r, s.Actuators(snap.Host, intendedRoots(intents))}
 }
 
 // purge removes one act's things, and reports whether they are gone.

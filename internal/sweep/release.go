@@ -5,7 +5,7 @@ import (
 )
 
 // Keeper is the worker that its own registry marks as retained.
-func (t Asked) Keeper() *worker.Seen {
+func (t Target) Keeper() *worker.Seen {
 	for i := range t.Records {
 		if t.Records[i].Retained {
 			return &t.Records[i]

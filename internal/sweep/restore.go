@@ -7,24 +7,45 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// Restored is an act whose thing was brought back.
-type Restored struct {
-	Restored  string `json:"restored"`
-	Candidate string `json:"candidate"`
-	Detail    string `json:"detail"`
-	// Again says when a folder or a session goes again, and NextCommand what keeps it, or prints the id by which it can be kept.
-	Again       string `json:"again,omitempty"`
-	NextCommand string `json:"next_command,omitempty"`
+// Restore brings things back, each by itself, and gives those that came back, also beside an error.
+func (s *Sweeper) Restore(ctx context.Context, wanted []decision.Intent) (back []document.Restored, err error) {
+	host, err := processes.Host(s.Cfg.Collect.Processes.Root, processes.KnownNames())
+	if err != nil {
+		return nil, fmt.Errorf("restore: %w; nothing was restored", err)
+	}
+	by := s.Actuators(host, intendedRoots(wanted))
+	defer s.Hands.Begin()()
+	code, failed := exit.Done, error(nil)
+	for _, in := range wanted {
+		one, err := s.restoreOne(ctx, by[in.Kind], in)
+		switch {
+		case err == nil:
+			back = append(back, *one)
+			continue
+		case errors.Is(err, actuators.ErrPart) || errors.Is(err, actuators.ErrRefused):
+			code = max(code, exit.Part)
+		default:
+			code = exit.Failed
+		}
+		failed = errors.Join(failed, fmt.Errorf("restore %s: %w", in.ID, err))
+	}
+	if code == exit.Part {
+		return back, exit.Error{Code: code, Err: failed}
+	}
+	return back, failed
 }
 
-// RestoreOne brings one thing back, and writes that down. What came back in part is an actuators.ErrPart.
-func (s *Sweeper) RestoreOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent) (*Restored, error) {
+// restoreOne brings one thing back, and writes that down. What came back in part is an actuators.ErrPart.
+func (s *Sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent) (*document.Restored, error) {
 	restorer, ok := actuator.(actuators.Restorer)
 	if !ok {
 		return nil, fmt.Errorf("a %s cannot be brought back", in.Kind)
@@ -45,7 +66,7 @@ func (s *Sweeper) RestoreOne(ctx context.Context, actuator actuators.Actuator, i
 	if err != nil {
 		return nil, err
 	}
-	one := &Restored{Restored: in.ID, Candidate: in.Candidate, Detail: where}
+	one := &document.Restored{Restored: in.ID, Candidate: in.Candidate, Detail: where}
 	const again = "where its reason still holds, a sweep %s again after %s (%s), unless it is retained"
 	switch in.Kind {
 	case snapshot.KindDir:

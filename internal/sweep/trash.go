@@ -3,24 +3,22 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/report"
 )
 
-// SetAside is an act that can be brought back, with what it takes up in the trash; absent where that is not known.
-type SetAside struct {
-	ledger.Act
-	Bytes *int64 `json:"bytes,omitempty"`
-}
-
 // Sized adds to acts what they take up in the trash.
-func (m *Machine) Sized(ctx context.Context, kept []ledger.Act) []SetAside {
-	var all []SetAside
+func (m *Machine) Sized(ctx context.Context, kept []ledger.Act) []document.SetAside {
+	var all []document.SetAside
 	for i, l := range m.AddTrashSize(ctx, kept) {
-		one := SetAside{Act: kept[i]}
+		one := document.SetAside{Act: kept[i]}
 		if l.Known {
 			one.Bytes = new(l.Bytes)
 		}
@@ -29,8 +27,43 @@ func (m *Machine) Sized(ctx context.Context, kept []ledger.Act) []SetAside {
 	return all
 }
 
-// RemoveOne removes for good what one act set aside, and gives how many bytes came free.
-func (s *Sweeper) RemoveOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent) (int64, error) {
+// Empty removes all that still lies in the trash of what is given, by the rules of purging: only what is unchanged and that no process uses.
+func (s *Sweeper) Empty(ctx context.Context, all []document.SetAside) (document.Emptied, error) {
+	out := document.Emptied{Removed: []report.Purged{}, Left: []document.Left{}}
+	if len(all) == 0 {
+		return out, nil
+	}
+	still, lost := s.OpenTrash(ctx)
+	if lost != nil {
+		s.Note("%v; that something was removed is not recorded", lost)
+	}
+	var intents []decision.Intent
+	for _, x := range all {
+		intents = append(intents, x.Intent)
+	}
+	host, err := processes.Host(s.Cfg.Collect.Processes.Root, processes.KnownNames())
+	if err != nil {
+		return out, fmt.Errorf("empty the trash: %w; nothing was removed", err)
+	}
+	by := s.Actuators(host, intendedRoots(intents))
+	defer s.Hands.Begin()()
+	for _, in := range intents {
+		if !slices.ContainsFunc(still, func(k ledger.Act) bool { return k.Intent.ID == in.ID }) {
+			continue // another command brought it back or removed it meanwhile
+		}
+		freed, err := s.removeOne(ctx, by[in.Kind], in)
+		if err != nil {
+			out.Left = append(out.Left, document.Left{Act: in.ID, Candidate: in.Candidate, Why: err.Error()})
+			continue
+		}
+		out.Removed = append(out.Removed, report.Purged{Act: in.ID, Candidate: in.Candidate, Bytes: freed})
+		out.Freed += freed
+	}
+	return out, nil
+}
+
+// removeOne removes for good what one act set aside, and gives how many bytes came free.
+func (s *Sweeper) removeOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent) (int64, error) {
 	restorer, ok := actuator.(actuators.Restorer)
 	if !ok {
 		return 0, fmt.Errorf("nothing here can remove what an act on a %s set aside", in.Kind)

@@ -1,0 +1,78 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// Verified says whether the chain of acts holds.
+func (p Paint) Verified(w io.Writer, v document.Verified) {
+	if v.Holds && v.Head == "" {
+		fmt.Fprintf(w, "no act was written down yet; the ledger is %s\n", text.Clean(v.Ledger))
+		return
+	}
+	if v.Holds {
+		fmt.Fprintf(w, "the chain holds: %s in %s, and they are what was written\n", text.Plural(v.Acts, "act"), fmt.Sprintf("%d %s", v.Entries, ops.Entries(v.Entries)))
+	} else {
+		fmt.Fprintf(w, "%s: %s in %s\n", p.Bold("the chain breaks"), text.Plural(v.Acts, "act"), fmt.Sprintf("%d %s", v.Entries, ops.Entries(v.Entries)))
+		for _, f := range v.Faults {
+			fmt.Fprintf(w, "  %s\n", text.Clean(f.Problem))
+		}
+		if v.More > 0 {
+			fmt.Fprintf(w, "  and %d more\n", v.More)
+		}
+		fmt.Fprintf(w, "nothing was changed; the ledger is %s\n", text.Clean(v.Ledger))
+	}
+	if v.Head != "" {
+		fmt.Fprintf(w, "the last link is %s\n", text.Clean(v.Head))
+	}
+}
+
+// History lists sweeps and acts. file is the ledger.
+func (p Paint) History(w io.Writer, h document.History, since time.Duration, file string) {
+	if len(h.Sweeps) == 0 && len(h.Acts) == 0 {
+		fmt.Fprintf(w, "nothing in the last %s; the ledger is %s\n", text.Span(since), text.Clean(file))
+		return
+	}
+	fmt.Fprintln(w, p.Bold("sweeps"))
+	for _, s := range h.Sweeps {
+		took := "not finished"
+		if s.Finished != nil {
+			took = "took " + text.Took(s.Finished.Sub(s.Started))
+		}
+		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", text.Time(s.Started), text.Clean(s.Mode), text.Clean(s.ID), p.Dim(took))
+	}
+	if len(h.Acts) > 0 {
+		fmt.Fprintln(w, "\n"+p.Bold("acts"))
+	}
+	for _, r := range h.Acts {
+		out, detail := "open", "cut short; the next sweep --apply finds out how it went"
+		if r.Outcome != nil {
+			out, detail = r.Outcome.Outcome, report.Aside(decision.Act{ID: r.Intent.ID, Outcome: *r.Outcome})
+		}
+		said, _, again := strings.Cut(detail, "; winnow restore ")
+		switch { // nothing brings back what is no longer in the trash
+		case !again:
+		case r.PurgedAt != nil:
+			detail = said + "; removed for good at " + text.Time(*r.PurgedAt)
+		case r.RestoredAt != nil:
+			detail = said + "; brought back at " + text.Time(*r.RestoredAt)
+		}
+		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", text.Time(r.Intent.At), text.Clean(out), text.Clean(r.Intent.ID),
+			text.Clean(report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label})))
+		for _, l := range text.Wrap(text.Clean(detail), p.Width-4) {
+			fmt.Fprintln(w, "    "+p.Dim(l))
+		}
+		if r.Intent.Decision != "" {
+			fmt.Fprintln(w, "    "+p.Dim("decision "+text.Clean(r.Intent.Decision)))
+		}
+	}
+}
