@@ -59,6 +59,8 @@ var arrows = []arrow{
 	{"winnow/internal/ops", "winnow/internal/render", nil, "an operation returns a document, which others write"},
 	{"winnow/internal/sweep", "winnow/internal/render", nil, "an operation returns a document, which others write"},
 	{"winnow/internal/ops", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
+	{"winnow/internal/document", "winnow/internal/ops", nil, "a document does not know which operation gives it"},
+	{"winnow/internal/document", "winnow/internal/sweep", nil, "a document does not know which operation gives it"},
 	{"winnow/internal/console", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
 	{"winnow/internal/ruleset", "winnow/collectors", nil, "loading rules looks at nothing"},
 	{"winnow/internal/state", "winnow/engine/eval", nil, "a state folder does not depend on how it was decided"},

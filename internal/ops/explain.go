@@ -108,7 +108,7 @@ func (o *Ops) ExplainBy(ctx context.Context, e *eval.Engine, p *policy.Policy, s
 		}
 	}
 	out := Explanation{
-		Notes: notes,
+		Notes:  notes,
 		Schema: ExplanationSchema, Explanation: x, Otherwise: other, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: o.BundleRefs()}, Sources: map[string]snapshot.Source{}, Subject: sub,
 	}
 	nameLayers(p, out.Findings)
