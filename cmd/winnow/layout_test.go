@@ -20,7 +20,7 @@ const (
 	maxEntries       = 26      // at the top, without dot files
 	maxRuleIDs       = 66      // places outside engine/decision that have a rule's id
 	maxVagueNames    = 149     // functions called by a preposition, a pronoun or the like
-	maxLongFaces     = 18      // files in cmd/winnow of more than maxFace lines
+	maxLongFaces     = 17      // files in cmd/winnow of more than maxFace lines
 	maxFace          = 200
 	maxPackageLines  = 3000
 	maxPackageFiles  = 25
@@ -30,7 +30,7 @@ const (
 
 // largePackages are those over maxPackageLines lines or maxPackageFiles files, with their ceilings of both. The list may only get shorter.
 var largePackages = map[string][2]int{
-	"cmd/winnow":           {11_100, 70}, // commands that still print what an operation should return
+	"cmd/winnow":           {10_080, 68}, // commands that still print what an operation should return
 	"collectors/processes": {5_800, 43},  // to become processes, holders and host
 	"engine/subject":       {5_220, 31},  // to become subject, processes, records and panes
 	"collectors/dirs":      {4_340, 22},
