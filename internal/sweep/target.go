@@ -30,7 +30,7 @@ const (
 
 // Target is what a person named: a candidate, or a worker by the id that its registry gives it.
 type Target struct {
-	// ID is the candidate's, empty for a worker of which none lives.
+	// ID is the candidate's, empty for a worker without a living session.
 	ID string
 	// Worker is the one that was named, nil where a candidate was. Records are the workers that record the candidate's session,
 	// worker among them.
