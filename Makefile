@@ -5,7 +5,7 @@ regal = go tool -modfile=tools/regal/go.mod regal
 .PHONY: test check ci
 
 test:
-	go test -timeout 30m ./...
+	go test ./...
 
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { printf 'run gofmt -w on:\n%s\n' "$$unformatted"; exit 1; }

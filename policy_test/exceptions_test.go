@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	ruleset "github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // exceptionsSaying are what a file of exceptions may say, the widest and the oddest among it.
@@ -36,6 +37,7 @@ func exceptionsSaying() [][]subject.Exception {
 // TestAttackNothingThatAnExceptionSaysReaps adds exceptions that say anything at all to the policies, in worlds that cases play in, and wants nothing that stayed
 // without them to go.
 func TestAttackNothingThatAnExceptionSaysReaps(t *testing.T) {
+	stage.NeedSecond(t, "thousands of worlds are decided")
 	if attack.Raced {
 		t.Skip("some thousand worlds are decided, in which nothing runs beside anything: without the race detector, as .ci/run does")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // thing is a candidate of a world: its document, and the folder in which it is, "" for one of no folder.
@@ -151,6 +152,7 @@ var sourcesOf = map[string][2]string{
 // TestNoKeeperIsLost has each thing that a case reaps be kept by one record alone, and takes every fact of that look away in turn: where the
 // record still stands, whether it concerns the thing may then be unknown, and the thing stays. It is one thing a rule and a kind.
 func TestNoKeeperIsLost(t *testing.T) {
+	stage.NeedSecond(t, "thousands of worlds are decided")
 	if attack.Raced {
 		t.Skip("thousands of worlds, in which nothing runs beside anything: without the race detector, as .ci/run does")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // reaped are the candidates that go, also with the worktree that they lie in.
@@ -32,6 +33,7 @@ func reaped(s *snapshot.Snapshot, ds []decision.Decision) map[string]bool {
 // TestParametersReapNoMoreInTheDirectionThatKeeps moves every parameter whose direction the program knows both ways, in worlds of the cases, and holds
 // that nothing goes in the milder one of two that stays in the harsher one: grants of parameters rest on it.
 func TestParametersReapNoMoreInTheDirectionThatKeeps(t *testing.T) {
+	stage.NeedSecond(t, "thousands of worlds are decided")
 	if attack.Raced {
 		t.Skip("some ten thousand worlds are decided, and nothing runs beside anything: without the race detector, as .ci/run does")
 	}

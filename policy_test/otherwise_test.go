@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -18,19 +17,18 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/figures"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // TestEveryWayIsTheSmallest searches what would turn the verdicts of a fixed sample of the cases' candidates, and lets OPA itself decide each
-// document with what was found: the verdict is the other one, and with any part of it alone it is not. WINNOW_ALL_WAYS=1 takes all cases.
+// document with what was found: the verdict is the other one, and with any part of it alone it is not. TEST_TIMES=8 takes all cases.
 func TestEveryWayIsTheSmallest(t *testing.T) {
+	stage.NeedSecond(t, "thousands of worlds are decided")
 	if attack.Raced {
 		t.Skip("thousands of documents are decided one after the other: without the race detector, as .ci/run does")
 	}
 	t.Parallel()
-	every := uint32(8)
-	if os.Getenv("WINNOW_ALL_WAYS") != "" {
-		every = 1
-	}
+	every := max(1, 8/uint32(stage.Trials(1, 1)))
 	engine, stock := shipped(t), opa(t)
 	var mu sync.Mutex
 	asked, found := 0, 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // shortOfAll is a machine that is short of everything.
@@ -29,6 +30,7 @@ func under(world document, pressure map[string]any) document {
 
 // TestPressureChangesNoVerdict: by the shipped rules a machine that is short of everything keeps, in the world of every case, what one keeps that is short of nothing.
 func TestPressureChangesNoVerdict(t *testing.T) {
+	stage.NeedSecond(t, "thousands of worlds are decided")
 	if attack.Raced {
 		t.Skip("hundreds of worlds, in which nothing runs beside anything: without the race detector, as .ci/run does")
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/incidents"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // sayings are what projects may say of themselves, the widest and the oddest of it among them; nil is a fact that could not be read.
@@ -25,6 +26,7 @@ var sayings = []map[string]any{
 // TestAttackNothingThatAProjectSaysReaps puts projects that say anything at all into every world that a case plays in, and wants nothing
 // that stayed without them to go.
 func TestAttackNothingThatAProjectSaysReaps(t *testing.T) {
+	stage.NeedSecond(t, "thousands of worlds are decided")
 	if attack.Raced {
 		t.Skip("some ten thousand worlds are decided, which takes minutes under the race detector; .ci/run runs it without")
 	}

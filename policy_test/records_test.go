@@ -10,11 +10,13 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // TestWhatIsRecordedOfABranchDecidesNothing puts everything that suggests that work has landed, and that is no proof of it, into every world
 // that a case about a folder plays in, and then what suggests the opposite. Every decision stays what it was.
 func TestWhatIsRecordedOfABranchDecidesNothing(t *testing.T) {
+	stage.NeedSecond(t, "thousands of worlds are decided")
 	if attack.Raced {
 		t.Skip("hundreds of worlds are decided three times, in which nothing runs beside anything: without the race detector, as .ci/run does")
 	}

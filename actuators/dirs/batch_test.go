@@ -17,6 +17,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // counting counts how often it is asked, and about how many folders.
@@ -211,6 +212,7 @@ func TestBatchOf(t *testing.T) {
 // TestCrashInABatch kills Winnow before each of the steps of an act on three folders. Each is settled for itself afterwards: it is as it was,
 // without a trace, or set aside whole.
 func TestCrashInABatch(t *testing.T) {
+	stage.NeedSecond(t, "it kills the program at step after step")
 	t.Parallel()
 	w := newWorld(t)
 	busy(w)

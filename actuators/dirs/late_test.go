@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // late is one worktree of a world, and a process that uses it in ways that a look for working directories does not see.
@@ -229,6 +230,7 @@ func (l *late) interrupted(id, step string, work func(*late) error) (decision.Ou
 // TestAttackWorkAtAnyTime writes at a random moment. Where that comes after the last comparison the folder is set aside, and then
 // its purge must refuse and restore must bring the work back.
 func TestAttackWorkAtAnyTime(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	t.Parallel()
 	a := attack.New(t, "a file written at a random moment of an act, and a purge right after it")
 	w := newWorld(t)

@@ -38,6 +38,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	musts "github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -649,6 +650,7 @@ func TestAnotherConfigurationIsNotTheDaemons(t *testing.T) {
 
 // TestAttackTheAPI: what a client sends holds up nothing, and ends nothing.
 func TestAttackTheAPI(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	t.Parallel()
 	a := attack.New(t, "a program of this user's sends the daemon's API what it likes")
 	w := newAPIWorld(t)

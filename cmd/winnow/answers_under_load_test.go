@@ -28,6 +28,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	musts "github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -579,6 +580,7 @@ func TestALeaseBetweenLookAndActCounts(t *testing.T) {
 
 // TestHalfSentBodies: a request whose body does not come ends, also where nobody reads its body, and many of them are in nobody's way.
 func TestHalfSentBodies(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	t.Parallel()
 	w, _, socket := answeringWorld(t, 208)
 	first := w.sweep(pace.Start)

@@ -25,6 +25,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	demand "github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -486,6 +487,7 @@ var hostileNames = []string{
 
 // TestTheConsoleShowsHostileNames as what they are, and finds each thing again by its page and its forms.
 func TestTheConsoleShowsHostileNames(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	t.Parallel()
 	startsOften(t)
 	w := newCrashFolder(t)

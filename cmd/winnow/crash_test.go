@@ -15,19 +15,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // killedAtEveryStep kills the program at every step of an act, in a new world each time, lets the next sweep settle the act, and has check
 // say what must be true then. An act has least steps.
-func killedAtEveryStep(t *testing.T, least int, world func() (w *crashWorld, check func(n int))) {
+func killedAtEveryStep(t *testing.T, least, step int, world func() (w *crashWorld, check func(n int))) {
 	t.Helper()
-	for n, spared := 1, 0; ; n++ {
+	for n, spared := 1, 0; ; n += step {
 		w, check := world()
 		killed := w.sweepKilledAt(t, n)
 		if _, err := os.Stat(w.worktree); w.kind == "dir" && !killed && err == nil && spared < 5 {
 			// On a busy machine a look may have a gap, and what is not known is kept: that was not an act.
 			spared++
-			n--
+			n -= step
 			continue
 		}
 		w.mustRun(t, "winnow", "sweep", "--config", w.config, "--kind", w.kind, "--apply")
@@ -39,7 +40,7 @@ func killedAtEveryStep(t *testing.T, least int, world func() (w *crashWorld, che
 			if n < least {
 				t.Fatalf("an act has %d steps only: the steps are not counted", n-1)
 			}
-			t.Logf("killed at %d steps", n-1)
+			t.Logf("killed before step %d", n)
 			return
 		}
 	}
@@ -50,7 +51,7 @@ func killedAtEveryStep(t *testing.T, least int, world func() (w *crashWorld, che
 func TestKilledAtEveryStep(t *testing.T) {
 	startsOften(t)
 	t.Parallel()
-	killedAtEveryStep(t, 5, func() (*crashWorld, func(n int)) {
+	killedAtEveryStep(t, 5, stage.Trials(5, 1), func() (*crashWorld, func(n int)) {
 		w := newCrashFolder(t)
 		before := w.state(t)
 		return w, func(n int) {
@@ -207,9 +208,10 @@ func (w *crashWorld) unsettled(t *testing.T) int {
 
 // TestSessionKilledAtEveryStep does the same for an act on a tmux session: it is there, or what stood in it can be brought back.
 func TestSessionKilledAtEveryStep(t *testing.T) {
+	stage.NeedSecond(t, "it kills the program at step after step")
 	startsOften(t)
 	t.Parallel()
-	killedAtEveryStep(t, 3, func() (*crashWorld, func(n int)) {
+	killedAtEveryStep(t, 3, 1, func() (*crashWorld, func(n int)) {
 		w := newCrashSession(t)
 		return w, func(n int) {
 			if _, err := w.run(nil, "tmux", "-S", w.worktree, "has-session", "-t", "=worker-1"); err == nil {
@@ -266,9 +268,10 @@ func newCrashSession(t *testing.T) *crashWorld {
 
 // TestTabKilledAtEveryStep does the same for an act on a herdr tab, which the server closes once at most.
 func TestTabKilledAtEveryStep(t *testing.T) {
+	stage.NeedSecond(t, "it kills the program at step after step")
 	startsOften(t)
 	t.Parallel()
-	killedAtEveryStep(t, 3, func() (*crashWorld, func(n int)) {
+	killedAtEveryStep(t, 3, 1, func() (*crashWorld, func(n int)) {
 		w, s, tab := newCrashTab(t)
 		return w, func(n int) {
 			saved, listed := w.brought(t, "review TASK-1")
@@ -306,6 +309,7 @@ func newCrashTab(t *testing.T) (*crashWorld, *herdr.Server, string) {
 // TestKilledInABatch kills a sweep that sets two folders aside together. When the first of them moves both intents are in the ledger; afterwards each of
 // them is where it was, or restore brings it back.
 func TestKilledInABatch(t *testing.T) {
+	stage.NeedSecond(t, "it kills the program at step after step")
 	t.Parallel()
 	startsOften(t)
 	opened := false

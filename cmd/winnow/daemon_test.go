@@ -31,6 +31,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -397,7 +398,7 @@ func TestShortAndWholeSweepsAgree(t *testing.T) {
 	t.Parallel()
 	startsOften(t)
 	short := 0
-	for seed := range uint64(3) {
+	for seed := range uint64(stage.Trials(1, 3)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newSteadyWorld(t, seed)
 			w.sweep(pace.Start)

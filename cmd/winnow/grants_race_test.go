@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,11 +17,9 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/figures"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	musts "github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
-
-// grantsVar names the variable that says how many grants are raced at least against sweeps that act: about a hundred where it is not set.
-const grantsVar = "GRANT_TRIALS"
 
 // racedKinds are the kinds of candidates that one sweep takes, then the next one: where it takes one kind alone, more leases meet its acts. A worktree and the
 // entry of one whose folder is gone are both of the kind dir.
@@ -52,10 +49,7 @@ type raceTally struct{ granted, refused, taken int }
 func TestLeasesUnderASweepThatActs(t *testing.T) {
 	startsOften(t)
 	t.Parallel()
-	trials := 96
-	if text := os.Getenv(grantsVar); text != "" {
-		trials = musts.Get(strconv.Atoi(text))(t)
-	}
+	trials := stage.Trials(32, 600)
 	w := newRaceWorld(t)
 	w.each = min(max(32, trials/16), 48)
 	began, asked := time.Now(), 0

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -47,6 +48,7 @@ var traps = []struct {
 // TestAttackAFileThatHoldsUp puts pipes, links to /dev/zero and endless files in the place of what is read. The worktree beside it,
 // of another repository, is listed all the same, and soon.
 func TestAttackAFileThatHoldsUp(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	a := attack.New(t, "a pipe, a link to a device or a file of 10 GB in the place of a file that is read of a repository")
 	other := newWorld(t)
@@ -103,6 +105,7 @@ func set(t *testing.T, kind, at string) {
 
 // TestAttackGitThatIsHeldUp has git hang in one worktree, for several causes: it costs that worktree alone.
 func TestAttackGitThatIsHeldUp(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	a := attack.New(t, "git never answers for some worktrees of a root")
 	w, o := newWorld(t), options()

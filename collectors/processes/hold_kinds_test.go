@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // way is one way to use a worktree that lies at the folder "tree" in a folder of its own.
@@ -404,6 +405,7 @@ func treeOf(t *testing.T) string {
 // TestAttackAUserThatIsNotSeen uses a folder in every usual way, and asks who does: in a look at everything, in the thorough look right
 // before something is done with it, and after it was moved.
 func TestAttackAUserThatIsNotSeen(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	a := attack.New(t, "a process uses a folder in a way that is not seen")
 	for _, w := range ways {

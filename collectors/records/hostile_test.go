@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -86,6 +87,7 @@ func manyKeys(most int) string {
 }
 
 func TestAttackAFileThatEatsTheMemory(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	heavy(t)
 	a := attack.New(t, "a registry or spawn ledger of 64 MiB: nested without end, one key, one number, one line, millions of empty records, of one id")
 	path := filepath.Join(t.TempDir(), "records")
@@ -139,13 +141,11 @@ func heavy(t *testing.T) {
 	if attack.Raced {
 		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
 	}
-	if testing.Short() {
-		t.Skip("it writes files of 64 MiB")
-	}
 }
 
 // As many honest records as a file may hold are read whole, in little memory.
 func TestAGreatRegistryIsRead(t *testing.T) {
+	stage.NeedSecond(t, "it writes files of 64 MiB")
 	heavy(t)
 	const n = 100_000
 	path := filepath.Join(t.TempDir(), "registry")

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -52,6 +53,7 @@ func loadApart(t *testing.T, files map[string]string, l eval.Limits) (*eval.Engi
 // TestAttackLoading: policies that would take minutes, gigabytes or the whole stack to load are refused in a moment, with the file, or
 // load and decide as others do. want is a part of what is said; empty for those that may load.
 func TestAttackLoading(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	if attack.Raced {
 		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
 	}
@@ -177,6 +179,7 @@ func TestManyHelpersDecideTheSame(t *testing.T) {
 
 // TestAttackEveryCandidate: a rule that never ends takes its deadline of some candidates, and not of every one.
 func TestAttackEveryCandidate(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	if attack.Raced {
 		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -121,6 +122,7 @@ func alone(t *testing.T) bool {
 // TestAttackMemoryAndTime: with any rule the process that evaluates it stays within twice the memory limit and what it had
 // before, the answer comes, its candidate is spared, and the others are decided.
 func TestAttackMemoryAndTime(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	if attack.Raced {
 		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
 	}
@@ -174,6 +176,7 @@ func TestAttackMemoryAndTime(t *testing.T) {
 
 // TestAttackExplaining: an explanation comes to an end as a decision does, and says that it stays.
 func TestAttackExplaining(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	attack.WithoutRaces(t)
 	t.Parallel()
 	a := attack.New(t, "a policy takes memory or time while it is explained")

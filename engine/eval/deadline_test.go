@@ -10,10 +10,12 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // TestDeadlineIsOfWork: an evaluation that the machine gives no time to has not passed its deadline, however late it is.
 func TestDeadlineIsOfWork(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	t.Parallel()
 	if attack.Raced {
 		t.Skip("with the race detector the work alone takes longer than its time")

@@ -18,12 +18,14 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/incidents"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // TestPlanSaysWhatOPASays holds the engine's plan to OPA's own evaluator on the same candidates: whether they are in scope, and every rule that finds or objects,
 // with its message and its evidence.
 func TestPlanSaysWhatOPASays(t *testing.T) {
 	t.Parallel()
+	stage.NeedSecond(t, "some ten thousand documents are decided twice")
 	attack.WithoutRaces(t)
 	policy := shipped(t)
 	e := ready(t, policy, eval.Limits{Workers: 1, Timeout: time.Minute})

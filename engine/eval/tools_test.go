@@ -12,11 +12,13 @@ import (
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // TestAttackTests: tests that somebody else wrote try to run for ever, to take all memory and to reach out. Each is ended or refused, and the honest test
 // beside it keeps its result.
 func TestAttackTests(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	if attack.Raced {
 		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
 	}

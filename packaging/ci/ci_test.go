@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/sarif"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 var update = flag.Bool("update", false, "write run.sh into the GitLab template")
@@ -101,6 +102,7 @@ type result struct {
 // newWorld makes a repository of the example, with one commit that is the base.
 func newWorld(t *testing.T, change ...func(*world)) *world {
 	t.Helper()
+	stage.NeedSecond(t, "it builds the program, and runs the action on repositories")
 	if attack.Raced {
 		t.Skip("it runs the program, which has no race detector: .ci/run runs this without")
 	}

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // version is what the test's program is stamped with.
@@ -22,6 +23,7 @@ const version = "1.2.3"
 // TestTheDebInstallsInACleanRoot makes the deb as a release does, installs it in a root that has nothing else, runs the program in it, and removes it. Where
 // dpkg may not install (it must be root for that), the package is unpacked.
 func TestTheDebInstallsInACleanRoot(t *testing.T) {
+	stage.NeedSecond(t, "it needs programs beside Go, git and tmux, or minutes")
 	t.Parallel()
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip("there is no dpkg-deb")

@@ -15,10 +15,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // TestTheListOfWhatIsInTheProgram runs the command by which a release lists what is in it (SBOM), and holds the list to what the program itself says.
 func TestTheListOfWhatIsInTheProgram(t *testing.T) {
+	stage.NeedSecond(t, "it needs programs beside Go, git and tmux, or minutes")
 	t.Parallel()
 	var release struct {
 		Sboms []struct {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // underSystemd runs after it has become the first process of a process, mount and cgroup namespace of its own, which end with it. It starts a real systemd for the user and
@@ -134,6 +135,7 @@ echo "== all of it"
 
 // TestARealSystemdRunsTheUnits installs, reloads, hangs, stops and removes the service under a systemd of its own.
 func TestARealSystemdRunsTheUnits(t *testing.T) {
+	stage.NeedSecond(t, "it needs programs beside Go, git and tmux, or minutes")
 	t.Parallel()
 	for _, need := range []string{"/lib/systemd/systemd", "/usr/bin/systemctl", "/usr/bin/unshare"} {
 		if _, err := os.Stat(need); err != nil {

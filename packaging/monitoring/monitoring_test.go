@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // served are the names in the metrics' golden file, with what Prometheus makes of a histogram.
@@ -115,10 +116,7 @@ func TestEveryNameIsServed(t *testing.T) {
 // promtool runs Prometheus's own, or skips the test.
 func promtool(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("no promtool here (Debian's package prometheus has it)")
-	}
+	path := stage.NeedProgram(t, "promtool") // Debian's package prometheus has it
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -127,6 +125,7 @@ func promtool(t *testing.T, dir string, args ...string) {
 }
 
 func TestPromtoolTakesTheAlerts(t *testing.T) {
+	stage.NeedSecond(t, "it needs programs beside Go, git and tmux, or minutes")
 	t.Parallel()
 	promtool(t, ".", "check", "rules", "alerts.yaml")
 	promtool(t, ".", "test", "rules", "alerts_test.yaml")

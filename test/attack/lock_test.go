@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // sweepOf is a user's run of the program with an environment of its own.
@@ -122,10 +123,7 @@ func TestAttackTwoSweepsOfOneUser(t *testing.T) {
 	t.Parallel()
 	victim, _ := attack.Users(t)
 	program := attack.Winnow(t)
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("git is not installed")
-	}
+	git := stage.NeedProgram(t, "git")
 	home := victim.Home
 	asked := filepath.Join(home, "asked")
 	victim.Mkdir(t, filepath.Join(home, "bin"), 0o755)

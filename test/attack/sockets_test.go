@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // source is what a snapshot says of one.
@@ -33,12 +34,10 @@ type socketWorld struct {
 
 func newSocketWorld(t *testing.T) *socketWorld {
 	t.Helper()
-	real, err := exec.LookPath("tmux")
-	if err != nil {
-		t.Skip("needs tmux")
-	}
+	real := stage.NeedProgram(t, "tmux")
 	victim, attacker := attack.Users(t)
 	w := &socketWorld{t: t, victim: victim, attacker: attacker, winnow: attack.Winnow(t)}
+	var err error
 	if w.shared, err = os.MkdirTemp(machine.Temp(), "winnow-shared-"); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/crowd"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // acted is how many folders one sweep sets aside.
@@ -94,6 +95,7 @@ func actOn(tb testing.TB, m *meter, w *crowd.World, p program, n int) cost {
 
 // TestActs holds on a small world that what BenchmarkActs reports is what happened.
 func TestActs(t *testing.T) {
+	stage.NeedSecond(t, "it needs programs beside Go, git and tmux, or minutes")
 	if attack.Raced {
 		t.Skip("what is measured is built without the race detector")
 	}

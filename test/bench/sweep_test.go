@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/floor"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // states are how the worktrees of a world are. All are clean and not locked, and nobody works in them.
@@ -273,6 +274,7 @@ func sizeOf(dir string) (n int64) {
 
 // TestSweep holds on the smallest world that what the benchmarks report is what happened.
 func TestSweep(t *testing.T) {
+	stage.NeedSecond(t, "it needs programs beside Go, git and tmux, or minutes")
 	if !machine.Enter(t) {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/figures"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 func TestMain(m *testing.M) { machine.Main(m) }
@@ -42,6 +43,7 @@ type report struct {
 }
 
 func TestMachine(t *testing.T) {
+	stage.NeedSecond(t, "it needs programs beside Go, git and tmux, or minutes")
 	if attack.Raced {
 		t.Skip("the program that it measures is built without the race detector; .ci/run runs it without")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/tower/act"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	kit "github.com/winnow-reaper/winnow/test/kit/tower"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -200,6 +201,7 @@ func TestTowerThatCannotBeAsked(t *testing.T) {
 
 // TestTowerLostAfterwards ends the Tower after it got the request.
 func TestTowerLostAfterwards(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	w := newWorld(t).short()
 	st, second := w.builder(kit.Terminal{}), w.builder(kit.Terminal{RoleID: "builder-pir-884"})
@@ -399,6 +401,7 @@ func TestClosedByAnotherClient(t *testing.T) {
 // TestHangingTowerIsBounded holds that a Tower that hangs at every call, as one that takes connections and does nothing, holds no act
 // for longer than the documented times together.
 func TestHangingTowerIsBounded(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	w := newWorld(t).short()
 	st := w.builder(kit.Terminal{})

@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -225,6 +226,7 @@ func TestDoKillsNothingThatItCannotSave(t *testing.T) {
 }
 
 func TestDoFailsWhenTheServerStops(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	s := fresh(t, "worker")
 	d := s.judged("worker")

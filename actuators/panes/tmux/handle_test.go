@@ -16,6 +16,7 @@ import (
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -161,6 +162,7 @@ func TestGraspTellsGoneFromChangedFromFailed(t *testing.T) {
 }
 
 func TestGraspFailsOnAServerThatCannotBeAsked(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	s := fresh(t, "worker")
 	d := s.judged("worker")

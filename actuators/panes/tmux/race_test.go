@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,17 +15,9 @@ import (
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
-
-// trialsOf is how often a race is run: more by WINNOW_RACES.
-func trialsOf(t *testing.T, usual int) int {
-	t.Helper()
-	if n, err := strconv.Atoi(os.Getenv("WINNOW_RACES")); err == nil {
-		return n
-	}
-	return usual
-}
 
 // A program is sent to an idle shell at a random moment around the kill. Either it was sent to a session that stays, or tmux answered
 // the sender that the session is missing: a program that tmux took and that then died is lost.
@@ -44,7 +35,7 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 			dir := filepath.Dir(s.Socket)
 			lines, j := s.sender("=bystander"), s.judge(judge.Shipped)
 			var killed, kept, refused int
-			for i := range trialsOf(t, 40) {
+			for i := range stage.Trials(10, 40) {
 				name := "w" + strconv.Itoa(i)
 				s.Run("new-session", "-d", "-s", name)
 				d := s.decide(j, name, decision.Reap)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -48,6 +49,7 @@ func hostile(t *testing.T, begin, more string, pause time.Duration) string {
 }
 
 func TestAttackAHerdrServerThatNeverEnds(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	a := attack.New(t, "a herdr server answers with a line without end, a byte at a time, with what is nested without end, or with a million tabs")
 	for name, c := range map[string]struct {

@@ -7,12 +7,14 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // A server decides what its client prints: what stands here for tmux prints what such a server would have it print.
 func TestAttackATmuxServerThatNeverEnds(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	s := testkit.Fresh(t, "up")
 	a := attack.New(t, "a tmux server has its client print without end, a byte at a time, a million panes, a name of a mebibyte, or nothing for ever")

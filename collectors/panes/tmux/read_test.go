@@ -23,6 +23,7 @@ import (
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -326,6 +327,7 @@ func TestReadFailsWithoutTmux(t *testing.T) {
 }
 
 func TestReadFailsWhenTheServerIsStopped(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	s := testkit.Fresh(t, "frozen")
 	pid := s.PID()

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // vector is a way to make git run a program, or to make it look elsewhere. bites is true for those that plain git status falls for, by
@@ -175,6 +176,7 @@ func (v vector) with(more func(p *prey)) vector {
 // TestAttackARepositoryThatNamesPrograms sets each trap by itself, looks at the worktree as a sweep does, and then has plain git
 // fall into it, where it does.
 func TestAttackARepositoryThatNamesPrograms(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	attack.WithoutRaces(t)
 	a := attack.New(t, "a repository, the user's own configuration or the environment names a program for git to run")
 	for _, v := range vectors {
@@ -207,6 +209,7 @@ func TestAttackARepositoryThatNamesPrograms(t *testing.T) {
 
 // TestAttackAConfigurationThatIsSwapped changes the configuration between a harmless and a hostile one as fast as it can.
 func TestAttackAConfigurationThatIsSwapped(t *testing.T) {
+	stage.NeedSecond(t, "it attacks for a long time")
 	p := newPrey(t)
 	t.Setenv("HOME", p.home)
 	a := attack.New(t, "the repository's configuration is swapped between our reading and git's")

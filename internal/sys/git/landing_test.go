@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -114,9 +115,7 @@ func (f fork) two() {
 
 func TestLanding(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it makes many repositories")
-	}
+	stage.NeedSecond(t, "it makes many repositories")
 	tests := []struct {
 		name string
 		init []string

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -68,6 +69,7 @@ func within(t testing.TB, path string, patience time.Duration) (rows []sqlite.Ro
 }
 
 func TestAttackATableThatIsNone(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	if attack.Raced {
 		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
 	}
@@ -124,6 +126,7 @@ func doubled(depth int) []string {
 }
 
 func TestAttackValuesWithoutABound(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	if attack.Raced {
 		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -91,6 +92,7 @@ func endless(t *testing.T, begin, again string, pause time.Duration) string {
 }
 
 func TestAttackATowerThatNeverEnds(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	const ok = "HTTP/1.1 200 OK\r\n"
 	a := attack.New(t, "a Tower answers without end, a byte at a time, or with what is nested without end")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // builtDir is the folder of the program that built made, "" where it made none.
@@ -29,9 +30,10 @@ var built = sync.OnceValues(func() (string, error) {
 })
 
 // Winnow puts the program, without the race detector, into a folder of the test's own that every user can enter, and gives its path: by the path the
-// test knows its own processes. Under the race detector the test is skipped. It goes when the test has ended. The package's TestMain is Main, which removes what was built.
+// test knows its own processes. Under the race detector and in the first stage the test is skipped. It goes when the test has ended. The package's TestMain is Main, which removes what was built.
 func Winnow(t *testing.T) string {
 	t.Helper()
+	stage.NeedSecond(t, "it attacks the program for a long time")
 	if Raced {
 		t.Skip("it attacks the program, which has no race detector: without it, as .ci/run does")
 	}

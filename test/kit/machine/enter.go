@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // The names under which the test's own program plays other programs: process 1 of the machine, an agent that starts what it is told to,
@@ -82,9 +83,7 @@ func Enter(t *testing.T) bool {
 	if os.Getenv(inside) != "" {
 		return true
 	}
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("needs tmux")
-	}
+	stage.NeedProgram(t, "tmux")
 	cmd := must.Get(again(t.Context(), t.TempDir(), true, "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1"))(t)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

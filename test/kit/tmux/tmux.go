@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 
 	"golang.org/x/sys/unix"
@@ -26,9 +27,7 @@ type Server struct {
 // Folder makes a folder whose sockets' paths stay below the 108 bytes that the kernel takes. It skips the test where there is no tmux.
 func Folder(t testing.TB) string {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("needs tmux")
-	}
+	stage.NeedProgram(t, "tmux")
 	dir, err := os.MkdirTemp("/tmp", "w")
 	if err != nil {
 		t.Fatal(err)

@@ -9,11 +9,13 @@ import (
 
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 func TestAttackAServerThatHasItsClientPrintWithoutEnd(t *testing.T) {
+	stage.NeedSecond(t, "it waits for servers and files that never answer")
 	t.Parallel()
 	s := testkit.Fresh(t, "worker")
 	a := attack.New(t, "a tmux server has the client of an act print without end, or never end")
