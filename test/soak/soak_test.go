@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/figures"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -47,6 +48,7 @@ func asked(t *testing.T) (d time.Duration, seed uint64) {
 }
 
 func TestSoak(t *testing.T) {
+	stage.NeedSecond(t, "it changes a world for a while, and takes longer where not every fault has come")
 	if attack.Raced {
 		t.Skip("the program that it watches is built without the race detector; .ci/run runs it without")
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -99,6 +100,7 @@ func (w *world) run(t *testing.T, program string, args ...string) {
 
 // TestTheConsoleInABrowser has a driver do what a person does, in every way in which people do it.
 func TestTheConsoleInABrowser(t *testing.T) {
+	stage.NeedSecond(t, "it needs a browser")
 	cache, node, chromium := needs(t)
 	program := filepath.Join(t.TempDir(), "winnow")
 	if out, err := exec.Command("go", "build", "-o", program, "github.com/winnow-reaper/winnow/cmd/winnow").CombinedOutput(); err != nil {
