@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/scaffold"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -45,9 +46,9 @@ out, and input.json, from which Regal's language server completes what comes aft
 			if len(given) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			out := []cobra.Completion{cobra.CompletionWithDesc("protect.", "a reason to keep")}
+			out := []cobra.Completion{cobra.CompletionWithDesc(decision.ProtectFamily, "a reason to keep")}
 			for _, kind := range scaffold.Folders() {
-				out = append(out, cobra.CompletionWithDesc("reap."+kind+".", "a reason to reap"))
+				out = append(out, cobra.CompletionWithDesc(decision.ReapFamily+kind+".", "a reason to reap"))
 			}
 			return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/look"
@@ -52,11 +53,11 @@ func (a *app) top(ctx context.Context, every time.Duration) error {
 	if err != nil {
 		return err
 	}
-	e, _, err := a.Engine(ctx)
+	e, p, err := a.Engine(ctx)
 	if err != nil {
 		return err
 	}
-	w := &watch{app: a, engine: e}
+	w := &watch{app: a, engine: e, policy: p}
 	if err := w.judge(ctx); err != nil {
 		return err
 	}
@@ -98,6 +99,7 @@ func (a *app) top(ctx context.Context, every time.Duration) error {
 type watch struct {
 	*app
 	engine *eval.Engine
+	policy *policy.Policy
 	// before is what the last look saw.
 	before *snapshot.Snapshot
 
@@ -118,7 +120,7 @@ func (w *watch) judge(ctx context.Context) error {
 	verdicts := map[string]decision.Decision{}
 	for _, d := range res.Decisions {
 		if d.Kind == snapshot.KindProcess {
-			d.Main = report.Main(d, s, &w.Cfg.Rules.Config)
+			d.Main = report.Main(d, s, &w.Cfg.Rules.Config, w.policy)
 			verdicts[d.ID] = d
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/project"
@@ -140,7 +141,7 @@ func (a *app) knownRules(ctx context.Context, file string, data []byte, off []st
 	defer e.Close()
 	var reaping []string
 	for rule := range maps.Keys(p.Rules()) {
-		if strings.HasPrefix(rule, "reap.") {
+		if decision.Reaps(rule) {
 			reaping = append(reaping, rule)
 		}
 	}

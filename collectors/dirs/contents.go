@@ -110,7 +110,6 @@ func (l *look) skip(c *candidate) string {
 	if why := l.decided(c).skip(l.trims(c)); why != "" {
 		return why
 	}
-	live := !slices.Contains(l.o.Off, "protect.live")
 	switch {
 	case !worktree && !c.plain():
 		return ""
@@ -118,9 +117,9 @@ func (l *look) skip(c *candidate) string {
 		return "it is a repository itself"
 	case worktree && !c.place.Linked:
 		return "it is a main checkout or a clone"
-	case live && len(d.Holders) > 0:
+	case !l.o.UsedToo && len(d.Holders) > 0:
 		return "it is in use by " + user(d.Holders[0])
-	case live && (d.HoldersKnown == nil || !*d.HoldersKnown):
+	case !l.o.UsedToo && (d.HoldersKnown == nil || !*d.HoldersKnown):
 		return "it is not known who uses it"
 	case l.o.Later && l.o.Cache.rules():
 		return ""
@@ -131,15 +130,14 @@ func (l *look) skip(c *candidate) string {
 // keepReason is skip by what most rules keep, for a look that is not judged, or not by rules of which all is known.
 func (l *look) keepReason(c *candidate) string {
 	d, worktree := c.dir, c.worktree != nil
-	young := !slices.Contains(l.o.Off, "protect.young")
 	switch {
 	case worktree && d.Git.Locked == nil:
 		return "it is not known whether it is locked"
 	case worktree && *d.Git.Locked && !d.Git.Lock.Void():
 		return "it is locked"
-	case young && d.ActiveAt == nil:
+	case !l.o.YoungToo && d.ActiveAt == nil:
 		return "its age is not known"
-	case young && l.o.Now().Sub(*d.ActiveAt) < l.o.Grace:
+	case !l.o.YoungToo && l.o.Now().Sub(*d.ActiveAt) < l.o.Grace:
 		return "it changed within the last " + l.o.Grace.String()
 	case d.Mounts == nil:
 		return "the mounts in it are not known"

@@ -47,8 +47,10 @@ type Options struct {
 	// TrimAfter is for how long nothing may have happened in a worktree before the folders in it that can be made again are candidates too;
 	// 0 is never.
 	TrimAfter time.Duration
-	// Off are the rules that are off for folders: what a protecting one would keep is asked about all the same.
-	Off []string
+	// WholeOnly leaves out the folders in worktrees that can be made again: no rule is about them.
+	WholeOnly bool
+	// UsedToo and YoungToo have folders that are in use, or young, asked about all the same: no rule keeps them for that.
+	UsedToo, YoungToo bool
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Holders tells which live processes use which of these folders, and whether every process that could was read. It is called

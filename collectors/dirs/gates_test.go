@@ -41,11 +41,11 @@ func TestGates(t *testing.T) {
 		{"not everybody was seen", func(_ *world, _ string, o *dirs.Options) { o.Holders = held(false) }, "it is not known who uses it"},
 		{"the holders were not asked for", func(_ *world, _ string, o *dirs.Options) { o.Holders = nil }, "it is not known who uses it"},
 		{"young", func(_ *world, _ string, o *dirs.Options) { o.Grace = time.Hour }, "it changed within the last 1h0m0s"},
-		{"young, where that keeps nothing", func(_ *world, _ string, o *dirs.Options) { o.Grace, o.Off = time.Hour, []string{"protect.young"} }, ""},
+		{"young, where that keeps nothing", func(_ *world, _ string, o *dirs.Options) { o.Grace, o.YoungToo = time.Hour, true }, ""},
 		{"in use, where that keeps nothing", func(_ *world, _ string, o *dirs.Options) {
-			o.Holders, o.Off = held(true, snapshot.Holder{PID: 7, Name: "claude", How: "cwd"}), []string{"protect.live"}
+			o.Holders, o.UsedToo = held(true, snapshot.Holder{PID: 7, Name: "claude", How: "cwd"}), true
 		}, ""},
-		{"young, where being in use keeps nothing", func(_ *world, _ string, o *dirs.Options) { o.Grace, o.Off = time.Hour, []string{"protect.live"} }, "it changed within the last 1h0m0s"},
+		{"young, where being in use keeps nothing", func(_ *world, _ string, o *dirs.Options) { o.Grace, o.UsedToo = time.Hour, true }, "it changed within the last 1h0m0s"},
 		{"old", func(_ *world, _ string, o *dirs.Options) {
 			o.Grace, o.Now = time.Hour, func() time.Time { return time.Now().Add(2 * time.Hour) }
 		}, ""},

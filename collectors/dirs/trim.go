@@ -17,16 +17,13 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
 )
 
-// ruleTrim is the rule that what is read here is for.
-const ruleTrim = "reap.content.rebuildable"
-
 // maxParts is how many folders of one worktree are candidates of their own.
 const maxParts = 200
 
 // trims says whether the folders in a worktree that can be made again may go by themselves: it is a linked worktree, it is old enough, and
 // somebody wants it. What keeps it from going as a whole does not matter here.
 func (l *look) trims(c *candidate) bool {
-	return l.o.TrimAfter > 0 && !slices.Contains(l.o.Off, ruleTrim) && c.place.Linked && c.gone == nil &&
+	return l.o.TrimAfter > 0 && !l.o.WholeOnly && c.place.Linked && c.gone == nil &&
 		c.worktree != nil && !c.worktree.ActiveAt.IsZero() && l.o.Now().Sub(c.worktree.ActiveAt) >= l.o.TrimAfter
 }
 

@@ -152,7 +152,7 @@ func TestTrimAsksOnlyWhereItMay(t *testing.T) {
 		"git was used lately": func(w *world, path string, _ *dirs.Options) {
 			w.git(path, "commit", "-q", "--allow-empty", "-m", "lately")
 		},
-		"the rule is off": func(_ *world, _ string, o *dirs.Options) { o.Off = []string{"reap.content.rebuildable"} },
+		"the rule is off": func(_ *world, _ string, o *dirs.Options) { o.WholeOnly = true },
 		"nothing may go":  func(_ *world, _ string, o *dirs.Options) { o.TrimAfter = 0 },
 		"who uses it is not known": func(_ *world, _ string, o *dirs.Options) {
 			o.Holders = func(context.Context, []string) (map[string][]snapshot.Holder, bool, error) { return nil, false, nil }

@@ -52,6 +52,27 @@ const (
 	RuleAttached = "protect.attached"
 )
 
+// The families of rules, as their ids begin.
+const (
+	ReapFamily    = "reap."
+	ProtectFamily = "protect."
+)
+
+// Reaps reports whether a rule finds reasons to reap.
+func Reaps(rule string) bool { return strings.HasPrefix(rule, ReapFamily) }
+
+// Protects reports whether a rule finds reasons to keep.
+func Protects(rule string) bool { return strings.HasPrefix(rule, ProtectFamily) }
+
+// Leaf is the id of a rule that keeps without its family.
+func Leaf(rule string) string { return strings.TrimPrefix(rule, ProtectFamily) }
+
+// The rules that may object less where another rule finds less.
+const (
+	RuleExcepted = "protect.excepted"
+	RuleProject  = "protect.project"
+)
+
 // RuleRunaway is the reason to reap that a process has for being busy, so that work does not speak for it.
 const RuleRunaway = "reap.processes.runaway"
 
@@ -156,6 +177,10 @@ type Main struct {
 	// command.
 	Message string `json:"message"`
 	Next    string `json:"next,omitempty"`
+	// Passes is true where the reason passes with time alone.
+	Passes bool `json:"passes,omitempty"`
+	// Once is the reason in full where Message is short: a report tells it once for each source.
+	Once string `json:"once,omitempty"`
 }
 
 // Trim is the action on what can be made again in a worktree that stays.

@@ -18,14 +18,11 @@ type Repository struct {
 	Exceptions []subject.Exception
 }
 
-// exceptedRule is the rule by which exceptions keep.
-const exceptedRule = "protect.excepted"
-
 // Admit has the exceptions of repositories in force, in the place of those of the call before. It must not be called while the engine decides. Where the
 // engine's policies lack the rule that keeps by exceptions, those of a repository count as missing, and what lies in it stays.
 func (e *Engine) Admit(repositories ...Repository) {
 	e.admitted, e.excepted = map[string]bool{}, nil
-	_, heeded := e.policy.Rules()[exceptedRule]
+	_, heeded := e.policy.Rules()[decision.RuleExcepted]
 	for _, r := range repositories {
 		if len(r.Exceptions) > 0 && !heeded || e.admitted[r.Digest] { // repositories may have the same
 			continue

@@ -26,6 +26,7 @@ const (
 	ClassSchemas    = "schemas"
 	ClassOwn        = "own-parameter"
 	ClassCandidates = "candidates"
+	ClassSummary    = "summary"
 	ClassMetadata   = "metadata"
 	ClassLiteral    = "literal"
 	ClassData       = "data-file"
@@ -63,6 +64,7 @@ var Classes = []Class{
 	{ClassSchemas, "METADATA brings a schema of its own."},
 	{ClassOwn, "A parameter of one's own is declared or read wrongly."},
 	{ClassCandidates, "METADATA names a class of candidates that does not exist."},
+	{ClassSummary, "METADATA says wrongly how a person is told of a rule's objections."},
 	{ClassMetadata, "A package or rule lacks METADATA with a title and a description."},
 	{ClassLiteral, "A number in a rule is a parameter that nobody can change."},
 	{ClassData, "A data file lies among the policies; rules read their input and nothing else."},

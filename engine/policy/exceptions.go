@@ -16,6 +16,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 )
@@ -430,7 +431,7 @@ func (x *exceptionsReader) rules(n *yaml.Node) (out []string) {
 		id, ok := x.text(one, "a rule", maxGlob)
 		switch {
 		case !ok:
-		case !strings.HasPrefix(id, "reap."):
+		case !decision.Reaps(id):
 			x.bad(one.Line, fmt.Sprintf("%.100q is no rule that reaps", id), "write ids such as reap.dirs.landed; winnow doctor lists all rules")
 		case slices.Contains(out, id):
 			x.bad(one.Line, fmt.Sprintf("%s stands twice", id), "remove one")
@@ -483,7 +484,7 @@ func (s *Sources) idle(modules []module, rules map[string]Rule) (refused Refusal
 	}
 	var ids []string
 	for id := range rules {
-		if strings.HasPrefix(id, "reap.") {
+		if decision.Reaps(id) {
 			ids = append(ids, id)
 		}
 	}

@@ -40,8 +40,9 @@ func place(modules []module) Refusals {
 	var refused Refusals
 	for _, m := range modules {
 		refused = append(refused, m.folder()...)
-		_, rs := m.candidates()
-		refused = append(refused, rs...)
+		_, wrong := m.candidates()
+		_, unclear := m.summaries()
+		refused = slices.Concat(refused, wrong, unclear)
 	}
 	return slices.Concat(refused, twice(modules), forms(modules), forbidden(modules))
 }

@@ -79,6 +79,8 @@ type Rule struct {
 	Candidates []string `json:"candidates,omitempty"`
 	// Needs are what its METADATA says that it needs to find anything, in the words of `winnow doctor`.
 	Needs []string `json:"needs,omitempty"`
+	// Summaries say how a person is told of its objections; empty where its package declares none.
+	Summaries []Summary `json:"summaries,omitempty"`
 	// Own are the parameters that its package declares.
 	Own []Parameter `json:"own,omitempty"`
 }

@@ -52,6 +52,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 		declared, _ := m.candidates()
 		needs := m.needs()
 		own, _ := m.own()
+		summaries, _ := m.summaries()
 		for _, r := range m.Rules {
 			if string(r.Head.Name) != outputs[path[0]].set {
 				continue
@@ -63,6 +64,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 		if r, ok := rules[id]; ok {
 			r.Candidates, r.Needs = append(r.Candidates, declared...), append(r.Needs, needs...)
 			r.Own = append(r.Own, own...)
+			r.Summaries = append(r.Summaries, summaries...)
 			rules[id] = r
 		}
 	}

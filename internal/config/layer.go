@@ -52,7 +52,7 @@ const (
 
 // The families of names that are granted: reasons to reap, levels of rules, parameters.
 const (
-	grantReap       = "reap."
+	grantReap       = decision.ReapFamily
 	grantLevels     = "levels."
 	grantParameters = "parameters."
 )
@@ -208,7 +208,7 @@ func (l *Layer) Check(rules []string, own []policy.Parameter) error {
 			problem = unnamed(rest, "rule", rules)
 		case grantParameters:
 			problem = unnamed(rest, "parameter", parameters)
-		case "protect.":
+		case decision.ProtectFamily:
 			problem = "reasons to keep need no grant: every layer may add them"
 		default:
 			problem = "it wants reap.FOLDER.NAME for a reason to reap, levels.RULE or parameters.KEY; a .* at the end stands for all names that begin so"
@@ -447,7 +447,7 @@ func (c *Config) speaker(layers []*Layer, below *Layer, key string) speaker {
 // rank orders the levels of a rule: a greater one reaps more.
 func rank(rule, level string) int {
 	order := []string{decision.Off, decision.Observe, decision.Ask, decision.On}
-	if strings.HasPrefix(rule, "protect.") {
+	if decision.Protects(rule) {
 		order = []string{decision.On, decision.Off}
 	}
 	return slices.Index(order, level)

@@ -189,7 +189,7 @@ func (r *levelReader) add(rule, key string, value *yaml.Node, kinds ...string) {
 		r.bad(value, key, "it wants one of %s, or these by kind: {process: off}", strings.Join(words, ", "))
 	case !slices.Contains(words, value.Value):
 		r.bad(value, key, "it is %q; it wants one of %s", value.Value, strings.Join(words, ", "))
-	case strings.HasPrefix(rule, "protect.") && value.Value != decision.On && value.Value != decision.Off:
+	case decision.Protects(rule) && value.Value != decision.On && value.Value != decision.Off:
 		r.bad(value, key, "a rule that protects cannot be at %s: write on or off", value.Value)
 	default:
 		for _, kind := range kinds {

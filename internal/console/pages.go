@@ -415,7 +415,7 @@ func (s *Server) policies(r *http.Request, looked *report.Report) (string, strin
 		Reap, Keep []rule
 	}{Policies: p}
 	for _, x := range p.Rules {
-		if one := (rule{x, spoke[x.ID]}); strings.HasPrefix(x.ID, "reap.") {
+		if one := (rule{x, spoke[x.ID]}); decision.Reaps(x.ID) {
 			body.Reap = append(body.Reap, one)
 		} else {
 			body.Keep = append(body.Keep, one)

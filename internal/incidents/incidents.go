@@ -4,6 +4,7 @@ package incidents
 
 import (
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -166,13 +167,24 @@ func fill(thing, change any, values Document) {
 	}
 }
 
+// found has the rule that finds a reason in the worlds, by what the candidate is.
+var found = sync.OnceValue(func() (rules map[string]string) {
+	if err := json.Unmarshal(foundFile, &rules); err != nil {
+		panic(err)
+	}
+	return rules
+})
+
+//go:embed found.json
+var foundFile []byte
+
 // remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session, every tab and every
 // terminal, with the reason that the shipped policies find in the worlds, and one an hour ago of every process.
 func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]snapshot.Sighting {
 	if seen == nil {
 		seen = map[string]Seen{}
 		for id := range s.Sessions {
-			seen[id] = Seen{Rule: "reap.sessions.husk", Ago: 60}
+			seen[id] = Seen{Rule: found()["session"], Ago: 60}
 		}
 		for id, of := range s.Tabs {
 			seen[id] = Seen{Rule: tabRule(&of), Ago: 60}
@@ -186,7 +198,7 @@ func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]
 		for _, e := range s.Registry {
 			for id, of := range s.Sessions {
 				if of.Name == e.Session {
-					seen[id] = Seen{Rule: "reap.sessions.finished", Ago: 60}
+					seen[id] = Seen{Rule: found()["recorded session"], Ago: 60}
 				}
 			}
 		}
@@ -227,33 +239,33 @@ func less(now, done snapshot.Work) *snapshot.Work {
 func processRule(p *snapshot.Process) string {
 	switch {
 	case p.CwdDeleted != nil && *p.CwdDeleted && (p.Cwd != nil && strings.Contains(*p.Cwd, "worktrees/") || p.Markers == nil || len(*p.Markers) == 0):
-		return "reap.processes.deleted"
+		return found()["process in a deleted folder"]
 	case p.CPU != nil && *p.CPU > 100:
-		return "reap.processes.runaway"
+		return found()["busy process"]
 	}
-	return "reap.processes.orphan"
+	return found()["process"]
 }
 
 // tabRule is the reason that there may be to close a tab, by what it is.
 func tabRule(t *snapshot.Tab) string {
 	switch {
 	case t.Editor == nil:
-		return "reap.tabs.husk"
+		return found()["tab"]
 	case t.Editor.Shape == "pty":
-		return "reap.tabs.ownerless"
+		return found()["editor's terminal"]
 	}
-	return "reap.tabs.ended"
+	return found()["editor's tab"]
 }
 
 // terminalRule is the reason that there may be to close a terminal, by what it is.
 func terminalRule(t *snapshot.Terminal) string {
 	switch {
 	case t.RoleKind == "shellper":
-		return "reap.terminals.husk"
+		return found()["shellper"]
 	case t.Status == "exited":
-		return "reap.terminals.exited"
+		return found()["exited terminal"]
 	}
-	return "reap.terminals.ownerless"
+	return found()["terminal"]
 }
 
 // Rules is the rules section of the shipped config.yaml with sessions named worker- in scope, and the case's changes.

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
@@ -360,19 +361,22 @@ func (o *Ops) checkHost(s *snapshot.Snapshot) []Check {
 
 // checkRules says of each reason to reap, the shipped ones and one's own, whether it can fire here at all, and if not, why.
 func (o *Ops) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []Check {
-	can := o.needs(s)
+	can, veil := o.needs(s), subject.Join(s, &o.Cfg.Rules.Config).Veil()
 	var out []Check
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
-		if !strings.HasPrefix(id, "reap.") {
+		if !decision.Reaps(id) {
 			continue
 		}
 		c := Check{"rule", id, Healthy, "can fire here"}
 		var because []string
+		narrow := false
 		if s.Sources[snapshot.Proc].Status != snapshot.OK {
 			because = append(because, "not all processes could be read (see proc above), and whether o thing is in use rests on them")
 		}
 		for _, need := range rules[id].Needs {
 			switch missing, known := can[need]; {
+			case need == needsStarter:
+				narrow = veil != nil
 			case !known:
 				c.Status, c.Detail = Limited, fmt.Sprintf("needs %q, of which doctor cannot tell whether it is here; it knows %s", need, strings.Join(slices.Sorted(maps.Keys(can)), ", "))
 			case missing != "":
@@ -385,12 +389,12 @@ func (o *Ops) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []C
 		if _, err := policies.Files.Open(rules[id].File); err != nil && rules[id].Title != "" {
 			c.Detail += " (" + rules[id].Title + ")"
 		}
-		if veil := subject.Join(s, &o.Cfg.Rules.Config).Veil(); id == "reap.processes.orphan" && veil != nil && c.Status == Healthy {
+		if narrow && c.Status == Healthy {
 			c.Status, c.Detail = Limited, "can fire here only for what began before another process: "+report.Veiling(veil)
 		}
 		out = append(out, c)
 	}
-	return slices.Concat(out, unreadMarkers(o.Cfg.MarkerNames(), &o.Cfg.Rules.Config), vagueMarkers(&o.Cfg.Rules.Config))
+	return slices.Concat(out, unreadMarkers(rules, o.Cfg.MarkerNames(), &o.Cfg.Rules.Config), vagueMarkers(rules, &o.Cfg.Rules.Config))
 }
 
 // AnyRead reports whether a source of a kind, and of a format where one is given, was read.
@@ -452,20 +456,36 @@ func (o *Ops) needs(s *snapshot.Snapshot) map[string]string {
 	}
 }
 
+// Needs of rules that limit them without keeping them from firing: who started a process, and markers that the configuration names.
+const (
+	needsStarter = "starter"
+	needsMarkers = "markers"
+)
+
+// limit says of each rule with a need what limits it.
+func limit(rules map[string]policy.Rule, need, format string, args ...any) (out []Check) {
+	for _, id := range slices.Sorted(maps.Keys(rules)) {
+		if slices.Contains(rules[id].Needs, need) {
+			out = append(out, Check{"rule", id, Limited, fmt.Sprintf(format, args...)})
+		}
+	}
+	return out
+}
+
 // vagueMarkers says which markers convict nobody because nothing describes them.
-func vagueMarkers(c *subject.Config) []Check {
+func vagueMarkers(rules map[string]policy.Rule, c *subject.Config) []Check {
 	var out []Check
 	for _, m := range c.Markers {
 		if m.Value == subject.MarkerFlag && m.Agent == "" {
-			out = append(out, Check{"rule", "reap.processes.orphan", Limited, fmt.Sprintf(
-				"%s of collect.processes.markers is taken for a flag, which convicts nobody: write {name: %s, value: session} there if its value is a session's id, or value: pid", m.Name, m.Name)})
+			out = append(out, limit(rules, needsStarter,
+				"%s of collect.processes.markers is taken for a flag, which convicts nobody: write {name: %s, value: session} there if its value is a session's id, or value: pid", m.Name, m.Name)...)
 		}
 	}
 	return out
 }
 
 // unreadMarkers says which markers the rules ask for that are not read.
-func unreadMarkers(read []string, c *subject.Config) []Check {
+func unreadMarkers(rules map[string]policy.Rule, read []string, c *subject.Config) []Check {
 	var asked []string
 	for _, m := range c.MarkerRecords {
 		asked = append(asked, m.Marker)
@@ -473,7 +493,7 @@ func unreadMarkers(read []string, c *subject.Config) []Check {
 	var out []Check
 	for _, m := range slices.Concat(asked, c.PIDMarkers) {
 		if !slices.Contains(read, m) {
-			out = append(out, Check{"rule", "protect.owned", Limited, fmt.Sprintf("%s of rules is not read; see collect.processes.markers", m)})
+			out = append(out, limit(rules, needsMarkers, "%s of rules is not read; see collect.processes.markers", m)...)
 		}
 	}
 	return out

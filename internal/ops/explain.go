@@ -115,7 +115,7 @@ func (o *Ops) ExplainBy(ctx context.Context, e *eval.Engine, p *policy.Policy, s
 	nameLayers(p, out.Objections)
 	ageFacts(out.Findings, time.Now())
 	ageFacts(out.Objections, time.Now())
-	out.Main = report.Main(Decided(out), s, &o.Cfg.Rules.Config)
+	out.Main = report.Main(Decided(out), s, &o.Cfg.Rules.Config, p)
 	for name := range sub.EvidenceSources {
 		out.Sources[name] = s.Sources[name]
 	}

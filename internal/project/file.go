@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/strict"
 )
@@ -37,7 +38,7 @@ const (
 const off = "off"
 
 // reap begins the id of every rule that reaps; those that keep cannot be turned off.
-const reap = "reap."
+const reap = decision.ReapFamily
 
 // File is what a project says.
 type File struct {

@@ -215,7 +215,7 @@ func (p Paint) differentText(w io.Writer, x ops.Explanation) {
 		p.Indented(w, 2, "any one objection keeps it. These rules looked, and did not object:")
 		var names []string
 		for _, s := range x.NoObjection {
-			names = append(names, strings.TrimPrefix(s.Rule, "protect."))
+			names = append(names, decision.Leaf(s.Rule))
 		}
 		slices.Sort(names)
 		p.Indented(w, 4, text.Clean(strings.Join(slices.Compact(names), ", ")))

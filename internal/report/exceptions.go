@@ -91,13 +91,13 @@ func (x Exception) Says() string {
 
 // EndOfException says what a person can do about the exception that keeps something, "" where main, what keeps it in the first place, is something else.
 func EndOfException(main *decision.Main, objections []decision.Reason) string {
-	if main == nil || main.Rule != "protect.excepted" {
+	if main == nil {
 		return ""
 	}
 	for _, o := range objections {
 		var x Exception
 		data, err := json.Marshal(o.Evidence)
-		if o.Rule != main.Rule || err != nil || json.Unmarshal(data, &x) != nil || x.File == "" {
+		if o.Rule != main.Rule || err != nil || json.Unmarshal(data, &x) != nil || x.File == "" || x.Until == "" {
 			continue
 		}
 		if x.Until == policy.Never {

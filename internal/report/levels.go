@@ -24,7 +24,7 @@ func Levels(all []subject.RuleLevel) (protect, reap string) {
 				kinds = append(kinds, k.Plural)
 			}
 		}
-		if !strings.HasPrefix(l.Rule, "protect.") {
+		if !decision.Protects(l.Rule) {
 			rest = append(rest, fmt.Sprintf("%s: %s", l.Rule, l.Level))
 			continue
 		}

@@ -9,74 +9,27 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// weight says how much the objections of a rule tell a person, and under which words they are counted.
-type weight struct {
-	rule string
-	// when is true for the objections of the rule that the line is about; nil for all.
-	when func(decision.Reason) bool
-	// group is what several of them are counted under.
-	group string
-	// say gives the reason in words for a person; nil leaves the rule's own message.
-	say func(decision.Reason) string
-	// next is the command to run about it, with the quoted id in the place of ID, the folder in that of DIR and its repository in that of REPO; "" for
-	// no command. One of git's is for worktrees alone, and one in DIR for a folder that is there.
-	next string
-}
-
-// weights are in the order of what a person wants to know first: what somebody asked for, then who uses it, then what would be lost, then
-// what is not known, then what passes by itself. The last two lines are what the look's own thrift made: they tell nothing of the
-// candidate where anything else does. A rule that is not listed, such as one of a person's own, stands where own says.
-var weights = []weight{
-	{rule: "protect.self", when: stated, group: "in use by Winnow itself"},
-	{rule: "protect.held", when: by("owner"), group: "held", next: "winnow release ID"},
-	{rule: "protect.held", when: stated, group: "retained by their registry"},
-	{rule: "protect.excepted", when: stated, group: "excepted by the policies"},
-	{rule: "protect.project", when: stated, group: "kept by their project"},
-	{rule: "protect.live", when: by("holders"), group: "in use", say: users},
-	{rule: "protect.live", when: stated, group: "in use"},
-	{rule: "protect.attached", when: stated, group: "shown to a person"},
-	{rule: "protect.protected", when: holds("lock"), group: "locked", say: locked, next: "git -C REPO worktree unlock DIR"},
-	{rule: "protect.protected", when: stated, group: "protected"},
-	{rule: "protect.owned", when: either(by("agent"), by("veiled_by")), group: "may be of an agent that is alive"},
-	{rule: "protect.owned", when: stated, group: "have an owner on record that has not ended"},
-	{rule: "protect.unsaved", when: holds("commit"), group: "hold commits found only there", next: "git -C DIR log --oneline -5"},
-	{rule: "protect.unsaved", when: both(stated, worked), group: "hold files found only there", next: "git -C DIR status --short --ignored"},
-	{rule: "protect.nested", when: both(stated, worked), group: "hold another repository or a mount"},
-	{rule: "protect.workspace", when: stated, group: "needed by their workspace"},
-	{rule: untriedRule, when: stated, group: "of an untried herdr protocol", say: func(decision.Reason) string { return "closing was not tried with its server" }},
-	{rule: "protect.shown", when: stated, group: "waiting for what they show"},
-	{rule: own},
-	{rule: decision.PolicyError, group: "without an answer of the policies"},
-	{rule: decision.RuleUnknown, group: "not fully known"},
-	{rule: unread, group: "not fully known"},
-	{rule: nothing},
-	{rule: "protect.young", group: "young"},
-	{rule: "protect.awake", group: "waiting for a steady clock"},
-	{rule: decision.RuleSeenOnce, group: "waiting for a second look"},
-	{rule: noReason},
-	{rule: "protect.unsaved", group: "not looked into"},
-	{rule: "protect.nested", group: "not looked into"},
-}
-
-// Places in weights that are of no single rule.
+// Ranks of what is not an objection that a rule's METADATA gives a rank to. Rules that ship have those below rankOwn for what states something, and those
+// above rankNothing for what passes by itself. Above rankNoReason is what a look skipped: it says nothing of the candidate where anything else does.
 const (
-	// own is a rule that weights does not list.
-	own = "own"
-	// unread is an objection of a listed rule that says only that something is not known.
-	unread = "unread"
-	// nothing is that no rule found a reason to reap, where the facts say why not; noReason where they do not.
-	nothing  = "nothing"
-	noReason = "no reason"
+	rankOwn      = 100
+	rankError    = 110
+	rankUnread   = 130
+	rankNothing  = 200
+	rankNoReason = 300
+	rankSkipped  = 400
+	rankLast     = 1000
 )
 
-// Main is the one reason that says most of d. s is what it was decided on and rules is with which times, nil where that is not at hand.
-func Main(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *decision.Main {
+// Main is the one reason that says most of d. s is what it was decided on, rules are the times and p the policies; each is nil where it is not at hand.
+func Main(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config, p *policy.Policy) *decision.Main {
 	if d.Verdict == decision.Reap || d.Level != "" || d.Waits() {
 		_, counting := d.Counting()
 		if len(counting) == 0 {
@@ -86,61 +39,87 @@ func Main(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *dec
 			return &decision.Main{Rule: counting[0].Rule, Group: counting[0].Rule, Message: Messages(counting)}
 		}
 	}
-	best, place := (*decision.Main)(nil), len(weights)
+	best, lowest := (*decision.Main)(nil), rankLast
 	for _, o := range d.Objections {
-		if at := weigh(o); at < place {
-			best, place = weights[at].of(d, o), at
+		if w := weigh(o, p); w.Rank < lowest {
+			best, lowest = tell(w, d, o), w.Rank
 		}
 	}
 	if len(d.Findings) > 0 {
 		return best
 	}
-	if m := unfound(d, s, rules); m != nil && placeOf(nothing) < place {
+	if m := unfound(d, s, rules); m != nil && rankNothing < lowest {
 		return m
 	}
-	if best == nil || placeOf(noReason) < place {
+	if best == nil || rankNoReason < lowest {
 		return &decision.Main{Group: "without a reason to reap them", Message: "no rule found a reason to reap it"}
 	}
 	return best
 }
 
-// weigh gives the place of an objection in weights.
-func weigh(o decision.Reason) int {
-	listed := false
-	for i, w := range weights {
-		if w.rule != o.Rule {
-			continue
-		}
-		listed = true
-		if w.when == nil || w.when(o) {
-			return i
-		}
+// MainOf is the main reason of a decision, also of one in a report that was not made here.
+func MainOf(d decision.Decision) *decision.Main {
+	if d.Main != nil {
+		return d.Main
 	}
-	if listed {
-		return placeOf(unread)
-	}
-	return placeOf(own)
+	return Main(d, nil, nil, nil)
 }
 
-func placeOf(rule string) int {
-	for i, w := range weights {
-		if w.rule == rule {
-			return i
+// weigh gives how a person is told of an objection: as the METADATA of its rule says, where it states something.
+func weigh(o decision.Reason, p *policy.Policy) policy.Summary {
+	if !worked(o) {
+		return policy.Summary{Rank: rankSkipped, Group: "not looked into"}
+	}
+	if o.Rule == decision.PolicyError {
+		return policy.Summary{Rank: rankError, Group: "without an answer of the policies"}
+	}
+	var all []policy.Summary
+	if p != nil {
+		all = p.Rule(o.Rule).Summaries
+	}
+	if len(all) == 0 {
+		return policy.Summary{Rank: rankOwn, Group: "kept by " + decision.Leaf(o.Rule)}
+	}
+	known := stated(o)
+	for _, w := range all {
+		if about(w, o) && (known || len(w.Evidence) > 0 || w.Passes || w.Rank >= rankUnread) {
+			return w
 		}
 	}
-	return len(weights)
+	if !known {
+		return policy.Summary{Rank: rankUnread, Group: "not fully known"}
+	}
+	return policy.Summary{Rank: rankOwn, Group: "kept by " + decision.Leaf(o.Rule)}
 }
 
-func (w weight) of(d decision.Decision, o decision.Reason) *decision.Main {
-	said, _, _ := strings.Cut(o.Message, "; "+thrift)
-	m := &decision.Main{Rule: o.Rule, Group: w.group, Message: strings.TrimSuffix(said, ".")}
-	if m.Group == "" {
-		m.Group = "kept by " + strings.TrimPrefix(o.Rule, "protect.")
+// about reports whether a summary is about an objection.
+func about(w policy.Summary, o decision.Reason) bool {
+	return strings.Contains(o.Message, w.Word) && (len(w.Evidence) == 0 || slices.ContainsFunc(w.Evidence, func(name string) bool { return has(o, name) }))
+}
+
+// has is true for an objection whose evidence has something under that name.
+func has(o decision.Reason, name string) bool {
+	switch v := o.Evidence[name].(type) {
+	case nil:
+		return false
+	case []any:
+		return len(v) > 0
+	case string:
+		return v != ""
 	}
-	if w.say != nil {
-		m.Message = w.say(o)
+	return true
+}
+
+// tell writes the main reason of a decision from an objection.
+func tell(w policy.Summary, d decision.Decision, o decision.Reason) *decision.Main {
+	m := &decision.Main{Rule: o.Rule, Group: w.Group, Message: users(o), Next: command(w.Next, d), Passes: w.Passes}
+	if w.Message != "" {
+		m.Message, m.Once = w.Message, o.Message
 	}
-	m.Next = command(w.next, d)
+	for _, end := range []string{"; " + thrift, ": git -C "} { // the second one is the command that Next is
+		m.Message, _, _ = strings.Cut(m.Message, end)
+	}
+	m.Message = strings.TrimSuffix(m.Message, ".")
 	return m
 }
 
@@ -199,43 +178,10 @@ func Real(objections []decision.Reason) []decision.Reason {
 	return real
 }
 
-func holds(word string) func(decision.Reason) bool {
-	return func(o decision.Reason) bool { return stated(o) && strings.Contains(o.Message, word) }
-}
-
-// by is true for an objection whose evidence has something under that name.
-func by(name string) func(decision.Reason) bool {
-	return func(o decision.Reason) bool {
-		switch v := o.Evidence[name].(type) {
-		case nil:
-			return false
-		case []any:
-			return len(v) > 0
-		case string:
-			return v != ""
-		}
-		return true
-	}
-}
-
-func both(x, y func(decision.Reason) bool) func(decision.Reason) bool {
-	return func(o decision.Reason) bool { return x(o) && y(o) }
-}
-
-// locked says who holds a lock; the command that takes it away is the next step.
-func locked(o decision.Reason) string {
-	said, _, _ := strings.Cut(o.Message, ": git -C ")
-	return said
-}
-
-func either(x, y func(decision.Reason) bool) func(decision.Reason) bool {
-	return func(o decision.Reason) bool { return x(o) || y(o) }
-}
-
 // mostUsers is how many users of a folder one line names.
 const mostUsers = 3
 
-// users says who uses a folder.
+// users is the message of an objection; of one by who uses a folder it names them in few words.
 func users(o decision.Reason) string {
 	var holders []snapshot.Holder
 	data, err := json.Marshal(o.Evidence["holders"])

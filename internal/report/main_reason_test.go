@@ -2,13 +2,16 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"io/fs"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
@@ -16,6 +19,19 @@ import (
 
 func because(rule, message string, evidence map[string]any) decision.Reason {
 	return decision.Reason{Rule: rule, Message: message, Evidence: evidence}
+}
+
+var shippedPolicies = sync.OnceValues(func() (*policy.Policy, error) {
+	return policy.Load(context.Background(), policy.LoadOptions{Trees: []policy.Tree{{Name: "embedded", FS: policies.Files}}})
+})
+
+func shipped(t *testing.T) *policy.Policy {
+	t.Helper()
+	p, err := shippedPolicies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // TestTheMainReason gives candidates with several objections, and holds which one a person is told.
@@ -44,10 +60,12 @@ func TestTheMainReason(t *testing.T) {
 		"a person's word before a user":    {findings: finding, objections: []decision.Reason{live, held}, want: decision.Main{Rule: "protect.held", Group: "held", Message: "held by u: bench", Next: "winnow release 'dir:/w/a b'"}},
 		"work before youth":                {objections: []decision.Reason{young, files}, want: decision.Main{Rule: "protect.unsaved", Group: "hold files found only there", Message: files.Message, Next: "git -C '/w/a b' status --short --ignored"}},
 		"not landed before youth":          {objections: []decision.Reason{young, thrift}, want: decision.Main{Group: "not on origin/main", Message: "its commits are not all on origin/main", Next: "git -C '/w/a b' log --oneline origin/main..HEAD"}},
-		"youth before a second look":       {findings: finding, objections: []decision.Reason{once, young}, want: decision.Main{Rule: "protect.young", Group: "young", Message: young.Message}},
+		"youth before a second look":       {findings: finding, objections: []decision.Reason{once, young}, want: decision.Main{Rule: "protect.young", Group: "young", Message: young.Message, Passes: true}},
 		"what is known before what is not": {findings: finding, objections: []decision.Reason{blind, files}, want: decision.Main{Rule: "protect.unsaved", Group: "hold files found only there", Message: files.Message, Next: "git -C '/w/a b' status --short --ignored"}},
 		"what is not known":                {findings: finding, objections: []decision.Reason{young, blind}, want: decision.Main{Rule: "protect.live", Group: "not fully known", Message: blind.Message}},
 		"a rule of one's own":              {findings: finding, objections: []decision.Reason{young, mine}, want: decision.Main{Rule: "protect.mine", Group: "kept by mine", Message: mine.Message}},
+		"a hold whose reason says that something is not known": {objections: []decision.Reason{because("protect.held", "held by u: why is not known", map[string]any{"owner": "u"})},
+			want: decision.Main{Rule: "protect.held", Group: "held", Message: "held by u: why is not known", Next: "winnow release 'dir:/w/a b'"}},
 		"locked": {findings: finding, objections: []decision.Reason{because("protect.protected", "it is a locked worktree: locked without a reason: git -C /w/main/.git worktree unlock '/w/a b' removes the lock", nil)},
 			want: decision.Main{Rule: "protect.protected", Group: "locked", Message: "it is a locked worktree: locked without a reason", Next: "git -C /w/main worktree unlock '/w/a b'"}},
 		"thrift alone": {findings: finding, objections: []decision.Reason{thrift}, want: decision.Main{Rule: "protect.unsaved", Group: "not looked into", Message: thrift.Message}},
@@ -59,27 +77,27 @@ func TestTheMainReason(t *testing.T) {
 		if d.Verdict == "" {
 			d.Verdict = decision.Spare
 		}
-		if got := Main(d, looked, nil); *got != c.want {
+		if got := Main(d, looked, nil, shipped(t)); *got != c.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, *got, c.want)
 		}
 	}
 	removed := decision.Decision{ID: "dir:/w/gone", Verdict: decision.Spare, Objections: []decision.Reason{files}, About: &decision.About{Repository: "/w/main", Gone: true}}
-	if got := Main(removed, looked, nil); got.Next != "" {
+	if got := Main(removed, looked, nil, shipped(t)); got.Next != "" {
 		t.Errorf("a command in a folder that is gone: %q", got.Next)
 	}
 	d := decision.Decision{ID: "dir:/w/plain", Verdict: decision.Spare, Objections: []decision.Reason{files}}
-	if got := Main(d, looked, nil); got.Next != "" {
+	if got := Main(d, looked, nil, shipped(t)); got.Next != "" {
 		t.Errorf("a command of git's for what is no worktree: %q", got.Next)
 	}
 	d = decision.Decision{ID: "dir:/w/x", Verdict: decision.Spare, About: &decision.About{Repository: "/w/main"}}
 	for followed, next := range map[string]string{"": "", "refs/remotes/fork/x": "git -C /w/main remote set-head fork --auto"} {
 		looked.Dirs["dir:/w/x"] = snapshot.Dir{Git: &snapshot.Git{Worktree: &worktree, Commits: new(1), Head: "1a2b", Followed: followed}}
-		if got := Main(d, looked, nil); got.Group != "without a known default branch" || got.Next != next {
+		if got := Main(d, looked, nil, shipped(t)); got.Group != "without a known default branch" || got.Next != next {
 			t.Errorf("a worktree of a repository whose default branch is not known: %+v", got)
 		}
 	}
 	d = decision.Decision{ID: "process:1@2", Verdict: decision.Spare}
-	if got := Main(d, looked, nil); got.Message != "no rule found a reason to reap it" {
+	if got := Main(d, looked, nil, shipped(t)); got.Message != "no rule found a reason to reap it" {
 		t.Errorf("a candidate without any reason: %+v", got)
 	}
 	d.About = &decision.About{Agent: "claude (24)"}
@@ -87,7 +105,7 @@ func TestTheMainReason(t *testing.T) {
 	at := func(g snapshot.Git) *decision.Main {
 		g.Worktree, g.Upstream = &yes, "refs/heads/main"
 		x := decision.Decision{ID: "dir:/w/x", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &decision.About{Idle: &idle}}
-		return Main(x, &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/x": {Git: &g}}}, nil)
+		return Main(x, &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/x": {Git: &g}}}, nil, shipped(t))
 	}
 	for want, g := range map[string]snapshot.Git{
 		"2 commits that are not on main": {Landed: &no, Ahead: &two},
@@ -99,7 +117,7 @@ func TestTheMainReason(t *testing.T) {
 			t.Errorf("got %q, want %q", got.Message, want)
 		}
 	}
-	if got := Main(d, looked, nil); got.Group != "may be of an agent that is alive" || !strings.Contains(got.Message, "claude (24)") {
+	if got := Main(d, looked, nil, shipped(t)); got.Group != "may be of an agent that is alive" || !strings.Contains(got.Message, "claude (24)") {
 		t.Errorf("a process of a living agent: %+v", got)
 	}
 }
@@ -135,7 +153,7 @@ func TestWhatIsRecordedOfABranch(t *testing.T) {
 		c.git.Worktree, c.git.Landed, c.git.Ahead, c.git.Head = new(true), new(false), new(2), head
 		c.git.Upstream = cmp.Or(c.git.Upstream, main)
 		s := &snapshot.Snapshot{TakenAt: now, Registry: c.entries, Dirs: map[string]snapshot.Dir{"dir:/w/a": {Path: "/w/a", Git: &c.git}}}
-		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare}, s, nil)
+		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare}, s, nil, shipped(t))
 		want := "2 commits that are not on " + branchName(c.git.Upstream) + c.want
 		if got.Message != want || got.Group != "not on "+branchName(c.git.Upstream) {
 			t.Errorf("%s:\n got %+v\nwant %q", name, got, want)
@@ -143,7 +161,7 @@ func TestWhatIsRecordedOfABranch(t *testing.T) {
 	}
 }
 
-// TestEveryShippedRuleHasAPlace walks the shipped rules that protect: each has its line in weights, and each message of what is not known
+// TestEveryShippedRuleHasAPlace walks the shipped rules that protect: the METADATA of each says how a person is told of it, and each message of what is not known
 // is told from one that states something.
 func TestEveryShippedRuleHasAPlace(t *testing.T) {
 	t.Parallel()
@@ -155,8 +173,8 @@ func TestEveryShippedRuleHasAPlace(t *testing.T) {
 	seen := 0
 	for _, f := range folders {
 		rule := "protect." + f.Name()
-		if placeOf(rule) == len(weights) {
-			t.Errorf("%s has no place among the main reasons", rule)
+		if len(shipped(t).Rule(rule).Summaries) == 0 {
+			t.Errorf("the METADATA of %s has no summary", rule)
 		}
 		source, err := fs.ReadFile(policies.Files, "protect/"+f.Name()+"/"+f.Name()+".rego")
 		if err != nil {
@@ -201,7 +219,7 @@ func TestWhenAWorktreeMayGo(t *testing.T) {
 	} {
 		c.git.Worktree = new(true)
 		s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a": {Git: &c.git}}}
-		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &c.about}, s, rules)
+		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &c.about}, s, rules, shipped(t))
 		if got.Message != want {
 			t.Errorf("want %q,\n got %q", want, got.Message)
 		}
@@ -226,7 +244,7 @@ func TestWhyAWorktreeHasNotLanded(t *testing.T) {
 	} {
 		g.Worktree = new(true)
 		s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a": {Git: &g}}}
-		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare}, s, nil)
+		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare}, s, nil, shipped(t))
 		if !strings.HasPrefix(got.Message, want) {
 			t.Errorf("want %q, got %+v", want, got)
 		}
@@ -239,7 +257,7 @@ func TestACommandNamesABranchAsItIs(t *testing.T) {
 	no, worktree := false, true
 	s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a": {Git: &snapshot.Git{Worktree: &worktree, Landed: &no, Upstream: "refs/remotes/origin/REPO-IDEAS"}}}}
 	d := decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &decision.About{Repository: "/w/main"}}
-	if got, want := Main(d, s, nil).Next, "git -C /w/a log --oneline origin/REPO-IDEAS..HEAD"; got != want {
+	if got, want := Main(d, s, nil, shipped(t)).Next, "git -C /w/a log --oneline origin/REPO-IDEAS..HEAD"; got != want {
 		t.Errorf("want %q, got %q", want, got)
 	}
 }

@@ -198,7 +198,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		if d.Unknown() {
 			c.Unknown++
 		}
-		d.Main = Main(d, s, rules)
+		d.Main = Main(d, s, rules, p)
 		if sweep != "" {
 			d.Decision = decision.DecisionID(sweep, d.ID)
 		}

@@ -158,7 +158,7 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 	if kind.Name == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
 		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: Veiling(r.Veil)})
 	}
-	for _, note := range untried(ds) {
+	for _, note := range sharedNotes(ds) {
 		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: note})
 	}
 	p.Rows(w, rows...)
@@ -275,11 +275,8 @@ func Listed(d decision.Decision, all bool) bool { return all || rank(d) <= rankW
 
 func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 	row := text.Row{Label: Label(d)}
-	main := d.Main
+	main := MainOf(d)
 	row.Rest = brief(d.Otherwise)
-	if main == nil { // of a report that was not made here
-		main = Main(d, nil, nil)
-	}
 	row.Text, row.Next = main.Message, main.Next
 	if row.Next != "" {
 		row.Next = "next: " + row.Next
@@ -335,11 +332,7 @@ func stays(ds []decision.Decision) string {
 			continue
 		}
 		kept++
-		main := d.Main
-		if main == nil {
-			main = Main(d, nil, nil)
-		}
-		by[main.Group]++
+		by[MainOf(d).Group]++
 	}
 	if kept == 0 {
 		return ""
@@ -563,7 +556,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			continue
 		}
 		fmt.Fprintf(w, "\n## %s\n\n%s, %d reap, %d spare, %d unknown\n", kind.Plural, termsafe.Cell(c.seen()), c.Reap, c.Spare, c.Unknown)
-		for _, note := range untried(slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return d.Kind != kind.Name })) {
+		for _, note := range sharedNotes(slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return d.Kind != kind.Name })) {
 			fmt.Fprintf(w, "\n%s\n", termsafe.Cell(note))
 		}
 		head := false
@@ -578,7 +571,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			word, why := d.Verdict, Messages(d.Findings)
 			switch {
 			case d.Follows():
-				word, why = "after", Main(d, nil, nil).Message+", which goes first; "+why
+				word, why = "after", MainOf(d).Message+", which goes first; "+why
 			case d.Level != "":
 				word, why = d.Level, leveled(d)
 			case d.Verdict == decision.Spare && d.Waits():

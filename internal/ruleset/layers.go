@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -108,7 +109,7 @@ func (r Set) Shown(p *policy.Policy) []report.PolicyLayer {
 			case layer == report.LayerUser && published:
 				one.Granted = grants
 			default:
-				one.Granted = []string{"reap.*", "levels.*", "parameters.*"}
+				one.Granted = []string{decision.ReapFamily + "*", "levels.*", "parameters.*"}
 			}
 			if f, ok := p.LayerOf(t.Name); ok {
 				one.File = f.Name
@@ -134,7 +135,7 @@ func (r Set) granted(p *policy.Policy, layers []*config.Layer) error {
 	}
 	var refused policy.Refusals
 	for id, rule := range p.Rules() {
-		if !strings.HasPrefix(id, "reap.") || layerOf(r.treeOfRule(p, rule)) != report.LayerUser {
+		if !decision.Reaps(id) || layerOf(r.treeOfRule(p, rule)) != report.LayerUser {
 			continue
 		}
 		if slices.ContainsFunc(layers, func(l *config.Layer) bool { return l.Published && l.Grant(id) }) {

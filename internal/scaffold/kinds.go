@@ -1,6 +1,11 @@
 package scaffold
 
-import "strings"
+import (
+	_ "embed"
+	"encoding/json"
+	"strings"
+	"sync"
+)
 
 // about is what the templates say of one kind of candidate. Texts with %o stand for the name of the rule's list in rules.own, with %w for a word
 // that the name of the example begins with.
@@ -20,9 +25,18 @@ type about struct {
 	facts                     []string
 	// world, candidate, change and seen make the case.
 	world, candidate, change, seen string
-	// also are the rules that ship and find something on the candidate as well.
-	also []string
 }
+
+// foundBy has the rule that ships and finds something on the example as well, by the folder of the new rule.
+var foundBy = sync.OnceValue(func() (rules map[string]string) {
+	if err := json.Unmarshal(foundFile, &rules); err != nil {
+		panic(err)
+	}
+	return rules
+})
+
+//go:embed found.json
+var foundFile []byte
 
 const idleWait = "how long nothing must have happened in one"
 
@@ -68,7 +82,7 @@ var kinds = map[string]about{
 }`,
 		spareName: "one_that_runs", spare: `"/terminal/status", "running"`,
 		facts: []string{"/terminal/label", "/terminal/status", "/terminal", "/kind", "/idle", "/config/own/%o_after"},
-		world: "tower", candidate: "terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd", change: "  terminals:\n    terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd: {label: %w1}\n", also: []string{"reap.terminals.exited"},
+		world: "tower", candidate: "terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd", change: "  terminals:\n    terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd: {label: %w1}\n",
 		seen: "  terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd: {rule: %r, ago: 60, changed: true}\n",
 	},
 	"dirs": {
@@ -101,7 +115,7 @@ var kinds = map[string]about{
 }`,
 		spareName: "one_with_a_file_that_git_tracks", spare: `"/dir/content/tracked", 1`,
 		facts: []string{"/dir/name", "/dir/content/linked", "/dir/content/ignored", "/dir/content/tracked", "/dir/content/others", "/dir", "/kind", "/idle", "/config/own/%o_after"},
-		world: "machine", candidate: "dir:/w/feature/%w1", change: contentChange, also: []string{"reap.content.rebuildable"},
+		world: "machine", candidate: "dir:/w/feature/%w1", change: contentChange,
 	},
 	"processes": {
 		kind: "process", thing: "processes", several: "Processes that carry an agent's marker, are no agent themselves, and", field: "name", name: "process.name", candidates: "marked",
@@ -117,7 +131,7 @@ var kinds = map[string]about{
 }`,
 		spareName: "an_agent", spare: `"/lineage/is_agent", true`,
 		facts: []string{"/process/name", "/lineage/markers", "/lineage/is_agent", "/lineage", "/kind", "/age", "/config/own/%o_after"},
-		world: "machine", candidate: "process:7001@700100", change: "  processes:\n    process:7001@700100: {name: %w1}\n", also: []string{"reap.processes.orphan"},
+		world: "machine", candidate: "process:7001@700100", change: "  processes:\n    process:7001@700100: {name: %w1}\n",
 		seen: "  process:7001@700100: {rule: %r, ago: 3600, changed: true}\n",
 	},
 }
@@ -169,7 +183,7 @@ func (r Rule) values() values {
 		v.World, v.Candidate = "machine", "dir:/w/acme-review-1a2b3c4d"
 		v.Change = "  dirs:\n    dir:/w/acme-review-1a2b3c4d: {}\n"
 		v.Config = "    " + v.Own + ": [/w/acme-review-]\n"
-		v.Verdict, v.Findings, v.Objections = "spare", "reap.dirs.disposable", r.ID
+		v.Verdict, v.Findings, v.Objections = "spare", foundBy()["protect"], r.ID
 		return v
 	}
 	k := kinds[r.Folder]
@@ -193,6 +207,9 @@ func (r Rule) values() values {
 	if k.wait != "" {
 		v.Config += "    " + v.Own + "_after: 1m\n"
 	}
-	v.Verdict, v.Findings = "reap", strings.Join(append([]string{r.ID}, k.also...), ", ")
+	v.Verdict, v.Findings = "reap", r.ID
+	if also := foundBy()[r.Folder]; also != "" {
+		v.Findings += ", " + also
+	}
 	return v
 }

@@ -495,10 +495,9 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	for _, l := range r.LockReasons {
 		o.LockReasons = append(o.LockReasons, dirs.LockReason{Tool: l.Tool, Pattern: regexp.MustCompile(l.Pattern), Names: l.Names}) // config.Load compiled it
 	}
-	for _, l := range r.Levels {
-		if l.Kind == snapshot.KindDir && l.Level == decision.Off {
-			o.Off = append(o.Off, l.Rule)
-		}
+	if p := set.Policy; p != nil {
+		off := func(rule string) bool { return r.Level(snapshot.KindDir, rule) == decision.Off }
+		o.UsedToo, o.YoungToo, o.WholeOnly = !p.KeepsBy("holders", off), !p.KeepsBy("age", off), !p.Finds("content", off)
 	}
 	if sc.Gone != nil {
 		o.Holders = without(o.Holders, sc.Gone)

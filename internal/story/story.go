@@ -25,9 +25,6 @@ const (
 	After = "after"
 )
 
-// soft are the rules whose objections pass with time. What one of them alone keeps nearly goes.
-var soft = []string{decision.RuleSeenOnce, "protect.young", "protect.awake"}
-
 // Item is a candidate that would go, or nearly.
 type Item struct {
 	// State is one of Goes, After, Ask, Waits and Near.
@@ -59,7 +56,7 @@ func StateOf(d decision.Decision) string {
 		return ""
 	case d.Waits():
 		return Waits
-	case slices.Contains(soft, objections[0].Rule):
+	case report.MainOf(d).Passes:
 		return Near
 	}
 	return ""

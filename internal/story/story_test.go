@@ -87,6 +87,9 @@ func TestWhatMayBeTaken(t *testing.T) {
 	} {
 		goes := decision.Decision{ID: "dir:/w/0", Kind: snapshot.KindDir, Verdict: decision.Reap, Findings: reason("reap.x")}
 		c.d.ID, c.d.Kind = fmt.Sprintf("dir:/v/%d", i), snapshot.KindDir
+		if n := len(c.d.Objections); n > 0 && c.d.Objections[0].Rule == "protect.young" { // as the METADATA of that rule has it
+			c.d.Main = &decision.Main{Rule: c.d.Objections[0].Rule, Passes: true}
+		}
 		if c.d.Verdict == "" {
 			c.d.Verdict = decision.Spare
 		}

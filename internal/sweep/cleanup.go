@@ -68,7 +68,7 @@ func (t Target) Verdict(res eval.Result, kinds []string) (decision.Decision, *do
 	case d.Verdict != decision.Reap:
 		no := t.Declined(t.Owner(), isKept, nothingShut, explain, "%s is kept: %s", t.ID, report.Messages(report.Real(d.Objections)))
 		no.Objections = d.Objections
-		if slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule == ruleAttached }) {
+		if slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule == decision.RuleAttached }) {
 			no.Reason = isAttached
 		}
 		return d, no
@@ -77,9 +77,6 @@ func (t Target) Verdict(res eval.Result, kinds []string) (decision.Decision, *do
 	}
 	return d, nil
 }
-
-// ruleAttached is the rule whose objection is that a client shows it.
-const ruleAttached = "protect.attached"
 
 // waived leaves the wait for a second look out of a decision: that wait is for acts that no person asked for. A process that two looks have
 // shown to be at work is waited for all the same. The decision is recorded unchanged; nothing says that it was looked at twice.

@@ -3,6 +3,7 @@
 # description: Keeps everything for a while after a boot, a resume or a jump of the clock.
 # custom:
 #   kinds: all
+#   summary: {rank: 220, group: waiting for a steady clock, passes: true}
 #   parameters:
 #     rules.steady_for: "how long nothing of the kind may have been noticed"
 #     rules.clock_jump: "how far the clock may move against the machine's own count"

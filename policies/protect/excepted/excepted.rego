@@ -3,6 +3,7 @@
 # description: Keeps what an exception of the policies keeps.
 # custom:
 #   kinds: all
+#   summary: {rank: 30, group: excepted by the policies}
 package policies.protect.excepted
 
 import data.policies.lib.levels

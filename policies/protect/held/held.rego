@@ -3,6 +3,9 @@
 # description: Keeps what a person or a registry asked to keep.
 # custom:
 #   kinds: all
+#   summary:
+#     - {rank: 20, group: held, evidence: [owner], next: "winnow release ID"}
+#     - {rank: 21, group: retained by their registry}
 package policies.protect.held
 
 import data.policies.lib.words

@@ -3,6 +3,8 @@
 # description: Keeps what is in use.
 # custom:
 #   kinds: all
+#   summary: [{rank: 40, group: in use, evidence: [holders]}, {rank: 41, group: in use}]
+#   needs: [holders]
 #   parameters:
 #     rules.spare_listeners: "keep a process that listens on a port or a unix socket, and one with such a child"
 #     rules.own_sockets: "unix sockets that a program makes for itself alone"

@@ -3,6 +3,7 @@
 # description: Keeps a folder in which something lies that is not its own.
 # custom:
 #   kinds: dir
+#   summary: {rank: 82, group: hold another repository or a mount}
 package policies.protect.nested
 
 import data.policies.lib.words

@@ -3,6 +3,10 @@
 # description: Keeps what an orchestrator has not let go.
 # custom:
 #   kinds: all
+#   needs: [markers]
+#   summary:
+#     - {rank: 70, group: may be of an agent that is alive, evidence: [agent, veiled_by]}
+#     - {rank: 71, group: have an owner on record that has not ended}
 #   parameters:
 #     rules.grace.spawn: "how long a completed spawn still keeps what it names"
 #     rules.terminal_statuses: "the words that say an owner has ended"

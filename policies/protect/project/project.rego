@@ -3,6 +3,7 @@
 # description: Keeps what a repository asks to keep in its own file, once you trusted that file.
 # custom:
 #   kinds: all
+#   summary: {rank: 31, group: kept by their project}
 package policies.protect.project
 
 import data.policies.lib.levels

@@ -3,6 +3,9 @@
 # description: Keeps what must never be reaped.
 # custom:
 #   kinds: all
+#   summary:
+#     - {rank: 60, group: locked, word: lock, next: "git -C REPO worktree unlock DIR"}
+#     - {rank: 61, group: protected}
 #   parameters:
 #     rules.protected: "globs over paths, names, labels and ids; `*` stays within one folder, `**` does not"
 #     rules.never_processes: "names of processes; a `*` at the end stands for any rest"

@@ -3,6 +3,7 @@
 # description: Keeps what a person may be looking at, and processes, until a second look has found the same.
 # custom:
 #   kinds: session, tab, terminal, process
+#   summary: {rank: 230, group: waiting for a second look, passes: true}
 #   parameters:
 #     rules.confirm_after: "how far apart the two looks must be"
 #     rules.confirm_process_after: "the same for a process, and for how long it must have been idle; with 0s one look is enough"

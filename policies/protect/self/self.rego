@@ -3,6 +3,7 @@
 # description: Keeps what Winnow itself runs in.
 # custom:
 #   kinds: all
+#   summary: {rank: 10, group: in use by Winnow itself}
 package policies.protect.self
 
 import data.policies.lib.panes

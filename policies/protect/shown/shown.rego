@@ -3,6 +3,7 @@
 # description: Keeps a tab of an editor that shows a terminal which has not ended.
 # custom:
 #   kinds: tab
+#   summary: {rank: 85, group: waiting for what they show}
 package policies.protect.shown
 
 import data.policies.lib.tabs

@@ -3,6 +3,7 @@
 # description: Keeps what rests on something that could not be read.
 # custom:
 #   kinds: all
+#   summary: {rank: 130, group: not fully known}
 #   parameters:
 #     rules.recorded_folders: "names of folders, and the `format` of the records without which nothing in them may go"
 package policies.protect.unknown

@@ -3,6 +3,9 @@
 # description: Keeps a folder that holds anything which exists nowhere else.
 # custom:
 #   kinds: dir
+#   summary:
+#     - {rank: 80, group: hold commits found only there, word: commit, next: "git -C DIR log --oneline -5"}
+#     - {rank: 81, group: hold files found only there, next: "git -C DIR status --short --ignored"}
 #   parameters:
 #     rules.rebuildable: "ignored content that can be made again, and is no work"
 #     rules.makers: "what shows that a tool made a folder whose name people use too"

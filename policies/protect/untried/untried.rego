@@ -3,6 +3,7 @@
 # description: Keeps the tabs of a herdr that closing was not tried with.
 # custom:
 #   kinds: tab
+#   summary: {rank: 84, group: of an untried herdr protocol, message: closing was not tried with its server}
 #   parameters:
 #     rules.herdr_protocols: "the protocols of herdr 0.7.0 to 0.9.1"
 package policies.protect.untried

@@ -3,6 +3,7 @@
 # description: Keeps a tab whose closing would close more than the tab.
 # custom:
 #   kinds: tab
+#   summary: {rank: 83, group: needed by their workspace}
 package policies.protect.workspace
 
 import data.policies.lib.tabs

@@ -3,6 +3,8 @@
 # description: Keeps what is young.
 # custom:
 #   kinds: dir, session, terminal, process
+#   summary: {rank: 210, group: young, passes: true}
+#   needs: [age]
 #   parameters:
 #     rules.grace.dir: "since a folder's last own change"
 #     rules.grace.session: "since a session was made"

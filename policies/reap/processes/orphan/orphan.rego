@@ -3,7 +3,7 @@
 # description: A process that an agent started and left behind.
 # custom:
 #   candidates: [marked, descended, input_ended]
-#   needs: [init, agent_markers]
+#   needs: [init, agent_markers, starter]
 #   waits: [rules.grace.process, rules.confirm_process_after]
 #   parameters:
 #     rules.agents, rules.agent_scripts, rules.agent_packages: "what agents are known by"

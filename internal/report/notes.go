@@ -1,0 +1,34 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// sharedNotes says once for each source what keeps things that would go but for that, where the METADATA of the rule has a short message for each.
+func sharedNotes(ds []decision.Decision) (out []string) {
+	kept, why, kind := map[string]int{}, map[string]string{}, map[string]string{}
+	var order []string
+	for _, d := range ds {
+		m := d.Main
+		if len(d.Findings) == 0 || m == nil || m.Once == "" ||
+			slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule != m.Rule && o.Rule != decision.RuleSeenOnce }) {
+			continue
+		}
+		source := strings.TrimPrefix(d.ID[:max(0, strings.LastIndexByte(d.ID, '/'))], d.Kind+":")
+		if kept[source] == 0 {
+			order = append(order, source)
+		}
+		kept[source]++
+		kind[source] = d.Kind
+		why[source] = d.Main.Once
+	}
+	for _, source := range order {
+		out = append(out, fmt.Sprintf("%s of %s would go, but %s", text.Plural(kept[source], kind[source]), source, why[source]))
+	}
+	return out
+}
