@@ -17,6 +17,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/winnow-reaper/winnow/engine/policy/metadata"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 )
@@ -80,7 +81,7 @@ type Rule struct {
 	// Needs are what its METADATA says that it needs to find anything, in the words of `winnow doctor`.
 	Needs []string `json:"needs,omitempty"`
 	// Summaries say how a person is told of its objections; empty where its package declares none.
-	Summaries []Summary `json:"summaries,omitempty"`
+	Summaries []metadata.Summary `json:"summaries,omitempty"`
 	// Own are the parameters that its package declares.
 	Own []Parameter `json:"own,omitempty"`
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/policy/metadata"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -127,4 +129,45 @@ func (m module) rule(id string, r *ast.Rule) Rule {
 		}
 	}
 	return out
+}
+
+// summaries are what the package's METADATA in this file says of how a person is told of its objections, and what is wrong with it.
+func (m module) summaries() (all []metadata.Summary, refused Refusals) {
+	for _, a := range m.Annotations {
+		declared, ok := a.Custom["summary"]
+		if !ok {
+			continue
+		}
+		if path := below(m.Package); a.Scope != "package" || len(path) == 0 || path[0] != "protect" {
+			refused = append(refused, m.refuse(ClassSummary, a.Location, "summary: it is declared by a package under protect and by nothing else",
+				"move it to the METADATA of such a package, or take it out"))
+			continue
+		}
+		read, problems := metadata.Summaries(declared)
+		for _, p := range problems {
+			refused = append(refused, m.refuse(ClassSummary, a.Location, "summary: "+p, metadata.Like))
+		}
+		all = append(all, read...)
+	}
+	return all, refused
+}
+
+// KeepsBy reports whether some rule that keeps declares a fact as one that it needs (custom: {needs: [holders]}). off says which rules do not count.
+func (p *Policy) KeepsBy(fact string, off func(rule string) bool) bool {
+	for id, r := range p.rules {
+		if decision.Protects(id) && slices.Contains(r.Needs, fact) && !off(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// Finds reports whether some rule in a folder below reap can find something. off says which rules do not count.
+func (p *Policy) Finds(folder string, off func(rule string) bool) bool {
+	for id := range p.rules {
+		if path := strings.Split(id, "."); path[0] == "reap" && path[1] == folder && !off(id) {
+			return true
+		}
+	}
+	return false
 }

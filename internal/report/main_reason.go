@@ -10,6 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/metadata"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -66,19 +67,19 @@ func MainOf(d decision.Decision) *decision.Main {
 }
 
 // weigh gives how a person is told of an objection: as the METADATA of its rule says, where it states something.
-func weigh(o decision.Reason, p *policy.Policy) policy.Summary {
+func weigh(o decision.Reason, p *policy.Policy) metadata.Summary {
 	if !worked(o) {
-		return policy.Summary{Rank: rankSkipped, Group: "not looked into"}
+		return metadata.Summary{Rank: rankSkipped, Group: "not looked into"}
 	}
 	if o.Rule == decision.PolicyError {
-		return policy.Summary{Rank: rankError, Group: "without an answer of the policies"}
+		return metadata.Summary{Rank: rankError, Group: "without an answer of the policies"}
 	}
-	var all []policy.Summary
+	var all []metadata.Summary
 	if p != nil {
 		all = p.Rule(o.Rule).Summaries
 	}
 	if len(all) == 0 {
-		return policy.Summary{Rank: rankOwn, Group: "kept by " + decision.Leaf(o.Rule)}
+		return metadata.Summary{Rank: rankOwn, Group: "kept by " + decision.Leaf(o.Rule)}
 	}
 	known := stated(o)
 	for _, w := range all {
@@ -87,13 +88,13 @@ func weigh(o decision.Reason, p *policy.Policy) policy.Summary {
 		}
 	}
 	if !known {
-		return policy.Summary{Rank: rankUnread, Group: "not fully known"}
+		return metadata.Summary{Rank: rankUnread, Group: "not fully known"}
 	}
-	return policy.Summary{Rank: rankOwn, Group: "kept by " + decision.Leaf(o.Rule)}
+	return metadata.Summary{Rank: rankOwn, Group: "kept by " + decision.Leaf(o.Rule)}
 }
 
 // about reports whether a summary is about an objection.
-func about(w policy.Summary, o decision.Reason) bool {
+func about(w metadata.Summary, o decision.Reason) bool {
 	return strings.Contains(o.Message, w.Word) && (len(w.Evidence) == 0 || slices.ContainsFunc(w.Evidence, func(name string) bool { return has(o, name) }))
 }
 
@@ -111,7 +112,7 @@ func has(o decision.Reason, name string) bool {
 }
 
 // tell writes the main reason of a decision from an objection.
-func tell(w policy.Summary, d decision.Decision, o decision.Reason) *decision.Main {
+func tell(w metadata.Summary, d decision.Decision, o decision.Reason) *decision.Main {
 	m := &decision.Main{Rule: o.Rule, Group: w.Group, Message: users(o), Next: command(w.Next, d), Passes: w.Passes}
 	if w.Message != "" {
 		m.Message, m.Once = w.Message, o.Message
