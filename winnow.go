@@ -9,9 +9,9 @@ import "embed"
 //go:embed config.yaml
 var DefaultConfig []byte
 
-// Incidents are whole snapshots with the decisions that are wanted on them: policy_test/cases, each in one of policy_test/worlds or in one of its own.
+// Incidents are whole snapshots with the decisions that are wanted on them: policy_test/cases, each in one of policy_test/worlds or in one of its own. policy_test/found.json has the rule that finds a reason in the worlds, by what the candidate is.
 //
-//go:embed policy_test/cases/*.json policy_test/worlds/*.json
+//go:embed policy_test/found.json policy_test/cases/*.json policy_test/worlds/*.json
 var Incidents embed.FS
 
 // Schemas are the published JSON Schemas of what the program reads and writes: docs/reference/schemas/NAME.json.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy/metadata"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
@@ -150,24 +149,4 @@ func (m module) summaries() (all []metadata.Summary, refused Refusals) {
 		all = append(all, read...)
 	}
 	return all, refused
-}
-
-// KeepsBy reports whether some rule that keeps declares a fact as one that it needs (custom: {needs: [holders]}). off says which rules do not count.
-func (p *Policy) KeepsBy(fact string, off func(rule string) bool) bool {
-	for id, r := range p.rules {
-		if decision.Protects(id) && slices.Contains(r.Needs, fact) && !off(id) {
-			return true
-		}
-	}
-	return false
-}
-
-// Finds reports whether some rule in a folder below reap can find something. off says which rules do not count.
-func (p *Policy) Finds(folder string, off func(rule string) bool) bool {
-	for id := range p.rules {
-		if path := strings.Split(id, "."); path[0] == "reap" && path[1] == folder && !off(id) {
-			return true
-		}
-	}
-	return false
 }

@@ -4,7 +4,6 @@ package incidents
 
 import (
 	"cmp"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -119,7 +118,11 @@ func (c Case) Document() (Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed["sightings"], err = Plain(remembered(before, after, c.Seen))
+	var found map[string]string
+	if err := read(folder+"/found.json", &found); err != nil {
+		return nil, err
+	}
+	changed["sightings"], err = Plain(remembered(before, after, c.Seen, found))
 	return changed, err
 }
 
@@ -167,38 +170,27 @@ func fill(thing, change any, values Document) {
 	}
 }
 
-// found has the rule that finds a reason in the worlds, by what the candidate is.
-var found = sync.OnceValue(func() (rules map[string]string) {
-	if err := json.Unmarshal(foundFile, &rules); err != nil {
-		panic(err)
-	}
-	return rules
-})
-
-//go:embed found.json
-var foundFile []byte
-
 // remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session, every tab and every
 // terminal, with the reason that the shipped policies find in the worlds, and one an hour ago of every process.
-func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]snapshot.Sighting {
+func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen, found map[string]string) map[string]snapshot.Sighting {
 	if seen == nil {
 		seen = map[string]Seen{}
 		for id := range s.Sessions {
-			seen[id] = Seen{Rule: found()["session"], Ago: 60}
+			seen[id] = Seen{Rule: found["session"], Ago: 60}
 		}
 		for id, of := range s.Tabs {
-			seen[id] = Seen{Rule: tabRule(&of), Ago: 60}
+			seen[id] = Seen{Rule: found[tabWord(&of)], Ago: 60}
 		}
 		for id, of := range s.Terminals {
-			seen[id] = Seen{Rule: terminalRule(&of), Ago: 60}
+			seen[id] = Seen{Rule: found[terminalWord(&of)], Ago: 60}
 		}
 		for id, of := range changed.Processes {
-			seen[id] = Seen{Rule: processRule(of), Ago: 3600, Changed: true}
+			seen[id] = Seen{Rule: found[processWord(of)], Ago: 3600, Changed: true}
 		}
 		for _, e := range s.Registry {
 			for id, of := range s.Sessions {
 				if of.Name == e.Session {
-					seen[id] = Seen{Rule: found()["recorded session"], Ago: 60}
+					seen[id] = Seen{Rule: found["recorded session"], Ago: 60}
 				}
 			}
 		}
@@ -235,37 +227,37 @@ func less(now, done snapshot.Work) *snapshot.Work {
 	return &now
 }
 
-// processRule is the reason that there may be to end a process, by what it is.
-func processRule(p *snapshot.Process) string {
+// processWord names a process by what it is, for the reason that there may be to end it.
+func processWord(p *snapshot.Process) string {
 	switch {
 	case p.CwdDeleted != nil && *p.CwdDeleted && (p.Cwd != nil && strings.Contains(*p.Cwd, "worktrees/") || p.Markers == nil || len(*p.Markers) == 0):
-		return found()["process in a deleted folder"]
+		return "process in a deleted folder"
 	case p.CPU != nil && *p.CPU > 100:
-		return found()["busy process"]
+		return "busy process"
 	}
-	return found()["process"]
+	return "process"
 }
 
-// tabRule is the reason that there may be to close a tab, by what it is.
-func tabRule(t *snapshot.Tab) string {
+// tabWord names a tab by what it is, for the reason that there may be to close it.
+func tabWord(t *snapshot.Tab) string {
 	switch {
 	case t.Editor == nil:
-		return found()["tab"]
+		return "tab"
 	case t.Editor.Shape == "pty":
-		return found()["editor's terminal"]
+		return "editor's terminal"
 	}
-	return found()["editor's tab"]
+	return "editor's tab"
 }
 
-// terminalRule is the reason that there may be to close a terminal, by what it is.
-func terminalRule(t *snapshot.Terminal) string {
+// terminalWord names a terminal by what it is, for the reason that there may be to close it.
+func terminalWord(t *snapshot.Terminal) string {
 	switch {
 	case t.RoleKind == "shellper":
-		return found()["shellper"]
+		return "shellper"
 	case t.Status == "exited":
-		return found()["exited terminal"]
+		return "exited terminal"
 	}
-	return found()["terminal"]
+	return "terminal"
 }
 
 // Rules is the rules section of the shipped config.yaml with sessions named worker- in scope, and the case's changes.

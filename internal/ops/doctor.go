@@ -438,6 +438,7 @@ func (o *Ops) needs(s *snapshot.Snapshot) map[string]string {
 		"codev":             unless(AnyRead(s, "codev", ""), "no Codev state folder was found whose Tower answers"),
 		"init":              init,
 		"dirs":              unless(len(s.Dirs) > 0, "no folder is looked at; set collect.dirs.roots, or run in o repository"),
+		"parts":             unless(r.TrimAfter > 0, "rules.trim_after is 0"),
 		"worktrees":         unless(worktree, "no linked worktree was found"),
 		"upstream":          unless(upstream || !worktree, "no repository has o default branch that is known (git remote set-head origin --auto)"),
 		"recorded_sessions": unless(recorded, "no registry entry records o session; set collect.registry"),

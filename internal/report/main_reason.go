@@ -68,7 +68,7 @@ func MainOf(d decision.Decision) *decision.Main {
 
 // weigh gives how a person is told of an objection: as the METADATA of its rule says, where it states something.
 func weigh(o decision.Reason, p *policy.Policy) metadata.Summary {
-	if !worked(o) {
+	if !Says(o) {
 		return metadata.Summary{Rank: rankSkipped, Group: "not looked into"}
 	}
 	if o.Rule == decision.PolicyError {
@@ -161,18 +161,16 @@ func stated(o decision.Reason) bool {
 	return !strings.Contains(o.Message, "is not known")
 }
 
-// Says is false for an objection that the look's thrift made: it tells a person nothing where anything else was said.
-func Says(o decision.Reason) bool { return worked(o) }
-
-// worked is false for an objection that the look's thrift made: something cheaper already kept the folder, so that nobody looked into it.
-func worked(o decision.Reason) bool { return !strings.HasPrefix(o.Message, thrift) }
+// Says is false for an objection that the look's thrift made, since something cheaper already kept the folder: it tells a person nothing where
+// anything else was said.
+func Says(o decision.Reason) bool { return !strings.HasPrefix(o.Message, thrift) }
 
 // thrift begins what policies say of a folder that nobody looked into.
 const thrift = "it was not looked into"
 
 // Real are the objections without those that the look's thrift made, where there are others.
 func Real(objections []decision.Reason) []decision.Reason {
-	real := slices.DeleteFunc(slices.Clone(objections), func(o decision.Reason) bool { return !worked(o) })
+	real := slices.DeleteFunc(slices.Clone(objections), func(o decision.Reason) bool { return !Says(o) })
 	if len(real) == 0 {
 		return objections
 	}
@@ -252,7 +250,11 @@ func unfound(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *
 	default:
 		said := "its commits are not all on " + cmp.Or(upstream, "the default branch")
 		if g.Ahead != nil && *g.Ahead > 0 {
-			said = counted(*g.Ahead, "commit that is", "commits that are") + " not on " + cmp.Or(upstream, "the default branch")
+			are := "that are"
+			if *g.Ahead == 1 {
+				are = "that is"
+			}
+			said = fmt.Sprintf("%s %s not on %s", text.Plural(*g.Ahead, "commit"), are, cmp.Or(upstream, "the default branch"))
 		}
 		if g.Landing == nil && rules.LandedAfter > 0 && idle(d) < rules.LandedAfter {
 			said += "; whether their changes were squashed into it is looked at once nothing has happened in it for " + span(rules.LandedAfter)
@@ -329,11 +331,4 @@ func branchName(ref string) string {
 func ofDefault(g *snapshot.Git) bool {
 	branch := branchName(g.Branch)
 	return branch != "" && (branch == "main" || branch == "master" || branch == "trunk" || strings.HasSuffix(g.Upstream, "/"+branch))
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -152,7 +152,7 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 	}
 	p.decisionRows(w, kind.Name, listed, r.TakenAt)
 	var rows []text.Row
-	if s := stays(ds); s != "" && !all {
+	if s := Stays(ds); s != "" && !all {
 		rows = append(rows, text.Row{Lead: "keep", Color: p.Dim, Text: s})
 	}
 	if kind.Name == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
@@ -322,10 +322,7 @@ func Messages(rs []decision.Reason) string {
 }
 
 // Stays counts in one line what is kept, by the main reason of each; "" where everything goes.
-func Stays(ds []decision.Decision) string { return stays(ds) }
-
-// stays counts what is kept by the main reason of each.
-func stays(ds []decision.Decision) string {
+func Stays(ds []decision.Decision) string {
 	kept, by := 0, map[string]int{}
 	for _, d := range ds {
 		if rank(d) != rankKeep {

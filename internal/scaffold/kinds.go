@@ -1,11 +1,6 @@
 package scaffold
 
-import (
-	_ "embed"
-	"encoding/json"
-	"strings"
-	"sync"
-)
+import "strings"
 
 // about is what the templates say of one kind of candidate. Texts with %o stand for the name of the rule's list in rules.own, with %w for a word
 // that the name of the example begins with.
@@ -26,17 +21,6 @@ type about struct {
 	// world, candidate, change and seen make the case.
 	world, candidate, change, seen string
 }
-
-// foundBy has the rule that ships and finds something on the example as well, by the folder of the new rule.
-var foundBy = sync.OnceValue(func() (rules map[string]string) {
-	if err := json.Unmarshal(foundFile, &rules); err != nil {
-		panic(err)
-	}
-	return rules
-})
-
-//go:embed found.json
-var foundFile []byte
 
 const idleWait = "how long nothing must have happened in one"
 
@@ -100,7 +84,7 @@ var kinds = map[string]about{
 		world: "machine", candidate: "dir:/w/feature", change: "  dirs:\n    dir:/w/feature: {name: %w1, git: {landed: false}}\n",
 	},
 	"content": {
-		kind: "dir", thing: "folders in worktrees", several: "Folders in linked worktrees, which git ignores,", field: "name", name: "dir.name", needs: "worktrees", wait: idleWait,
+		kind: "dir", thing: "folders in worktrees", several: "Folders in linked worktrees, which git ignores,", field: "name", name: "dir.name", needs: "worktrees, parts", wait: idleWait,
 		and: ",\nand in whose worktree nothing has happened for `rules.own.%o_after`. What `rules.rebuildable` does not name,\nprotect.unsaved keeps", means: "Its name is listed, git ignores it as a whole, and nothing has happened in its worktree for long enough.",
 		message: "its name is listed, git ignores it, and nothing has happened in its worktree for long",
 		conditions: []string{
@@ -170,7 +154,7 @@ type values struct {
 	Conditions                                                                           []string
 	Subject, SpareName, Spare                                                            string
 	Facts                                                                                []string
-	Sentence, World, Change, Config, Seen, Candidate, Verdict, Findings, Objections      string
+	Sentence, World, Change, Config, Seen, Candidate, Verdict, Objections                string
 	Example, Word                                                                        string
 }
 
@@ -183,7 +167,7 @@ func (r Rule) values() values {
 		v.World, v.Candidate = "machine", "dir:/w/acme-review-1a2b3c4d"
 		v.Change = "  dirs:\n    dir:/w/acme-review-1a2b3c4d: {}\n"
 		v.Config = "    " + v.Own + ": [/w/acme-review-]\n"
-		v.Verdict, v.Findings, v.Objections = "spare", foundBy()["protect"], r.ID
+		v.Verdict, v.Objections = "spare", r.ID
 		return v
 	}
 	k := kinds[r.Folder]
@@ -207,9 +191,6 @@ func (r Rule) values() values {
 	if k.wait != "" {
 		v.Config += "    " + v.Own + "_after: 1m\n"
 	}
-	v.Verdict, v.Findings = "reap", r.ID
-	if also := foundBy()[r.Folder]; also != "" {
-		v.Findings += ", " + also
-	}
+	v.Verdict = "reap"
 	return v
 }

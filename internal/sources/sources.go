@@ -495,9 +495,9 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	for _, l := range r.LockReasons {
 		o.LockReasons = append(o.LockReasons, dirs.LockReason{Tool: l.Tool, Pattern: regexp.MustCompile(l.Pattern), Names: l.Names}) // config.Load compiled it
 	}
-	if p := set.Policy; p != nil {
-		off := func(rule string) bool { return r.Level(snapshot.KindDir, rule) == decision.Off }
-		o.UsedToo, o.YoungToo, o.WholeOnly = !p.KeepsBy("holders", off), !p.KeepsBy("age", off), !p.Finds("content", off)
+	if set.Policy != nil { // its rules say in METADATA what they are about, and what they keep by
+		needed := set.neededOfDirs()
+		o.UsedToo, o.YoungToo, o.WholeOnly = !slices.Contains(needed, "holders"), !slices.Contains(needed, "age"), !slices.Contains(needed, "parts")
 	}
 	if sc.Gone != nil {
 		o.Holders = without(o.Holders, sc.Gone)
@@ -511,6 +511,16 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	}
 	o.Later = (sc.ID == "" || len(sc.With) > 0) && !o.Places // who uses the folders is then asked once for all sources
 	return o
+}
+
+// neededOfDirs are the needs that the METADATA of rules names which count for folders.
+func (set Set) neededOfDirs() (out []string) {
+	for id, rule := range set.Policy.Rules() {
+		if set.Config.Rules.Level(snapshot.KindDir, id) != decision.Off {
+			out = append(out, rule.Needs...)
+		}
+	}
+	return out
 }
 
 // daemons are those of agents' vendors.

@@ -3,7 +3,7 @@
 # description: |-
 #   A folder in a linked worktree that stays, such as `node_modules` or `target`, that its tools can make again.
 # custom:
-#   needs: [worktrees]
+#   needs: [worktrees, parts]
 #   waits: [rules.trim_after]
 #   parameters:
 #     rules.rebuildable: "names of what can be made again"
