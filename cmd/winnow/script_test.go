@@ -17,14 +17,27 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/nginx"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestScripts runs the program as a person does, each script in a home and with a tmux server of its own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	runScripts(t, "testdata/script")
+}
+
+// TestLongScripts runs those that start the program again and again: together they take as long as all others.
+func TestLongScripts(t *testing.T) {
+	stage.NeedSecond(t, "it starts the program thousands of times")
+	t.Parallel()
+	runScripts(t, "testdata/long")
+}
+
+func runScripts(t *testing.T, folder string) {
+	t.Helper()
 	params := testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 folder,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
 		Setup:               setUpScript,
