@@ -21,7 +21,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/winnow-reaper/winnow/engine/life"
+	"github.com/winnow-reaper/winnow/engine/alive"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
@@ -224,12 +224,12 @@ func (c *Client) Explain(ctx context.Context, candidate string) (json.RawMessage
 
 // WhyAlive asks whether anything is alive in what, and what proves it: a folder's whole path, a pid (812 or 812@93211), a session, tab or terminal, or an agent's session id. as
 // names the kind, "" to have it found out. An answer that is unknown is no proof of either.
-func (c *Client) WhyAlive(ctx context.Context, what, as string) (life.Answer, error) {
+func (c *Client) WhyAlive(ctx context.Context, what, as string) (alive.Answer, error) {
 	q := url.Values{"what": {what}}
 	if as != "" {
 		q.Set("as", as)
 	}
-	var a life.Answer
+	var a alive.Answer
 	err := c.ask(ctx, http.MethodGet, "/v1/why-alive", q, nil, &a)
 	return a, err
 }

@@ -49,7 +49,7 @@ func TestNoAnswerIsBetterThanTheBest(t *testing.T) {
 		for round := range rounds() {
 			by := rand.New(rand.NewPCG(uint64(round), uint64(len(name))))
 			s := answered(by, world)
-			settled, err := e.Foregone(t.Context(), s, config, func(string) bool { return true })
+			settled, err := e.Prejudge(t.Context(), s, config, func(string) bool { return true })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,7 +250,7 @@ func partOf(by *rand.Rand, d snapshot.Dir) snapshot.Dir {
 
 // thrifty is a world in which the dear questions were asked of those folders alone that are worth them, and git nothing of those that are in use, as
 // collectors/dirs does; with how many folders nothing was asked about.
-func thrifty(s *snapshot.Snapshot, settled map[string]eval.Foregone) (*snapshot.Snapshot, int) {
+func thrifty(s *snapshot.Snapshot, settled map[string]eval.Prejudged) (*snapshot.Snapshot, int) {
 	out := *s
 	out.Dirs = map[string]snapshot.Dir{}
 	unasked := 0

@@ -28,7 +28,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow/client"
-	"github.com/winnow-reaper/winnow/engine/life"
+	"github.com/winnow-reaper/winnow/engine/alive"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/document"
@@ -372,22 +372,22 @@ func TestWhoAsksIsNotAlive(t *testing.T) {
 		if strings.Contains(notes.String(), "done by this command itself") {
 			t.Fatalf("the daemon was not asked: %s", notes.String())
 		}
-		var a life.Answer
+		var a alive.Answer
 		musts.Do(t, json.Unmarshal(out, &a))
 		return a.State
 	}
-	if got := ask(); got != life.NotAlive {
+	if got := ask(); got != alive.NotAlive {
 		t.Errorf("who asks counts: %s", got)
 	}
 	other := exec.Command("sleep", "600")
 	other.Dir = w.worktree
 	musts.Do(t, other.Start())
 	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
-	if got := ask(); got != life.Alive {
+	if got := ask(); got != alive.Alive {
 		t.Errorf("another process in it does not count: %s", got)
 	}
 	// An orchestrator asks by the API about what it started itself, as this test did.
-	if a, err := w.c.WhyAlive(wait.Within(t, wait.Patience), w.worktree, ""); err != nil || a.State != life.Alive {
+	if a, err := w.c.WhyAlive(wait.Within(t, wait.Patience), w.worktree, ""); err != nil || a.State != alive.Alive {
 		t.Errorf("what the asking program started does not count: %s, %v", a.State, err)
 	}
 }

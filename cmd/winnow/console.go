@@ -450,7 +450,7 @@ func (w *consoleWorld) Explain(ctx context.Context, id string) (*console.Explana
 	if err != nil {
 		return nil, err
 	}
-	out := &console.Explanation{Explanation: x.Explanation, Main: x.Main, Otherwise: x.Otherwise, TakenAt: x.TakenAt, Sources: x.Sources}
+	out := &console.Explanation{Explanation: x.Explanation, Main: x.Main, WouldChange: x.WouldChange, TakenAt: x.TakenAt, Sources: x.Sources}
 	d := ops.Decided(x)
 	out.Owner, out.About = d.Owner, d.About
 	if x.Subject != nil {

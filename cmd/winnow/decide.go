@@ -49,7 +49,7 @@ func (a *app) decide(ctx context.Context, files []string, f sweep.Listing) error
 		a.SayBundles(r)
 		r.Held(a.Cfg.Act.Caps.Floor().Plan(a.Touched(f.Kinds), res.Decisions, actuators.Past{}))
 		if f.Explain {
-			if err := a.Otherwise(ctx, e, s, r, f.All || a.json()); err != nil {
+			if err := a.FindCounterfactuals(ctx, e, s, r, f.All || a.json()); err != nil {
 				return err
 			}
 		}

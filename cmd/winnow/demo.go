@@ -280,7 +280,7 @@ func (w *demoWorld) show(ctx context.Context) {
 		fmt.Fprintf(w.out, "  worktrees  %s\n", text.Clean(strings.Join(names, ", ")))
 	}
 	for _, p := range w.processes {
-		if alive(p.handle) {
+		if isRunning(p.handle) {
 			fmt.Fprintf(w.out, "  process    %s\n", p.what)
 		}
 	}

@@ -277,7 +277,7 @@ func (w *raceWorld) process(int) (string, func() bool) {
 	pid := musts.Get(startOrphan(w.dir, []string{w.marker + "=gone"}, "sleep", "900"))(w.t)
 	p := musts.Get(os.FindProcess(pid))(w.t)
 	w.t.Cleanup(func() { _ = p.Kill() })
-	return processID(w.t, pid), func() bool { return alive(p) }
+	return processID(w.t, pid), func() bool { return isRunning(p) }
 }
 
 func exists(path string) bool { _, err := os.Lstat(path); return err == nil }

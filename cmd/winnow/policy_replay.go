@@ -158,24 +158,24 @@ func decideAgain(ctx context.Context, e *eval.Engine, doc *recorded.Document, ru
 }
 
 // differ are the candidates that two lists of decisions, both sorted by id, do not agree on.
-func differ(was, now []recorded.Decided) []render.Otherwise {
-	out := []render.Otherwise{}
+func differ(was, now []recorded.Decided) []render.ChangedDecision {
+	out := []render.ChangedDecision{}
 	byID := func(d recorded.Decided, id string) int { return strings.Compare(d.ID, id) }
 	for i, d := range was {
 		at, there := slices.BinarySearchFunc(now, d.ID, byID)
 		switch {
 		case !there:
-			out = append(out, render.Otherwise{ID: d.ID, Was: &was[i]})
+			out = append(out, render.ChangedDecision{ID: d.ID, Was: &was[i]})
 		case !reflect.DeepEqual(d, now[at]):
-			out = append(out, render.Otherwise{ID: d.ID, Was: &was[i], Now: &now[at]})
+			out = append(out, render.ChangedDecision{ID: d.ID, Was: &was[i], Now: &now[at]})
 		}
 	}
 	for i, d := range now {
 		if _, there := slices.BinarySearchFunc(was, d.ID, byID); !there {
-			out = append(out, render.Otherwise{ID: d.ID, Now: &now[i]})
+			out = append(out, render.ChangedDecision{ID: d.ID, Now: &now[i]})
 		}
 	}
-	slices.SortFunc(out, func(a, b render.Otherwise) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b render.ChangedDecision) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
 

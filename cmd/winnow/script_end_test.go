@@ -100,10 +100,10 @@ func TestAScriptsProcessesEndWithIt(t *testing.T) {
 		t.Cleanup(func() { _ = c.cmd.Process.Kill(); _ = c.cmd.Wait() })
 		defer func() {
 			end := time.Now().Add(wait.Patience)
-			for alive(c.cmd.Process) && !c.stays && time.Now().Before(end) {
+			for isRunning(c.cmd.Process) && !c.stays && time.Now().Before(end) {
 				time.Sleep(5 * time.Millisecond)
 			}
-			if running := alive(c.cmd.Process); running != c.stays {
+			if running := isRunning(c.cmd.Process); running != c.stays {
 				t.Errorf("a process that %s runs on: %v", name, running)
 			}
 		}()

@@ -212,7 +212,7 @@ func aliveCmd(ts *testscript.TestScript, neg bool, args []string) {
 	pid, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	p, err := os.FindProcess(pid)
-	running := err == nil && alive(p)
+	running := err == nil && isRunning(p)
 	if running == neg {
 		ts.Fatalf("process %d alive: %v", pid, running)
 	}

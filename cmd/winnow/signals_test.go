@@ -116,7 +116,7 @@ func TestAChildsChildEndsWithIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p, err := os.FindProcess(pid); err == nil && alive(p) {
+			if p, err := os.FindProcess(pid); err == nil && isRunning(p) {
 				left = append(left, pid)
 			}
 		}

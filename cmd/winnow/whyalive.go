@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/life"
+	"github.com/winnow-reaper/winnow/engine/alive"
 	"github.com/winnow-reaper/winnow/internal/exit"
 )
 
@@ -29,7 +29,7 @@ With --exit-code it exits with 0 for alive, 4 for not alive, and 3 for unknown.`
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			q := url.Values{"what": given, "as": {as}}
-			out, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/why-alive", q, nil, func() (life.Answer, error) { return a.WhyAlive(cmd.Context(), given[0], as) })
+			out, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/why-alive", q, nil, func() (alive.Answer, error) { return a.WhyAlive(cmd.Context(), given[0], as) })
 			if err != nil {
 				return err
 			}
@@ -43,18 +43,18 @@ With --exit-code it exits with 0 for alive, 4 for not alive, and 3 for unknown.`
 		},
 	}
 	a.forms(cmd, "text", "json", "ndjson")
-	cmd.Flags().StringVar(&as, "as", "", "take WHAT for this `kind` in place of guessing: "+strings.Join(life.Kinds, ", "))
+	cmd.Flags().StringVar(&as, "as", "", "take WHAT for this `kind` in place of guessing: "+strings.Join(alive.Kinds, ", "))
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 0 for alive, 4 for not alive, 3 for unknown")
-	must(cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(life.Kinds, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(alive.Kinds, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
 // aliveCode is the exit code of an answer with --exit-code.
 func aliveCode(state string) int {
 	switch state {
-	case life.Alive:
+	case alive.Alive:
 		return exit.Done
-	case life.NotAlive:
+	case alive.NotAlive:
 		return exit.Reap
 	}
 	return exit.Part

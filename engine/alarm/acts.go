@@ -57,7 +57,7 @@ func Acts(refusals map[string]Refusal, capped map[string]Capped, at time.Time, a
 			}
 		default:
 			tried[a.Kind] = true
-			rs.put(a.Candidate, before.again(at, a, identities[a.Candidate]))
+			rs.put(a.Candidate, before.repeat(at, a, identities[a.Candidate]))
 		}
 	}
 	for kind, detail := range held {
@@ -75,7 +75,7 @@ func Acts(refusals map[string]Refusal, capped map[string]Capped, at time.Time, a
 	return rs, cs
 }
 
-func (r Refusal) again(at time.Time, a decision.Act, identity string) Refusal {
+func (r Refusal) repeat(at time.Time, a decision.Act, identity string) Refusal {
 	next := Refusal{
 		Kind: a.Kind, Label: a.Label, Identity: identity, Outcome: a.Outcome.Outcome, Detail: a.Detail, FirstAt: at, LastAt: at, Count: 1,
 	}
@@ -101,7 +101,7 @@ func (w *watch) refusals() {
 	for _, id := range slices.Sorted(maps.Keys(w.Refusals)) {
 		r := w.Refusals[id]
 		_, there := w.s.Find(id)
-		if w.over(w.past(r.LastAt)) || w.l.Remember <= 0 || !there && !failing {
+		if w.expired(w.past(r.LastAt)) || w.l.Remember <= 0 || !there && !failing {
 			w.next.Refusals.forget(id)
 			continue
 		}
@@ -151,7 +151,7 @@ func (w *watch) capped() {
 	failing := w.failing()
 	for _, kind := range slices.Sorted(maps.Keys(w.Capped)) {
 		c := w.Capped[kind]
-		if w.over(w.past(c.LastAt)) || w.l.Remember <= 0 || !wanted[kind] && !failing {
+		if w.expired(w.past(c.LastAt)) || w.l.Remember <= 0 || !wanted[kind] && !failing {
 			w.next.Capped.forget(kind)
 			continue
 		}

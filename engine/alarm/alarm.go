@@ -123,8 +123,8 @@ func (w *watch) past(t time.Time) time.Time {
 	return t
 }
 
-// over reports whether what began at t is remembered no longer; a t that is not set began nothing.
-func (w *watch) over(t time.Time) bool { return !t.IsZero() && w.s.TakenAt.Sub(t) > w.l.Remember }
+// expired reports whether what began at t is remembered no longer; a t that is not set began nothing.
+func (w *watch) expired(t time.Time) bool { return !t.IsZero() && w.s.TakenAt.Sub(t) > w.l.Remember }
 
 // failing reports whether any source was not read.
 func (w *watch) failing() bool {

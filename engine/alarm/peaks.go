@@ -23,7 +23,7 @@ type Peak struct {
 	LowSince time.Time
 }
 
-func (p Peak) same(q Peak) bool {
+func (p Peak) equal(q Peak) bool {
 	return p.At.Equal(q.At) && p.Seen == q.Seen && p.InScope == q.InScope && p.LowSince.Equal(q.LowSince)
 }
 
@@ -32,13 +32,13 @@ func (p Peak) same(q Peak) bool {
 // things do not make up for them. said reports that the memory by id has given the alarm already.
 func (w *watch) peak(kind snapshot.Kind, in int, blind, said bool) {
 	before, known := w.Peaks[kind.Name]
-	if blind || !w.whole(kind) {
+	if blind || !w.complete(kind) {
 		return
 	}
 	seen := kind.Count(w.s)
 	before.At, before.LowSince = w.past(before.At), w.past(before.LowSince)
 	after := before
-	if w.turned || in >= before.InScope || w.over(before.At) {
+	if w.turned || in >= before.InScope || w.expired(before.At) {
 		after = Peak{At: w.s.TakenAt, Seen: seen, InScope: in}
 	}
 	if w.l.Remember <= 0 || after.InScope < max(many, w.l.Min) {
@@ -52,7 +52,7 @@ func (w *watch) peak(kind snapshot.Kind, in int, blind, said bool) {
 	} else if after.LowSince.IsZero() {
 		after.LowSince = w.s.TakenAt
 	}
-	if !known || !after.same(w.Peaks[kind.Name]) {
+	if !known || !after.equal(w.Peaks[kind.Name]) {
 		w.next.Peaks.put(kind.Name, after)
 	}
 	if said || after.LowSince.IsZero() || w.s.TakenAt.Sub(after.LowSince) < low || seen < after.Seen || 2*after.InScope < after.Seen {
@@ -62,8 +62,8 @@ func (w *watch) peak(kind snapshot.Kind, in int, blind, said bool) {
 		"bear any more what the rules go by; see %s", seen, kind.Several, in, clock(after.LowSince), clock(after.At), after.InScope, after.Seen, kind.Scope)
 }
 
-// whole reports whether every source of a kind was read: otherwise its number is not known.
-func (w *watch) whole(kind snapshot.Kind) bool {
+// complete reports whether every source of a kind was read: otherwise its number is not known.
+func (w *watch) complete(kind snapshot.Kind) bool {
 	for name, src := range w.s.Sources {
 		if kind.From(name, src) && src.Status == snapshot.Failed {
 			return false

@@ -21,7 +21,7 @@ type Scoped struct {
 	UnseenSince time.Time
 }
 
-func (x Scoped) same(y Scoped) bool {
+func (x Scoped) equal(y Scoped) bool {
 	return x.Source == y.Source && x.Born.Equal(y.Born) && x.OutSince.Equal(y.OutSince) && x.UnseenSince.Equal(y.UnseenSince)
 }
 
@@ -57,7 +57,7 @@ func (w *watch) inScope() claims {
 		if known {
 			in.known++
 		}
-		if after := (Scoped{Source: t.Source, Born: moment(t.Born)}); w.l.Remember > 0 && !(known && after.same(before)) {
+		if after := (Scoped{Source: t.Source, Born: moment(t.Born)}); w.l.Remember > 0 && !(known && after.equal(before)) {
 			w.next.Scope.put(d.ID, after)
 		}
 	}
@@ -71,12 +71,12 @@ func (w *watch) scope(in claims) {
 	for id, before := range w.unclaimed(in) {
 		after, keep, out := w.out(id, before, blind)
 		if keep && out {
-			gone[kindOf(id)] = gone[kindOf(id)].with(id, after.OutSince)
+			gone[kindOf(id)] = gone[kindOf(id)].add(id, after.OutSince)
 		}
 		// A loss that the operator's own new rules caused is reported once.
 		if !keep || w.turned && !after.OutSince.IsZero() {
 			w.next.Scope.forget(id)
-		} else if !after.same(before) {
+		} else if !after.equal(before) {
 			w.next.Scope.put(id, after)
 		}
 	}
@@ -124,7 +124,7 @@ func (w *watch) out(id string, before Scoped, blind bool) (after Scoped, keep, o
 	case after.UnseenSince.IsZero():
 		after.UnseenSince = w.s.TakenAt
 	}
-	keep = w.l.Remember > 0 && !w.over(after.OutSince) && !w.over(after.UnseenSince)
+	keep = w.l.Remember > 0 && !w.expired(after.OutSince) && !w.expired(after.UnseenSince)
 	return after, keep, out
 }
 
@@ -148,7 +148,7 @@ func (w *watch) blind() bool {
 // record reports whether a source is a configured record.
 func record(src snapshot.Source) bool { return src.Kind == "registry" || src.Kind == "spawns" }
 
-func (x left) with(id string, since time.Time) left {
+func (x left) add(id string, since time.Time) left {
 	x.count++
 	if x.since.IsZero() || since.Before(x.since) {
 		x.since = since

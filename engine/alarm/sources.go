@@ -19,7 +19,7 @@ type Source struct {
 	Looks    int
 }
 
-func (x Source) same(y Source) bool {
+func (x Source) equal(y Source) bool {
 	return x.OKAt.Equal(y.OKAt) && x.BadSince.Equal(y.BadSince) && x.Looks == y.Looks
 }
 
@@ -33,7 +33,7 @@ func (w *watch) sources() {
 			continue
 		}
 		kept[name] = true
-		if !after.same(before) {
+		if !after.equal(before) {
 			w.next.Sources.put(name, after)
 		}
 		if missed && after.Looks >= 2 && w.s.TakenAt.Sub(after.BadSince) >= w.l.SourceFailingFor {

@@ -116,8 +116,8 @@ type Decision struct {
 	After []string `json:"after,omitempty"`
 	// About are facts that a report shows beside the name; absent where nothing of it is known.
 	About *About `json:"about,omitempty"`
-	// Otherwise is what would have to be otherwise for the other verdict; only in a report that was asked for it.
-	Otherwise *Otherwise `json:"otherwise,omitempty"`
+	// WouldChange is what would have to be otherwise for the other verdict; only in a report that was asked for it.
+	WouldChange *Counterfactual `json:"would_change,omitempty"`
 	// Main is what a person is told first; only in a report.
 	Main *Main `json:"main,omitempty"`
 	// InScope is true when some package under reap claims the candidate.
@@ -310,8 +310,8 @@ type Identity struct {
 	Below []Member `json:"below,omitempty"`
 }
 
-// Same reports whether two identities are known and equal.
-func (i Identity) Same(other Identity) bool { return i.Key != "" && i.Key == other.Key }
+// Equal reports whether two identities are known and equal.
+func (i Identity) Equal(other Identity) bool { return i.Key != "" && i.Key == other.Key }
 
 // State is the state of what the identity names, "" for a kind without a state.
 func (i Identity) State() string {

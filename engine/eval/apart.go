@@ -59,7 +59,7 @@ func Apart(ctx context.Context, o policy.LoadOptions, l Limits, program Program)
 	if err := sources.Err(); err != nil {
 		return nil, nil, err
 	}
-	a := &apart{program: program, limits: l.whole(), sources: sources, cache: o.Cache}
+	a := &apart{program: program, limits: l.withDefaults(), sources: sources, cache: o.Cache}
 	loaded, err := a.start(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -161,16 +161,16 @@ func endless(at string, within time.Duration, err error) policy.Refusals {
 	return policy.Refusals{r}
 }
 
-// each asks of every candidate. When the process ends before all are answered, a fresh one is asked the rest, one candidate after
+// askAll asks of every candidate. When the process ends before all are answered, a fresh one is asked the rest, one candidate after
 // the other, so that it shows at which one it ends: that one has no answer, and the next ones are asked.
-func (a *apart) each(ctx context.Context, l *look, ids []string, tell tell) error {
+func (a *apart) askAll(ctx context.Context, l *look, ids []string, tell emit) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := &round{look: l, ids: ids, tell: tell, answered: make([]bool, len(ids))}
 	workers := a.limits.Workers
 	var why error
 	for range maxEnds {
-		todo := r.left()
+		todo := r.unanswered()
 		if len(todo) == 0 {
 			return ctx.Err()
 		}
@@ -193,20 +193,20 @@ func (a *apart) each(ctx context.Context, l *look, ids []string, tell tell) erro
 				continue
 			}
 			a.end()
-			r.spare(r.left(), why)
+			r.spare(r.unanswered(), why)
 			return ctx.Err()
 		}
 		if why == nil {
-			r.spare(r.left(), errEnded) // it said that it was done
+			r.spare(r.unanswered(), errEnded) // it said that it was done
 			return nil
 		}
 		a.end()
-		if left := r.left(); workers == 1 && len(left) > 0 {
+		if left := r.unanswered(); workers == 1 && len(left) > 0 {
 			r.spare(left[:1], why)
 		}
 		workers = 1
 	}
-	r.spare(r.left(), fmt.Errorf("%w; it was not asked again", why))
+	r.spare(r.unanswered(), fmt.Errorf("%w; it was not asked again", why))
 	return ctx.Err()
 }
 
@@ -214,13 +214,13 @@ func (a *apart) each(ctx context.Context, l *look, ids []string, tell tell) erro
 type round struct {
 	look     *look
 	ids      []string
-	tell     tell
+	tell     emit
 	answered []bool
 	unbuilt  bool // some have no answer until the rules are compiled
 }
 
-// left are the candidates without an answer, in their order.
-func (r *round) left() []int {
+// unanswered are the candidates without an answer, in their order.
+func (r *round) unanswered() []int {
 	var out []int
 	for i, done := range r.answered {
 		if !done {
@@ -236,7 +236,7 @@ func (r *round) spare(which []int, why error) {
 	}
 }
 
-func (r *round) answer(i int, said *said, err error) {
+func (r *round) answer(i int, said *reasons, err error) {
 	if r.answered[i] {
 		return
 	}
@@ -249,8 +249,8 @@ func (r *round) answer(i int, said *said, err error) {
 // ask sends the documents of the candidates in todo, and takes the answers as they come.
 func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, timeout time.Duration) error {
 	send := func(w *bufio.Writer) error {
-		s := newSender(r.look.desk)
-		mine := r.look.desk.Beside()
+		s := newSender(r.look.encoder)
+		mine := r.look.encoder.Fork()
 		for _, i := range todo {
 			sub, ok := r.look.joined.Subject(r.ids[i])
 			if !ok {
@@ -305,19 +305,19 @@ func (a *apart) explain(ctx context.Context, out explain.Explanation, in ast.Val
 	return *last.Explained, nil
 }
 
-// otherwise asks what would have to be otherwise for the other verdict of one document. The last decision of a search may begin when its time is
+// counterfactual asks what would have to be otherwise for the other verdict of one document. The last decision of a search may begin when its time is
 // all but over.
-func (a *apart) otherwise(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Otherwise, error) {
-	last, err := a.one(ctx, question{Otherwise: &toSearch{kind, s}}, kind, in, s.Within+2*a.limits.Timeout+time.Second)
+func (a *apart) counterfactual(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Counterfactual, error) {
+	last, err := a.one(ctx, question{Counterfactual: &toSearch{kind, s}}, kind, in, s.Within+2*a.limits.Timeout+time.Second)
 	switch {
 	case err != nil:
 		return nil, err
 	case last.Error != "":
 		return nil, errors.New(last.Error)
-	case last.Otherwise == nil:
+	case last.Counterfactual == nil:
 		return nil, errEnded
 	}
-	return last.Otherwise, nil
+	return last.Counterfactual, nil
 }
 
 // errStart is that the process could not be started again.
@@ -337,7 +337,7 @@ func (a *apart) one(ctx context.Context, q question, kind string, in ast.Value, 
 		return reply{}, fmt.Errorf("%w: %w", errStart, err)
 	}
 	send := func(w *bufio.Writer) error {
-		return sendFrame(w, newSender(plan.NewDesk(nil)), kind, in)
+		return sendFrame(w, newSender(plan.NewEncoder(nil)), kind, in)
 	}
 	last, err := a.child.ask(ctx, q, send, within, func(reply) {})
 	if err != nil {

@@ -103,11 +103,11 @@ func TestApartSearchesTheSame(t *testing.T) {
 		ids := j.IDs(kind)
 		for _, id := range ids[:min(3, len(ids))] {
 			sub, _ := j.Subject(id)
-			want, err := here.Otherwise(t.Context(), sub, eval.Search{Decisions: 60})
+			want, err := here.Counterfactual(t.Context(), sub, eval.Search{Decisions: 60})
 			if err != nil {
 				t.Fatal(err)
 			}
-			have, err := there.Otherwise(t.Context(), sub, eval.Search{Decisions: 60})
+			have, err := there.Counterfactual(t.Context(), sub, eval.Search{Decisions: 60})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,8 +30,8 @@ var (
 	errGivenUp = errors.New("it was not evaluated: too many others had passed their deadline or memory limit before (policy.timeout, policy.memory)")
 )
 
-// said is what the policies said of a candidate in scope, both lists sorted by rule and message, never nil. size is what it took of policy.MaxSaid.
-type said struct {
+// reasons is what the policies said of a candidate in scope, both lists sorted by rule and message, never nil. size is what it took of policy.MaxSaid.
+type reasons struct {
 	findings, objections []decision.Reason
 	size                 int
 }
@@ -40,7 +40,7 @@ type said struct {
 type asker struct {
 	engine  *Engine
 	txn     storage.Transaction
-	seat    *seat
+	slot    *slot
 	machine *plan.Machine // nil where there is no plan
 	cancel  topdown.Cancel
 	// guess takes the plan's word also for what may be reaped.
@@ -48,8 +48,8 @@ type asker struct {
 }
 
 // asker is one for queries that are ready.
-func (e *Engine) asker(txn storage.Transaction, seat *seat) *asker {
-	a := &asker{engine: e, txn: txn, seat: seat}
+func (e *Engine) asker(txn storage.Transaction, seat *slot) *asker {
+	a := &asker{engine: e, txn: txn, slot: seat}
 	if e.program != nil {
 		a.machine, a.cancel = e.program.Machine(), topdown.NewCancel()
 	}
@@ -59,7 +59,7 @@ func (e *Engine) asker(txn storage.Transaction, seat *seat) *asker {
 // candidate is what is asked of: a subject, written at a desk as far as it is asked for, or a document.
 type candidate struct {
 	subject *subject.Subject
-	desk    *plan.Desk
+	encoder *plan.Encoder
 	input   ast.Value // nil for a subject
 }
 
@@ -67,7 +67,7 @@ func (c candidate) document() ast.Value {
 	if c.input != nil {
 		return c.input
 	}
-	return c.desk.Document(c.subject)
+	return c.encoder.Document(c.subject)
 }
 
 // leveled reports whether rules of the candidate may have levels.
@@ -85,13 +85,13 @@ func (c candidate) leveled() bool {
 
 // ask evaluates a query on a candidate under the limits; nil, nil says that it is out of scope. What would let it be reaped OPA's topdown has said too, but for a
 // guess, and so has it said whatever the plan came to no answer to.
-func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *said, err error) {
+func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *reasons, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
-	if a.seat.watchdog.givenUp() {
+	if a.slot.watchdog.givenUp() {
 		return nil, errGivenUp
 	}
 	if a.machine == nil {
@@ -117,26 +117,26 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *said, err 
 }
 
 // mayGo reports whether a candidate may be reaped by what was said of it: where rules have levels an objection need not count.
-func mayGo(s *said, leveled bool) bool {
+func mayGo(s *reasons, leveled bool) bool {
 	return len(s.findings) > 0 && (len(s.objections) == 0 || leveled)
 }
 
 // plan runs OPA's plan of a query, on a seat.
-func (a *asker) plan(q *query, c candidate) (out *said, err error) {
+func (a *asker) plan(q *query, c candidate) (out *reasons, err error) {
 	if a.cancel.Cancelled() {
 		a.cancel = topdown.NewCancel()
 	}
-	done := a.seat.take(a.cancel)
+	done := a.slot.take(a.cancel)
 	defer func() {
 		if over := done(); over != nil && err != nil {
-			a.seat.watchdog.passed.Add(1)
+			a.slot.watchdog.passed.Add(1)
 			out, err = nil, over
 		}
 	}()
 	if c.input != nil {
 		a.machine.Document(c.input)
 	} else {
-		a.machine.Subject(c.subject, c.desk)
+		a.machine.Subject(c.subject, c.encoder)
 	}
 	in, err := a.sets(q.scope, nil)
 	if err != nil || len(in) == 0 {
@@ -169,15 +169,15 @@ func (a *asker) sets(rules []*plan.Rule, to []ast.Value) ([]ast.Value, error) {
 }
 
 // stock asks OPA's topdown.
-func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*said, error) {
+func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*reasons, error) {
 	if a.engine.inside && !a.engine.policy.Built() {
 		return nil, errUnbuilt
 	}
-	s, err := q.stock.get(a.seat.watchdog)
+	s, err := q.stock.get(a.slot.watchdog)
 	if err != nil {
 		return nil, err
 	}
-	rs, err := a.engine.eval(ctx, a.seat, s.PreparedEvalQuery, rego.EvalParsedInput(in), rego.EvalTransaction(a.txn))
+	rs, err := a.engine.eval(ctx, a.slot, s.PreparedEvalQuery, rego.EvalParsedInput(in), rego.EvalTransaction(a.txn))
 	switch {
 	case err != nil:
 		return nil, err
@@ -199,7 +199,7 @@ func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*said, error
 }
 
 // eval runs a query on a seat: with its deadline, watched for memory, and without what OPA measures of itself.
-func (e *Engine) eval(ctx context.Context, seat *seat, q rego.PreparedEvalQuery, opts ...rego.EvalOption) (rego.ResultSet, error) {
+func (e *Engine) eval(ctx context.Context, seat *slot, q rego.PreparedEvalQuery, opts ...rego.EvalOption) (rego.ResultSet, error) {
 	cancel := topdown.NewCancel()
 	done := seat.take(cancel)
 	rs, err := q.Eval(ctx, append(opts, rego.EvalExternalCancel(cancel), rego.EvalMetrics(metrics.NoOp()), rego.EvalGenerateJSON(asTerm))...)
@@ -216,7 +216,7 @@ func (e *Engine) eval(ctx context.Context, seat *seat, q rego.PreparedEvalQuery,
 func asTerm(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }
 
 // read takes the reasons out of the sets that rules gave.
-func read(findings, objections []ast.Value) (*said, error) {
+func read(findings, objections []ast.Value) (*reasons, error) {
 	m := policy.Room(policy.MaxSaid)
 	found, err := policy.Reasons(findings, policy.FindingsRule, m)
 	if err != nil {
@@ -226,5 +226,5 @@ func read(findings, objections []ast.Value) (*said, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &said{found, objected, policy.MaxSaid - m.Left()}, nil
+	return &reasons{found, objected, policy.MaxSaid - m.Remaining()}, nil
 }

@@ -211,7 +211,7 @@ func TestAttackSearching(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // the second one may ask a fresh process
-			if o, err := e.Otherwise(t.Context(), sub, eval.Search{Within: time.Second}); err == nil && (len(o.Ways) > 0 || o.Limit == "") {
+			if o, err := e.Counterfactual(t.Context(), sub, eval.Search{Within: time.Second}); err == nil && (len(o.Ways) > 0 || o.Limit == "") {
 				a.Lost("%s: %+v", name, o)
 				continue
 			}

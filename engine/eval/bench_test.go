@@ -187,9 +187,9 @@ func BenchmarkExplain(b *testing.B) {
 	b.ReportMetric(took/decide, "x-decision")
 }
 
-// BenchmarkOtherwise searches what would turn the verdicts of candidates, those with the same reasons trying the same way first as a report does,
+// BenchmarkCounterfactual searches what would turn the verdicts of candidates, those with the same reasons trying the same way first as a report does,
 // and decides them in the same run.
-func BenchmarkOtherwise(b *testing.B) {
+func BenchmarkCounterfactual(b *testing.B) {
 	e := ready(b, shipped(b), eval.Limits{Workers: 1})
 	s := newMaker(1, 0).world(90)
 	j := subject.Join(s, defaults())
@@ -202,7 +202,7 @@ func BenchmarkOtherwise(b *testing.B) {
 				key += " " + r.Rule
 			}
 			sub, _ := j.Subject(d.ID)
-			o, err := e.Otherwise(b.Context(), sub, eval.Search{Decisions: 500, First: first[key]})
+			o, err := e.Counterfactual(b.Context(), sub, eval.Search{Decisions: 500, First: first[key]})
 			if err != nil {
 				b.Fatal(err)
 			}

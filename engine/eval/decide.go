@@ -47,9 +47,9 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 }
 
 func (e *Engine) decide(ctx context.Context, l *look) (Result, error) {
-	var answers []answer // of what is in scope: most of a machine is not
+	var answers []outcome // of what is in scope: most of a machine is not
 	var mu sync.Mutex
-	err := e.every(ctx, l, e.ids(l), func(_ int, sub *subject.Subject, said *said, err error) {
+	err := e.askAll(ctx, l, e.ids(l), func(_ int, sub *subject.Subject, said *reasons, err error) {
 		if said == nil && err == nil {
 			return
 		}
@@ -61,7 +61,7 @@ func (e *Engine) decide(ctx context.Context, l *look) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	slices.SortFunc(answers, func(a, b answer) int { return strings.Compare(a.id, b.id) })
+	slices.SortFunc(answers, func(a, b outcome) int { return strings.Compare(a.id, b.id) })
 	return e.result(ctx, l, answers)
 }
 
@@ -95,14 +95,14 @@ func (e *Engine) ids(l *look) []string {
 	return slices.Concat(lists...)
 }
 
-// every asks of every candidate, wherever this engine's rules are asked.
-func (e *Engine) every(ctx context.Context, l *look, ids []string, tell tell) error {
+// askAll asks of every candidate, wherever this engine's rules are asked.
+func (e *Engine) askAll(ctx context.Context, l *look, ids []string, tell emit) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	each := e.each
+	each := e.askHere
 	if e.apart != nil {
-		each = e.apart.each
+		each = e.apart.askAll
 	}
 	if err := each(ctx, l, ids, tell); err != nil {
 		return fmt.Errorf("decide: %w", err)
@@ -111,7 +111,7 @@ func (e *Engine) every(ctx context.Context, l *look, ids []string, tell tell) er
 }
 
 // result is what was decided, by the answers of all candidates and what is missing of repositories. The error is only for a ctx that ended.
-func (e *Engine) result(ctx context.Context, l *look, answers []answer) (Result, error) {
+func (e *Engine) result(ctx context.Context, l *look, answers []outcome) (Result, error) {
 	j, s, c := l.joined, l.snapshot, l.config
 	out := Result{
 		Seen: map[string]int{}, Veil: j.Veil(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels),
@@ -149,22 +149,22 @@ func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decis
 	})
 }
 
-// answer is what was decided of a candidate, with what it was made of: what was said of the subject, or the error. Of one that is out of scope, as most of a
+// outcome is what was decided of a candidate, with what it was made of: what was said of the subject, or the error. Of one that is out of scope, as most of a
 // machine is, decision and said are nil, and so is sub where nobody asks again.
-type answer struct {
+type outcome struct {
 	id, kind string
 	decision *decision.Decision
 	sub      *subject.Subject
-	said     *said
+	said     *reasons
 	err      error
 }
 
-// tell takes what was said of the i-th candidate; nothing at all of one that is out of scope, whose subject it must not keep then. It may be
+// emit takes what was said of the i-th candidate; nothing at all of one that is out of scope, whose subject it must not keep then. It may be
 // called by many at once, each for a candidate of its own.
-type tell func(i int, sub *subject.Subject, said *said, err error)
+type emit func(i int, sub *subject.Subject, said *reasons, err error)
 
-// each asks of every candidate, the workers taking a batch after the other.
-func (e *Engine) each(ctx context.Context, l *look, ids []string, tell tell) error {
+// askHere asks of every candidate, the workers taking a batch after the other.
+func (e *Engine) askHere(ctx context.Context, l *look, ids []string, tell emit) error {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, tell tell) err
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(e.limits.Workers, len(ids)/batch+1) {
-		a, mine := e.asker(txn, w.seat()), l.desk.Beside()
+		a, mine := e.asker(txn, w.slot()), l.encoder.Fork()
 		a.guess = l.guess
 		group.Go(func() {
 			room := new(subject.Subject)
@@ -194,7 +194,7 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, tell tell) err
 					if !l.joined.Fill(sub, ids[i]) {
 						continue
 					}
-					said, err := a.ask(ctx, e.kinds[sub.Kind], candidate{subject: sub, desk: mine})
+					said, err := a.ask(ctx, e.kinds[sub.Kind], candidate{subject: sub, encoder: mine})
 					tell(i, sub, said, err)
 					if said != nil || err != nil { // what is out of scope nobody asks for again
 						room = new(subject.Subject)
@@ -208,8 +208,8 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, tell tell) err
 }
 
 // decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
-func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answer {
-	out := answer{id: sub.ID, kind: sub.Kind, sub: sub, said: said, err: err}
+func decide(j *subject.Joined, sub *subject.Subject, said *reasons, err error) outcome {
+	out := outcome{id: sub.ID, kind: sub.Kind, sub: sub, said: said, err: err}
 	if said == nil && err == nil {
 		return out
 	}

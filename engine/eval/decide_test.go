@@ -97,8 +97,8 @@ func marshal(t testing.TB, v any) []byte {
 	return out
 }
 
-// said is what of a decision the policies say, in one order and with numbers of one type.
-func said(t testing.TB, d decision.Decision) string {
+// reasons is what of a decision the policies say, in one order and with numbers of one type.
+func reasons(t testing.TB, d decision.Decision) string {
 	t.Helper()
 	for _, rs := range [][]decision.Reason{d.Findings, d.Objections} {
 		slices.SortFunc(rs, func(a, b decision.Reason) int {
@@ -153,7 +153,7 @@ func TestDecideAgreesWithMain(t *testing.T) {
 						continue
 					}
 					verdicts[kind+" "+d.Verdict]++
-					if diff := gocmp.Diff(said(t, want), said(t, d)); diff != "" {
+					if diff := gocmp.Diff(reasons(t, want), reasons(t, d)); diff != "" {
 						t.Fatalf("%s (-main +engine):\n%s", id, diff)
 					}
 				}

@@ -67,13 +67,13 @@ type query struct {
 	// scope, findings and objections are rules of the engine's program: whether the candidate is in scope, and what gives reasons.
 	scope, findings, objections []*plan.Rule
 	// stock asks the same of OPA's topdown, and says of each variable of its answer what is in it.
-	stock later[stock]
+	stock lazy[stock]
 	// explain asks the rules as they are written, of every candidate, in scope or not; but no package that is for other kinds alone.
-	explain later[rego.PreparedEvalQuery]
+	explain lazy[rego.PreparedEvalQuery]
 }
 
-// later is a question to OPA's evaluator that is prepared when it is asked first: most are never.
-type later[T any] struct {
+// lazy is a question to OPA's evaluator that is prepared when it is asked first: most are never.
+type lazy[T any] struct {
 	make func() (T, error)
 	once sync.Once
 	is   T
@@ -81,7 +81,7 @@ type later[T any] struct {
 }
 
 // get prepares the question once. Whatever evaluations run meanwhile are not held to the memory that this takes.
-func (l *later[T]) get(w *watchdog) (T, error) {
+func (l *lazy[T]) get(w *watchdog) (T, error) {
 	l.once.Do(func() {
 		w.pause(func() {
 			if l.is, l.err = l.make(); l.err != nil {
@@ -94,7 +94,7 @@ func (l *later[T]) get(w *watchdog) (T, error) {
 
 // New prepares the queries of a policy.
 func New(p *policy.Policy, l Limits) (*Engine, error) {
-	e := &Engine{policy: p, limits: l.whole(), kinds: map[string]*query{}, store: inmem.New()}
+	e := &Engine{policy: p, limits: l.withDefaults(), kinds: map[string]*query{}, store: inmem.New()}
 	e.plan()
 	for _, kind := range p.Kinds() {
 		e.kinds[kind] = e.query(kind)
@@ -132,7 +132,7 @@ func Plan(p *policy.Policy) (*ir.Policy, error) {
 	for _, r := range p.Protect() {
 		refs = append(refs, r.Ref.Append(ast.StringTerm(policy.ObjectionsRule)))
 	}
-	return plan.Of(context.Background(), p.Compiler(), refs)
+	return plan.Build(context.Background(), p.Compiler(), refs)
 }
 
 // query is what is asked of the candidates of a kind.
@@ -171,8 +171,8 @@ func (q *query) ready(p *plan.Program) {
 	}
 }
 
-// whole fills in what is left open.
-func (l Limits) whole() Limits {
+// withDefaults fills in what is left open.
+func (l Limits) withDefaults() Limits {
 	if l.Timeout <= 0 {
 		l.Timeout = defaultTimeout
 	}

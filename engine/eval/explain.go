@@ -32,7 +32,7 @@ func (e *Engine) why(ctx context.Context, sub *subject.Subject) (explain.Explana
 	if _, known := e.kinds[sub.Kind]; !known {
 		return out, nil
 	}
-	in := plan.NewDesk(nil).Document(sub)
+	in := plan.NewEncoder(nil).Document(sub)
 	if e.apart != nil {
 		return e.apart.explain(ctx, out, in)
 	}
@@ -41,7 +41,7 @@ func (e *Engine) why(ctx context.Context, sub *subject.Subject) (explain.Explana
 
 // level says of what fired which level its rule has, and what follows from it.
 func level(sub *subject.Subject, out *explain.Explanation) {
-	var counts said
+	var counts reasons
 	for i := range out.Findings {
 		f := &out.Findings[i]
 		if f.Level = levelOf(sub, f.Rule); f.Level != decision.Off {
@@ -76,7 +76,7 @@ func (e *Engine) explain(ctx context.Context, out explain.Explanation, in ast.Va
 		return out, fmt.Errorf("explain %s: %w", out.ID, err)
 	}
 	q.ready(e.program)
-	seat := w.seat()
+	seat := w.slot()
 	answer, err := e.asker(txn, seat).ask(ctx, q, candidate{input: in})
 	if err != nil {
 		return unexplained(out, err), nil

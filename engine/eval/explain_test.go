@@ -180,28 +180,28 @@ func TestExplainNamesFactsWithTheirSource(t *testing.T) {
 	}
 }
 
-// TestOtherwise: what would turn a verdict, by name, and nothing more than it takes.
-func TestOtherwise(t *testing.T) {
+// TestCounterfactual: what would turn a verdict, by name, and nothing more than it takes.
+func TestCounterfactual(t *testing.T) {
 	t.Parallel()
 	e := ready(t, load(t, checked()), eval.Limits{})
 	cases := map[string]struct {
 		git  snapshot.Git
-		want decision.Otherwise
+		want decision.Counterfactual
 	}{
 		"one fact": {
 			snapshot.Git{Worktree: new(true), Dirty: new(3)},
-			decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.dir.git.dirty", From: 3, To: 0, Source: "dirs//w"}}}},
+			decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.dir.git.dirty", From: 3, To: 0, Source: "dirs//w"}}}},
 		},
 		"two facts, of which one is not known": {
 			snapshot.Git{Dirty: new(3)},
-			decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{
+			decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{{
 				{Fact: "input.dir.git.dirty", From: 3, To: 0, Source: "dirs//w"},
 				{Fact: "input.dir.git.worktree", To: true, Unknown: true, Source: "dirs//w"},
 			}}},
 		},
 		"what goes": {
 			snapshot.Git{Worktree: new(true), Dirty: new(0)},
-			decision.Otherwise{Verdict: decision.Spare, Ways: []decision.Way{
+			decision.Counterfactual{Verdict: decision.Spare, Ways: []decision.Way{
 				{{Fact: "input.dir.git.worktree", From: true, To: false, Source: "dirs//w"}},
 			}},
 		},
@@ -209,7 +209,7 @@ func TestOtherwise(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			have, err := e.Otherwise(t.Context(), dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &c.git}), eval.Search{})
+			have, err := e.Counterfactual(t.Context(), dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &c.git}), eval.Search{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,13 +224,13 @@ func TestOtherwise(t *testing.T) {
 	}
 }
 
-// TestOtherwiseTriesAnotherCandidatesWayFirst: a way that was found for one costs the next one a few decisions.
-func TestOtherwiseTriesAnotherCandidatesWayFirst(t *testing.T) {
+// TestCounterfactualTriesAnotherCandidatesWayFirst: a way that was found for one costs the next one a few decisions.
+func TestCounterfactualTriesAnotherCandidatesWayFirst(t *testing.T) {
 	t.Parallel()
 	e := ready(t, load(t, checked()), eval.Limits{})
-	ask := func(name string, s eval.Search) *decision.Otherwise {
+	ask := func(name string, s eval.Search) *decision.Counterfactual {
 		t.Helper()
-		o, err := e.Otherwise(t.Context(), dirSubject(t, snapshot.Dir{Name: name, Git: &snapshot.Git{Dirty: new(3)}}), s)
+		o, err := e.Counterfactual(t.Context(), dirSubject(t, snapshot.Dir{Name: name, Git: &snapshot.Git{Dirty: new(3)}}), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,20 +247,20 @@ func TestOtherwiseTriesAnotherCandidatesWayFirst(t *testing.T) {
 	}
 }
 
-// TestOtherwiseSaysThatItWasCutShort where its decisions or its time are used up.
-func TestOtherwiseSaysThatItWasCutShort(t *testing.T) {
+// TestCounterfactualSaysThatItWasCutShort where its decisions or its time are used up.
+func TestCounterfactualSaysThatItWasCutShort(t *testing.T) {
 	t.Parallel()
 	e := ready(t, load(t, checked()), eval.Limits{})
 	sub := dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &snapshot.Git{Dirty: new(3)}})
 	for _, s := range []eval.Search{{Decisions: 2}, {Within: 1}} {
-		o, err := e.Otherwise(t.Context(), sub, s)
+		o, err := e.Counterfactual(t.Context(), sub, s)
 		if err != nil || len(o.Ways) != 0 || o.Limit == "" {
 			t.Errorf("%+v: %v, %+v", s, err, o)
 		}
 	}
 	ctx, done := context.WithCancel(t.Context())
 	done()
-	if o, err := e.Otherwise(ctx, sub, eval.Search{}); !errors.Is(err, context.Canceled) {
+	if o, err := e.Counterfactual(ctx, sub, eval.Search{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %+v", err, o)
 	}
 }
@@ -283,7 +283,7 @@ func TestExplainAgreesWithDecide(t *testing.T) {
 			t.Fatal(err)
 		}
 		have := decision.Decision{Verdict: x.Verdict, Findings: plain(x.Findings), Objections: plain(x.Objections)}
-		if diff := cmp.Diff(said(t, d), said(t, have)); diff != "" {
+		if diff := cmp.Diff(reasons(t, d), reasons(t, have)); diff != "" {
 			t.Fatalf("%s (-decision +explanation):\n%s", d.ID, diff)
 		}
 		for _, f := range slices.Concat(x.Findings, x.Objections) {

@@ -13,12 +13,12 @@ import (
 
 // Inputs gives the documents of a joined snapshot as Decide makes them.
 func Inputs(j *subject.Joined) func(*subject.Subject) ast.Value {
-	return plan.NewDesk(j).Beside().Document
+	return plan.NewEncoder(j).Fork().Document
 }
 
 // AskWithoutASeat asks in a way that panics.
 func AskWithoutASeat(e *Engine, sub *subject.Subject) error {
-	_, err := e.asker(nil, nil).ask(context.Background(), e.kinds[sub.Kind], candidate{subject: sub, desk: plan.NewDesk(nil)})
+	_, err := e.asker(nil, nil).ask(context.Background(), e.kinds[sub.Kind], candidate{subject: sub, encoder: plan.NewEncoder(nil)})
 	return err
 }
 
@@ -30,7 +30,7 @@ func PID(e *Engine) int { return e.apart.child.cmd.Process.Pid }
 
 // Send is a document on the wire, Sent all of a snapshot's, and Receive takes one from it.
 func Send(t testing.TB, v ast.Value) []byte {
-	data, err := newSender(plan.NewDesk(nil)).document(nil, v)
+	data, err := newSender(plan.NewEncoder(nil)).document(nil, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func Unbuilt(e *Engine) bool { return e.apart.unbuilt }
 type Judge struct {
 	e     *Engine
 	a     *asker
-	desk  *plan.Desk
+	desk  *plan.Encoder
 	close func()
 }
 
@@ -91,7 +91,7 @@ func NewJudge(t testing.TB, e *Engine, j *subject.Joined) *Judge {
 	for _, q := range e.kinds {
 		q.ready(e.program)
 	}
-	return &Judge{e, e.asker(txn, w.seat()), plan.NewDesk(j).Beside(), func() {
+	return &Judge{e, e.asker(txn, w.slot()), plan.NewEncoder(j).Fork(), func() {
 		w.stop()
 		e.store.Abort(context.Background(), txn)
 	}}
@@ -106,7 +106,7 @@ type Answer struct {
 	Findings, Objections []decision.Reason
 }
 
-func (j *Judge) answer(s *said, err error) (Answer, error) {
+func (j *Judge) answer(s *reasons, err error) (Answer, error) {
 	if s == nil || err != nil {
 		return Answer{}, err
 	}
@@ -115,7 +115,7 @@ func (j *Judge) answer(s *said, err error) (Answer, error) {
 
 // Plan asks OPA's plan alone, Topdown OPA's topdown alone, Both as Decide does: the plan, and topdown too before anything is reaped.
 func (j *Judge) Plan(sub *subject.Subject) (Answer, error) {
-	return j.answer(j.a.plan(j.e.kinds[sub.Kind], candidate{subject: sub, desk: j.desk}))
+	return j.answer(j.a.plan(j.e.kinds[sub.Kind], candidate{subject: sub, encoder: j.desk}))
 }
 
 func (j *Judge) Topdown(sub *subject.Subject) (Answer, error) {
@@ -123,5 +123,5 @@ func (j *Judge) Topdown(sub *subject.Subject) (Answer, error) {
 }
 
 func (j *Judge) Both(sub *subject.Subject) (Answer, error) {
-	return j.answer(j.a.ask(context.Background(), j.e.kinds[sub.Kind], candidate{subject: sub, desk: j.desk}))
+	return j.answer(j.a.ask(context.Background(), j.e.kinds[sub.Kind], candidate{subject: sub, encoder: j.desk}))
 }

@@ -113,7 +113,7 @@ func same(t *testing.T, e *eval.Engine, main func(testing.TB, *subject.Subject) 
 			if want.InScope != d.InScope {
 				t.Fatalf("%s: in scope %v, main says %v", id, d.InScope, want.InScope)
 			}
-			if diff := gocmp.Diff(said(t, want), said(t, d)); want.InScope && diff != "" {
+			if diff := gocmp.Diff(reasons(t, want), reasons(t, d)); want.InScope && diff != "" {
 				t.Fatalf("%s (-main +engine):\n%s", id, diff)
 			}
 		}

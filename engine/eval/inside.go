@@ -90,8 +90,8 @@ func (s *server) answer(q question) error {
 		return s.build(reply{Done: true})
 	case q.Explain != nil:
 		return s.explain(*q.Explain)
-	case q.Otherwise != nil:
-		return s.otherwise(*q.Otherwise)
+	case q.Counterfactual != nil:
+		return s.counterfactual(*q.Counterfactual)
 	default:
 		return s.decide(q)
 	}
@@ -231,7 +231,7 @@ func (s *server) decide(q question) error {
 	said := make(chan []wireAnswer, 4)
 	var group sync.WaitGroup
 	for range max(1, q.Workers) {
-		a := s.engine.asker(txn, w.seat())
+		a := s.engine.asker(txn, w.slot())
 		a.guess = q.Guess
 		group.Go(func() {
 			for ds := range todo {
@@ -333,16 +333,16 @@ func (s *server) only(of string) (ast.Value, error) {
 	return v, nil
 }
 
-func (s *server) otherwise(q toSearch) error {
+func (s *server) counterfactual(q toSearch) error {
 	v, err := s.only(q.Kind)
 	if err != nil {
 		return err
 	}
-	o, err := s.engine.otherwise(context.Background(), q.Kind, v, q.Search)
+	o, err := s.engine.counterfactual(context.Background(), q.Kind, v, q.Search)
 	if err != nil {
 		return s.say(reply{Error: err.Error(), Done: true})
 	}
-	return s.say(reply{Otherwise: o, Done: true})
+	return s.say(reply{Counterfactual: o, Done: true})
 }
 
 func (s *server) explain(q explain.Explanation) error {
@@ -357,7 +357,7 @@ func (s *server) explain(q explain.Explanation) error {
 	return s.say(reply{Explained: &x, Done: true})
 }
 
-func toWire(said *said, err error) wireAnswer {
+func toWire(said *reasons, err error) wireAnswer {
 	switch {
 	case errors.Is(err, errUnbuilt):
 		return wireAnswer{Unbuilt: true}
@@ -371,14 +371,14 @@ func toWire(said *said, err error) wireAnswer {
 }
 
 // fromWire is what toWire was given.
-func fromWire(a *wireAnswer) (*said, error) {
+func fromWire(a *wireAnswer) (*reasons, error) {
 	switch {
 	case a.Error != "":
 		return nil, errors.New(a.Error)
 	case !a.InScope:
 		return nil, nil
 	default:
-		return &said{orNone(a.Findings), orNone(a.Objections), a.Size}, nil
+		return &reasons{orNone(a.Findings), orNone(a.Objections), a.Size}, nil
 	}
 }
 

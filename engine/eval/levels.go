@@ -9,11 +9,11 @@ import (
 
 // leveled is what the policies said as far as the levels of their rules let it count, as policies/lib/levels has it: without what rules
 // said that are off, and with the level of each finding that reaps nothing.
-func leveled(sub *subject.Subject, s *said) said {
+func leveled(sub *subject.Subject, s *reasons) reasons {
 	if len(sub.Config.Levels) == 0 {
 		return *s
 	}
-	out := said{findings: []decision.Reason{}}
+	out := reasons{findings: []decision.Reason{}}
 	for _, f := range s.findings {
 		if f.Level = levelOf(sub, f.Rule); f.Level != decision.Off {
 			out.findings = append(out.findings, f)
@@ -36,7 +36,7 @@ func levelOf(sub *subject.Subject, rule string) string {
 }
 
 // into writes down what was said, and what follows from it.
-func (s said) into(d *decision.Decision) {
+func (s reasons) into(d *decision.Decision) {
 	d.Findings, d.Objections = s.findings, s.objections
 	switch l, _ := d.Counting(); {
 	case len(d.Objections) > 0:

@@ -11,12 +11,12 @@ type look struct {
 	snapshot *snapshot.Snapshot
 	config   *subject.Config
 	joined   *subject.Joined
-	desk     *plan.Desk
+	encoder  *plan.Encoder
 	// guess takes OPA's plan at its word: what is said only serves to leave something out that would be read.
 	guess bool
 }
 
 func joined(s *snapshot.Snapshot, c *subject.Config) *look {
 	j := subject.Join(s, c)
-	return &look{snapshot: s, config: c, joined: j, desk: plan.NewDesk(j)}
+	return &look{snapshot: s, config: c, joined: j, encoder: plan.NewEncoder(j)}
 }

@@ -33,7 +33,7 @@ func StartMasks(ctx context.Context, files mask.Files, l Limits, program Program
 	if err != nil {
 		return nil, err
 	}
-	m := &Masks{limits: l.whole(), child: c}
+	m := &Masks{limits: l.withDefaults(), child: c}
 	if _, err := m.ask(ctx, question{Masks: &toMask{m.limits, files}}, m.limits.Load); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("load masks: %w", err)

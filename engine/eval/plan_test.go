@@ -264,7 +264,7 @@ func TestAGuessNeedsNoCompiledRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		settled, err := e.Foregone(t.Context(), three(), config(), func(string) bool { return true })
+		settled, err := e.Prejudge(t.Context(), three(), config(), func(string) bool { return true })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func (e *Engine) missing(p subject.Project) *decision.Reason {
 }
 
 // keepMissing objects to each candidate that rules found a reason to reap, where missing has an objection.
-func (e *Engine) keepMissing(l *look, answers []answer) {
+func (e *Engine) keepMissing(l *look, answers []outcome) {
 	for i := range answers {
 		a := &answers[i]
 		if a.decision == nil || a.err != nil || len(a.decision.Findings) == 0 {
@@ -74,7 +74,7 @@ func (e *Engine) keepMissing(l *look, answers []answer) {
 }
 
 // object adds an objection.
-func (a *answer) object(o decision.Reason) {
+func (a *outcome) object(o decision.Reason) {
 	d := a.decision
 	d.Objections = append(slices.Clone(d.Objections), o)
 	slices.SortStableFunc(d.Objections, func(x, y decision.Reason) int {
@@ -97,11 +97,11 @@ func (e *Engine) explainMissing(sub *subject.Subject, out *explain.Explanation) 
 }
 
 // withoutMissing is what a search found, unless a repository's exceptions are not here: what they would want cannot be searched.
-func (e *Engine) withoutMissing(sub *subject.Subject, out *decision.Otherwise) *decision.Otherwise {
+func (e *Engine) withoutMissing(sub *subject.Subject, out *decision.Counterfactual) *decision.Counterfactual {
 	at := slices.IndexFunc(sub.Projects, func(p subject.Project) bool { return p.Exceptions != "" && !e.admitted[p.Exceptions] })
 	if out == nil || at < 0 {
 		return out
 	}
-	return &decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{}, Decided: out.Decided,
+	return &decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{}, Decided: out.Decided,
 		Limit: "the exceptions of its repository are not here, and what they would want was not searched: " + sub.Projects[at].Path}
 }

@@ -16,7 +16,7 @@ import (
 
 // Check is policy.Sources.Check in a process of its own, of policies of which nothing is known. The error is for a check that could not be made at all.
 func Check(ctx context.Context, s *policy.Sources, l Limits, program Program, advice bool) (policy.Checked, error) {
-	l = l.whole()
+	l = l.withDefaults()
 	if rs := refusals(s.Err()); rs != nil {
 		return policy.Checked{Refused: rs}, nil
 	}
@@ -38,7 +38,7 @@ func Format(ctx context.Context, s *policy.Sources, l Limits, program Program, t
 	if err := s.Err(); err != nil {
 		return err
 	}
-	l = l.whole()
+	l = l.withDefaults()
 	_, err := once(ctx, program, s, question{Format: &toFormat{toLoad{Limits: l, Sources: s}}}, l.Load, func(r reply) {
 		if r.Formatted != nil {
 			tell(*r.Formatted)
@@ -54,7 +54,7 @@ func Test(ctx context.Context, s *policy.Sources, l Limits, program Program, o t
 	if err := s.Err(); err != nil {
 		return nil, nil, err
 	}
-	l = l.whole()
+	l = l.withDefaults()
 	o.Timeout, o.Workers = cmp.Or(o.Timeout, tester.DefaultTimeout), cmp.Or(o.Workers, l.Workers)
 	// A test that heeds its deadline has a result right after it, also where several run at once.
 	within := max(l.Load, time.Duration(o.Workers+1)*o.Timeout+time.Second)

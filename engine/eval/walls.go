@@ -45,7 +45,7 @@ func wall(l Limits) error {
 	if err != nil {
 		return fmt.Errorf("bound memory: %w", err)
 	}
-	l = l.whole()
+	l = l.withDefaults()
 	if l.HeapBytes > math.MaxInt64/4 {
 		return nil
 	}

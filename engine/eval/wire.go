@@ -43,7 +43,7 @@ type sender struct {
 }
 
 // newSender shares the terms of a desk that many documents have in common.
-func newSender(d *plan.Desk) *sender {
+func newSender(d *plan.Encoder) *sender {
 	s := &sender{share: map[*ast.Term]bool{}, sent: map[*ast.Term]uint64{}}
 	for _, t := range d.Common() {
 		if t != nil {
@@ -226,8 +226,8 @@ type question struct {
 	Workers int `json:"workers,omitempty"`
 	// Explain has one document that follows.
 	Explain *explain.Explanation `json:"explain,omitempty"`
-	// Otherwise has one document that follows.
-	Otherwise *toSearch `json:"otherwise,omitempty"`
+	// Counterfactual has one document that follows.
+	Counterfactual *toSearch `json:"counterfactual,omitempty"`
 	// Masks loads masks of the decision log, and Mask is an event that they are asked about.
 	Masks *toMask         `json:"masks,omitempty"`
 	Mask  json.RawMessage `json:"mask,omitempty"`
@@ -281,8 +281,8 @@ type reply struct {
 	Answer *wireAnswer `json:"answer,omitempty"`
 	// Explained is the explanation that was asked for.
 	Explained *explain.Explanation `json:"explained,omitempty"`
-	// Otherwise is what was found by the search that was asked for.
-	Otherwise *decision.Otherwise `json:"otherwise,omitempty"`
+	// Counterfactual is what was found by the search that was asked for.
+	Counterfactual *decision.Counterfactual `json:"counterfactual,omitempty"`
 	// Mask is what masks say of an event.
 	Mask json.RawMessage `json:"mask,omitempty"`
 	// Error is why there is no answer at all.

@@ -42,14 +42,14 @@ const (
 
 // Search looks for what would have to be otherwise. It ends after so many decisions, or with ctx: then the answer says so, and holds
 // what was found until then. The ways in first are tried before all others: those of a candidate that stays for the same reasons.
-func Search(ctx context.Context, p *policy.Policy, kind string, in ast.Value, d Decider, decisions int, first []decision.Way) (decision.Otherwise, error) {
+func Search(ctx context.Context, p *policy.Policy, kind string, in ast.Value, d Decider, decisions int, first []decision.Way) (decision.Counterfactual, error) {
 	s := &search{ctx: ctx, policy: p, kind: kind, decider: d, left: decisions, seen: map[string]Answer{}, pooled: map[string]bool{}}
-	out := decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{}}
+	out := decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{}}
 	var ways [][]change
 	if s.decide(state{in: in}).Verdict == decision.Reap {
 		out.Verdict = decision.Spare
 		ways = s.keepers(in)
-	} else if way := s.again(in, first); way != nil {
+	} else if way := s.reuse(in, first); way != nil {
 		ways = [][]change{way}
 	} else if way := s.reaper(in, maxMore); way != nil {
 		ways = [][]change{way}
@@ -57,7 +57,7 @@ func Search(ctx context.Context, p *policy.Policy, kind string, in ast.Value, d 
 		ways = [][]change{way}
 	}
 	for _, w := range ways {
-		out.Ways = append(out.Ways, said(in, s.bounded(in, w, out.Verdict)))
+		out.Ways = append(out.Ways, describe(in, s.bounded(in, w, out.Verdict)))
 	}
 	out.Decided = decisions - s.left
 	if len(out.Ways) == 0 {
@@ -127,7 +127,7 @@ type state struct {
 	changes []change
 }
 
-func (s state) with(c change) (state, bool) {
+func (s state) apply(c change) (state, bool) {
 	for _, had := range s.changes { // one value for a fact, and no fact inside of another one that was changed
 		if had.path.HasPrefix(c.path) || c.path.HasPrefix(had.path) || had.shifts(c) || c.shifts(had) {
 			return state{}, false
@@ -205,7 +205,7 @@ func (s *search) past(at state, now Answer) (state, bool) {
 		blockers = []string{noFinding}
 	}
 	for _, b := range blockers {
-		if next, ok := s.nearer(at, now, b); ok || s.over() {
+		if next, ok := s.nearer(at, now, b); ok || s.finished() {
 			return next, ok
 		}
 	}
@@ -213,7 +213,7 @@ func (s *search) past(at state, now Answer) (state, bool) {
 	return state{}, false
 }
 
-func (s *search) over() bool { return s.stopped || s.failed != nil }
+func (s *search) finished() bool { return s.stopped || s.failed != nil }
 
 // nearer is a state in which a blocker is gone. Where no single change does it, the changes that bring a rule further are followed for
 // some steps.
@@ -235,7 +235,7 @@ func (s *search) nearer(from state, now Answer, blocker string) (state, bool) {
 			enough := s.more
 			for _, c := range x.changes(s.kind, blocker, now.Findings) {
 				s.keep(c)
-				to, ok := at.with(c)
+				to, ok := at.apply(c)
 				if !ok || enough == 0 {
 					continue
 				}
@@ -243,7 +243,7 @@ func (s *search) nearer(from state, now Answer, blocker string) (state, bool) {
 					enough--
 				}
 				answer := s.decide(to)
-				if s.over() {
+				if s.finished() {
 					return state{}, false
 				}
 				switch n := score(answer); {
@@ -313,15 +313,15 @@ func (s *search) verdict(in ast.Value, cs []change) (string, state) {
 	at := state{in: in}
 	for _, c := range cs {
 		var ok bool
-		if at, ok = at.with(c); !ok {
+		if at, ok = at.apply(c); !ok {
 			return "", at
 		}
 	}
 	return s.decide(at).Verdict, at
 }
 
-// again tries ways that were found for another candidate.
-func (s *search) again(in ast.Value, ways []decision.Way) []change {
+// reuse tries ways that were found for another candidate.
+func (s *search) reuse(in ast.Value, ways []decision.Way) []change {
 	for _, w := range ways {
 		var cs []change
 		for _, c := range w {
@@ -334,7 +334,7 @@ func (s *search) again(in ast.Value, ways []decision.Way) []change {
 				if one.to, err = ast.InterfaceToValue(c.To); err != nil {
 					return nil
 				}
-				one.to = s.own(in, path, one.to)
+				one.to = s.ownValue(in, path, one.to)
 			}
 			cs = append(cs, one)
 		}
@@ -345,8 +345,8 @@ func (s *search) again(in ast.Value, ways []decision.Way) []change {
 	return nil
 }
 
-// own is the value of another candidate's way for this one: an earlier look has to have been at this very thing.
-func (s *search) own(in ast.Value, path ast.Ref, v ast.Value) ast.Value {
+// ownValue is the value of another candidate's way for this one: an earlier look has to have been at this very thing.
+func (s *search) ownValue(in ast.Value, path ast.Ref, v ast.Value) ast.Value {
 	o, object := v.(ast.Object)
 	identity, err := in.Find(ast.Ref{ast.StringTerm("identity")})
 	if !object || err != nil || !path.Equal(sightingRef) {
@@ -368,7 +368,7 @@ func (s *search) least(in ast.Value, all []change, verdict string) []change {
 				some[i] = all[n]
 			}
 			got, _ := s.verdict(in, some)
-			if s.over() {
+			if s.finished() {
 				return nil
 			}
 			if got == verdict {
@@ -399,7 +399,7 @@ func (s *search) finest(in ast.Value, all []change) []change {
 			with := slices.Clone(out)
 			with[i] = finer
 			got, _ := s.verdict(in, with)
-			if s.over() {
+			if s.finished() {
 				return all
 			}
 			if got == decision.Reap {
@@ -487,12 +487,12 @@ func (s *search) keepers(in ast.Value) [][]change {
 	all := x.objectors(s.kind)
 	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(a.remote(in), b.remote(in)) })
 	for _, c := range all {
-		at, ok := state{in: in}.with(c)
+		at, ok := state{in: in}.apply(c)
 		if !ok {
 			continue
 		}
 		answer := s.decide(at)
-		if s.over() {
+		if s.finished() {
 			break
 		}
 		rules := strings.Join(answer.Objections, " ")
@@ -589,8 +589,8 @@ func changed(in ast.Value, path ast.Ref, to ast.Value) (ast.Value, bool) {
 	return nil, false
 }
 
-// said is a way in the words of a report.
-func said(in ast.Value, cs []change) decision.Way {
+// describe is a way in the words of a report.
+func describe(in ast.Value, cs []change) decision.Way {
 	out := decision.Way{}
 	for _, c := range cs {
 		w := decision.Change{Fact: written(c.path), Gone: c.to == nil, Bound: c.bound, Source: sourceOf(in, c.path)}

@@ -81,7 +81,7 @@ func (x explainer) silent(to []Silent, p policy.Package, rules ...*ast.Rule) []S
 	out := Silent{Rule: p.ID, File: at.File, Line: at.Row, Title: title, Description: description}
 	for _, r := range rules {
 		s := x.trace.far[r]
-		if s == nil || s.elsewhere() {
+		if s == nil || s.otherKind() {
 			continue
 		}
 		out.Failed = append(out.Failed, x.condition(r, s, depth))
@@ -110,7 +110,7 @@ func (x explainer) shown(rules []*ast.Rule) []Condition {
 func (x explainer) failing(rules []*ast.Rule, left int) []Condition {
 	var out []Condition
 	for _, r := range rules {
-		if s := x.trace.far[r]; s != nil && !x.held(r) && !s.elsewhere() {
+		if s := x.trace.far[r]; s != nil && !x.held(r) && !s.otherKind() {
 			out = append(out, x.condition(r, s, left))
 		}
 	}
@@ -121,7 +121,7 @@ func (x explainer) condition(r *ast.Rule, s *stop, left int) Condition {
 	at := s.expr.Location
 	c := Condition{Rule: name(r), File: at.File, Line: at.Row, Text: x.line(at)}
 	for _, o := range s.operands {
-		if v, ok := o.said(); ok {
+		if v, ok := o.shown(); ok {
 			c.Values = append(c.Values, v)
 		}
 	}
@@ -183,7 +183,7 @@ const maxShown = 16 << 10
 // tooLong stands for a value that is longer.
 const tooLong = "(too long to show)"
 
-func (o operand) said() (Value, bool) {
+func (o operand) shown() (Value, bool) {
 	if o.value == nil {
 		return Value{Name: written(o.ref), Unknown: true}, true
 	}
@@ -196,7 +196,7 @@ func (o operand) said() (Value, bool) {
 
 var kind = ast.MustParseRef("input.kind")
 
-// elsewhere reports whether a rule ended because it is for candidates of another kind: that is no news.
-func (s *stop) elsewhere() bool {
+// otherKind reports whether a rule ended because it is for candidates of another kind: that is no news.
+func (s *stop) otherKind() bool {
 	return len(s.operands) > 0 && s.operands[0].ref.Equal(kind) && s.operands[0].value != nil
 }

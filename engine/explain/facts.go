@@ -203,7 +203,7 @@ func (x explainer) objectors(kind string) []change {
 	}
 	for _, p := range x.policy.Protect() {
 		for _, r := range x.rulesOf(p, policy.ObjectionsRule) {
-			if s := x.trace.far[r]; s != nil && !s.elsewhere() {
+			if s := x.trace.far[r]; s != nil && !s.otherKind() {
 				g.expr(r, s.expr, s)
 			}
 		}
@@ -223,7 +223,7 @@ type gatherer struct {
 // ends gathers the facts of the condition at which a rule came to its end, and of those of the rules that it asks there.
 func (g *gatherer) ends(r *ast.Rule, left int) {
 	s := g.trace.far[r]
-	if s == nil || g.held(r) || s.elsewhere() || left == 0 {
+	if s == nil || g.held(r) || s.otherKind() || left == 0 {
 		return
 	}
 	if !s.expr.Negated {
@@ -261,7 +261,7 @@ func (g *gatherer) expr(r *ast.Rule, e *ast.Expr, s *stop) {
 		g.fact(at, f.constants)
 	}
 	for _, at := range all { // a rule may look into what it was led to by way of a variable
-		g.inside(at, f.constants, nested)
+		g.addInner(at, f.constants, nested)
 	}
 }
 
@@ -294,15 +294,15 @@ func (g *gatherer) expand(ref ast.Ref) []ast.Ref {
 	return out
 }
 
-// inside adds the facts inside of a list or an object, and that a member of a list is not there.
-func (g *gatherer) inside(at ast.Ref, constants []ast.Value, left int) {
+// addInner adds the facts inside of a list or an object, and that a member of a list is not there.
+func (g *gatherer) addInner(at ast.Ref, constants []ast.Value, left int) {
 	v, err := g.in.Find(at[1:])
 	if err != nil || left == 0 || len(g.out) > maxFacts*maxValues {
 		return
 	}
 	each := func(key *ast.Term) {
 		g.fact(append(slices.Clone(at), key), constants)
-		g.inside(append(slices.Clone(at), key), constants, left-1)
+		g.addInner(append(slices.Clone(at), key), constants, left-1)
 	}
 	switch v := v.(type) {
 	case ast.Object:
@@ -438,12 +438,12 @@ func numbers(constants []ast.Value, was ast.Value) (to []ast.Value) {
 	if n, ok := was.(ast.Number); ok {
 		now, _ = n.Float64()
 	}
-	slices.SortStableFunc(to, func(a, b ast.Value) int { return cmp.Compare(away(a, now), away(b, now)) })
+	slices.SortStableFunc(to, func(a, b ast.Value) int { return cmp.Compare(distance(a, now), distance(b, now)) })
 	to = slices.CompactFunc(to, func(a, b ast.Value) bool { return a.Compare(b) == 0 })
 	return append(to[:min(len(to), 3*maxValues)], ast.Number("0"))
 }
 
-func away(v ast.Value, from float64) float64 {
+func distance(v ast.Value, from float64) float64 {
 	n, _ := v.(ast.Number)
 	f, _ := n.Float64()
 	return math.Abs(f - from)

@@ -84,7 +84,7 @@ func document(t *testing.T, git, holders string) ast.Value {
 }
 
 // told is what was found, in a line.
-func told(o decision.Otherwise) string {
+func told(o decision.Counterfactual) string {
 	var ways []string
 	for _, w := range o.Ways {
 		var facts []string

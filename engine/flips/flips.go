@@ -100,7 +100,7 @@ func Compare(s *snapshot.Snapshot, base, head []decision.Decision) Result {
 	for _, id := range c.ids() {
 		b, h := c.base[id], c.head[id]
 		out.Compared++
-		within := c.within(c.base, id) || c.within(c.head, id)
+		within := c.goesWithWorktree(c.base, id) || c.goesWithWorktree(c.head, id)
 		f := Flip{ID: id, Kind: cmp.Or(h.Kind, b.Kind), Label: cmp.Or(h.Label, b.Label), Owner: cmp.Or(h.Owner, b.Owner), Base: side(b), Head: side(h), Truth: s.Labels[id]}
 		if f.Change = change(c.reaps(c.base, id), c.reaps(c.head, id), b, h); f.Change == "" || within && f.Truth == "" {
 			out.Same++
@@ -159,11 +159,11 @@ func (c *comparison) ids() []string {
 
 // reaps reports whether one of both reaps a candidate, by itself or with the worktree that it lies in.
 func (c *comparison) reaps(by map[string]decision.Decision, id string) bool {
-	return by[id].Verdict == decision.Reap || c.within(by, id)
+	return by[id].Verdict == decision.Reap || c.goesWithWorktree(by, id)
 }
 
-// within reports whether a candidate was not decided because it goes with its worktree.
-func (c *comparison) within(by map[string]decision.Decision, id string) bool {
+// goesWithWorktree reports whether a candidate was not decided because it goes with its worktree.
+func (c *comparison) goesWithWorktree(by map[string]decision.Decision, id string) bool {
 	in := c.s.Dirs[id].Content
 	_, decided := by[id]
 	return in != nil && !decided && by[in.ID].Verdict == decision.Reap

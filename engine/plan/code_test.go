@@ -15,7 +15,7 @@ func TestEncodedPlansSayTheSame(t *testing.T) {
 	in := input(t)
 	for name, body := range programs {
 		ref := ast.MustParseRef("data.t.x")
-		planned, err := plan.Of(t.Context(), ast.MustCompileModules(map[string]string{"t.rego": "package t\n\n" + body + "\n"}), []ast.Ref{ref})
+		planned, err := plan.Build(t.Context(), ast.MustCompileModules(map[string]string{"t.rego": "package t\n\n" + body + "\n"}), []ast.Ref{ref})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func ask(p *plan.Program, ref ast.Ref, in ast.Value) (*ast.Term, error) {
 func FuzzDecode(f *testing.F) {
 	ref := ast.MustParseRef("data.t.x")
 	for _, body := range programs {
-		planned, err := plan.Of(f.Context(), ast.MustCompileModules(map[string]string{"t.rego": "package t\n\n" + body + "\n"}), []ast.Ref{ref})
+		planned, err := plan.Build(f.Context(), ast.MustCompileModules(map[string]string{"t.rego": "package t\n\n" + body + "\n"}), []ast.Ref{ref})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -247,7 +247,7 @@ func (c *compiler) read(o ir.Operand) func(*frame) *ast.Term {
 	}
 	l, _ := localOf(o)
 	if l == int(ir.Input) {
-		return func(f *frame) *ast.Term { return f.m.whole() }
+		return func(f *frame) *ast.Term { return f.m.wholeDocument() }
 	}
 	return func(f *frame) *ast.Term { return f.l[l] }
 }

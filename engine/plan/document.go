@@ -50,9 +50,9 @@ var shape = sync.OnceValue(func() *object {
 	return o
 })
 
-// Desk is where one goroutine writes documents: the terms that many of them have in common, and room for those that they do
+// Encoder is where one goroutine writes documents: the terms that many of them have in common, and room for those that they do
 // not. The terms themselves may be read by many.
-type Desk struct {
+type Encoder struct {
 	// common are the terms that all subjects of a snapshot have in common, by the field's place.
 	common []*ast.Term
 	// sources are those of the evidence sources, by the address of the map: the join gives candidates of one kind and source
@@ -66,9 +66,9 @@ type Desk struct {
 // room is for how many terms a desk makes room at once: about one document.
 const room = 64
 
-// NewDesk is a place to write the subjects of a joined snapshot at; nil for single ones, which have nothing in common.
-func NewDesk(j *subject.Joined) *Desk {
-	d := &Desk{sources: map[uintptr]*ast.Term{}}
+// NewEncoder is a place to write the subjects of a joined snapshot at; nil for single ones, which have nothing in common.
+func NewEncoder(j *subject.Joined) *Encoder {
+	d := &Encoder{sources: map[uintptr]*ast.Term{}}
 	if j == nil {
 		return d
 	}
@@ -86,14 +86,16 @@ func NewDesk(j *subject.Joined) *Desk {
 	return d
 }
 
-// Beside is another desk for the same snapshot.
-func (d *Desk) Beside() *Desk { return &Desk{common: d.common, sources: map[uintptr]*ast.Term{}} }
+// Fork is another desk for the same snapshot.
+func (d *Encoder) Fork() *Encoder {
+	return &Encoder{common: d.common, sources: map[uintptr]*ast.Term{}}
+}
 
 // Common are the terms that all documents of the desk's snapshot have in common.
-func (d *Desk) Common() []*ast.Term { return d.common }
+func (d *Encoder) Common() []*ast.Term { return d.common }
 
 // Document is the document of a subject: the same as that of its JSON.
-func (d *Desk) Document(sub *subject.Subject) ast.Value {
+func (d *Encoder) Document(sub *subject.Subject) ast.Value {
 	v := reflect.ValueOf(sub).Elem()
 	from := len(d.pairs)
 	fields := shape().fields
@@ -114,7 +116,7 @@ func (d *Desk) Document(sub *subject.Subject) ast.Value {
 }
 
 // term is a term in the room that is left.
-func (d *Desk) term(v ast.Value) *ast.Term {
+func (d *Encoder) term(v ast.Value) *ast.Term {
 	if len(d.terms) == 0 {
 		d.terms = make([]ast.Term, room)
 	}
@@ -124,19 +126,19 @@ func (d *Desk) term(v ast.Value) *ast.Term {
 	return t
 }
 
-func (d *Desk) add(f *field, v reflect.Value) {
+func (d *Encoder) add(f *field, v reflect.Value) {
 	t := f.write(v, d)
 	d.pairs = append(d.pairs, [2]*ast.Term{f.key, t})
 }
 
 // object takes the pairs that were added since from.
-func (d *Desk) object(from int) ast.Value {
+func (d *Encoder) object(from int) ast.Value {
 	o := ast.NewObject(d.pairs[from:]...)
 	d.pairs = d.pairs[:from]
 	return o
 }
 
-func (d *Desk) source(v reflect.Value, write encode) *ast.Term {
+func (d *Encoder) source(v reflect.Value, write encode) *ast.Term {
 	t := d.sources[v.Pointer()]
 	if t == nil {
 		t = write(v, d)
@@ -145,7 +147,7 @@ func (d *Desk) source(v reflect.Value, write encode) *ast.Term {
 	return t
 }
 
-func (o *object) write(v reflect.Value, d *Desk) *ast.Term {
+func (o *object) write(v reflect.Value, d *Encoder) *ast.Term {
 	from := len(d.pairs)
 	for i := range o.fields {
 		f := &o.fields[i]

@@ -12,7 +12,7 @@ import (
 var timeType = reflect.TypeFor[time.Time]()
 
 // encode writes a value as a term.
-type encode func(reflect.Value, *Desk) *ast.Term
+type encode func(reflect.Value, *Encoder) *ast.Term
 
 // omissions are encoding/json's own.
 var omissions = map[string]func(reflect.Value) bool{"omitempty": empty, "omitzero": reflect.Value.IsZero}
@@ -37,18 +37,18 @@ func encoder(t reflect.Type, known map[reflect.Type]*object) encode {
 	case reflect.String:
 		return writeString
 	case reflect.Bool:
-		return func(v reflect.Value, _ *Desk) *ast.Term { return ast.InternedTerm(v.Bool()) }
+		return func(v reflect.Value, _ *Encoder) *ast.Term { return ast.InternedTerm(v.Bool()) }
 	case reflect.Float64:
 		return writeFloat
 	case reflect.Uint64:
-		return func(v reflect.Value, d *Desk) *ast.Term { return d.number(strconv.FormatUint(v.Uint(), 10)) }
+		return func(v reflect.Value, d *Encoder) *ast.Term { return d.number(strconv.FormatUint(v.Uint(), 10)) }
 	default:
-		return func(v reflect.Value, d *Desk) *ast.Term { return d.integer(v.Int()) }
+		return func(v reflect.Value, d *Encoder) *ast.Term { return d.integer(v.Int()) }
 	}
 }
 
 func pointer(inner encode) encode {
-	return func(v reflect.Value, d *Desk) *ast.Term {
+	return func(v reflect.Value, d *Encoder) *ast.Term {
 		if v.IsNil() {
 			return ast.InternedNullTerm
 		}
@@ -57,7 +57,7 @@ func pointer(inner encode) encode {
 }
 
 func list(one encode) encode {
-	return func(v reflect.Value, d *Desk) *ast.Term {
+	return func(v reflect.Value, d *Encoder) *ast.Term {
 		if v.IsNil() {
 			return ast.InternedNullTerm
 		}
@@ -72,7 +72,7 @@ func list(one encode) encode {
 	}
 }
 
-func writeMap(v reflect.Value, d *Desk) *ast.Term {
+func writeMap(v reflect.Value, d *Encoder) *ast.Term {
 	if v.IsNil() {
 		return ast.InternedNullTerm
 	}
@@ -85,7 +85,7 @@ func writeMap(v reflect.Value, d *Desk) *ast.Term {
 }
 
 // writeOwn writes parameters of rules of one's own: numbers, texts, booleans, and lists of texts.
-func writeOwn(v reflect.Value, d *Desk) *ast.Term {
+func writeOwn(v reflect.Value, d *Encoder) *ast.Term {
 	if v.IsNil() {
 		return ast.InternedNullTerm
 	}
@@ -105,11 +105,11 @@ func writeOwn(v reflect.Value, d *Desk) *ast.Term {
 var ownTypes = map[reflect.Type]encode{
 	reflect.TypeFor[float64]():  writeFloat,
 	reflect.TypeFor[string]():   writeString,
-	reflect.TypeFor[bool]():     func(v reflect.Value, _ *Desk) *ast.Term { return ast.InternedTerm(v.Bool()) },
+	reflect.TypeFor[bool]():     func(v reflect.Value, _ *Encoder) *ast.Term { return ast.InternedTerm(v.Bool()) },
 	reflect.TypeFor[[]string](): list(writeString),
 }
 
-func writeString(v reflect.Value, d *Desk) *ast.Term {
+func writeString(v reflect.Value, d *Encoder) *ast.Term {
 	if s := v.String(); s != "" {
 		return d.term(ast.String(s))
 	}
@@ -117,7 +117,7 @@ func writeString(v reflect.Value, d *Desk) *ast.Term {
 }
 
 // writeTime writes the text that encoding/json writes: RFC 3339 with nanoseconds.
-func writeTime(v reflect.Value, d *Desk) *ast.Term {
+func writeTime(v reflect.Value, d *Encoder) *ast.Term {
 	t, ok := reflect.TypeAssert[time.Time](v)
 	if !ok {
 		return ast.InternedNullTerm
@@ -126,7 +126,7 @@ func writeTime(v reflect.Value, d *Desk) *ast.Term {
 }
 
 // writeFloat writes the digits that encoding/json writes, which change their form at both ends of the range.
-func writeFloat(v reflect.Value, d *Desk) *ast.Term {
+func writeFloat(v reflect.Value, d *Encoder) *ast.Term {
 	f := v.Float()
 	if f == float64(int64(f)) && f > -1e15 && f < 1e15 {
 		return d.integer(int64(f))
@@ -138,11 +138,11 @@ func writeFloat(v reflect.Value, d *Desk) *ast.Term {
 	return d.number(string(text))
 }
 
-func (d *Desk) integer(i int64) *ast.Term {
+func (d *Encoder) integer(i int64) *ast.Term {
 	if ast.HasInternedIntNumberTerm(int(i)) {
 		return ast.InternedTerm(int(i))
 	}
 	return d.number(strconv.FormatInt(i, 10))
 }
 
-func (d *Desk) number(text string) *ast.Term { return d.term(ast.Number(text)) }
+func (d *Encoder) number(text string) *ast.Term { return d.term(ast.Number(text)) }

@@ -83,7 +83,7 @@ type Machine struct {
 	result *ast.Term
 
 	// desk and subject are what is read from, or else document. all is the whole document, once somebody asked for it.
-	desk     *Desk
+	desk     *Encoder
 	subject  *subject.Subject
 	value0   reflect.Value
 	document *ast.Term
@@ -113,8 +113,8 @@ func (p *Program) Machine() *Machine {
 	return m
 }
 
-// Subject has the machine ask of this subject from now on, of which it reads what the rules ask for. Desk is one for its snapshot.
-func (m *Machine) Subject(sub *subject.Subject, desk *Desk) {
+// Subject has the machine ask of this subject from now on, of which it reads what the rules ask for. Encoder is one for its snapshot.
+func (m *Machine) Subject(sub *subject.Subject, desk *Encoder) {
 	m.begin()
 	m.document, m.subject, m.value0 = nil, sub, reflect.ValueOf(sub).Elem()
 	if m.desk != desk {
@@ -199,8 +199,8 @@ func (m *Machine) pop(n int) {
 	m.top -= n
 }
 
-// of is the number that a slot's value must have to be of now.
-func (m *Machine) of(s *slot) uint64 {
+// stampOf is the number that a slot's value must have to be of now.
+func (m *Machine) stampOf(s *slot) uint64 {
 	if s.shared {
 		return m.snap
 	}
@@ -210,7 +210,7 @@ func (m *Machine) of(s *slot) uint64 {
 // field is the Go value at a slot; not valid when it is missing.
 func (m *Machine) field(id int) reflect.Value {
 	s := &m.slots[id]
-	have, at := &m.fields[id], m.of(s)
+	have, at := &m.fields[id], m.stampOf(s)
 	if have.at == at {
 		return have.is
 	}
@@ -242,7 +242,7 @@ func (m *Machine) has(id int) bool {
 // slot is the term at a slot; nil when it is missing.
 func (m *Machine) slot(id int) *ast.Term {
 	s := &m.slots[id]
-	have, at := &m.terms[id], m.of(s)
+	have, at := &m.terms[id], m.stampOf(s)
 	if have.at == at {
 		return have.is
 	}
@@ -274,8 +274,8 @@ func (m *Machine) find(id int, s *slot) *ast.Term {
 	}
 }
 
-// whole is the whole document.
-func (m *Machine) whole() *ast.Term {
+// wholeDocument is the whole document.
+func (m *Machine) wholeDocument() *ast.Term {
 	switch {
 	case m.document != nil:
 		return m.document

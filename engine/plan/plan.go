@@ -18,8 +18,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 )
 
-// Of plans the rules that references name, with all that these ask. The compiler has the rules compiled, and may be used by nobody else meanwhile.
-func Of(ctx context.Context, c *ast.Compiler, refs []ast.Ref) (*ir.Policy, error) {
+// Build plans the rules that references name, with all that these ask. The compiler has the rules compiled, and may be used by nobody else meanwhile.
+func Build(ctx context.Context, c *ast.Compiler, refs []ast.Ref) (*ir.Policy, error) {
 	register()
 	body := make([]*ast.Expr, len(refs))
 	for i, ref := range refs {

@@ -95,7 +95,7 @@ func TestAgreesWithTopdown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := ast.MustCompileModules(map[string]string{"t.rego": "package t\n\n" + body + "\n"})
 			ref := ast.MustParseRef("data.t.x")
-			planned, err := plan.Of(t.Context(), c, []ast.Ref{ref})
+			planned, err := plan.Build(t.Context(), c, []ast.Ref{ref})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,7 +176,7 @@ func topdownOf(t *testing.T, c *ast.Compiler, in ast.Value) (ast.Value, error) {
 func TestWhatIsNotKnownIsRefused(t *testing.T) {
 	t.Parallel()
 	c := ast.MustCompileModules(map[string]string{"t.rego": "package t\n\nh if input.n == 4\n\nx if h with input as {\"n\": 4}\n"})
-	planned, err := plan.Of(t.Context(), c, []ast.Ref{ast.MustParseRef("data.t.x")})
+	planned, err := plan.Build(t.Context(), c, []ast.Ref{ast.MustParseRef("data.t.x")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ x if {
 y := 7
 `})
 	x, y := ast.MustParseRef("data.t.x"), ast.MustParseRef("data.t.y")
-	planned, err := plan.Of(t.Context(), c, []ast.Ref{x, y})
+	planned, err := plan.Build(t.Context(), c, []ast.Ref{x, y})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ loops(a) := [v | some v in input.list; v != a]
 x := [own(1), reads(1), asks(1), loops("one")]
 `})
 	ref := ast.MustParseRef("data.t.x")
-	p := must.Get(plan.New(must.Get(plan.Of(t.Context(), c, []ast.Ref{ref}))(t)))(t)
+	p := must.Get(plan.New(must.Get(plan.Build(t.Context(), c, []ast.Ref{ref}))(t)))(t)
 	p.Prepare(p.Rule(ref))
 	m := p.Machine()
 	for _, doc := range []string{document, `{"n": 40, "list": ["one", "four"]}`, `{"n": 1}`, document} {
@@ -262,7 +262,7 @@ once := [f(a) | some i in numbers.range(1, 5000); a := $"{i}"]
 x := [f(a) | some a in once]
 `})
 	ref := ast.MustParseRef("data.t.x")
-	p := must.Get(plan.New(must.Get(plan.Of(t.Context(), c, []ast.Ref{ref}))(t)))(t)
+	p := must.Get(plan.New(must.Get(plan.Build(t.Context(), c, []ast.Ref{ref}))(t)))(t)
 	p.Prepare(p.Rule(ref))
 	m := p.Machine()
 	m.Document(input(t))

@@ -34,10 +34,10 @@ func noDisguise(modules []*ast.Module) check {
 					continue
 				}
 				if ast.IsComprehension(counted.Value) {
-					refused = append(refused, at(ClassDisguise, e.Location, "a not in disguise: it counts what is found, and nothing is found where a fact is missing",
+					refused = append(refused, refusalAt(ClassDisguise, e.Location, "a not in disguise: it counts what is found, and nothing is found where a fact is missing",
 						"state positively what must be known, for instance with every"))
 				} else if missing := unguarded(counted, rules, b); missing != "" {
-					refused = append(refused, at(ClassDisguise, e.Location, fmt.Sprintf("a not in disguise: it counts %s, which is empty too where %s is missing", counted, missing),
+					refused = append(refused, refusalAt(ClassDisguise, e.Location, fmt.Sprintf("a not in disguise: it counts %s, which is empty too where %s is missing", counted, missing),
 						fmt.Sprintf("state in the same body that %s is known, or write the condition with every", missing)))
 				}
 			}

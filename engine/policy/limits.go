@@ -79,7 +79,7 @@ func smallNumbers(m *ast.Module, _ string) Refusals {
 	var refused Refusals
 	ast.WalkTerms(m, func(t *ast.Term) bool {
 		if n, ok := t.Value.(ast.Number); ok && !small(string(n)) {
-			refused = append(refused, at(ClassLimit, t.Location, fmt.Sprintf("the number %.20s... is too large to count with", string(n)), "write a smaller one"))
+			refused = append(refused, refusalAt(ClassLimit, t.Location, fmt.Sprintf("the number %.20s... is too large to count with", string(n)), "write a smaller one"))
 		}
 		return false
 	})
@@ -105,7 +105,7 @@ func noSchemas(m *ast.Module, _ string) Refusals {
 	var refused Refusals
 	for _, a := range annotations(m) {
 		if len(a.Schemas) > 0 {
-			refused = append(refused, at(ClassSchemas, a.Location, "METADATA with schemas", "take them out: every policy is checked against the schema of the input, schemas/subject.json"))
+			refused = append(refused, refusalAt(ClassSchemas, a.Location, "METADATA with schemas", "take them out: every policy is checked against the schema of the input, schemas/subject.json"))
 		}
 	}
 	return refused

@@ -28,7 +28,7 @@ func lint(modules []*ast.Module, checks ...check) Refusals {
 	var refused Refusals
 	for _, m := range modules {
 		family := ""
-		if path := below(m.Package); len(path) > 0 {
+		if path := policyPath(m.Package); len(path) > 0 {
 			family = path[0]
 		}
 		for _, c := range checks {
@@ -38,7 +38,7 @@ func lint(modules []*ast.Module, checks ...check) Refusals {
 	return refused
 }
 
-func at(class string, l *ast.Location, problem, fix string) Refusal {
+func refusalAt(class string, l *ast.Location, problem, fix string) Refusal {
 	return Refusal{Class: class, File: l.File, Line: l.Row, Column: l.Col, Problem: problem, Fix: fix}
 }
 
@@ -50,7 +50,7 @@ func noNegation(m *ast.Module, family string) Refusals {
 	}
 	ast.WalkExprs(m, func(e *ast.Expr) bool {
 		if _, block := e.Terms.(*ast.Not); e.Negated || block {
-			refused = append(refused, at(ClassNegation, e.Location, "not in a rule that reaps", "state positively what must be known, for a missing fact makes a not true"))
+			refused = append(refused, refusalAt(ClassNegation, e.Location, "not in a rule that reaps", "state positively what must be known, for a missing fact makes a not true"))
 		}
 		return false
 	})
@@ -62,7 +62,7 @@ func noWith(m *ast.Module, _ string) Refusals {
 	var refused Refusals
 	ast.WalkExprs(m, func(e *ast.Expr) bool {
 		if len(e.With) > 0 {
-			refused = append(refused, at(ClassWith, e.Location, "with outside a test", "pass what the rule needs as an argument"))
+			refused = append(refused, refusalAt(ClassWith, e.Location, "with outside a test", "pass what the rule needs as an argument"))
 		}
 		return false
 	})
@@ -76,7 +76,7 @@ func noPartialObject(m *ast.Module, _ string) Refusals {
 		ref := r.Head.Ref()
 		computed := slices.ContainsFunc(ref[1:], func(t *ast.Term) bool { _, fixed := t.Value.(ast.String); return !fixed })
 		if len(r.Head.Args) == 0 && (computed || len(ref) > 1 && r.Head.RuleKind() == ast.MultiValue) {
-			refused = append(refused, at(ClassPartial, r.Location, fmt.Sprintf("%s is an object that is built key by key", ref), "write a set, or a comprehension"))
+			refused = append(refused, refusalAt(ClassPartial, r.Location, fmt.Sprintf("%s is an object that is built key by key", ref), "write a set, or a comprehension"))
 		}
 	}
 	return refused
@@ -90,13 +90,13 @@ func noSprintf(m *ast.Module, family string) Refusals {
 	}
 	ast.WalkTerms(m, func(t *ast.Term) bool {
 		if c, ok := t.Value.(ast.Call); ok && c[0].String() == "sprintf" {
-			refused = append(refused, at(ClassSprintf, t.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined even when facts are missing`))
+			refused = append(refused, refusalAt(ClassSprintf, t.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined even when facts are missing`))
 		}
 		return false
 	})
 	ast.WalkExprs(m, func(e *ast.Expr) bool {
 		if e.IsCall() && e.Operator().String() == "sprintf" {
-			refused = append(refused, at(ClassSprintf, e.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined even when facts are missing`))
+			refused = append(refused, refusalAt(ClassSprintf, e.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined even when facts are missing`))
 		}
 		return false
 	})
@@ -107,7 +107,7 @@ func noSprintf(m *ast.Module, family string) Refusals {
 func described(m *ast.Module, _ string) Refusals {
 	var refused Refusals
 	if !slices.ContainsFunc(m.Annotations, func(a *ast.Annotations) bool { return a.Scope == "package" && complete(a) }) {
-		refused = append(refused, at(ClassMetadata, m.Package.Location, "package without METADATA", "write # METADATA with a title and a description above it"))
+		refused = append(refused, refusalAt(ClassMetadata, m.Package.Location, "package without METADATA", "write # METADATA with a title and a description above it"))
 	}
 	documented := map[string]bool{}
 	for _, r := range m.Rules {
@@ -119,7 +119,7 @@ func described(m *ast.Module, _ string) Refusals {
 		name := r.Head.Ref().String()
 		if !strings.HasPrefix(name, "_") && !documented[name] {
 			documented[name] = true
-			refused = append(refused, at(ClassMetadata, r.Location, fmt.Sprintf("rule %s without METADATA", name), "write # METADATA with a title and a description above it, or begin its name with _"))
+			refused = append(refused, refusalAt(ClassMetadata, r.Location, fmt.Sprintf("rule %s without METADATA", name), "write # METADATA with a title and a description above it, or begin its name with _"))
 		}
 	}
 	return refused
@@ -135,7 +135,7 @@ func noLiterals(m *ast.Module, family string) Refusals {
 	}
 	ast.WalkTerms(m, func(t *ast.Term) bool {
 		if n, ok := t.Value.(ast.Number); ok && n != "0" && n != "1" && t.Location != nil && t.Location.Row > 0 {
-			refused = append(refused, at(ClassLiteral, t.Location, fmt.Sprintf("the number %s in a rule", n), "make it a parameter in config.yaml and read it from input.config"))
+			refused = append(refused, refusalAt(ClassLiteral, t.Location, fmt.Sprintf("the number %s in a rule", n), "make it a parameter in config.yaml and read it from input.config"))
 		}
 		return false
 	})

@@ -23,8 +23,8 @@ type Measure struct{ left int }
 // Room is a measure with room for so many bytes.
 func Room(bytes int) *Measure { return &Measure{left: bytes} }
 
-// Left is how many bytes there is room for.
-func (m *Measure) Left() int { return m.left }
+// Remaining is how many bytes there is room for.
+func (m *Measure) Remaining() int { return m.left }
 
 func (m *Measure) take(n int) bool {
 	m.left -= n

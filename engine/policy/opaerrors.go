@@ -29,7 +29,7 @@ func fromOPA(file string, err error) Refusals {
 		}
 		if problem, ok := problemOf(e); ok {
 			r.Problem = problem
-		} else if problem, fix := said(e); problem != "" {
+		} else if problem, fix := plainWords(e); problem != "" {
 			r.Problem, r.Fix = problem, fix
 		}
 		refused = append(refused, r)

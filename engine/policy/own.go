@@ -146,7 +146,7 @@ func declared(modules []module) (map[string]Parameter, Refusals) {
 	all := map[string]Parameter{}
 	var refused Refusals
 	for _, m := range modules {
-		own, rs := m.own()
+		own, rs := m.parameters()
 		refused = append(refused, rs...)
 		for _, p := range own {
 			first, taken := all[p.Name]
@@ -162,14 +162,14 @@ func declared(modules []module) (map[string]Parameter, Refusals) {
 	return all, refused
 }
 
-// own are the parameters that the package's METADATA in this file declares, and what is wrong with them.
-func (m module) own() (own []Parameter, refused Refusals) {
+// parameters are the parameters that the package's METADATA in this file declares, and what is wrong with them.
+func (m module) parameters() (own []Parameter, refused Refusals) {
 	for _, a := range m.Annotations {
 		said, ok := a.Custom["own"]
 		if !ok {
 			continue
 		}
-		path := below(m.Package)
+		path := policyPath(m.Package)
 		bad := func(problem, fix string, args ...any) {
 			refused = append(refused, m.refuse(ClassOwn, a.Location, "own: "+fmt.Sprintf(problem, args...), fix))
 		}

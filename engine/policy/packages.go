@@ -16,14 +16,14 @@ import (
 func packages(modules []module) [][]string {
 	var all [][]string
 	for _, m := range modules {
-		all = append(all, below(m.Package))
+		all = append(all, policyPath(m.Package))
 	}
 	slices.SortFunc(all, slices.Compare)
 	return slices.CompactFunc(all, slices.Equal)
 }
 
-// below is a package's path without data.policies; empty for that package itself and for one that is not under it.
-func below(p *ast.Package) []string {
+// policyPath is a package's path without data.policies; empty for that package itself and for one that is not under it.
+func policyPath(p *ast.Package) []string {
 	var out []string
 	for _, t := range p.Path[1:] {
 		out = append(out, text(t.Value))
@@ -259,7 +259,7 @@ func forms(modules []module) Refusals {
 	var refused Refusals
 	said := map[string]map[string]bool{}
 	for _, m := range modules {
-		path := below(m.Package)
+		path := policyPath(m.Package)
 		if len(path) == 0 || outputs[path[0]].set == "" {
 			continue
 		}
@@ -273,7 +273,7 @@ func forms(modules []module) Refusals {
 		}
 	}
 	for _, m := range modules {
-		path := below(m.Package)
+		path := policyPath(m.Package)
 		if len(path) == 0 {
 			continue
 		}

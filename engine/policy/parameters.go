@@ -26,7 +26,7 @@ func typedParameters(m *ast.Module, _ string) Refusals {
 			}
 			for _, t := range ref[1:] {
 				if _, constant := t.Value.(ast.String); constant {
-					refused = append(refused, at(ClassParameter, r.Location, fmt.Sprintf("function %s reads %s of a parameter", r.Head.Name, ref),
+					refused = append(refused, refusalAt(ClassParameter, r.Location, fmt.Sprintf("function %s reads %s of a parameter", r.Head.Name, ref),
 						"pass that fact itself: the schema check cannot see into parameters"))
 					return false
 				}

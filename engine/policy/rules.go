@@ -45,14 +45,14 @@ func (p *Policy) Candidates(kind string) (of []string, all bool) {
 func (p *Policy) describe(modules []module) map[string]Rule {
 	rules := map[string]Rule{}
 	for _, m := range modules {
-		path := below(m.Package)
+		path := policyPath(m.Package)
 		if len(path) == 0 || outputs[path[0]].set == "" {
 			continue
 		}
 		id := strings.Join(path, ".")
 		declared, _ := m.candidates()
 		needs := m.needs()
-		own, _ := m.own()
+		own, _ := m.parameters()
 		summaries, _ := m.summaries()
 		for _, r := range m.Rules {
 			if string(r.Head.Name) != outputs[path[0]].set {
@@ -79,7 +79,7 @@ func (m module) candidates() (of []string, refused Refusals) {
 		if !ok {
 			continue
 		}
-		path := below(m.Package)
+		path := policyPath(m.Package)
 		if a.Scope != "package" || len(path) != 3 || path[0] != "reap" {
 			refused = append(refused, m.refuse(ClassCandidates, a.Location, "candidates are declared by a package under reap and by nothing else", "move it to the METADATA of such a package, or take it out"))
 			continue
@@ -137,7 +137,7 @@ func (m module) summaries() (all []metadata.Summary, refused Refusals) {
 		if !ok {
 			continue
 		}
-		if path := below(m.Package); a.Scope != "package" || len(path) == 0 || path[0] != "protect" {
+		if path := policyPath(m.Package); a.Scope != "package" || len(path) == 0 || path[0] != "protect" {
 			refused = append(refused, m.refuse(ClassSummary, a.Location, "summary: it is declared by a package under protect and by nothing else",
 				"move it to the METADATA of such a package, or take it out"))
 			continue

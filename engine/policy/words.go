@@ -9,9 +9,9 @@ import (
 	opa "github.com/open-policy-agent/opa/v1/types"
 )
 
-// said is what the parser or the compiler means, in words for people: what is wrong, and what to write. Both are empty where it has
+// plainWords is what the parser or the compiler means, in words for people: what is wrong, and what to write. Both are empty where it has
 // no better words than theirs.
-func said(e *ast.Error) (problem, fix string) {
+func plainWords(e *ast.Error) (problem, fix string) {
 	switch d := e.Details.(type) {
 	case *ast.UnificationErrDetail:
 		return fmt.Sprintf("the two sides have different types and are never equal: left is %s, right is %s", typeWords(d.Left), typeWords(d.Right)),

@@ -166,7 +166,7 @@ func trace(ctx context.Context, r *stock.Runner, c *ast.Compiler, txn storage.Tr
 		}
 		err := run(ctx, r.SetPrefixMatchers(t.ref), txn, func(tr *stock.Result) {
 			if at := condition(tr.Trace, t.rule); at != nil && tr.Fail && at.File == f.File {
-				f.At, f.Text = at.Row, kept(strings.TrimSpace(firstLine(at.Text)))
+				f.At, f.Text = at.Row, truncate(strings.TrimSpace(firstLine(at.Text)))
 				tell(f)
 			}
 		})
@@ -262,7 +262,7 @@ func tests(c *ast.Compiler) []test {
 }
 
 func result(tr *stock.Result) Result {
-	r := Result{Name: tr.Package + "." + tr.Name, Outcome: Pass, Seconds: round(tr.Duration.Seconds()), Output: kept(string(tr.Output))}
+	r := Result{Name: tr.Package + "." + tr.Name, Outcome: Pass, Seconds: round(tr.Duration.Seconds()), Output: truncate(string(tr.Output))}
 	if tr.Location != nil {
 		r.File, r.Line = tr.Location.File, tr.Location.Row
 	}
@@ -272,13 +272,13 @@ func result(tr *stock.Result) Result {
 	case tr.Skip:
 		r.Outcome = Skip
 	case tr.Error != nil:
-		r.Outcome, r.Message = Error, kept(tr.Error.Error())
+		r.Outcome, r.Message = Error, truncate(tr.Error.Error())
 	}
 	for names, sub := range tr.SubResults.Iter {
 		if len(sub.SubResults) > 0 || len(r.Cases) == maxCases {
 			continue
 		}
-		c := Case{Name: kept(strings.Join(names, "/")), Outcome: Pass}
+		c := Case{Name: truncate(strings.Join(names, "/")), Outcome: Pass}
 		if sub.Fail {
 			c.Outcome = Fail
 		}
@@ -290,7 +290,7 @@ func result(tr *stock.Result) Result {
 // maxCases is how many cases of one test are told.
 const maxCases = 1000
 
-func kept(s string) string {
+func truncate(s string) string {
 	if len(s) > maxSaid {
 		s = strings.ToValidUTF8(s[:maxSaid], "") + "..."
 	}

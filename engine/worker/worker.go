@@ -175,9 +175,9 @@ func (o *Observer) index(s *snapshot.Snapshot) *looked {
 	}
 	for name, src := range s.Sources {
 		switch failed := src.Status != snapshot.OK && src.Status != snapshot.Absent; {
-		case of(name, src, "tmux") && failed:
+		case hasKind(name, src, "tmux") && failed:
 			x.about.UnreadTmux = first(x.about.UnreadTmux, name)
-		case of(name, src, "registry"):
+		case hasKind(name, src, "registry"):
 			records := slices.Contains(recording, src.Format) || src.Format == ""
 			x.records = x.records || records
 			if failed && records {
@@ -188,8 +188,8 @@ func (o *Observer) index(s *snapshot.Snapshot) *looked {
 	return x
 }
 
-// of reports whether a source is of a kind, by its word or by its name, which is kind/name.
-func of(name string, src snapshot.Source, kind string) bool {
+// hasKind reports whether a source is of a kind, by its word or by its name, which is kind/name.
+func hasKind(name string, src snapshot.Source, kind string) bool {
 	return src.Kind == kind || strings.HasPrefix(name, kind+"/")
 }
 
@@ -221,7 +221,7 @@ func (x *looked) see(ctx context.Context, live []string, e *snapshot.Entry) (See
 		if x.held[w.Session] {
 			sub.Hold = &subject.Hold{}
 		}
-		entries = append(entries, x.others(e, &t)...)
+		entries = append(entries, x.otherEntries(e, &t)...)
 	}
 	for _, r := range entries {
 		sub.Entries = append(sub.Entries, subject.Entry{
@@ -249,8 +249,8 @@ func (x *looked) see(ctx context.Context, live []string, e *snapshot.Entry) (See
 	return w, true
 }
 
-// others are the other entries that record a session.
-func (x *looked) others(e *snapshot.Entry, t *snapshot.Session) []*snapshot.Entry {
+// otherEntries are the other entries that record a session.
+func (x *looked) otherEntries(e *snapshot.Entry, t *snapshot.Session) []*snapshot.Entry {
 	var out []*snapshot.Entry
 	for _, name := range slices.Compact([]string{t.Name, t.ID}) {
 		for _, o := range x.recorded[name] {

@@ -58,11 +58,11 @@ var ErrNotFound = errors.New("it is not there, or not any more")
 // Explanation is why a candidate goes or stays.
 type Explanation struct {
 	explain.Explanation
-	Main      *decision.Main
-	Otherwise *decision.Otherwise
-	TakenAt   time.Time
-	Owner     string
-	About     *decision.About
+	Main        *decision.Main
+	WouldChange *decision.Counterfactual
+	TakenAt     time.Time
+	Owner       string
+	About       *decision.About
 	// Users are the processes that use a folder, a sentence each.
 	Users   []string
 	Sources map[string]snapshot.Source

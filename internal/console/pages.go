@@ -206,7 +206,7 @@ func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, a
 		Due                            time.Time
 		Hold                           *snapshot.Hold
 		Answers                        []string
-	}{Explanation: x, Label: report.Label(d), State: stateOf(d), Different: report.Otherwise(x.Otherwise), Hold: hold}
+	}{Explanation: x, Label: report.Label(d), State: stateOf(d), Different: report.Counterfactual(x.WouldChange), Hold: hold}
 	body.Words = stateWords[body.State]
 	if body.State == waits {
 		body.Due, _ = report.Due(d, x.TakenAt)

@@ -24,7 +24,7 @@ func (l *Looker) thrift(ctx context.Context, e *eval.Engine, s *snapshot.Snapsho
 	if e == nil || l.Cfg.Record > 0 || !thrifty(l.Policy) {
 		return nil
 	}
-	settled, err := e.Foregone(ctx, s, &l.Cfg.Rules.Config, l.Shipped())
+	settled, err := e.Prejudge(ctx, s, &l.Cfg.Rules.Config, l.Shipped())
 	if err != nil {
 		return nil // the look was interrupted
 	}

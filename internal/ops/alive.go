@@ -14,27 +14,27 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/engine/life"
+	"github.com/winnow-reaper/winnow/engine/alive"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// WhyAlive looks, and says whether anything is alive in what was asked for. as is a kind of life.Kinds, "" to find that out from what.
-func (o *Ops) WhyAlive(ctx context.Context, what, as string) (life.Answer, error) {
-	if as != "" && !slices.Contains(life.Kinds, as) {
-		return life.Answer{}, config.Mistakef("--as %q: want one of %s", as, strings.Join(life.Kinds, ", "))
+// WhyAlive looks, and says whether anything is alive in what was asked for. as is a kind of alive.Kinds, "" to find that out from what.
+func (o *Ops) WhyAlive(ctx context.Context, what, as string) (alive.Answer, error) {
+	if as != "" && !slices.Contains(alive.Kinds, as) {
+		return alive.Answer{}, config.Mistakef("--as %q: want one of %s", as, strings.Join(alive.Kinds, ", "))
 	}
 	q, err := o.question(what, as)
 	if err != nil {
-		return life.Answer{}, err
+		return alive.Answer{}, err
 	}
 	if pid := o.ForCommand(); pid > 0 {
 		q.Own = append(q.Own, pid)
 	}
 	sc := sources.Scope{Life: true}
-	if q.Kind == life.Folder {
+	if q.Kind == alive.Folder {
 		if st, err := os.Lstat(q.Path); err == nil && st.IsDir() && q.Reachable {
 			sc.Place = q.Path
 		}
@@ -43,24 +43,24 @@ func (o *Ops) WhyAlive(ctx context.Context, what, as string) (life.Answer, error
 	look.Policy = nil // without rules all of each process is read
 	s, err := look.Look(ctx, sc, o.LoadPriorReadOnly(ctx))
 	if err != nil {
-		return life.Answer{}, err
+		return alive.Answer{}, err
 	}
-	if q.Kind == life.Folder && q.Reachable {
+	if q.Kind == alive.Folder && q.Reachable {
 		if err := look.holdersOf(ctx, s, &q); err != nil {
-			return life.Answer{}, err
+			return alive.Answer{}, err
 		}
 	}
-	if q.Kind != life.Folder && q.Kind != life.Process && q.Kind != life.Agent {
+	if q.Kind != alive.Folder && q.Kind != alive.Process && q.Kind != alive.Agent {
 		if err := findName(s, &q); err != nil {
-			return life.Answer{}, err
+			return alive.Answer{}, err
 		}
 	}
-	return life.Of(s, &o.Cfg.Rules.Config, q), nil
+	return alive.Ask(s, &o.Cfg.Rules.Config, q), nil
 }
 
 // question says what is asked for. Its kind is "" where only a look tells what has that name.
-func (o *Ops) question(what, as string) (life.Question, error) {
-	q := life.Question{Asked: what, Kind: as, ID: what}
+func (o *Ops) question(what, as string) (alive.Question, error) {
+	q := alive.Question{Asked: what, Kind: as, ID: what}
 	if strings.TrimSpace(what) == "" || strings.ContainsRune(what, 0) {
 		return q, config.Mistakef("it is not said what is asked for: give o folder, o pid, o session, o tab, o terminal or an agent's session id")
 	}
@@ -68,23 +68,23 @@ func (o *Ops) question(what, as string) (life.Question, error) {
 	known, isKind := snapshot.KindOf(what)
 	switch prefixed = prefixed && isKind; {
 	case as == "" && prefixed && known.Name == snapshot.KindDir:
-		q.Kind, what = life.Folder, rest
+		q.Kind, what = alive.Folder, rest
 	case as == "" && prefixed:
 		q.Kind = kind
 		if rest == "" || strings.HasSuffix(rest, "/") { // as of $4 without quotes in o shell
 			return q, config.Mistakef("%q names nothing: put the id into single quotes, such as 'session:tmux/default/$4'", what)
 		}
 	case as == "" && (strings.ContainsRune(what, '/') || what == "." || what == ".." || what == "~"):
-		q.Kind = life.Folder
+		q.Kind = alive.Folder
 	case as == "" && IsPID(what):
-		q.Kind = life.Process
-	case as == life.Folder:
+		q.Kind = alive.Process
+	case as == alive.Folder:
 		what = strings.TrimPrefix(what, snapshot.KindDir+":")
 	}
 	switch q.Kind {
-	case life.Folder:
+	case alive.Folder:
 		return q, o.placed(&q, what)
-	case life.Process:
+	case alive.Process:
 		if other := SameNumbers(o.Asker); other != "" {
 			return q, config.Mistakef("%q: %s; run winnow why-alive there, or give the number that the process has here", q.Asked, other)
 		}
@@ -103,7 +103,7 @@ func IsPID(s string) bool {
 }
 
 // numbered reads a pid, or a pid with when it began.
-func (o *Ops) numbered(q *life.Question, s string) error {
+func (o *Ops) numbered(q *alive.Question, s string) error {
 	pid, ticks, both := strings.Cut(s, "@")
 	n, err := strconv.Atoi(pid)
 	if err != nil || n <= 0 {
@@ -127,7 +127,7 @@ func (o *Ops) numbered(q *life.Question, s string) error {
 const maxLinks = 40
 
 // placed finds the real path of a folder, which may be gone, and whether this user sees all who use it.
-func (o *Ops) placed(q *life.Question, what string) error {
+func (o *Ops) placed(q *alive.Question, what string) error {
 	if rest, ok := strings.CutPrefix(what, "~"); ok && (rest == "" || rest[0] == '/') { // the shell left it
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -148,33 +148,33 @@ func (o *Ops) placed(q *life.Question, what string) error {
 	real, there, err := RealPath(p)
 	q.Path = real
 	if err != nil {
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: "where the path leads could not be read: " + err.Error()})
+		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: "where the path leads could not be read: " + err.Error()})
 		return nil
 	}
 	q.Reachable = true
 	if proc.SharedOutside("/proc", "/proc/self/mountinfo", real) {
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: "the folder lies on o mount that processes outside of this pid namespace may use, and they are not seen from here"})
+		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: "the folder lies on o mount that processes outside of this pid namespace may use, and they are not seen from here"})
 	}
 	if other := SameFolder(o.Asker, p); other != "" {
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: other})
+		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: other})
 	}
 	if real != p {
-		q.Said = append(q.Said, life.Said{Detail: fmt.Sprintf("%s leads to %s, and the answer is for that", p, real), Source: snapshot.Proc})
+		q.Claims = append(q.Claims, alive.Claim{Detail: fmt.Sprintf("%s leads to %s, and the answer is for that", p, real), Source: snapshot.Proc})
 	}
 	if !there {
-		q.Said = append(q.Said, life.Said{Detail: fmt.Sprintf("there is no folder %s; who still uses it under its deleted name was asked", real), Source: snapshot.Proc})
+		q.Claims = append(q.Claims, alive.Claim{Detail: fmt.Sprintf("there is no folder %s; who still uses it under its deleted name was asked", real), Source: snapshot.Proc})
 		return nil
 	}
 	var st unix.Stat_t
 	switch err := unix.Lstat(real, &st); {
 	case err != nil:
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("the folder could not be read: %v", err)})
+		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("the folder could not be read: %v", err)})
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		return config.Mistakef("%s is no folder; give o folder's path", real)
 	case os.Geteuid() != 0 && int(st.Uid) != os.Geteuid():
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("the folder belongs to another user (uid %d), whose processes do not show what they use", st.Uid)})
+		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("the folder belongs to another user (uid %d), whose processes do not show what they use", st.Uid)})
 	case os.Geteuid() != 0 && st.Mode&0o022 != 0:
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("other users may write into the folder (mode %04o), and their processes do not show what they use", st.Mode&0o7777)})
+		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("other users may write into the folder (mode %04o), and their processes do not show what they use", st.Mode&0o7777)})
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func RealPath(p string) (real string, there bool, err error) {
 }
 
 // holdersOf asks who uses the folder, as is asked right before an act on it, and puts that into the snapshot.
-func (o *Ops) holdersOf(ctx context.Context, s *snapshot.Snapshot, q *life.Question) error {
+func (o *Ops) holdersOf(ctx context.Context, s *snapshot.Snapshot, q *alive.Question) error {
 	found, known, err := o.Sources().Holders(true)(ctx, []string{q.Path})
 	q.HoldersAt = time.Now().UTC()
 	if ctx.Err() != nil {
@@ -245,7 +245,7 @@ func (o *Ops) holdersOf(ctx context.Context, s *snapshot.Snapshot, q *life.Quest
 		d = snapshot.Dir{Source: snapshot.Proc, Name: filepath.Base(q.Path), Path: q.Path}
 	}
 	if err != nil {
-		q.Gaps = append(q.Gaps, life.Gap{Source: snapshot.Proc, Why: err.Error()})
+		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: err.Error()})
 	}
 	d.SetHolders(found[q.Path], known && err == nil)
 	if s.Dirs == nil {
@@ -257,7 +257,7 @@ func (o *Ops) holdersOf(ctx context.Context, s *snapshot.Snapshot, q *life.Quest
 
 // findName finds what is called so: a session, a tab or a terminal, of the question's kind where it has one, by its id, or by its name. Else it is an
 // agent's session or a worker.
-func findName(s *snapshot.Snapshot, q *life.Question) error {
+func findName(s *snapshot.Snapshot, q *alive.Question) error {
 	name := strings.TrimPrefix(q.ID, q.Kind+":")
 	var found []string
 	for _, kind := range snapshot.Kinds {
@@ -283,7 +283,7 @@ func findName(s *snapshot.Snapshot, q *life.Question) error {
 	case len(found) > 1:
 		return config.Mistakef("%q is ambiguous: it is the name of %s; give the whole id", q.ID, strings.Join(firstOf(found, 5), ", "))
 	case q.Kind == "":
-		q.Kind, q.Guessed = life.Agent, true
+		q.Kind, q.Guessed = alive.Agent, true
 	default:
 		q.ID = q.Kind + ":" + name
 	}

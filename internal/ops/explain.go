@@ -25,11 +25,11 @@ const ExplanationSchema = "winnow.explanation/v1"
 type Explanation struct {
 	Schema string `json:"schema" jsonschema:"enum=winnow.explanation/v1"`
 	explain.Explanation
-	// Otherwise is what would have to be otherwise for the other verdict; absent where no rule claims the candidate, and where it was not found
+	// WouldChange is what would have to be otherwise for the other verdict; absent where no rule claims the candidate, and where it was not found
 	// out.
-	Otherwise *decision.Otherwise `json:"otherwise,omitempty"`
-	TakenAt   time.Time           `json:"taken_at"`
-	Policy    report.PolicyRef    `json:"policy"`
+	WouldChange *decision.Counterfactual `json:"would_change,omitempty"`
+	TakenAt     time.Time                `json:"taken_at"`
+	Policy      report.PolicyRef         `json:"policy"`
 	// Main is the one reason that says most to a person.
 	Main *decision.Main `json:"main,omitempty"`
 	// Sources are those that the candidate, or evidence about it, rests on.
@@ -97,10 +97,10 @@ func (o *Ops) ExplainBy(ctx context.Context, e *eval.Engine, p *policy.Policy, s
 	if err != nil {
 		return Explanation{}, err
 	}
-	var other *decision.Otherwise
+	var other *decision.Counterfactual
 	var notes []string
 	if x.InScope && x.Error == "" {
-		if other, err = e.Otherwise(ctx, sub, eval.Search{}); err != nil {
+		if other, err = e.Counterfactual(ctx, sub, eval.Search{}); err != nil {
 			if ctx.Err() != nil {
 				return Explanation{}, err
 			}
@@ -109,7 +109,7 @@ func (o *Ops) ExplainBy(ctx context.Context, e *eval.Engine, p *policy.Policy, s
 	}
 	out := Explanation{
 		Notes:  notes,
-		Schema: ExplanationSchema, Explanation: x, Otherwise: other, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: o.BundleRefs()}, Sources: map[string]snapshot.Source{}, Subject: sub,
+		Schema: ExplanationSchema, Explanation: x, WouldChange: other, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: o.BundleRefs()}, Sources: map[string]snapshot.Source{}, Subject: sub,
 	}
 	nameLayers(p, out.Findings)
 	nameLayers(p, out.Objections)

@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/winnow-reaper/winnow/engine/life"
+	"github.com/winnow-reaper/winnow/engine/alive"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Alive says whether anything is alive, and what proves it.
-func (p Paint) Alive(w io.Writer, x life.Answer) {
+func (p Paint) Alive(w io.Writer, x alive.Answer) {
 	state := p.Yellow(x.State)
 	switch x.State {
-	case life.Alive:
+	case alive.Alive:
 		state = p.Green(x.State)
-	case life.NotAlive:
+	case alive.NotAlive:
 		state = p.Red("not alive")
 	}
 	p.Sentence(w, p.Bold(text.Clean(x.ID))+" "+state+": "+text.Clean(x.Why))
@@ -41,10 +41,10 @@ func (p Paint) Alive(w io.Writer, x life.Answer) {
 	section("what could not be read", len(x.Gaps), func(i int) text.Row {
 		return text.Row{Lead: "gap", Color: p.Yellow, Label: x.Gaps[i].Source, Text: x.Gaps[i].Why}
 	})
-	section("what proves nothing", len(x.Said), func(i int) text.Row {
-		return text.Row{Lead: "said", Color: p.Dim, Label: x.Said[i].Source, Text: x.Said[i].Detail}
+	section("what proves nothing", len(x.Claims), func(i int) text.Row {
+		return text.Row{Lead: "said", Color: p.Dim, Label: x.Claims[i].Source, Text: x.Claims[i].Detail}
 	})
-	if x.State == life.Alive {
+	if x.State == alive.Alive {
 		return
 	}
 	section("what was asked", len(x.Read), func(i int) text.Row {

@@ -53,7 +53,7 @@ func (p Paint) Explanation(w io.Writer, x ops.Explanation, rules bool) {
 	if next != "" {
 		p.Sentence(w, "next: "+text.Clean(next))
 	}
-	if o := report.Otherwise(x.Otherwise); o != "" && !rules {
+	if o := report.Counterfactual(x.WouldChange); o != "" && !rules {
 		p.Sentence(w, text.Clean(o))
 	}
 	for _, note := range x.Notes {
@@ -207,9 +207,9 @@ func (p Paint) agentText(w io.Writer, sub *subject.Subject) {
 // differentText says what it would take to come to the other verdict.
 func (p Paint) differentText(w io.Writer, x ops.Explanation) {
 	fmt.Fprintf(w, "\n%s\n", p.Bold("what would have to be different"))
-	if o := report.Otherwise(x.Otherwise); o != "" {
+	if o := report.Counterfactual(x.WouldChange); o != "" {
 		p.Indented(w, 2, text.Clean(o))
-		p.Indented(w, 4, p.Dim(fmt.Sprintf("found by search and decided again, in %s", text.Plural(x.Otherwise.Decided, "decision"))))
+		p.Indented(w, 4, p.Dim(fmt.Sprintf("found by search and decided again, in %s", text.Plural(x.WouldChange.Decided, "decision"))))
 	}
 	if x.Verdict == decision.Reap {
 		p.Indented(w, 2, "any one objection keeps it. These rules looked, and did not object:")

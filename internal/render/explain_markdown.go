@@ -33,7 +33,7 @@ func ExplanationMarkdown(out io.Writer, x ops.Explanation) error {
 	for _, note := range x.Notes {
 		fmt.Fprintf(w, "\n%s.\n", termsafe.Cell(note))
 	}
-	otherwiseMarkdown(w, x.Otherwise)
+	counterfactualMarkdown(w, x.WouldChange)
 	firedMarkdown(w, "Why it may go", x.Findings)
 	firedMarkdown(w, "Why it stays", x.Objections)
 	if len(x.Sources) > 0 {
@@ -46,13 +46,13 @@ func ExplanationMarkdown(out io.Writer, x ops.Explanation) error {
 	return w.Flush()
 }
 
-func otherwiseMarkdown(w io.Writer, o *decision.Otherwise) {
+func counterfactualMarkdown(w io.Writer, o *decision.Counterfactual) {
 	if o == nil {
 		return
 	}
 	fmt.Fprint(w, "\n## What would have to be different\n")
 	if len(o.Ways) == 0 {
-		fmt.Fprintf(w, "\n%s.\n", termsafe.Cell(report.Otherwise(o)))
+		fmt.Fprintf(w, "\n%s.\n", termsafe.Cell(report.Counterfactual(o)))
 		return
 	}
 	would := "go"

@@ -29,11 +29,11 @@ type ReplayedSweep struct {
 	Policy    report.PolicyRef `json:"policy"`
 	Decisions int              `json:"decisions"`
 	// Differ are the candidates that are decided otherwise now.
-	Differ []Otherwise `json:"differ"`
+	Differ []ChangedDecision `json:"differ"`
 }
 
-// Otherwise is a candidate that was decided one way and is decided in another. Either is absent where the candidate was not in scope.
-type Otherwise struct {
+// ChangedDecision is a candidate that was decided one way and is decided in another. Either is absent where the candidate was not in scope.
+type ChangedDecision struct {
 	ID  string            `json:"id"`
 	Was *recorded.Decided `json:"was,omitempty"`
 	Now *recorded.Decided `json:"now,omitempty"`

@@ -276,7 +276,7 @@ func Listed(d decision.Decision, all bool) bool { return all || rank(d) <= rankW
 func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 	row := text.Row{Label: Label(d)}
 	main := MainOf(d)
-	row.Rest = brief(d.Otherwise)
+	row.Rest = brief(d.WouldChange)
 	row.Text, row.Next = main.Message, main.Next
 	if row.Next != "" {
 		row.Next = "next: " + row.Next
@@ -581,7 +581,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 				word, why = cmp.Or(d.Action, word), withSize(why, d)
 			}
 			cell := termsafe.Cell(why)
-			if o := brief(d.Otherwise); o != "" {
+			if o := brief(d.WouldChange); o != "" {
 				cell += "; " + termsafe.Code(o)
 			}
 			fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Cell(word), termsafe.Code(d.ID), cell)

@@ -28,11 +28,11 @@ const (
 // firstWays is how many ways of candidates with the same reasons are tried first.
 const firstWays = 4
 
-// Otherwise says of every decision that the report lists what would turn it. What was not looked at when the time was up is counted.
-func (m *Machine) Otherwise(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot, r *report.Report, all bool) error {
+// FindCounterfactuals says of every decision that the report lists what would turn it. What was not looked at when the time was up is counted.
+func (m *Machine) FindCounterfactuals(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot, r *report.Report, all bool) error {
 	j := subject.Join(s, &m.Cfg.Rules.Config)
 	end := time.Now().Add(explainAll)
-	err := ExplainEach(r, func(d decision.Decision, known *Reasons) (*decision.Otherwise, error) {
+	err := ExplainEach(r, func(d decision.Decision, known *Reasons) (*decision.Counterfactual, error) {
 		sub, ok := j.Subject(d.ID)
 		if !ok || !report.Listed(d, all) {
 			return nil, nil
@@ -41,7 +41,7 @@ func (m *Machine) Otherwise(ctx context.Context, e *eval.Engine, s *snapshot.Sna
 		if left <= 0 {
 			return nil, ErrLate
 		}
-		o, err := e.Otherwise(ctx, sub, eval.Search{Within: min(left, known.Within()), Decisions: explainDecisions, First: known.Ways})
+		o, err := e.Counterfactual(ctx, sub, eval.Search{Within: min(left, known.TimeLeft()), Decisions: explainDecisions, First: known.Ways})
 		switch {
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("%w: %w", ErrStopped, ctx.Err())
@@ -67,7 +67,7 @@ var (
 
 // ExplainEach asks of every decision of a report, with what was found for those that were decided for the same reasons. One that could not be
 // asked about is counted, and the next one is asked about.
-func ExplainEach(r *report.Report, ask func(decision.Decision, *Reasons) (*decision.Otherwise, error)) error {
+func ExplainEach(r *report.Report, ask func(decision.Decision, *Reasons) (*decision.Counterfactual, error)) error {
 	known := map[string]*Reasons{}
 	for i := range r.Decisions {
 		d := &r.Decisions[i]
@@ -86,7 +86,7 @@ func ExplainEach(r *report.Report, ask func(decision.Decision, *Reasons) (*decis
 		case err != nil:
 			r.Unexplained++
 		}
-		d.Otherwise = o
+		d.WouldChange = o
 		same.Learn(o)
 	}
 	return nil
@@ -98,8 +98,8 @@ type Reasons struct {
 	misses int
 }
 
-// Within is how long the next search for the same reasons may take.
-func (s *Reasons) Within() time.Duration {
+// TimeLeft is how long the next search for the same reasons may take.
+func (s *Reasons) TimeLeft() time.Duration {
 	if s.misses >= 2 && len(s.Ways) == 0 {
 		return ExplainNext
 	}
@@ -107,7 +107,7 @@ func (s *Reasons) Within() time.Duration {
 }
 
 // Learn takes note of what a search came to.
-func (s *Reasons) Learn(o *decision.Otherwise) {
+func (s *Reasons) Learn(o *decision.Counterfactual) {
 	switch {
 	case o == nil:
 	case len(o.Ways) == 0:

@@ -66,7 +66,7 @@ func (s *Sweeper) Explain(ctx context.Context, r *report.Report, f Listing, ever
 	if !f.Explain {
 		return nil
 	}
-	return s.Otherwise(ctx, s.Engine, s.Seen, r, every || f.All)
+	return s.FindCounterfactuals(ctx, s.Engine, s.Seen, r, every || f.All)
 }
 
 // Waits reports whether a second look, rules.confirm_after from now, could reap something that this one could not.

@@ -1,4 +1,4 @@
-package life
+package alive
 
 import (
 	"encoding/json"
@@ -68,7 +68,7 @@ func world() *snapshot.Snapshot {
 func end(s *snapshot.Snapshot, pid int) { delete(s.Processes, snapshot.ProcessID(pid, uint64(pid*10))) }
 
 func ask(s *snapshot.Snapshot, q Question) Answer {
-	return Of(s, &subject.Config{TerminalStatuses: []string{"done"}, AgentIdle: []string{"idle"}}, q)
+	return Ask(s, &subject.Config{TerminalStatuses: []string{"done"}, AgentIdle: []string{"idle"}}, q)
 }
 
 // unasked makes a process a server of tmux's.
@@ -316,7 +316,7 @@ func TestOf(t *testing.T) {
 			}) {
 				t.Errorf("no proof %s: %s", c.proof, text)
 			}
-			if c.said != "" && !slices.ContainsFunc(got.Said, func(x Said) bool { return strings.Contains(x.Detail, c.said) }) {
+			if c.said != "" && !slices.ContainsFunc(got.Claims, func(x Claim) bool { return strings.Contains(x.Detail, c.said) }) {
 				t.Errorf("%q is not said: %s", c.said, text)
 			}
 			if c.gap != "" && !slices.ContainsFunc(got.Gaps, func(x Gap) bool { return strings.Contains(x.Why, c.gap) }) {
@@ -345,7 +345,7 @@ func resolves(t *testing.T, s *snapshot.Snapshot, a Answer) {
 	for _, p := range a.Proofs {
 		facts = append(facts, p.Fact)
 	}
-	for _, x := range a.Said {
+	for _, x := range a.Claims {
 		if x.Fact != "" {
 			facts = append(facts, x.Fact)
 		}

@@ -7,30 +7,30 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
-// TestOtherwiseInWords: one sentence, in the words of the facts.
-func TestOtherwiseInWords(t *testing.T) {
+// TestCounterfactualInWords: one sentence, in the words of the facts.
+func TestCounterfactualInWords(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		o    *decision.Otherwise
+		o    *decision.Counterfactual
 		want string
 	}{
 		"not searched": {nil, ""},
 		"two facts, one a span of time": {
-			&decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{
+			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{{
 				{Fact: "input.dir.git.dirty", From: json.Number("3"), To: json.Number("0")},
 				{Fact: "input.idle", From: json.Number("7200"), To: json.Number("259200"), Bound: "at least"},
 			}}},
 			"it would go if input.dir.git.dirty were 0 (it is 3) and input.idle were at least 3d (it is 2h)",
 		},
 		"each of two facts keeps it": {
-			&decision.Otherwise{Verdict: decision.Spare, Ways: []decision.Way{
+			&decision.Counterfactual{Verdict: decision.Spare, Ways: []decision.Way{
 				{{Fact: "input.dir.holders_known", From: true, To: false}},
 				{{Fact: "input.tab.pane_count", Unknown: true, To: 2.0}},
 			}},
 			"it would stay if input.dir.holders_known were false (it is true), or if input.tab.pane_count were 2 (it is not known)",
 		},
 		"lists and what is gone": {
-			&decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{
+			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{{
 				{Fact: "input.hold", From: map[string]any{"owner": "me"}, Gone: true},
 				{Fact: "input.holders", From: []any{"a", "b"}, To: []any{}},
 				{Fact: "input.spawns[1]", From: map[string]any{"id": "x"}, Gone: true},
@@ -40,25 +40,25 @@ func TestOtherwiseInWords(t *testing.T) {
 				" and input.terminal.below were not known (it is [])",
 		},
 		"an earlier look, and a pane": {
-			&decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{
+			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{{
 				{Fact: "input.sighting", Unknown: true, To: map[string]any{"first": json.Number("300"), "idle": json.Number("300")}},
 				{Fact: "input.tab.panes[0]", From: map[string]any{}, To: map[string]any{"dead": false}},
 			}}},
 			"it would go if a look 5m ago had found the same, and it had done nothing since and nothing but its shell ran in input.tab.panes[0]",
 		},
 		"no way": {
-			&decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{}, Limit: "the search was cut short before it came to one"},
+			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{}, Limit: "the search was cut short before it came to one"},
 			"what it would take was not found: the search was cut short before it came to one",
 		},
 		"a hostile value": {
-			&decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.dir.git.upstream", From: "\x1b[31mred\n", To: "x"}}}},
+			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.dir.git.upstream", From: "\x1b[31mred\n", To: "x"}}}},
 			`it would go if input.dir.git.upstream were "x" (it is "\u001b[31mred\n")`,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if have := Otherwise(c.o); have != c.want {
+			if have := Counterfactual(c.o); have != c.want {
 				t.Errorf("have %s\nwant %s", have, c.want)
 			}
 		})

@@ -1,9 +1,9 @@
-// Package life says whether anything is alive in a folder, a process, a session, a tab, a terminal or an agent's session, and what proves it.
+// Package alive says whether anything is alive in a folder, a process, a session, a tab, a terminal or an agent's session, and what proves it.
 //
 // It is a pure function of one snapshot. The answer has three values: alive, with the proofs; not alive, where everything that could prove life was
 // read whole and proves nothing; and unknown, where something that could prove it was not read, or lies where this user cannot look. What is only
 // written down proves nothing by itself: a record that has not ended counts when what it names lives.
-package life
+package alive
 
 import (
 	"fmt"
@@ -69,8 +69,8 @@ type Answer struct {
 	TakenAt time.Time `json:"taken_at"`
 	// Proofs are what proves life. There is one at least with the state alive, and none with any other.
 	Proofs []Proof `json:"proofs"`
-	// Said is what was found and proves nothing: a record that says live although its process is gone, when something was active.
-	Said []Said `json:"said"`
+	// Claims is what was found and proves nothing: a record that says live although its process is gone, when something was active.
+	Claims []Claim `json:"claims"`
 	// Gaps say what could prove life and was not read whole. There is one at least with the state unknown, and none with not-alive.
 	Gaps []Gap `json:"gaps"`
 	// Read lists what was asked, with the number of proofs that each gave.
@@ -100,8 +100,8 @@ type Proof struct {
 	Fact string `json:"fact"`
 }
 
-// Said is something that was found and is no proof.
-type Said struct {
+// Claim is something that was found and is no proof.
+type Claim struct {
 	Detail string     `json:"detail"`
 	Source string     `json:"source"`
 	At     *time.Time `json:"at,omitempty"`
@@ -140,17 +140,17 @@ type Question struct {
 	Path      string
 	Reachable bool
 	HoldersAt time.Time
-	// Gaps are known before the snapshot is looked at, Said likewise.
-	Gaps []Gap
-	Said []Said
+	// Gaps are known before the snapshot is looked at, Claims likewise.
+	Gaps   []Gap
+	Claims []Claim
 	// Own are processes that never count: this program's.
 	Own []int
 }
 
-// Of answers a question from a snapshot. cfg are the parameters of the rules: which words say that an owner has ended.
-func Of(s *snapshot.Snapshot, cfg *subject.Config, q Question) Answer {
+// Ask answers a question from a snapshot. cfg are the parameters of the rules: which words say that an owner has ended.
+func Ask(s *snapshot.Snapshot, cfg *subject.Config, q Question) Answer {
 	a := &answer{s: s, cfg: cfg, q: q, joined: subject.Join(s, cfg)}
-	a.out = Answer{Schema: Schema, Asked: q.Asked, Kind: q.Kind, ID: q.ID, TakenAt: s.TakenAt, Proofs: []Proof{}, Said: slices.Clone(q.Said), Gaps: slices.Clone(q.Gaps)}
+	a.out = Answer{Schema: Schema, Asked: q.Asked, Kind: q.Kind, ID: q.ID, TakenAt: s.TakenAt, Proofs: []Proof{}, Claims: slices.Clone(q.Claims), Gaps: slices.Clone(q.Gaps)}
 	a.index()
 	switch q.Kind {
 	case Folder:
@@ -219,8 +219,8 @@ func (a *answer) alive(pid int, ticks *uint64) (*snapshot.Process, string, bool)
 	return p, id, ticks == nil || *ticks == p.StartTicks
 }
 
-// whole reports whether all processes were listed, so that one which is not on the list is gone.
-func (a *answer) whole() bool { return a.s.Sources[snapshot.Proc].Status == snapshot.OK }
+// allListed reports whether all processes were listed, so that one which is not on the list is gone.
+func (a *answer) allListed() bool { return a.s.Sources[snapshot.Proc].Status == snapshot.OK }
 
 func (a *answer) prove(p Proof) {
 	if p.ReadAt.IsZero() {
@@ -260,12 +260,12 @@ func (a *answer) about(p *snapshot.Process, id string) {
 
 func (a *answer) proveOpen(i int, p *snapshot.Process) {
 	o := &a.s.OpenSessions[i]
-	a.prove(Proof{What: ByAgent, Detail: fmt.Sprintf("%s records that session %s is open, and its process %s (%d) lives", named(o.Agent, "an agent"), named(o.ID, "without an id"), p.Name, p.PID),
+	a.prove(Proof{What: ByAgent, Detail: fmt.Sprintf("%s records that session %s is open, and its process %s (%d) lives", nameOr(o.Agent, "an agent"), nameOr(o.ID, "without an id"), p.Name, p.PID),
 		Source: o.Source, PID: p.PID, StartTicks: &p.StartTicks, Name: p.Name, At: o.WrittenAt, Fact: Pointer("open_sessions", fmt.Sprint(i))})
 }
 
 func (a *answer) say(source, fact string, at *time.Time, format string, args ...any) {
-	a.out.Said = append(a.out.Said, Said{Detail: fmt.Sprintf(format, args...), Source: source, At: at, Fact: fact})
+	a.out.Claims = append(a.out.Claims, Claim{Detail: fmt.Sprintf(format, args...), Source: source, At: at, Fact: fact})
 }
 
 func (a *answer) gap(source, format string, args ...any) {
@@ -281,13 +281,13 @@ func (a *answer) holds(on func(id string) bool) {
 		switch {
 		case !on(h.ID):
 		case h.Until != nil && !h.Until.After(a.s.TakenAt):
-			a.say(snapshot.Ledger, Pointer("holds", fmt.Sprint(i)), h.Until, "a hold of %s on %s has lapsed", named(h.Owner, "an unknown owner"), h.ID)
+			a.say(snapshot.Ledger, Pointer("holds", fmt.Sprint(i)), h.Until, "a hold of %s on %s has lapsed", nameOr(h.Owner, "an unknown owner"), h.ID)
 		default:
 			until := "without an end"
 			if h.Until != nil {
 				until = "until " + h.Until.UTC().Format(time.RFC3339)
 			}
-			a.prove(Proof{What: ByHold, Detail: fmt.Sprintf("%s is held by %s %s: %s", h.ID, named(h.Owner, "an unknown owner"), until, named(h.Reason, "no reason given")),
+			a.prove(Proof{What: ByHold, Detail: fmt.Sprintf("%s is held by %s %s: %s", h.ID, nameOr(h.Owner, "an unknown owner"), until, nameOr(h.Reason, "no reason given")),
 				Source: snapshot.Ledger, At: &h.Since, Fact: Pointer("holds", fmt.Sprint(i))})
 		}
 	}
@@ -364,8 +364,8 @@ func (a *answer) sources() {
 // finish decides.
 func (a *answer) finish() Answer {
 	out := &a.out
-	if out.Said == nil {
-		out.Said = []Said{}
+	if out.Claims == nil {
+		out.Claims = []Claim{}
 	}
 	if out.Gaps == nil {
 		out.Gaps = []Gap{}
@@ -383,8 +383,8 @@ func (a *answer) finish() Answer {
 		out.State, out.Why = Unknown, fmt.Sprintf("nothing proves life, and not everything that could was read: %s: %s", out.Gaps[0].Source, out.Gaps[0].Why)
 	default:
 		out.State, out.Why = NotAlive, fmt.Sprintf("nothing proves life, and everything that could was read whole (%d sources)", len(out.Read))
-		if len(out.Said) > 0 {
-			out.Why += "; " + out.Said[0].Detail
+		if len(out.Claims) > 0 {
+			out.Why += "; " + out.Claims[0].Detail
 		}
 	}
 	return *out
@@ -400,8 +400,8 @@ func Pointer(names ...string) string {
 	return b.String()
 }
 
-// within reports whether a path is a folder or lies in it.
-func within(p, folder string) bool {
+// isBelow reports whether a path is a folder or lies in it.
+func isBelow(p, folder string) bool {
 	p = strings.TrimSuffix(p, " (deleted)")
 	if !path.IsAbs(p) {
 		return false
@@ -410,7 +410,7 @@ func within(p, folder string) bool {
 	return p == folder || folder == "/" || strings.HasPrefix(p, folder+"/")
 }
 
-func named(name, otherwise string) string {
+func nameOr(name, otherwise string) string {
 	if name == "" {
 		return otherwise
 	}

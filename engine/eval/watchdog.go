@@ -23,7 +23,7 @@ const (
 type watchdog struct {
 	limits Limits
 	mu     sync.Mutex
-	seats  []*seat
+	slots  []*slot
 	over   chan struct{}
 	gone   sync.WaitGroup
 	// passed counts the evaluations that passed a limit.
@@ -36,8 +36,8 @@ const maxPassed = 8
 
 func (w *watchdog) givenUp() bool { return w.passed.Load() >= maxPassed }
 
-// seat is where one evaluation at a time runs.
-type seat struct {
+// slot is where one evaluation at a time runs.
+type slot struct {
 	watchdog *watchdog
 	limits   Limits
 	mu       sync.Mutex
@@ -60,11 +60,11 @@ func (w *watchdog) stop() {
 	w.gone.Wait()
 }
 
-func (w *watchdog) seat() *seat {
-	s := &seat{watchdog: w, limits: w.limits}
+func (w *watchdog) slot() *slot {
+	s := &slot{watchdog: w, limits: w.limits}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seats = append(w.seats, s)
+	w.slots = append(w.slots, s)
 	return s
 }
 
@@ -73,7 +73,7 @@ func (w *watchdog) pause(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	do()
-	for _, s := range w.seats {
+	for _, s := range w.slots {
 		s.mu.Lock()
 		s.seen = false
 		s.mu.Unlock()
@@ -94,7 +94,7 @@ func (w *watchdog) run() {
 		now := moment{at: time.Now()}
 		now.worked, now.counts = processorTime()
 		w.mu.Lock()
-		for _, s := range w.seats {
+		for _, s := range w.slots {
 			s.look(now, sample[0].Value.Uint64())
 		}
 		w.mu.Unlock()
@@ -115,7 +115,7 @@ func (m moment) past(then moment, d time.Duration) bool {
 }
 
 // look cancels the evaluation when it takes too long, or the heap grew too far, since it was first seen. A collection in between lowers the mark.
-func (s *seat) look(now moment, heap uint64) {
+func (s *slot) look(now moment, heap uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -136,7 +136,7 @@ func (s *seat) look(now moment, heap uint64) {
 }
 
 // take begins an evaluation. What it returns ends it, and gives the limit that was passed, if one was.
-func (s *seat) take(c topdown.Cancel) func() error {
+func (s *slot) take(c topdown.Cancel) func() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cancel, s.seen, s.why = c, false, nil

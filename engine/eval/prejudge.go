@@ -10,8 +10,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
-// Foregone is what is settled of a folder by what is cheap to know.
-type Foregone struct {
+// Prejudged is what is settled of a folder by what is cheap to know.
+type Prejudged struct {
 	// Why it stays whatever the dear questions about it would bring (subject.Best), as the end of a sentence that begins with because; "" where they are worth asking: it would go, be left for
 	// a person, or be reported by a rule that is only observed, or the policies came to no answer.
 	Why string
@@ -22,10 +22,10 @@ type Foregone struct {
 // Unclaimed is why a folder stays that no rule would find a reason for.
 const Unclaimed = "no rule gives a reason to reap it, whatever it holds"
 
-// Foregone says of the folders of a snapshot, by id, whether the dear questions are worth asking. The snapshot need not have their answers. keeps says
+// Prejudge says of the folders of a snapshot, by id, whether the dear questions are worth asking. The snapshot need not have their answers. keeps says
 // of which rules it is known that no answer makes them object less than the best one does: of the shipped ones; what others object to settles nothing. The rules that may find a reason to reap
 // a folder must all be such that no answer makes them find more. The error is only for a ctx that ended.
-func (e *Engine) Foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool) (map[string]Foregone, error) {
+func (e *Engine) Prejudge(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool) (map[string]Prejudged, error) {
 	l := joined(subject.Best(s, c), e.withExceptions(c))
 	l.guess = true // whatever may go is asked about, and decided on again
 	res, err := e.decide(ctx, l)
@@ -36,9 +36,9 @@ func (e *Engine) Foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.
 	for _, d := range res.Decisions {
 		why[d.ID] = keptBy(d, keeps)
 	}
-	out := make(map[string]Foregone, len(s.Dirs))
+	out := make(map[string]Prejudged, len(s.Dirs))
 	for id := range s.Dirs {
-		f := Foregone{Why: Unclaimed}
+		f := Prejudged{Why: Unclaimed}
 		if said, claimed := why[id]; claimed {
 			f.Why = said
 		}
@@ -49,8 +49,8 @@ func (e *Engine) Foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.
 	return out, nil
 }
 
-// fewer are the rules that may object less where another one finds less: with the true answers, which give fewer reasons, they may keep silent.
-var fewer = []string{decision.RuleSeenOnce, decision.RuleExcepted, decision.RuleProject}
+// dependentRules are the rules that may object less where another one finds less: with the true answers, which give fewer reasons, they may keep silent.
+var dependentRules = []string{decision.RuleSeenOnce, decision.RuleExcepted, decision.RuleProject}
 
 // keptBy is what keeps the candidate of a decision that was made by the best answers.
 func keptBy(d decision.Decision, keeps func(rule string) bool) string {
@@ -60,7 +60,7 @@ func keptBy(d decision.Decision, keeps func(rule string) bool) string {
 		}
 	}
 	for _, o := range d.Objections {
-		if !slices.Contains(fewer, o.Rule) && keeps(o.Rule) {
+		if !slices.Contains(dependentRules, o.Rule) && keeps(o.Rule) {
 			return o.Message
 		}
 	}

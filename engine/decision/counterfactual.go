@@ -1,8 +1,8 @@
 package decision
 
-// Otherwise says what would have to be otherwise for the other verdict. Each way was found by search and decided again: with it the verdict is
+// Counterfactual says what would have to be otherwise for the other verdict. Each way was found by search and decided again: with it the verdict is
 // the other one, and with a part of it alone it is not.
-type Otherwise struct {
+type Counterfactual struct {
 	// Verdict is the other verdict.
 	Verdict string `json:"verdict" jsonschema:"enum=reap,enum=spare"`
 	// Ways are sets of facts. What stays has one: the smallest that was found. What goes has up to three, each of a single fact that would keep

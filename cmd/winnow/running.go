@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alive reports whether the process that p pins still runs; a zombie does not.
-func alive(p *os.Process) bool {
+// isRunning reports whether the process that p pins still runs; a zombie does not.
+func isRunning(p *os.Process) bool {
 	running := false
 	err := p.WithHandle(func(fd uintptr) {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}

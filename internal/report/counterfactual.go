@@ -17,9 +17,9 @@ var spans = []string{
 	"age", "idle", "made", "client_idle", "owner_seen", "steady", "first", "last", "completed", "ended", "started", "seen", "quiet",
 }
 
-// Otherwise says in words what would have to be otherwise: "it would go if input.dir.git.dirty were 0 (it is 3)". Empty where that was not
+// Counterfactual says in words what would have to be otherwise: "it would go if input.dir.git.dirty were 0 (it is 3)". Empty where that was not
 // searched.
-func Otherwise(o *decision.Otherwise) string {
+func Counterfactual(o *decision.Counterfactual) string {
 	if o == nil {
 		return ""
 	}
@@ -37,12 +37,12 @@ func Otherwise(o *decision.Otherwise) string {
 	return would + " " + strings.Join(ways, ", or ")
 }
 
-// brief is Otherwise for one line of many: without why nothing was found.
-func brief(o *decision.Otherwise) string {
+// brief is Counterfactual for one line of many: without why nothing was found.
+func brief(o *decision.Counterfactual) string {
 	if o != nil && len(o.Ways) == 0 {
 		return "what it would take was not found"
 	}
-	return Otherwise(o)
+	return Counterfactual(o)
 }
 
 // Way is one way in words, without the "if" before it.

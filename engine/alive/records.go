@@ -1,4 +1,4 @@
-package life
+package alive
 
 import (
 	"fmt"
@@ -25,13 +25,13 @@ func (a *answer) agent() {
 		case ok && a.joined.Has(o, p):
 			a.proveOpen(i, p)
 		case o.Ended != nil && *o.Ended:
-			a.say(o.Source, fact, o.WrittenAt, "%s's record says that session %s is open, and the process that wrote it is gone", named(o.Agent, "an agent"), id)
+			a.say(o.Source, fact, o.WrittenAt, "%s's record says that session %s is open, and the process that wrote it is gone", nameOr(o.Agent, "an agent"), id)
 		case o.PID == 0:
 			a.gap(o.Source, "session %s is recorded as open, and its process is not known", id)
-		case !a.whole():
+		case !a.allListed():
 			a.gap(o.Source, "session %s is recorded as open, and whether its process %d lives could not be read", id, o.PID)
 		default:
-			a.say(o.Source, fact, o.WrittenAt, "%s's record says that session %s is open, and its process %d is gone", named(o.Agent, "an agent"), id, o.PID)
+			a.say(o.Source, fact, o.WrittenAt, "%s's record says that session %s is open, and its process %d is gone", nameOr(o.Agent, "an agent"), id, o.PID)
 		}
 	}
 	var refs []ref
@@ -64,7 +64,7 @@ func (a *answer) agent() {
 		}
 		for i := range a.s.OpenSessions {
 			if o := &a.s.OpenSessions[i]; id != "" && strings.HasPrefix(o.ID, id) {
-				a.gap(o.Source, "nothing is called %s, and the id of %s's open session %s begins so: give the whole id", id, named(o.Agent, "an agent"), o.ID)
+				a.gap(o.Source, "nothing is called %s, and the id of %s's open session %s begins so: give the whole id", id, nameOr(o.Agent, "an agent"), o.ID)
 			}
 		}
 		a.say(snapshot.Proc, "", nil, "no session, tab, terminal, agent or record here is called %s", id)
@@ -159,7 +159,7 @@ func (a *answer) ofRecords(refs []ref) {
 			a.say(r.Source, fact, r.EndedAt, "%s %s of %s says that it has ended", what, r.ID, r.Source)
 			continue
 		}
-		p, how, checked, blind := a.named(r.Record)
+		p, how, checked, blind := a.findNamed(r.Record)
 		switch {
 		case p != nil:
 			a.prove(Proof{What: r.list, How: how, Detail: fmt.Sprintf("%s %s of %s has not ended, and %s (%d) lives, by its %s", what, r.ID, r.Source, p.Name, p.PID, how), Source: r.Source,
@@ -177,11 +177,11 @@ func (a *answer) ofRecords(refs []ref) {
 	}
 }
 
-// named finds a living process that a record names, and how. checked is true where it names anything that can be looked for, blind where that could
+// findNamed finds a living process that a record names, and how. checked is true where it names anything that can be looked for, blind where that could
 // not be read.
-func (a *answer) named(r *snapshot.Record) (found *snapshot.Process, how string, checked, blind bool) {
+func (a *answer) findNamed(r *snapshot.Record) (found *snapshot.Process, how string, checked, blind bool) {
 	if r.PID != nil {
-		checked, blind = true, !a.whole()
+		checked, blind = true, !a.allListed()
 		p, _, ok := a.alive(*r.PID, nil)
 		// The number was given to another process after the owner had ended, or long before the owner was there.
 		if ok && !(r.EndedAt != nil && p.StartedAt != nil && p.StartedAt.After(*r.EndedAt)) {
@@ -189,7 +189,7 @@ func (a *answer) named(r *snapshot.Record) (found *snapshot.Process, how string,
 		}
 	}
 	if r.Marker != "" {
-		checked, blind = true, blind || !a.whole()
+		checked, blind = true, blind || !a.allListed()
 		for _, id := range sorted(a.s.Processes) {
 			p := a.s.Processes[id]
 			if p.Markers == nil {

@@ -31,8 +31,8 @@ type Search struct {
 	First []decision.Way `json:"first,omitempty"`
 }
 
-// whole is the search with its bounds filled in.
-func (s Search) whole() Search {
+// withDefaults is the search with its bounds filled in.
+func (s Search) withDefaults() Search {
 	if s.Within <= 0 || s.Within > maxSearch {
 		s.Within = maxSearch
 	}
@@ -42,17 +42,17 @@ func (s Search) whole() Search {
 	return s
 }
 
-// Otherwise searches what would have to be otherwise for the other verdict of a candidate in scope. It costs some tens of decisions, and a few
+// Counterfactual searches what would have to be otherwise for the other verdict of a candidate in scope. It costs some tens of decisions, and a few
 // where a way in s.First is one. Nil where there are no policies for its kind.
-func (e *Engine) Otherwise(ctx context.Context, sub *subject.Subject, s Search) (*decision.Otherwise, error) {
+func (e *Engine) Counterfactual(ctx context.Context, sub *subject.Subject, s Search) (*decision.Counterfactual, error) {
 	if _, known := e.kinds[sub.Kind]; !known {
 		return nil, nil
 	}
-	s = s.whole()
-	in := plan.NewDesk(nil).Document(sub)
-	how := e.otherwise
+	s = s.withDefaults()
+	in := plan.NewEncoder(nil).Document(sub)
+	how := e.counterfactual
 	if e.apart != nil {
-		how = e.apart.otherwise
+		how = e.apart.counterfactual
 	}
 	out, err := how(ctx, sub.Kind, in, s)
 	if err != nil {
@@ -61,8 +61,8 @@ func (e *Engine) Otherwise(ctx context.Context, sub *subject.Subject, s Search) 
 	return e.withoutMissing(sub, out), nil
 }
 
-// otherwise searches in this process.
-func (e *Engine) otherwise(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Otherwise, error) {
+// counterfactual searches in this process.
+func (e *Engine) counterfactual(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Counterfactual, error) {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (e *Engine) otherwise(ctx context.Context, kind string, in ast.Value, s Sea
 		return nil, err
 	}
 	q.ready(e.program)
-	out, err := explain.Search(within, e.policy, kind, in, &decider{e.asker(txn, w.seat()), q, explaining, levels}, s.Decisions, s.First)
+	out, err := explain.Search(within, e.policy, kind, in, &decider{e.asker(txn, w.slot()), q, explaining, levels}, s.Decisions, s.First)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -153,7 +153,7 @@ func (d *decider) Decide(ctx context.Context, in ast.Value) (explain.Answer, err
 // Trace implements explain.Decider. A trace of what came to no end is as far as the rules came.
 func (d *decider) Trace(ctx context.Context, in ast.Value) (*explain.Trace, error) {
 	t := explain.NewTrace()
-	if _, err := d.engine.eval(ctx, d.seat, d.explaining, rego.EvalParsedInput(in), rego.EvalTransaction(d.txn),
+	if _, err := d.engine.eval(ctx, d.slot, d.explaining, rego.EvalParsedInput(in), rego.EvalTransaction(d.txn),
 		rego.EvalQueryTracer(t), rego.EvalRuleIndexing(false)); err != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -46,7 +46,7 @@ func TestEveryWayIsTheSmallest(t *testing.T) {
 					if !ok || c.Want[id] == nil {
 						continue
 					}
-					o, err := engine.Otherwise(t.Context(), sub, eval.Search{})
+					o, err := engine.Counterfactual(t.Context(), sub, eval.Search{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -75,7 +75,7 @@ func TestEveryWayIsTheSmallest(t *testing.T) {
 }
 
 // proves asks OPA about every way and about every proper part of it, the empty one included.
-func proves(t *testing.T, stock rego.PreparedEvalQuery, sub *subject.Subject, o *decision.Otherwise) {
+func proves(t *testing.T, stock rego.PreparedEvalQuery, sub *subject.Subject, o *decision.Counterfactual) {
 	t.Helper()
 	if (len(o.Ways) == 0) == (o.Limit == "") {
 		t.Errorf("%s: %d ways, and the limit %q", sub.ID, len(o.Ways), o.Limit)

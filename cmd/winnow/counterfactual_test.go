@@ -22,15 +22,15 @@ func TestExplainEach(t *testing.T) {
 		stays("a", "protect.unsaved"), stays("b", "protect.unsaved"), stays("c", "protect.live"), stays("d", "protect.unsaved"), stays("e", "protect.unsaved"),
 	}}
 	var first []string
-	err := sweep.ExplainEach(r, func(d decision.Decision, known *sweep.Reasons) (*decision.Otherwise, error) {
+	err := sweep.ExplainEach(r, func(d decision.Decision, known *sweep.Reasons) (*decision.Counterfactual, error) {
 		first = append(first, fmt.Sprint(d.ID, len(known.Ways)))
 		switch d.ID {
 		case "c":
-			return &decision.Otherwise{Verdict: decision.Reap, Limit: "x"}, nil
+			return &decision.Counterfactual{Verdict: decision.Reap, Limit: "x"}, nil
 		case "d":
 			return nil, sweep.ErrLate
 		}
-		return &decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{way}}, nil
+		return &decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{way}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,10 +38,10 @@ func TestExplainEach(t *testing.T) {
 	if got, want := fmt.Sprint(first), "[a0 b1 c0 d1 e1]"; got != want {
 		t.Errorf("ways that were tried first: have %s, want %s", got, want)
 	}
-	if r.Unexplained != 1 || r.Decisions[3].Otherwise != nil || r.Decisions[2].Otherwise == nil || r.Decisions[4].Otherwise == nil {
+	if r.Unexplained != 1 || r.Decisions[3].WouldChange != nil || r.Decisions[2].WouldChange == nil || r.Decisions[4].WouldChange == nil {
 		t.Errorf("%d unexplained, %+v", r.Unexplained, r.Decisions)
 	}
-	if err := sweep.ExplainEach(r, func(decision.Decision, *sweep.Reasons) (*decision.Otherwise, error) {
+	if err := sweep.ExplainEach(r, func(decision.Decision, *sweep.Reasons) (*decision.Counterfactual, error) {
 		return nil, fmt.Errorf("%w: %w", sweep.ErrStopped, context.Canceled)
 	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v; want an interruption", err)
@@ -52,15 +52,15 @@ func TestExplainEach(t *testing.T) {
 func TestReasonsShortenTheSearch(t *testing.T) {
 	t.Parallel()
 	var s sweep.Reasons
-	miss := &decision.Otherwise{Verdict: decision.Reap, Limit: "x"}
+	miss := &decision.Counterfactual{Verdict: decision.Reap, Limit: "x"}
 	for i, want := range []any{sweep.ExplainOne, sweep.ExplainOne, sweep.ExplainNext} {
-		if got := s.Within(); got != want {
+		if got := s.TimeLeft(); got != want {
 			t.Errorf("after %d misses: %s; want %s", i, got, want)
 		}
 		s.Learn(miss)
 	}
-	s.Learn(&decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.idle", To: 1}}}})
-	if got := s.Within(); got != sweep.ExplainOne {
+	s.Learn(&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.idle", To: 1}}}})
+	if got := s.TimeLeft(); got != sweep.ExplainOne {
 		t.Errorf("after a way: %s; want %s", got, sweep.ExplainOne)
 	}
 }

@@ -1,4 +1,4 @@
-package life
+package alive
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func (a *answer) folder() {
 			a.about(p, pid)
 		}
 	}
-	in := func(p *snapshot.Pane) bool { return within(p.Cwd, a.q.Path) }
+	in := func(p *snapshot.Pane) bool { return isBelow(p.Cwd, a.q.Path) }
 	for _, sid := range sorted(a.s.Sessions) {
 		for i := range a.s.Sessions[sid].Panes {
 			if p := &a.s.Sessions[sid].Panes[i]; in(p) {
@@ -57,7 +57,7 @@ func (a *answer) folder() {
 	}
 	for _, tid := range sorted(a.s.Terminals) {
 		t := a.s.Terminals[tid]
-		if within(t.Cwd, a.q.Path) || t.Owner != nil && within(t.Owner.Worktree, a.q.Path) {
+		if isBelow(t.Cwd, a.q.Path) || t.Owner != nil && isBelow(t.Owner.Worktree, a.q.Path) {
 			a.ofTerminal(tid, &t)
 		}
 	}
@@ -68,7 +68,7 @@ func (a *answer) folder() {
 	}
 	a.holds(func(held string) bool {
 		kind, _ := snapshot.KindOf(held)
-		return kind.Name == snapshot.KindDir && within(held[len(snapshot.KindDir)+1:], a.q.Path)
+		return kind.Name == snapshot.KindDir && isBelow(held[len(snapshot.KindDir)+1:], a.q.Path)
 	})
 	if d.ActiveAt != nil {
 		a.say(d.Source, Pointer("dirs", id, "active_at"), d.ActiveAt, "the last sign of work in it was at %s", d.ActiveAt.UTC().Format(stamp))
@@ -88,7 +88,7 @@ func (a *answer) openIn(sub *subject.Subject) {
 		switch {
 		case open.Folder != "" && open.AnyProcess:
 			a.gap("agents/"+open.Agent, "%s worked in it after its process %s (%d) began, by its own record; whether that session is still open is not known",
-				open.Agent, named(open.Name, "without a known name"), open.PID)
+				open.Agent, nameOr(open.Name, "without a known name"), open.PID)
 		case open.Folder != "" && lives && i >= 0:
 			a.proveOpen(i, p)
 		case open.Folder != "":
@@ -174,7 +174,7 @@ func (a *answer) session() {
 			a.proveProcess(p.PID, "popup", "is a popup or a job of "+a.q.ID)
 		}
 	}
-	a.rest(t.LastActivityAt, t.Source, at+"/last_activity_at")
+	a.addRecords(t.LastActivityAt, t.Source, at+"/last_activity_at")
 }
 
 // tab asks for a tab of herdr's, or of an editor's.
@@ -194,7 +194,7 @@ func (a *answer) tab() {
 		}
 		a.panes(t.Panes, t.Source, at, a.q.ID)
 	}
-	a.rest(nil, t.Source, at)
+	a.addRecords(nil, t.Source, at)
 }
 
 func (a *answer) editor(e *snapshot.EditorTab, source string) {
@@ -230,7 +230,7 @@ func (a *answer) terminal() {
 		return
 	}
 	a.ofTerminal(a.q.ID, &t)
-	a.rest(t.LastDataAt, t.Source, Pointer("terminals", a.q.ID, "last_data_at"))
+	a.addRecords(t.LastDataAt, t.Source, Pointer("terminals", a.q.ID, "last_data_at"))
 }
 
 func (a *answer) ofTerminal(id string, t *snapshot.Terminal) {
@@ -306,8 +306,8 @@ func (a *answer) pane(p *snapshot.Pane, source, fact, id string) {
 	}
 }
 
-// rest adds what records and holds say of a candidate, and when it was last active.
-func (a *answer) rest(active *time.Time, source, fact string) {
+// addRecords adds what records and holds say of a candidate, and when it was last active.
+func (a *answer) addRecords(active *time.Time, source, fact string) {
 	if sub, ok := a.joined.Subject(a.q.ID); ok {
 		a.records(recordsOf(sub))
 	}
