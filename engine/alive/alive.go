@@ -6,6 +6,7 @@
 package alive
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -260,7 +261,7 @@ func (a *answer) about(p *snapshot.Process, id string) {
 
 func (a *answer) proveOpen(i int, p *snapshot.Process) {
 	o := &a.s.OpenSessions[i]
-	a.prove(Proof{What: ByAgent, Detail: fmt.Sprintf("%s records that session %s is open, and its process %s (%d) lives", nameOr(o.Agent, "an agent"), nameOr(o.ID, "without an id"), p.Name, p.PID),
+	a.prove(Proof{What: ByAgent, Detail: fmt.Sprintf("%s records that session %s is open, and its process %s (%d) lives", cmp.Or(o.Agent, "an agent"), cmp.Or(o.ID, "without an id"), p.Name, p.PID),
 		Source: o.Source, PID: p.PID, StartTicks: &p.StartTicks, Name: p.Name, At: o.WrittenAt, Fact: Pointer("open_sessions", fmt.Sprint(i))})
 }
 
@@ -281,13 +282,13 @@ func (a *answer) holds(on func(id string) bool) {
 		switch {
 		case !on(h.ID):
 		case h.Until != nil && !h.Until.After(a.s.TakenAt):
-			a.say(snapshot.Ledger, Pointer("holds", fmt.Sprint(i)), h.Until, "a hold of %s on %s has lapsed", nameOr(h.Owner, "an unknown owner"), h.ID)
+			a.say(snapshot.Ledger, Pointer("holds", fmt.Sprint(i)), h.Until, "a hold of %s on %s has lapsed", cmp.Or(h.Owner, "an unknown owner"), h.ID)
 		default:
 			until := "without an end"
 			if h.Until != nil {
 				until = "until " + h.Until.UTC().Format(time.RFC3339)
 			}
-			a.prove(Proof{What: ByHold, Detail: fmt.Sprintf("%s is held by %s %s: %s", h.ID, nameOr(h.Owner, "an unknown owner"), until, nameOr(h.Reason, "no reason given")),
+			a.prove(Proof{What: ByHold, Detail: fmt.Sprintf("%s is held by %s %s: %s", h.ID, cmp.Or(h.Owner, "an unknown owner"), until, cmp.Or(h.Reason, "no reason given")),
 				Source: snapshot.Ledger, At: &h.Since, Fact: Pointer("holds", fmt.Sprint(i))})
 		}
 	}
@@ -408,13 +409,6 @@ func isBelow(p, folder string) bool {
 	}
 	p = path.Clean(p)
 	return p == folder || folder == "/" || strings.HasPrefix(p, folder+"/")
-}
-
-func nameOr(name, otherwise string) string {
-	if name == "" {
-		return otherwise
-	}
-	return name
 }
 
 func numbers(list []int) string {

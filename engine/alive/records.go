@@ -25,13 +25,13 @@ func (a *answer) agent() {
 		case ok && a.joined.Has(o, p):
 			a.proveOpen(i, p)
 		case o.Ended != nil && *o.Ended:
-			a.say(o.Source, fact, o.WrittenAt, "%s's record says that session %s is open, and the process that wrote it is gone", nameOr(o.Agent, "an agent"), id)
+			a.say(o.Source, fact, o.WrittenAt, "%s's record says that session %s is open, and the process that wrote it is gone", cmp.Or(o.Agent, "an agent"), id)
 		case o.PID == 0:
 			a.gap(o.Source, "session %s is recorded as open, and its process is not known", id)
 		case !a.allListed():
 			a.gap(o.Source, "session %s is recorded as open, and whether its process %d lives could not be read", id, o.PID)
 		default:
-			a.say(o.Source, fact, o.WrittenAt, "%s's record says that session %s is open, and its process %d is gone", nameOr(o.Agent, "an agent"), id, o.PID)
+			a.say(o.Source, fact, o.WrittenAt, "%s's record says that session %s is open, and its process %d is gone", cmp.Or(o.Agent, "an agent"), id, o.PID)
 		}
 	}
 	var refs []ref
@@ -64,7 +64,7 @@ func (a *answer) agent() {
 		}
 		for i := range a.s.OpenSessions {
 			if o := &a.s.OpenSessions[i]; id != "" && strings.HasPrefix(o.ID, id) {
-				a.gap(o.Source, "nothing is called %s, and the id of %s's open session %s begins so: give the whole id", id, nameOr(o.Agent, "an agent"), o.ID)
+				a.gap(o.Source, "nothing is called %s, and the id of %s's open session %s begins so: give the whole id", id, cmp.Or(o.Agent, "an agent"), o.ID)
 			}
 		}
 		a.say(snapshot.Proc, "", nil, "no session, tab, terminal, agent or record here is called %s", id)
