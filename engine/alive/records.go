@@ -1,6 +1,7 @@
 package alive
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
