@@ -33,7 +33,7 @@ var ErrPart = errors.New("brought back in part")
 // Judge looks at candidates of one kind again, in one look, and decides again, by the same collectors and the same policies as the sweep. It
 // gives a judgement for each of ds, in their order.
 type Judge interface {
-	Again(ctx context.Context, ds []decision.Decision) []Judgement
+	Rejudge(ctx context.Context, ds []decision.Decision) []Judgement
 }
 
 // Judgement is what another look says of a candidate. A Decision without an ID says that the candidate is positively not there any more;

@@ -241,7 +241,7 @@ func (c *Carrier) rejudge(ctx context.Context, some []*one, was func(*one) decis
 	for i, a := range some {
 		ds[i] = was(a)
 	}
-	judged := c.Judge.Again(ctx, ds)
+	judged := c.Judge.Rejudge(ctx, ds)
 	for i, a := range some {
 		j := Judgement{Err: errors.New("the look gave no judgement of it")}
 		if i < len(judged) {

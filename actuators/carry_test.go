@@ -33,7 +33,7 @@ type stage struct {
 
 func (s *stage) note(what, id string) { s.calls = append(s.calls, what+" "+id) }
 
-func (s *stage) Again(_ context.Context, ds []decision.Decision) []Judgement {
+func (s *stage) Rejudge(_ context.Context, ds []decision.Decision) []Judgement {
 	s.looks++
 	out := make([]Judgement, len(ds))
 	for i, d := range ds {

@@ -38,7 +38,7 @@ type daemon struct {
 	// woken has one place: many events before the loop looks are one.
 	woken, asked chan struct{}
 	// base is what the last whole look saw, nil where the next one must be whole.
-	base *look.Baseline
+	base *look.Fingerprint
 	// since counts the sweeps since the last whole one.
 	since int
 	// decidesBy and configured are what the baseline was made by.
@@ -177,7 +177,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	d.base = nil
 	if d.Cfg.Run.FullEvery > 1 {
-		if s.Base, err = d.NewBaseline(); err != nil {
+		if s.Base, err = d.NewFingerprint(); err != nil {
 			return nil, err
 		}
 	}
@@ -192,7 +192,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	var tripped []brakes.Brake
 	s.Brakes = func(seen *snapshot.Snapshot, ds []decision.Decision) bool {
-		m, tripped = m.Before(swept(seen, ds), d.limits())
+		m, tripped = m.CheckBefore(swept(seen, ds), d.limits())
 		return len(tripped) > 0
 	}
 	r, err = s.Sweep(ctx, f)
@@ -250,7 +250,7 @@ func (d *daemon) brake(s *sweep.Sweeper, r *report.Report, m *brakes.Memory, tri
 	if len(tripped) == 0 {
 		now := swept(s.Seen, r.Decisions)
 		now.Sweep, now.Caps, now.Acts, now.IDs = r.Sweep, r.Caps, r.Acts, allIDs(s.Seen)
-		*m, tripped = m.After(now, d.limits())
+		*m, tripped = m.CheckAfter(now, d.limits())
 	}
 	for _, t := range tripped {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: "brake_" + t.Rule, Message: t.Message + "; the daemon only observes until winnow brakes release"})

@@ -56,6 +56,6 @@ func (a *app) explained(ctx context.Context, e *eval.Engine, p *policy.Policy, s
 		return "", err
 	}
 	var b strings.Builder
-	a.paint.At(width).Explanation(&b, out, true)
+	a.paint.WithWidth(width).Explanation(&b, out, true)
 	return b.String(), nil
 }

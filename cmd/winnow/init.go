@@ -95,7 +95,7 @@ func writeFiles(dir string, files map[string][]byte, more bool) (err error) {
 		}
 	}()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		for _, folder := range above(name) {
+		for _, folder := range ancestors(name) {
 			switch err := root.Mkdir(folder, 0o755); {
 			case err == nil:
 				made = append(made, folder)
@@ -117,8 +117,8 @@ func writeFiles(dir string, files map[string][]byte, more bool) (err error) {
 	return nil
 }
 
-// above are the folders that a name lies in, the uppermost first.
-func above(name string) (out []string) {
+// ancestors are the folders that a name lies in, the uppermost first.
+func ancestors(name string) (out []string) {
 	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
 		out = append(out, dir)
 	}

@@ -24,7 +24,7 @@ var stamped string
 
 func main() {
 	version.Release = stamped
-	sparing()
+	tuneGC()
 	os.Exit(run(os.Args[1:]))
 }
 
@@ -47,7 +47,7 @@ func run(args []string) int {
 		err = cmp.Or(err, fmt.Errorf("write the output: %w", unwritten))
 	}
 	if said := exit.Cause(err); said != nil {
-		complain(errOut, said)
+		printError(errOut, said)
 	}
 	return exit.Code(err)
 }
@@ -67,7 +67,7 @@ func completing(args []string) []string {
 // judgeApart is this program as the process in which policies are evaluated that it did not bring itself.
 func judgeApart() int {
 	if err := eval.Serve(os.Stdin, os.Stdout); err != nil {
-		complain(termsafe.NewWriter(os.Stderr), err)
+		printError(termsafe.NewWriter(os.Stderr), err)
 		return exit.Failed
 	}
 	return exit.Done

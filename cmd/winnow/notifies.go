@@ -33,7 +33,7 @@ const notified = "notified.json"
 
 // notifies starts what tells people; nil where nothing is to be told.
 func (d *daemon) notifies(ctx context.Context) (end func()) {
-	if !d.Cfg.Notify.Told() {
+	if !d.Cfg.Notify.Enabled() {
 		return nil
 	}
 	log := d.Log.Named("notify")

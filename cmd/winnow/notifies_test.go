@@ -315,7 +315,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	}
 	refuses := make(chan error, 1)
 	go func() { // once the act is in hand: a ledger that has this when it is opened is not trusted
-		wait.Until(wait.Patience, d.Hands.Any)
+		wait.Until(wait.Patience, d.Hands.Busy)
 		_, err := db.Exec("CREATE TRIGGER never BEFORE UPDATE OF finished ON sweeps BEGIN SELECT raise(ROLLBACK, 'no room'); END")
 		refuses <- err
 	}()

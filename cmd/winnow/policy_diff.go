@@ -196,7 +196,7 @@ func (d *difference) compare(ctx context.Context) (doc *comparison.Document, err
 		}
 		d.samples = []foundSnapshot{{"this machine", func(context.Context) (*snapshot.Snapshot, []string, error) { return s, nil, nil }}}
 	}
-	b := comparison.New(sides[0].named(), sides[1].named(), sides[0].decides(), sides[1].decides())
+	b := comparison.New(sides[0].label(), sides[1].label(), sides[0].decides(), sides[1].decides())
 	first, err := d.compareAll(ctx, b, sides, d.samples)
 	if err != nil {
 		return nil, err
@@ -308,7 +308,7 @@ func (s *side) check(ctx context.Context, a *app, beside ...*policy.Policy) erro
 // besideOthers is by how much the heap may grow during one evaluation where other snapshots are read at the same time.
 const besideOthers = 1 << 30
 
-func (s *side) named() comparison.Side {
+func (s *side) label() comparison.Side {
 	out := comparison.Side{
 		Name: s.name, Commit: s.commit, Policy: report.PolicyRef{Revision: s.policy.Revision, Digest: s.policy.Digest}, Config: s.rules.Cfg.File,
 	}

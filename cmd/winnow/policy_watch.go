@@ -86,7 +86,7 @@ func (d *difference) watch(ctx context.Context) (err error) {
 func (d *difference) showError(err error) {
 	var rs policy.Refusals
 	if d.json() || !errors.As(err, &rs) {
-		complain(d.errOut, err)
+		printError(d.errOut, err)
 		return
 	}
 	d.refusalsText(d.out, rs, d.paint.Red)

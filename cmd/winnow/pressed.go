@@ -12,7 +12,7 @@ const pressureEvery = 15 * time.Second
 // hurries has sweeps come sooner while the machine is short of something, and says when that begins and ends.
 func (d *daemon) hurries(now time.Time) {
 	by := d.Cfg.Run.Pressure
-	short := ops.Pressed(d.Pressure(), by)
+	short := ops.Shortage(d.Pressure(), by)
 	factor := 1.0
 	if short != "" {
 		factor = float64(by.Hurry)

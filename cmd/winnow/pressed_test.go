@@ -24,7 +24,7 @@ func TestPressed(t *testing.T) {
 		"inodes and disks":  {&snapshot.Pressure{IOSome: new(0.5), InodesFree: new(0.0)}, by, "disks stalled 50 % of the last minute, 0.0 % of a disk's inodes left"},
 		"limits of nothing": {&snapshot.Pressure{MemorySome: new(1.0), IOSome: new(1.0), DiskFree: new(0.0), InodesFree: new(0.0)}, config.Pressure{}, ""},
 	} {
-		if got := ops.Pressed(c.p, c.by); got != c.want {
+		if got := ops.Shortage(c.p, c.by); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

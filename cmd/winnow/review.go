@@ -61,7 +61,7 @@ func (a *app) review(ctx context.Context, f sweep.Listing) error {
 	if err != nil {
 		return err
 	}
-	stories := story.Of(snap, r)
+	stories := story.Build(snap, r)
 	if a.json() {
 		doc := review.Document{Schema: review.Schema, Sweep: r.Sweep, Policy: r.Policy, Stories: stories}
 		if stories == nil {

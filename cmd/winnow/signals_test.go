@@ -56,7 +56,7 @@ func TestAnErrorsLines(t *testing.T) {
 		"winnow: unknown command \"x\"\n  \n  Did you\n    y": errors.New("unknown command \"x\"\n\nDid you\n\ty\n"),
 	} {
 		var out strings.Builder
-		complain(termsafe.NewWriter(&out), err)
+		printError(termsafe.NewWriter(&out), err)
 		if out.String() != want+"\n" {
 			t.Errorf("%q: want %q, got %q", err, want, out.String())
 		}

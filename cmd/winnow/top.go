@@ -142,7 +142,7 @@ func (w *watch) look(ctx context.Context) (top.Look, error) {
 	w.mu.Lock()
 	verdicts := w.verdicts
 	w.mu.Unlock()
-	look := top.Of(top.Inputs{
+	look := top.NewLook(top.Inputs{
 		Snapshot: s, Before: w.before, Config: &w.Cfg.Rules.Config, Verdicts: verdicts, UID: os.Getuid(),
 		PSS: func(pid int) (int64, error) { return proc.PSS(w.Cfg.Collect.Processes.Root, pid) },
 	})

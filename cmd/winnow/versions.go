@@ -73,11 +73,11 @@ func (v versions) trees(ctx context.Context, name string) (policyVersion, error)
 	if err != nil {
 		return out, config.Mistakef("%w", err)
 	}
-	return v.with(ctx, out, tree)
+	return v.withTree(ctx, out, tree)
 }
 
-// with puts a tree into a version, on top of the embedded policies and below those that --policy names.
-func (v versions) with(ctx context.Context, out policyVersion, tree policy.Tree) (policyVersion, error) {
+// withTree puts a tree into a version, on top of the embedded policies and below those that --policy names.
+func (v versions) withTree(ctx context.Context, out policyVersion, tree policy.Tree) (policyVersion, error) {
 	if v.ops.Cfg.Policy.Embedded && !replaces(tree) {
 		out.trees = append(out.trees, policy.Tree{Name: ruleset.EmbeddedName, FS: policies.Files})
 	}

@@ -69,19 +69,19 @@ type Swept struct {
 	At    time.Time
 	Caps  []decision.Cap
 	Acts  []decision.Act
-	// Decisions are all of the look before the acts, which After does not ask for.
+	// Decisions are all of the look before the acts, which CheckAfter does not ask for.
 	Decisions []decision.Decision
 	// Like gives, by candidate, what a thing is like that takes its place; "" of what cannot be compared.
 	Like func(id string) string
-	// IDs are all candidates of that look, in scope or not, of which After asks what they are like.
+	// IDs are all candidates of that look, in scope or not, of which CheckAfter asks what they are like.
 	IDs []string
 }
 
 // maxEnded bounds what is remembered of what was ended.
 const maxEnded = 1000
 
-// Before says what is known before a sweep acts: whether what it wants came back after an act ended it. Where something trips, the sweep must not act.
-func (m Memory) Before(s Swept, l Limits) (next Memory, tripped []Brake) {
+// CheckBefore says what is known before a sweep acts: whether what it wants came back after an act ended it. Where something trips, the sweep must not act.
+func (m Memory) CheckBefore(s Swept, l Limits) (next Memory, tripped []Brake) {
 	w := watch{s, l, nil}
 	next = m
 	next.Ended = w.cameBack(m.Ended)
@@ -89,8 +89,8 @@ func (m Memory) Before(s Swept, l Limits) (next Memory, tripped []Brake) {
 	return next, w.tripped
 }
 
-// After says what a sweep that acted leaves to remember, and which brakes it tripped.
-func (m Memory) After(s Swept, l Limits) (next Memory, tripped []Brake) {
+// CheckAfter says what a sweep that acted leaves to remember, and which brakes it tripped.
+func (m Memory) CheckAfter(s Swept, l Limits) (next Memory, tripped []Brake) {
 	w := watch{s, l, nil}
 	next.Ended = w.ended(m.Ended)
 	next.Held = w.caps(m.Held, m.Tripped)

@@ -43,11 +43,11 @@ func rules(of []Brake) string {
 
 // look is a whole sweep: it acts where nothing tripped before.
 func look(m Memory, s Swept, l Limits) (next Memory, tripped []Brake) {
-	next, tripped = m.Before(s, l)
+	next, tripped = m.CheckBefore(s, l)
 	if len(tripped) > 0 {
 		return next, tripped
 	}
-	return next.After(s, l)
+	return next.CheckAfter(s, l)
 }
 
 // TestSweeps gives the sweeps one after another, and says after each what tripped in it.

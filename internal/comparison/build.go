@@ -145,7 +145,7 @@ func (b *Builder) labelled(to []Labelled, name, id string) []Labelled {
 
 // flip counts a flip, and lists it unless it is listed or there is no room.
 func (b *Builder) flip(name, host string, f flips.Flip, explain func(id string) Explained) {
-	count := b.doc.Changes.Of(f.Change)
+	count := b.doc.Changes.Count(f.Change)
 	count.Decisions++
 	// The same thing is that of the same name on the same machine.
 	thing := maphash.String(b.seed, f.Change+"\x00"+host+"\x00"+f.ID+"\x00"+f.Label)
@@ -164,7 +164,7 @@ func (b *Builder) flip(name, host string, f flips.Flip, explain func(id string) 
 		return
 	}
 	if b.listed[f.Change] >= maxListed {
-		unlisted := b.doc.Unlisted.Of(f.Change)
+		unlisted := b.doc.Unlisted.Count(f.Change)
 		unlisted.Decisions++
 		if thing = maphash.String(b.seed, "unlisted\x00"+strings.Join(key, "\x00")); !b.things[thing] {
 			b.things[thing] = true

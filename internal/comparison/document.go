@@ -97,8 +97,8 @@ type Count struct {
 	Decisions int `json:"decisions"`
 }
 
-// Of is the count of one change.
-func (c *Changes) Of(change string) *Count {
+// Count is the count of one change.
+func (c *Changes) Count(change string) *Count {
 	switch change {
 	case flips.NewReap:
 		return &c.NewReap

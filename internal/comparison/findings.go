@@ -26,7 +26,7 @@ func (d *Document) Findings() (rules []sarif.Rule, out []sarif.Finding) {
 	for _, g := range d.Groups {
 		id := strings.TrimSuffix(g.Change+"/"+g.Rule, "/")
 		rules = append(rules, sarif.Rule{ID: id, Short: termsafe.Line(cmp.Or(g.Title, title(g.Change)))})
-		f := sarif.Finding{Rule: id, File: d.elsewhere(), Line: 1, Level: sarif.Note}
+		f := sarif.Finding{Rule: id, File: d.fallbackFile(), Line: 1, Level: sarif.Note}
 		if g.File != "" && !g.Shipped && g.In != Base {
 			f.File, f.Line = g.File, g.Line
 		}
@@ -46,11 +46,11 @@ func (d *Document) Findings() (rules []sarif.Rule, out []sarif.Finding) {
 			if x.Truth == snapshot.Live {
 				one.Level = sarif.Error
 			}
-			one.Message = termsafe.Line(fmt.Sprintf("%s %s (%s): now %s; before, %s", x.ID, "stays today and would go", x.where(), cut(x.now(), maxSaid), cut(x.before(), maxSaid)))
+			one.Message = termsafe.Line(fmt.Sprintf("%s %s (%s): now %s; before, %s", x.ID, "stays today and would go", x.where(), cut(x.now(), maxSaid), cut(x.baseWords(), maxSaid)))
 			out = append(out, one)
 		}
 		if rest := g.Count.Things - listed; rest > 0 {
-			f.Message = termsafe.Line(fmt.Sprintf("%s: %s, such as %s in %s", said(g.Rule, g.What), title(g.Change)+", "+text.Plural(rest, "thing"), g.Flips[listed].ID, g.Flips[listed].where()))
+			f.Message = termsafe.Line(fmt.Sprintf("%s: %s, such as %s in %s", groupWords(g.Rule, g.What), title(g.Change)+", "+text.Plural(rest, "thing"), g.Flips[listed].ID, g.Flips[listed].where()))
 			out = append(out, f)
 		}
 	}
@@ -59,14 +59,14 @@ func (d *Document) Findings() (rules []sarif.Rule, out []sarif.Finding) {
 			out = append(out, sarif.Finding{Rule: notCompared, Level: sarif.Error, File: s.Name, Line: 1, Message: termsafe.Line(cut(s.Error, maxSaid))})
 		}
 		for _, u := range s.Unanswered {
-			out = append(out, sarif.Finding{Rule: notCompared, Level: sarif.Error, File: d.elsewhere(), Line: 1, Message: termsafe.Line(fmt.Sprintf("%s: the policies of the %s came to no answer on %s: %s", s.Name, u.In, u.ID, cut(u.Error, maxSaid)))})
+			out = append(out, sarif.Finding{Rule: notCompared, Level: sarif.Error, File: d.fallbackFile(), Line: 1, Message: termsafe.Line(fmt.Sprintf("%s: the policies of the %s came to no answer on %s: %s", s.Name, u.In, u.ID, cut(u.Error, maxSaid)))})
 		}
 	}
 	return rules, out
 }
 
-// elsewhere is the file for what is of no rule's file in the head.
-func (d *Document) elsewhere() string {
+// fallbackFile is the file for what is of no rule's file in the head.
+func (d *Document) fallbackFile() string {
 	config := d.Head.Config
 	if config != d.Base.Config && config != "" {
 		if _, file, inRevision := strings.Cut(config, ":"); inRevision {
@@ -89,7 +89,7 @@ func (d *Document) Suites() []junit.Suite {
 		for _, f := range g.Flips {
 			for _, name := range f.Snapshots {
 				if len(lines[name]) < maxNamed {
-					lines[name] = append(lines[name], termsafe.Line(fmt.Sprintf("%s: %s: %s", title(g.Change), f.ID, said(g.Rule, g.What))))
+					lines[name] = append(lines[name], termsafe.Line(fmt.Sprintf("%s: %s: %s", title(g.Change), f.ID, groupWords(g.Rule, g.What))))
 				}
 			}
 		}

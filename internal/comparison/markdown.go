@@ -108,7 +108,7 @@ func (d *Document) alarms(c *comment) {
 // section is what one change makes. Of what would go the first things are open, as a list, in which a long path is wrapped and leaves
 // room for the reasons; all else is a table that is folded.
 func (d *Document) section(c *comment, change string) {
-	count := *d.Changes.Of(change)
+	count := *d.Changes.Count(change)
 	if count.Decisions == 0 {
 		return
 	}
@@ -124,7 +124,7 @@ func (d *Document) section(c *comment, change string) {
 	}
 	head := "| " + strings.Join(columns(change), " | ") + " |\n" + strings.Repeat("|---", len(columns(change))) + "|"
 	heading := fmt.Sprintf("%s: %s", title(change), counted(count))
-	unlisted := d.Unlisted.Of(change).Things
+	unlisted := d.Unlisted.Count(change).Things
 	if change == flips.NewReap {
 		c.fits("\n**" + heading + "**")
 		if rest := rows[d.open(c):]; len(rest) > 0 {
@@ -171,7 +171,7 @@ func (d *Document) open(c *comment) (n int) {
 
 // item is a thing that would go, in the list.
 func (f Flip) item() string {
-	return fmt.Sprintf("- %s in %s<br>now: %s<br>before: %s", f.named(), where(f), saidBy(f.Why, f.now()), saidBy(f.Was, f.before()))
+	return fmt.Sprintf("- %s in %s<br>now: %s<br>before: %s", f.title(), where(f), saidBy(f.Why, f.now()), saidBy(f.Was, f.baseWords()))
 }
 
 func columns(change string) []string {
@@ -186,16 +186,16 @@ func columns(change string) []string {
 
 // row is one flip in its table.
 func (f Flip) row(g Group) string {
-	name := f.named()
-	cells := []string{name, saidBy(f.Why, f.now()), saidBy(f.Was, f.before()), where(f)}
+	name := f.title()
+	cells := []string{name, saidBy(f.Why, f.now()), saidBy(f.Was, f.baseWords()), where(f)}
 	if g.Change != flips.NewReap && g.Change != flips.NewKeep {
 		cells = []string{name, cell(f.differs()), where(f)}
 	}
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// named is the thing's id, with its label where the id does not say it, and with what a person knows of it.
-func (f Flip) named() string {
+// title is the thing's id, with its label where the id does not say it, and with what a person knows of it.
+func (f Flip) title() string {
 	name := code(f.ID)
 	if label := f.label(); !strings.HasSuffix(f.ID, label) && !strings.HasPrefix(f.ID, "dir:") {
 		name = code(label) + " " + name

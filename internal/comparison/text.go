@@ -39,10 +39,10 @@ func (d *Document) WriteText(out io.Writer, p text.Paint, all bool) error {
 	}
 	d.problemsText(w, p)
 	d.WriteGroups(w, p, all, func(change string) string {
-		return p.Bold(title(change)) + "  " + p.Dim(counted(*d.Changes.Of(change)))
+		return p.Bold(title(change)) + "  " + p.Dim(counted(*d.Changes.Count(change)))
 	})
 	for _, change := range flips.Changes {
-		if c := d.Unlisted.Of(change); c.Decisions > 0 {
+		if c := d.Unlisted.Count(change); c.Decisions > 0 {
 			fmt.Fprintf(w, "\n%s\n", p.Yellow(fmt.Sprintf("%s: %s counted above and not listed; compare fewer snapshots to see them", title(change), counted(*c))))
 		}
 	}
@@ -111,7 +111,7 @@ func (g Group) text(w io.Writer, p text.Paint, all bool) {
 	case Base:
 		place += ", not in the head"
 	}
-	fmt.Fprintf(w, "\n  %s  %s\n", p.Bold(text.Clean(said(g.Rule, g.What))), p.Dim(text.Clean(strings.TrimPrefix(place, ", "))))
+	fmt.Fprintf(w, "\n  %s  %s\n", p.Bold(text.Clean(groupWords(g.Rule, g.What))), p.Dim(text.Clean(strings.TrimPrefix(place, ", "))))
 	shown := g.Flips
 	if !all {
 		shown = shown[:min(len(shown), listedText)]
@@ -143,7 +143,7 @@ func (f Flip) text(w io.Writer, p text.Paint, change string) {
 		return
 	}
 	line("now   ", f.now())
-	line("was   ", f.before())
+	line("was   ", f.baseWords())
 	for _, c := range f.Causes {
 		line("level ", c.levels())
 		line("facts ", strings.Join(compact(evidence(c.Base), evidence(c.Head)), "; now "))

@@ -49,8 +49,8 @@ func does(what string) string {
 	return "it goes with the worktree that it lies in"
 }
 
-// said is a group or a cause in words.
-func said(rule, what string) string { return strings.TrimSpace(rule + " " + does(what)) }
+// groupWords is a group or a cause in words.
+func groupWords(rule, what string) string { return strings.TrimSpace(rule + " " + does(what)) }
 
 // Headline says in one line what matters most.
 func (d *Document) Headline() string {
@@ -140,9 +140,9 @@ func (f Flip) where() string {
 	return fmt.Sprintf("%s and %d more", f.Snapshots[0], f.Count-1)
 }
 
-// before is what the base says that decides, now what the head does.
-func (f Flip) before() string { return grounds(f.Was, f.Base, Base) }
-func (f Flip) now() string    { return grounds(f.Why, f.Head, Head) }
+// baseWords is what the base says that decides, now what the head does.
+func (f Flip) baseWords() string { return grounds(f.Was, f.Base, Base) }
+func (f Flip) now() string       { return grounds(f.Why, f.Head, Head) }
 
 func grounds(reasons []decision.Reason, v Verdict, in string) string {
 	var out []string
@@ -164,7 +164,7 @@ func grounds(reasons []decision.Reason, v Verdict, in string) string {
 func (f Flip) differs() string {
 	var out []string
 	for _, c := range f.Causes {
-		out = append(out, said(c.Rule, c.What))
+		out = append(out, groupWords(c.Rule, c.What))
 	}
 	return strings.Join(out, "; ")
 }

@@ -195,8 +195,8 @@ const (
 	InputNone     = "none"
 )
 
-// On reports whether decisions are logged anywhere.
-func (d DecisionLog) On() bool { return d.File.Path != "" || d.Service.URL != "" }
+// Enabled reports whether decisions are logged anywhere.
+func (d DecisionLog) Enabled() bool { return d.File.Path != "" || d.Service.URL != "" }
 
 // Rules is the rules section: what policies see as input.config, and the one parameter that the ledger's clock needs.
 type Rules struct {
@@ -458,7 +458,7 @@ func (c *Config) check(at sites) (wrong error) {
 	must := func(right bool, format string, args ...any) {
 		if !right && wrong == nil {
 			text := fmt.Sprintf(format, args...)
-			wrong = Mistakef("%s: %s; nothing was done", at.of(text), text)
+			wrong = Mistakef("%s: %s; nothing was done", at.placeOf(text), text)
 		}
 	}
 	must(c.Version == 1, "version is %d; this program reads version 1", c.Version)

@@ -149,8 +149,8 @@ func sectionOf(t reflect.Type, key string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// at is where a key of the file stands.
-func (l *Layer) at(key string) string {
+// placeOf is where a key of the file stands.
+func (l *Layer) placeOf(key string) string {
 	line, given := l.lines[key]
 	if !given {
 		line = l.lines["defaults"]
@@ -288,15 +288,15 @@ func (c *Config) Stand(layers []*Layer) error {
 		all = append(all, subject.RuleLevel{Rule: k[0], Kind: k[1], Level: levels[k]})
 	}
 	again.Rules.Levels = notOn(all)
-	if err := again.within(layers, levels); err != nil {
+	if err := again.checkLayers(layers, levels); err != nil {
 		return err
 	}
 	c.Rules, c.layersOwn = again.Rules, again.layersOwn
 	return nil
 }
 
-// within refuses what says more than an organisation's layers, or contradicts them among themselves.
-func (c *Config) within(layers []*Layer, levels map[[2]string]string) error {
+// checkLayers refuses what says more than an organisation's layers, or contradicts them among themselves.
+func (c *Config) checkLayers(layers []*Layer, levels map[[2]string]string) error {
 	var wrong []error
 	now := flat(c.Rules)
 	ownNow := ownOf(slices.Concat(c.layersOwn, c.own))
@@ -309,10 +309,10 @@ func (c *Config) within(layers []*Layer, levels map[[2]string]string) error {
 		if !l.Published {
 			continue
 		}
-		for _, v := range l.over(levels) {
+		for _, v := range l.heldLevels(levels) {
 			key := grantLevels + v.Rule
 			if is := levels[[2]string{v.Rule, v.Kind}]; rank(v.Rule, is) > rank(v.Rule, v.Level) && !l.Grant(key) {
-				wrong = append(wrong, c.speaker(layers, l, key).says("%s for the kind %s reaps more than %s, which %s says (%s)%s", is, v.Kind, v.Level, l.Name, l.at(key), l.ways(key)))
+				wrong = append(wrong, c.speaker(layers, l, key).says("%s for the kind %s reaps more than %s, which %s says (%s)%s", is, v.Kind, v.Level, l.Name, l.placeOf(key), l.ways(key)))
 			}
 		}
 		said, names := l.values(), l.Stated()
@@ -328,15 +328,15 @@ func (c *Config) within(layers []*Layer, levels map[[2]string]string) error {
 				is, has = ownNow[own], ownOf(l.own)[own]
 			}
 			if direction := directions[name]; direction.harsher(has, is) && !l.Grant(key) {
-				wrong = append(wrong, c.speaker(layers, l, key).says("%s %s, which %s says (%s)%s", shortly(is), direction.than(shortly(has)), l.Name, l.at(key), l.ways(key)))
+				wrong = append(wrong, c.speaker(layers, l, key).says("%s %s, which %s says (%s)%s", shortly(is), direction.than(shortly(has)), l.Name, l.placeOf(key), l.ways(key)))
 			}
 		}
 	}
 	return joined(wrong)
 }
 
-// over are the levels that a layer holds: those that it gives, and, where it holds the defaults, on for all others that anybody gives a level.
-func (l *Layer) over(levels map[[2]string]string) []subject.RuleLevel {
+// heldLevels are the levels that a layer holds: those that it gives, and, where it holds the defaults, on for all others that anybody gives a level.
+func (l *Layer) heldLevels(levels map[[2]string]string) []subject.RuleLevel {
 	out := slices.Clone(l.Levels)
 	if !l.Held {
 		return out
@@ -361,7 +361,7 @@ func (l *Layer) contradicts(other *Layer) (wrong []error) {
 		for _, o := range other.Levels {
 			if o.Rule == v.Rule && o.Kind == v.Kind && o.Level != v.Level {
 				key := grantLevels + v.Rule
-				wrong = append(wrong, l.bad(key, "%s, and %s says %s: two layers of one height must agree", v.Level, other.at(key), o.Level))
+				wrong = append(wrong, l.bad(key, "%s, and %s says %s: two layers of one height must agree", v.Level, other.placeOf(key), o.Level))
 			}
 		}
 	}
@@ -372,7 +372,7 @@ func (l *Layer) contradicts(other *Layer) (wrong []error) {
 		if slices.Contains(other.Stated(), name) && !reflect.DeepEqual(mine[name], theirs[name]) {
 			key := grantParameters + name
 			wrong = append(wrong, l.bad(key, "%s, and %s says %s: two layers of one height must agree",
-				shortly(mine[name]), other.at(key), shortly(theirs[name])))
+				shortly(mine[name]), other.placeOf(key), shortly(theirs[name])))
 		}
 	}
 	return wrong

@@ -39,8 +39,8 @@ type Webhook struct {
 	Header    string `json:"header"`
 }
 
-// Told reports whether anything is told anywhere.
-func (n Notify) Told() bool { return n.Desktop || len(n.Webhooks) > 0 }
+// Enabled reports whether anything is told anywhere.
+func (n Notify) Enabled() bool { return n.Desktop || len(n.Webhooks) > 0 }
 
 // secretFiles are the files with secrets of notify, by their keys.
 func (c *Config) secretFiles() iter.Seq2[string, *string] {

@@ -113,14 +113,14 @@ func withProtected(data string, globs []string) (string, error) {
 		return strings.Join(lines, "") + "version: 1\n\nrules:\n" + block(2), nil
 	}
 	root := doc.Content[0]
-	_, rules := under(root, "rules")
+	_, rules := child(root, "rules")
 	if rules == nil {
 		if root.Style&yaml.FlowStyle != 0 {
 			return "", errByHand
 		}
 		return strings.Join(lines, "") + "\nrules:\n" + block(2), nil
 	}
-	key, list := under(rules, "protected")
+	key, list := child(rules, "protected")
 	switch {
 	case rules.Kind != yaml.MappingNode:
 		return "", errByHand
@@ -192,7 +192,7 @@ func commentLines(key *yaml.Node) int {
 	return strings.Count(key.HeadComment, "\n") + 1
 }
 
-func under(m *yaml.Node, name string) (key, value *yaml.Node) {
+func child(m *yaml.Node, name string) (key, value *yaml.Node) {
 	if m.Kind != yaml.MappingNode {
 		return nil, nil
 	}

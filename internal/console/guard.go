@@ -62,7 +62,7 @@ func (k keys) sessionOf(r *http.Request) string {
 		return ""
 	}
 	id, mac, _ := strings.Cut(c.Value, ".")
-	if !same(mac, k.mac("session", id)) {
+	if !equal(mac, k.mac("session", id)) {
 		return ""
 	}
 	return id
@@ -71,8 +71,8 @@ func (k keys) sessionOf(r *http.Request) string {
 // csrf is the word that every form of a session carries.
 func (k keys) csrf(session string) string { return k.mac("csrf", session) }
 
-// same compares in a time that does not depend on where the texts differ.
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+// equal compares in a time that does not depend on where the texts differ.
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // refusal is an answer to what is not let in.
 type refusal struct {
@@ -102,8 +102,8 @@ func headers(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// outside says why a request is not let in, before anything of it is read but its headers.
-func (k keys) outside(r *http.Request) *refusal {
+// refusal says why a request is not let in, before anything of it is read but its headers.
+func (k keys) refusal(r *http.Request) *refusal {
 	if r.Host != k.host {
 		return wrongHost
 	}

@@ -69,7 +69,7 @@ var places = []place{{"/", "Here"}, {"/going", "Would go"}, {"/acts", "Acts"}, {
 type view func(s *Server, r *http.Request, looked *report.Report) (title, template string, body any, err error)
 
 var views = map[string]view{
-	"/": (*Server).here, "/going": (*Server).going, "/candidate": (*Server).candidate, "/acts": (*Server).acts, "/holds": (*Server).holds,
+	"/": (*Server).home, "/going": (*Server).going, "/candidate": (*Server).candidate, "/acts": (*Server).acts, "/holds": (*Server).holds,
 	"/trash": (*Server).trash, "/trash/purge": (*Server).purging, "/alarms": (*Server).alarms, "/policies": (*Server).policies,
 }
 
@@ -131,8 +131,8 @@ func knownBack(address string) string {
 	return backOf(u)
 }
 
-// here is the first page: what was found, by owner.
-func (s *Server) here(r *http.Request, looked *report.Report) (string, string, any, error) {
+// home is the first page: what was found, by owner.
+func (s *Server) home(r *http.Request, looked *report.Report) (string, string, any, error) {
 	type kindCount struct {
 		Name, Plural string
 		report.Count
@@ -149,7 +149,7 @@ func (s *Server) here(r *http.Request, looked *report.Report) (string, string, a
 		Sources map[string]snapshot.Source
 	}{Filter: filterOf(r.URL.Query()), Kinds: snapshot.Kinds, States: states, Words: stateWords}
 	if looked != nil {
-		page, p := paged(body.Filter.of(s.rows.get(looked)), body.Filter.Page, rowsAPage, body.Filter.Link)
+		page, p := paged(body.Filter.matching(s.rows.get(looked)), body.Filter.Page, rowsAPage, body.Filter.Link)
 		body.Groups, body.Pager = groupsOf(page), p
 		body.Sources = looked.Sources
 		for _, k := range snapshot.Kinds {
@@ -231,13 +231,13 @@ func decided(x *Explanation) decision.Decision {
 
 func (s *Server) holdOn(ctx context.Context, id string) (*snapshot.Hold, error) {
 	holds, err := s.world.Holds(ctx)
-	if i := slices.IndexFunc(holds, func(h snapshot.Hold) bool { return h.ID == id && !over(h) }); i >= 0 {
+	if i := slices.IndexFunc(holds, func(h snapshot.Hold) bool { return h.ID == id && !lapsed(h) }); i >= 0 {
 		return &holds[i], err
 	}
 	return nil, err
 }
 
-func over(h snapshot.Hold) bool { return h.Until != nil && h.Until.Before(time.Now()) }
+func lapsed(h snapshot.Hold) bool { return h.Until != nil && h.Until.Before(time.Now()) }
 
 // act is an act as a page shows it.
 type act struct {
@@ -293,7 +293,7 @@ func (s *Server) holds(r *http.Request, _ *report.Report) (string, string, any, 
 	all, err := s.world.Holds(r.Context())
 	body := []held{}
 	for _, h := range all {
-		body = append(body, held{h, over(h)})
+		body = append(body, held{h, lapsed(h)})
 	}
 	return "Holds", "holds", body, err
 }

@@ -121,7 +121,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, session string) {
 		return
 	}
 	f := form{r.PostForm}
-	if given := f.Values["csrf"]; len(given) != 1 || !same(given[0], s.keys.csrf(session)) {
+	if given := f.Values["csrf"]; len(given) != 1 || !equal(given[0], s.keys.csrf(session)) {
 		s.refuse(w, wrongForm)
 		return
 	}

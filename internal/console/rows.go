@@ -133,8 +133,8 @@ func filterOf(q url.Values) filter {
 	return f
 }
 
-// of leaves of rows those that are looked for: each of the words has to be somewhere in it.
-func (f filter) of(all []row) []row {
+// matching leaves of rows those that are looked for: each of the words has to be somewhere in it.
+func (f filter) matching(all []row) []row {
 	words := strings.Fields(strings.ToLower(f.Words))
 	var out []row
 	for _, x := range all {

@@ -146,7 +146,7 @@ func (r *roomed) Close() error {
 // answer is everything that is asked of the console.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
-	if no := s.keys.outside(r); no != nil {
+	if no := s.keys.refusal(r); no != nil {
 		s.refuse(w, no)
 		return
 	}
@@ -175,7 +175,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 
 // enter opens a session for who brings the token, and leads to an address without it.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, given []string) {
-	if len(given) != 1 || !same(given[0], s.keys.token) {
+	if len(given) != 1 || !equal(given[0], s.keys.token) {
 		s.refuse(w, noSession)
 		return
 	}

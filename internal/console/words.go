@@ -25,7 +25,7 @@ const cleaned = "_clean"
 func parsed() (*template.Template, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
 		cleaned: clean,
-		"time":  timeOf, "ago": ago, "size": text.Size, "plural": text.Plural, "span": span, "ref": url.QueryEscape, "link": link, "brief": brief, "otherwise": orElse, "home": text.Home, "under": under, "zone": zone,
+		"time":  timeOf, "ago": ago, "size": text.Size, "plural": text.Plural, "span": span, "ref": url.QueryEscape, "link": link, "brief": brief, "otherwise": orElse, "home": text.Home, "under": section, "zone": zone,
 	}).ParseFS(templates, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("read the templates of the console: %w", err)
@@ -167,4 +167,4 @@ type titled struct {
 	List  any
 }
 
-func under(title string, list any) titled { return titled{title, list} }
+func section(title string, list any) titled { return titled{title, list} }

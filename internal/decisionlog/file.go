@@ -65,7 +65,7 @@ func (f File) open() (*os.File, int64, error) {
 	}
 	st, err := file.Stat()
 	if err == nil {
-		err = own(st)
+		err = checkOwner(st)
 	}
 	if err == nil && st.Size() > 0 {
 		last := make([]byte, 1)
@@ -79,8 +79,8 @@ func (f File) open() (*os.File, int64, error) {
 	return file, st.Size(), nil
 }
 
-// own refuses what is no file of this user's own: another user would read what is logged.
-func own(st fs.FileInfo) error {
+// checkOwner refuses what is no file of this user's own: another user would read what is logged.
+func checkOwner(st fs.FileInfo) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	switch {
 	case !st.Mode().IsRegular():

@@ -77,7 +77,7 @@ func (e *Event) apply(r rule) {
 			e.Erased = append(e.Erased, r.pointer())
 		}
 	case upsert:
-		*place, done = with(*place, r.parts[1:], r.value)
+		*place, done = withValue(*place, r.parts[1:], r.value)
 		if done {
 			e.Masked = append(e.Masked, r.pointer())
 		}
@@ -117,8 +117,8 @@ func without(v any, path []string) (any, bool) {
 	return v, false
 }
 
-// with is a value in which a path leads to another one; objects on the way are made, as OPA does.
-func with(v any, path []string, value any) (any, bool) {
+// withValue is a value in which a path leads to another one; objects on the way are made, as OPA does.
+func withValue(v any, path []string, value any) (any, bool) {
 	if len(path) == 0 {
 		return value, true
 	}
@@ -128,7 +128,7 @@ func with(v any, path []string, value any) (any, bool) {
 		if !ok && len(path) > 1 {
 			child = map[string]any{}
 		}
-		changed, done := with(child, path[1:], value)
+		changed, done := withValue(child, path[1:], value)
 		if done {
 			at[path[0]] = changed
 		}
@@ -138,7 +138,7 @@ func with(v any, path []string, value any) (any, bool) {
 		if err != nil || i < 0 || i >= len(at) {
 			return v, false
 		}
-		changed, done := with(at[i], path[1:], value)
+		changed, done := withValue(at[i], path[1:], value)
 		at[i] = changed
 		return at, done
 	}

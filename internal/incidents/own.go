@@ -145,7 +145,7 @@ func (o *Own) Line(keys ...string) int {
 func (o *Own) Look() (*snapshot.Snapshot, error) {
 	doc, err := o.Document()
 	if err != nil {
-		return nil, o.of(err)
+		return nil, o.place(err)
 	}
 	data, err := json.Marshal(doc)
 	if err != nil {
@@ -160,7 +160,7 @@ func (o *Own) Look() (*snapshot.Snapshot, error) {
 		}
 	}
 	if err != nil {
-		return nil, o.of(err)
+		return nil, o.place(err)
 	}
 	return s, nil
 }
@@ -176,25 +176,25 @@ func known(data []byte) (*snapshot.Snapshot, error) {
 
 var unknownField = regexp.MustCompile(`json: unknown field ("[^"]*")`)
 
-// of says of an error in reading the snapshot where in the file it comes from.
-func (o *Own) of(err error) error {
+// place says of an error in reading the snapshot where in the file it comes from.
+func (o *Own) place(err error) error {
 	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
 		name, e := strconv.Unquote(m[1])
 		if e != nil {
 			name = m[1]
 		}
-		return o.bad(o.below(name), "a snapshot has no fact %q; winnow policy schema snapshot lists all", name)
+		return o.bad(o.lineOf(name), "a snapshot has no fact %q; winnow policy schema snapshot lists all", name)
 	}
 	var shape *json.UnmarshalTypeError
 	if errors.As(err, &shape) {
 		field := shape.Field[strings.LastIndexByte(shape.Field, '.')+1:]
-		return o.bad(o.below(field), "%s is a %s; it wants a value of the type %s", field, shape.Value, shape.Type)
+		return o.bad(o.lineOf(field), "%s is a %s; it wants a value of the type %s", field, shape.Value, shape.Type)
 	}
 	return o.bad(cmp.Or(o.Line("change"), o.Line("snapshot")), "%v", err)
 }
 
-// below is the line of the first key of that name in what the case says of the machine.
-func (o *Own) below(name string) int {
+// lineOf is the line of the first key of that name in what the case says of the machine.
+func (o *Own) lineOf(name string) int {
 	for _, section := range []string{"change", "snapshot"} {
 		i := slices.IndexFunc(o.root.Content, func(n *yaml.Node) bool { return n.Value == section })
 		if i < 0 || i+1 >= len(o.root.Content) {

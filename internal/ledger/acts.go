@@ -85,7 +85,7 @@ func rooted(ctx context.Context, tx *sql.Tx, in decision.Intent) error {
 // Roots gives the folders below which acts on folders were begun, sorted.
 func (l *Ledger) Roots(ctx context.Context) ([]string, error) {
 	out := []string{}
-	err := each(ctx, l.db, func(row *sql.Rows) error {
+	err := eachRow(ctx, l.db, func(row *sql.Rows) error {
 		var path string
 		err := row.Scan(&path)
 		out = append(out, path)
@@ -189,7 +189,7 @@ func (l *Ledger) mark(ctx context.Context, column, event, id string, at time.Tim
 }
 
 var actsTable = table[string, Act]{"acts", "id, intent, outcome, settled_at, restored_at, purged_at", func(id *string, a *Act) []any {
-	return []any{id, document{&a.Intent}, document{&a.Outcome}, maybe{&a.SettledAt}, maybe{&a.RestoredAt}, maybe{&a.PurgedAt}}
+	return []any{id, document{&a.Intent}, document{&a.Outcome}, nullTime{&a.SettledAt}, nullTime{&a.RestoredAt}, nullTime{&a.PurgedAt}}
 }}
 
 func (l *Ledger) acts(ctx context.Context, rest string, args ...any) ([]Act, error) {

@@ -72,20 +72,20 @@ func saveRules(ctx context.Context, tx *sql.Tx, rules string) error {
 
 var (
 	scopeTable = table[string, alarm.Scoped]{"scope", "id, source, born, out_since, unseen_since", func(id *string, x *alarm.Scoped) []any {
-		return []any{id, &x.Source, (*instant)(&x.Born), (*instant)(&x.OutSince), (*instant)(&x.UnseenSince)}
+		return []any{id, &x.Source, (*unixTime)(&x.Born), (*unixTime)(&x.OutSince), (*unixTime)(&x.UnseenSince)}
 	}}
 	peaksTable = table[string, alarm.Peak]{"peaks", "kind, at, seen, in_scope, low_since", func(kind *string, p *alarm.Peak) []any {
-		return []any{kind, (*instant)(&p.At), &p.Seen, &p.InScope, (*instant)(&p.LowSince)}
+		return []any{kind, (*unixTime)(&p.At), &p.Seen, &p.InScope, (*unixTime)(&p.LowSince)}
 	}}
 	sourcesTable = table[string, alarm.Source]{"sources", "name, ok_at, bad_since, looks", func(name *string, x *alarm.Source) []any {
-		return []any{name, (*instant)(&x.OKAt), (*instant)(&x.BadSince), &x.Looks}
+		return []any{name, (*unixTime)(&x.OKAt), (*unixTime)(&x.BadSince), &x.Looks}
 	}}
 	cappedTable = table[string, alarm.Capped]{"capped", "kind, detail, first_at, last_at, count", func(kind *string, c *alarm.Capped) []any {
-		return []any{kind, &c.Detail, (*instant)(&c.FirstAt), (*instant)(&c.LastAt), &c.Count}
+		return []any{kind, &c.Detail, (*unixTime)(&c.FirstAt), (*unixTime)(&c.LastAt), &c.Count}
 	}}
 	refusalsTable = table[string, alarm.Refusal]{"refusals", "candidate, kind, label, identity, outcome, detail, first_at, last_at, count",
 		func(candidate *string, r *alarm.Refusal) []any {
-			return []any{candidate, &r.Kind, &r.Label, &r.Identity, &r.Outcome, &r.Detail, (*instant)(&r.FirstAt), (*instant)(&r.LastAt), &r.Count}
+			return []any{candidate, &r.Kind, &r.Label, &r.Identity, &r.Outcome, &r.Detail, (*unixTime)(&r.FirstAt), (*unixTime)(&r.LastAt), &r.Count}
 		}}
 )
 

@@ -131,7 +131,7 @@ func chained(ctx context.Context, tx *sql.Tx, act, event string) error {
 // chainAll begins the chain of a ledger that has acts from before there was one.
 func chainAll(ctx context.Context, tx *sql.Tx) error {
 	var acts []string
-	err := each(ctx, tx, func(row *sql.Rows) error {
+	err := eachRow(ctx, tx, func(row *sql.Rows) error {
 		var id string
 		err := row.Scan(&id)
 		acts = append(acts, id)
@@ -176,7 +176,7 @@ func verify(ctx context.Context, q querier, known string) (Chain, error) {
 	c := Chain{Faults: []Fault{}}
 	rows, met := map[string]string{}, known == "" // the last digest of each act's row
 	var last int64
-	err := each(ctx, q, func(row *sql.Rows) error {
+	err := eachRow(ctx, q, func(row *sql.Rows) error {
 		var n, at int64
 		var act, event, digest, got string
 		if err := row.Scan(&n, &act, &event, &at, &digest, &got); err != nil {
@@ -202,7 +202,7 @@ func verify(ctx context.Context, q querier, known string) (Chain, error) {
 	if err := verifyHead(ctx, q, &c, last); err != nil {
 		return c, err
 	}
-	err = each(ctx, q, func(row *sql.Rows) error {
+	err = eachRow(ctx, q, func(row *sql.Rows) error {
 		act, digest, err := digestRow(row)
 		if err != nil {
 			return err
@@ -233,7 +233,7 @@ func verify(ctx context.Context, q querier, known string) (Chain, error) {
 func verifyHead(ctx context.Context, q querier, c *Chain, last int64) error {
 	var n int64
 	var head string
-	err := each(ctx, q, func(row *sql.Rows) error { return row.Scan(&n, &head) }, "SELECT n, link FROM chain_head")
+	err := eachRow(ctx, q, func(row *sql.Rows) error { return row.Scan(&n, &head) }, "SELECT n, link FROM chain_head")
 	switch {
 	case err != nil:
 		return err
@@ -250,7 +250,7 @@ func removed(ctx context.Context, q querier, c *Chain, gone map[string]string) e
 	if len(gone) == 0 {
 		return nil
 	}
-	return each(ctx, q, func(row *sql.Rows) error {
+	return eachRow(ctx, q, func(row *sql.Rows) error {
 		var act string
 		if err := row.Scan(&act); err != nil {
 			return err

@@ -19,8 +19,8 @@ type standing struct {
 	findings, objections string            // the ids of rules, with spaces between
 }
 
-// same reports whether both decide the same of the same thing, by the same rules.
-func (s *standing) same(d *standing) bool {
+// equal reports whether both decide the same of the same thing, by the same rules.
+func (s *standing) equal(d *standing) bool {
 	a, b := &s.decision, &d.decision
 	return a.ID == b.ID && a.Verdict == b.Verdict && a.FirstSighting == b.FirstSighting && a.Kind == b.Kind && a.Label == b.Label && a.Owner == b.Owner &&
 		s.findings == d.findings && s.objections == d.objections
@@ -128,7 +128,7 @@ func compare(ctx context.Context, q querier, now []standing) (gone []int64, fres
 		if i < len(now) && now[i].decision.ID == s.decision.ID {
 			d := &now[i]
 			i++
-			if s.same(d) {
+			if s.equal(d) {
 				return nil
 			}
 			fresh = append(fresh, *d)
@@ -143,7 +143,7 @@ func compare(ctx context.Context, q querier, now []standing) (gone []int64, fres
 func eachStanding(ctx context.Context, q querier, add func(s *standing) error, rest string, args ...any) error {
 	var s standing
 	places := append([]any{&s.k}, standingTable.places(&s.since, &s)...)
-	return each(ctx, q, func(row *sql.Rows) error {
+	return eachRow(ctx, q, func(row *sql.Rows) error {
 		if err := row.Scan(places...); err != nil {
 			return fmt.Errorf("standing %d: %w", s.k, err)
 		}

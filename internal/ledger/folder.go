@@ -25,7 +25,7 @@ func Trusted(dir string) error {
 		return trustedAbove(dir)
 	}
 	if err == nil {
-		err = own(real)
+		err = isPrivate(real)
 	}
 	return untrusted(err)
 }
@@ -50,9 +50,9 @@ func trustedAbove(dir string) error {
 	return nil
 }
 
-// own is true to a folder that is this user's, and that no other user can write: not even with the sticky bit, with which others can
+// isPrivate is true to a folder that is this user's, and that no other user can write: not even with the sticky bit, with which others can
 // still put new names into it.
-func own(real string) error {
+func isPrivate(real string) error {
 	if _, err := safeopen.Folder(real); err != nil {
 		return err
 	}

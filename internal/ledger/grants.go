@@ -179,19 +179,19 @@ func (g *Grants) begun(ctx context.Context, tx *sql.Tx, id string) (*Begun, erro
 		return nil, err
 	}
 	var found *Begun
-	err = takenTable.each(ctx, tx, func(_ string, a grantedAct) {
+	err = takenTable.eachRow(ctx, tx, func(_ string, a grantedAct) {
 		over := !a.ended.IsZero()
 		switch {
 		case found != nil && !found.Over, !over && !alive, over && time.Since(a.ended) > takenFor:
-		case a.Holds(id, time.Now(), g.line) && !(over && g.there(id)), g.went(a.Taken, id):
+		case a.Holds(id, time.Now(), g.line) && !(over && g.isThere(id)), g.went(a.Taken, id):
 			found = &Begun{Act: a.id, Candidate: a.Candidate, Over: over}
 		}
 	}, "")
 	return found, err
 }
 
-// there reports whether what was asked for is positively there: it is another thing than one that was taken, or what was taken lay in it.
-func (g *Grants) there(id string) bool {
+// isThere reports whether what was asked for is positively there: it is another thing than one that was taken, or what was taken lay in it.
+func (g *Grants) isThere(id string) bool {
 	if path, ok := strings.CutPrefix(id, snapshot.KindDir+":"); ok {
 		_, err := os.Lstat(path)
 		return err == nil
@@ -206,7 +206,7 @@ func (g *Grants) there(id string) bool {
 // went reports whether a process ended with what was taken. It has no processes above it any more.
 func (g *Grants) went(t Taken, id string) bool {
 	pid, ok := pidOf(id)
-	return ok && slices.Contains(t.PIDs, pid) && !g.there(id)
+	return ok && slices.Contains(t.PIDs, pid) && !g.isThere(id)
 }
 
 // acting reports whether a process has begun acts and lives.
@@ -235,7 +235,7 @@ func (g *Grants) Begin(ctx context.Context, act string, t Taken, holds func(cont
 		if holds != nil {
 			all, err := holds(ctx)
 			if err == nil {
-				err = holdsTable.each(ctx, tx, func(_ string, h snapshot.Hold) { all = append(all, h) }, "")
+				err = holdsTable.eachRow(ctx, tx, func(_ string, h snapshot.Hold) { all = append(all, h) }, "")
 			}
 			if held = g.keeps(t, all); err != nil || held != nil {
 				return err
@@ -309,7 +309,7 @@ type grantedAct struct {
 }
 
 var takenTable = table[string, grantedAct]{"acts", "id, taken, ended", func(_ *string, a *grantedAct) []any {
-	return []any{&a.id, document{&a.Taken}, (*instant)(&a.ended)}
+	return []any{&a.id, document{&a.Taken}, (*unixTime)(&a.ended)}
 }}
 
 // Taken is what an act takes: a candidate, and what goes with it.

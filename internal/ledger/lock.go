@@ -52,7 +52,7 @@ func Lock(path string) (unlock func() error, err error) {
 		return nil, errors.Join(held, f.Close())
 	}
 	if err == nil {
-		err = errors.Join(named(f, path), sign(f))
+		err = errors.Join(leadsTo(f, path), sign(f))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("take lock %s: %w", path, err), f.Close())
@@ -95,8 +95,8 @@ func uidOf(st fs.FileInfo) int {
 	return -1
 }
 
-// named makes sure that the file has its name still: a lock on a file that was replaced keeps no other program out.
-func named(f *os.File, path string) error {
+// leadsTo makes sure that the file has its name still: a lock on a file that was replaced keeps no other program out.
+func leadsTo(f *os.File, path string) error {
 	here, err := f.Stat()
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ type Look struct {
 }
 
 var looksTable = table[string, Look]{"looks", "at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at, asleep", func(_ *string, k *Look) []any {
-	return []any{(*instant)(&k.At), &k.BootID, &k.UpSeconds, &k.AwakeSeconds, maybe{&k.SteadySince}, maybe{&k.LastResumeAt}, document{&k.Asleep}}
+	return []any{(*unixTime)(&k.At), &k.BootID, &k.UpSeconds, &k.AwakeSeconds, nullTime{&k.SteadySince}, nullTime{&k.LastResumeAt}, document{&k.Asleep}}
 }}
 
 // Look gives the last look, nil before the first one.

@@ -148,7 +148,7 @@ func (l *Ledger) SaveConnected(ctx context.Context, s *snapshot.Snapshot) error 
 }
 
 var holdsTable = table[string, snapshot.Hold]{"holds", "id, owner, reason, since, until", func(_ *string, h *snapshot.Hold) []any {
-	return []any{&h.ID, &h.Owner, &h.Reason, (*instant)(&h.Since), maybe{&h.Until}}
+	return []any{&h.ID, &h.Owner, &h.Reason, (*unixTime)(&h.Since), nullTime{&h.Until}}
 }}
 
 // Holds gives all holds, lapsed ones among them, sorted by candidate id and owner.
@@ -182,8 +182,8 @@ func (l *Ledger) HoldLonger(ctx context.Context, h snapshot.Hold) (stands snapsh
 		if err != nil {
 			return err
 		}
-		return each(ctx, tx, func(row *sql.Rows) error {
-			return row.Scan(&stands.ID, &stands.Owner, &stands.Reason, (*instant)(&stands.Since), maybe{&stands.Until})
+		return eachRow(ctx, tx, func(row *sql.Rows) error {
+			return row.Scan(&stands.ID, &stands.Owner, &stands.Reason, (*unixTime)(&stands.Since), nullTime{&stands.Until})
 		}, "SELECT id, owner, reason, since, until FROM holds WHERE id = ? AND owner = ?", h.ID, h.Owner)
 	})
 	return stands, l.explain("place a hold in", err)

@@ -42,8 +42,8 @@ func (p *Pause) Error() string {
 	return text + "; winnow resume ends the pause"
 }
 
-// over reports whether it has ended by itself. bootID and up are the machine's now; an unknown boot leaves the wall clock alone.
-func (p *Pause) over(now time.Time, bootID string, up float64) bool {
+// expired reports whether it has ended by itself. bootID and up are the machine's now; an unknown boot leaves the wall clock alone.
+func (p *Pause) expired(now time.Time, bootID string, up float64) bool {
 	switch {
 	case p.Until == nil:
 		return false
@@ -108,7 +108,7 @@ func pausedBy(path string, machine func() (bootID string, up float64)) *Pause {
 		return &Pause{Reason: fmt.Sprintf("the file of the pause %s cannot be read: %v", path, err)}
 	}
 	bootID, up := machine()
-	if p.over(time.Now(), bootID, up) {
+	if p.expired(time.Now(), bootID, up) {
 		return nil
 	}
 	return &p

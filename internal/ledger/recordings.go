@@ -77,7 +77,7 @@ func keepRecordings(ctx context.Context, tx *sql.Tx, keep int) error {
 }
 
 var recordingsTable = table[string, Recording]{"recordings", "sweep, at, bytes, length(document)", func(_ *string, r *Recording) []any {
-	return []any{&r.Sweep, (*instant)(&r.At), &r.Bytes, &r.Stored}
+	return []any{&r.Sweep, (*unixTime)(&r.At), &r.Bytes, &r.Stored}
 }}
 
 // Recordings says which sweeps are recorded, the latest first.

@@ -216,7 +216,7 @@ func (m *model) check(t *testing.T, l *ledger.Ledger, id string) {
 	if m.pruned[id] {
 		return
 	}
-	b, err := l.Before(t.Context(), ledger.Asked{Rules: "r", BootID: "b", Jump: t0.Add(time.Duration(i) * time.Minute), Shrunk: t0})
+	b, err := l.Census(t.Context(), ledger.Asked{Rules: "r", BootID: "b", Jump: t0.Add(time.Duration(i) * time.Minute), Shrunk: t0})
 	ok(t, err)
 	used := map[string]bool{}
 	for _, d := range want {

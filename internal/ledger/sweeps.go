@@ -23,7 +23,7 @@ type Sweep struct {
 	Exit   *int            `json:"exit,omitempty"`
 
 	// Rules names what the operator decides by, BootID the boot, and Sources is how much was read from each source that later looks compare
-	// theirs with; nil for a sweep that did not look at everything. See Before.
+	// theirs with; nil for a sweep that did not look at everything. See Census.
 	Rules   string         `json:"-"`
 	BootID  string         `json:"-"`
 	Sources map[string]int `json:"-"`
@@ -78,7 +78,7 @@ func one(res sql.Result, what, id string) error {
 }
 
 var sweepsTable = table[string, Sweep]{"sweeps", "id, started, finished, mode, revision, digest, counts, exit", func(_ *string, s *Sweep) []any {
-	return []any{&s.ID, (*instant)(&s.Started), maybe{&s.Finished}, &s.Mode, &s.Revision, &s.Digest, document{&s.Counts}, &s.Exit}
+	return []any{&s.ID, (*unixTime)(&s.Started), nullTime{&s.Finished}, &s.Mode, &s.Revision, &s.Digest, document{&s.Counts}, &s.Exit}
 }}
 
 // Sweeps gives the sweeps that began at or after since, the latest first.

@@ -19,12 +19,12 @@ type table[K, V any] struct {
 	places        func(key *K, v *V) []any
 }
 
-// each gives every row that the rest of the query leaves.
-func (t table[K, V]) each(ctx context.Context, q querier, add func(key K, v V), rest string, args ...any) error {
+// eachRow gives every row that the rest of the query leaves.
+func (t table[K, V]) eachRow(ctx context.Context, q querier, add func(key K, v V), rest string, args ...any) error {
 	var key K
 	var v, zero V
 	places := t.places(&key, &v)
-	return each(ctx, q, func(row *sql.Rows) error {
+	return eachRow(ctx, q, func(row *sql.Rows) error {
 		v = zero
 		if err := row.Scan(places...); err != nil {
 			return fmt.Errorf("%s %v: %w", t.name, key, err)
@@ -37,7 +37,7 @@ func (t table[K, V]) each(ctx context.Context, q querier, add func(key K, v V), 
 // list gives the values of these rows, never nil but after an error.
 func list[K, V any](ctx context.Context, l *Ledger, t table[K, V], rest string, args ...any) ([]V, error) {
 	all := []V{}
-	if err := t.each(ctx, l.db, func(_ K, v V) { all = append(all, v) }, rest, args...); err != nil {
+	if err := t.eachRow(ctx, l.db, func(_ K, v V) { all = append(all, v) }, rest, args...); err != nil {
 		return nil, l.explain("read "+t.name+" of", err)
 	}
 	return all, nil
@@ -46,7 +46,7 @@ func list[K, V any](ctx context.Context, l *Ledger, t table[K, V], rest string, 
 // byKey gives all values by their keys.
 func byKey[V any](ctx context.Context, q querier, t table[string, V]) (map[string]V, error) {
 	all := map[string]V{}
-	if err := t.each(ctx, q, func(key string, v V) { all[key] = v }, ""); err != nil {
+	if err := t.eachRow(ctx, q, func(key string, v V) { all[key] = v }, ""); err != nil {
 		return nil, err
 	}
 	return all, nil
@@ -99,33 +99,33 @@ func inBatches[R any](ctx context.Context, tx *sql.Tx, rows []R, text func(n int
 	return nil
 }
 
-// instant keeps a time as nanoseconds; NULL is the zero time.
-type instant time.Time
+// unixTime keeps a time as nanoseconds; NULL is the zero time.
+type unixTime time.Time
 
-func (t *instant) Scan(v any) error {
+func (t *unixTime) Scan(v any) error {
 	switch ns := v.(type) {
 	case nil:
-		*t = instant{}
+		*t = unixTime{}
 	case int64:
-		*t = instant(time.Unix(0, ns).UTC())
+		*t = unixTime(time.Unix(0, ns).UTC())
 	default:
 		return fmt.Errorf("%v is no time", v)
 	}
 	return nil
 }
 
-func (t *instant) Value() (driver.Value, error) {
+func (t *unixTime) Value() (driver.Value, error) {
 	if at := time.Time(*t); !at.IsZero() {
 		return at.UnixNano(), nil
 	}
 	return nil, nil
 }
 
-// maybe keeps a time that may be unknown: NULL is nil.
-type maybe struct{ at **time.Time }
+// nullTime keeps a time that may be unknown: NULL is nil.
+type nullTime struct{ at **time.Time }
 
-func (m maybe) Scan(v any) error {
-	var t instant
+func (m nullTime) Scan(v any) error {
+	var t unixTime
 	err := t.Scan(v)
 	if *m.at = nil; v != nil && err == nil {
 		*m.at = new(time.Time(t))
@@ -133,11 +133,11 @@ func (m maybe) Scan(v any) error {
 	return err
 }
 
-func (m maybe) Value() (driver.Value, error) {
+func (m nullTime) Value() (driver.Value, error) {
 	if *m.at == nil {
 		return nil, nil
 	}
-	return (*instant)(*m.at).Value()
+	return (*unixTime)(*m.at).Value()
 }
 
 // document keeps what v points to as JSON text. NULL is a pointer that is nil; a list is never NULL.

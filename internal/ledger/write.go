@@ -38,7 +38,7 @@ func (l *Ledger) reading(ctx context.Context, f func(tx *sql.Tx) error) error {
 
 // read runs a query and gives each row to scan.
 func (l *Ledger) read(ctx context.Context, scan func(row *sql.Rows) error, query string, args ...any) error {
-	return each(ctx, l.db, scan, query, args...)
+	return eachRow(ctx, l.db, scan, query, args...)
 }
 
 // querier is a database or a transaction in it.
@@ -46,7 +46,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-func each(ctx context.Context, q querier, scan func(row *sql.Rows) error, query string, args ...any) error {
+func eachRow(ctx context.Context, q querier, scan func(row *sql.Rows) error, query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err

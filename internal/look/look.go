@@ -45,7 +45,7 @@ func (l *Looker) Look(ctx context.Context, sc sources.Scope, mem PriorState) (*s
 func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, e *eval.Engine) (s *snapshot.Snapshot, err error) {
 	set := l.Sources()
 	set.Descents, set.Mounted = mem.Descents, mem.Mounts
-	from, err := set.Of(sc, mem.Owners)
+	from, err := set.Sources(sc, mem.Owners)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, 
 		s.Host.Pressure = l.Pressure()
 		l.projects(ctx, s, sc)
 		if sc.ID == "" && sc.Kind == "" {
-			set.Folders.Prefilter(l.thrift(ctx, e, s))
+			set.Folders.Prefilter(l.prefilter(ctx, e, s))
 		}
 	}
 	clearProgress := func() {}
@@ -145,8 +145,8 @@ type PriorState struct {
 	// Reread, where it is set, gives the holds once everything else has been read: what a person or a program holds while a sweep looks, or between two of its
 	// acts, counts before the next act.
 	Reread func(context.Context) ([]snapshot.Hold, error)
-	// Baseline, where it is set, takes note of what the look sees.
-	Baseline *Baseline
+	// Fingerprint, where it is set, takes note of what the look sees.
+	Baseline *Fingerprint
 	// Fresh, where it is set, is asked whether what was seen before still counts; it is told why not.
 	Fresh *Window
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sources"
 )
 
-// thrift says of each folder of a look whether the dear questions about it (who uses it, what git says of its content, how its work has landed, how large it is) are
+// prefilter says of each folder of a look whether the dear questions about it (who uses it, what git says of its content, how its work has landed, how large it is) are
 // worth asking: see eval.Engine.Foregone.
 //
 // It is nil where the rules are not such that this is known (thrifty), where no engine judges the look, and where what it saw is recorded, so that any rules
 // may judge it later: then the folders themselves say what most rules keep.
-func (l *Looker) thrift(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot) func(id string) dirs.Prefiltered {
-	if e == nil || l.Cfg.Record > 0 || !thrifty(l.Policy) {
+func (l *Looker) prefilter(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot) func(id string) dirs.Prefiltered {
+	if e == nil || l.Cfg.Record > 0 || !mayPrefilter(l.Policy) {
 		return nil
 	}
 	settled, err := e.Prejudge(ctx, s, &l.Cfg.Rules.Config, l.Shipped())
@@ -38,9 +38,9 @@ func (l *Looker) thrift(ctx context.Context, e *eval.Engine, s *snapshot.Snapsho
 	}
 }
 
-// thrifty reports whether all rules that may find a reason to reap a folder are shipped ones, in the packages that they are shipped with. What others bring may then keep more,
+// mayPrefilter reports whether all rules that may find a reason to reap a folder are shipped ones, in the packages that they are shipped with. What others bring may then keep more,
 // and be about other kinds; whether what it keeps is worth a question is not taken from it.
-func thrifty(p *policy.Policy) bool {
+func mayPrefilter(p *policy.Policy) bool {
 	if p == nil {
 		return false
 	}

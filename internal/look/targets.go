@@ -14,7 +14,7 @@ import (
 )
 
 // Targets are what may change something of what a sweep saw: folders of candidates, records and sockets, and the processes that matter, agents first.
-func (l *Looker) Targets(s *snapshot.Snapshot, b *Baseline) wake.Targets {
+func (l *Looker) Targets(s *snapshot.Snapshot, b *Fingerprint) wake.Targets {
 	folders, files := map[string]bool{}, map[string]bool{}
 	for _, root := range l.Cfg.Collect.Dirs.Roots {
 		if !strings.ContainsAny(root, "*?[") {
@@ -66,7 +66,7 @@ const Passing = 60
 
 // Tells reports whether the end of a process that matters is worth a sweep, at that many seconds since boot: that of an agent, of what a pane was opened with, of what nothing else
 // here started, and of what has run for a while. An agent at work starts and ends a process every few seconds, and none of these ends is news while it lives.
-func (b *Baseline) Tells(pid int, up *float64) bool {
+func (b *Fingerprint) Tells(pid int, up *float64) bool {
 	st := b.Known[pid]
 	_, below := b.Known[st.Parent]
 	return b.agents[pid] || b.shells[pid] || !below || up == nil || *up-float64(st.Start)/proc.UserHZ >= Passing

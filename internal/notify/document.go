@@ -237,8 +237,8 @@ func (d *digest) add(s Standing, names int) {
 	(*list).add(s.Item, names)
 }
 
-// named is how many acts a message lost with it.
-func (d *digest) named() int {
+// listedActs is how many acts a message lost with it.
+func (d *digest) listedActs() int {
 	if d.Acts == nil {
 		return 0
 	}

@@ -78,8 +78,8 @@ func (m *memory) only(sinks []Sink) {
 	maps.DeleteFunc(m.Lost, func(id string, _ lost) bool { return gone(id) })
 }
 
-// of is what a sink was told.
-func (m *memory) of(id string) map[string]*mark {
+// marks is what a sink was told.
+func (m *memory) marks(id string) map[string]*mark {
 	out := map[string]*mark{}
 	for key, missing := range m.Told[id] {
 		out[key] = &mark{sent: true, missing: missing}

@@ -20,7 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/httppost"
 )
 
-// The words of notify.on.
+// The words of notify.wants.
 const (
 	GroupActs     = "acts"
 	GroupAlarms   = "alarms"
@@ -28,7 +28,7 @@ const (
 	GroupProblems = "problems"
 )
 
-// Groups are all words of notify.on.
+// Groups are all words of notify.wants.
 var Groups = []string{GroupActs, GroupAlarms, GroupAsks, GroupProblems}
 
 // Standing is something that is so as long as sweeps say it again: it is told once.
@@ -129,7 +129,7 @@ func New(o Options) *Notifier {
 	}
 	n.memory.only(o.Sinks)
 	for _, s := range o.Sinks {
-		c := &channel{n: n, sink: s, told: n.memory.of(s.ID()), lost: n.memory.Lost[s.ID()], hurry: make(chan struct{}), kick: make(chan struct{}, 1), pending: &digest{}}
+		c := &channel{n: n, sink: s, told: n.memory.marks(s.ID()), lost: n.memory.Lost[s.ID()], hurry: make(chan struct{}), kick: make(chan struct{}, 1), pending: &digest{}}
 		c.ctx, c.cancel = context.WithCancel(context.Background())
 		n.channels = append(n.channels, c)
 		n.all.Go(c.run)
@@ -172,14 +172,14 @@ func (n *Notifier) Lost() (messages, acts int) {
 	return messages, acts
 }
 
-func (c *channel) on(group string) bool { return slices.Contains(c.n.o.On, group) }
+func (c *channel) wants(group string) bool { return slices.Contains(c.n.o.On, group) }
 
 // hear puts what is new of a sweep to what waits.
 func (c *channel) hear(e Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	names, p, added := c.n.o.Names, c.pending, false
-	if c.on(GroupActs) && len(e.Done)+e.Purged > 0 {
+	if c.wants(GroupActs) && len(e.Done)+e.Purged > 0 {
 		for _, i := range e.Done {
 			p.act(i, names)
 		}
@@ -195,7 +195,7 @@ func (c *channel) hear(e Event) {
 			m.missing = time.Time{}
 			continue
 		}
-		if !c.on(s.Group) {
+		if !c.wants(s.Group) {
 			continue
 		}
 		if len(c.told) >= maxTold {
@@ -303,7 +303,7 @@ func (c *channel) deliver(d *digest) {
 			}
 		}
 	} else {
-		c.lost = lost{c.lost.Messages + 1, c.lost.Acts + d.named()}
+		c.lost = lost{c.lost.Messages + 1, c.lost.Acts + d.listedActs()}
 		for _, key := range d.keys {
 			delete(c.told, key)
 		}

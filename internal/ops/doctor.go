@@ -349,7 +349,7 @@ func (o *Ops) checkHost(s *snapshot.Snapshot) []Check {
 	if _, err := o.ReadPressure(); err != nil {
 		out = append(out, Check{"source", "pressure", Limited, "how short this machine is of memory and disk is not known in full: " + err.Error()})
 	}
-	if short := Pressed(h.Pressure, o.Cfg.Run.Pressure); short != "" {
+	if short := Shortage(h.Pressure, o.Cfg.Run.Pressure); short != "" {
 		out = append(out, Check{"source", "pressure", Limited, "this machine is short of something: " + short})
 	}
 	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < config.Seconds(o.Cfg.Rules.SteadyFor) {

@@ -44,7 +44,7 @@ func (o *Ops) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
 			add("decision log", Healthy, "nothing waits for the %s", sink)
 		}
 	}
-	if c := o.Cfg.DecisionLog; c.On() && c.Mask != "" {
+	if c := o.Cfg.DecisionLog; c.Enabled() && c.Mask != "" {
 		switch m := o.LoadMask(ctx, c.Mask).(type) {
 		case ruleset.NoMask:
 			add("decision log", Broken, "%v; neither inputs nor results are logged", m.Err)

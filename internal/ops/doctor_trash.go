@@ -15,13 +15,13 @@ func (o *Ops) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
 	if ttl := o.Cfg.Act.TrashTTL; ttl <= 0 {
 		out = append(out, Check{"state", "act.trash_ttl", Limited, fmt.Sprintf("is %s: what o sweep sets aside goes for good at its end, and nothing can be brought back", ttl)})
 	}
-	r, err := o.TrashOnRecord(ctx)
+	r, err := o.TrashIndex(ctx)
 	if err != nil {
-		r = sweep.OnRecord{} // another check reports what is wrong with it
+		r = sweep.TrashIndex{} // another check reports what is wrong with it
 	}
 	asides, wrong := o.AsidesOf(ctx, o.TrashRoots(s, r.Roots), r.Known)
 	c := Check{"state", "trash", Healthy, fmt.Sprintf("%s can be brought back", text.Plural(len(r.Kept), "act"))}
-	if more := len(sweep.Untold(asides)); more > 0 {
+	if more := len(sweep.NotInLedger(asides)); more > 0 {
 		c.Status = Limited
 		c.Detail += fmt.Sprintf("; %s more that the ledger does not know: winnow trash lists them, and the next sweep --apply takes them in", text.Plural(more, "folder"))
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 )
 
-// Pressed says in words what the machine is short of by the limits of run.pressure, "" where it is short of nothing that is known.
-func Pressed(p *snapshot.Pressure, by config.Pressure) string {
+// Shortage says in words what the machine is short of by the limits of run.pressure, "" where it is short of nothing that is known.
+func Shortage(p *snapshot.Pressure, by config.Pressure) string {
 	if p == nil {
 		return ""
 	}

@@ -14,7 +14,7 @@ import (
 
 // Trash lists what can be brought back. Where the ledger cannot be read it gives what the manifests say, and the error.
 func (o *Ops) Trash(ctx context.Context) ([]document.SetAside, error) {
-	kept, err := o.Kept(ctx)
+	kept, err := o.Restorable(ctx)
 	return o.Sized(ctx, kept), err
 }
 
@@ -23,7 +23,7 @@ func (o *Ops) EmptyTrash(ctx context.Context, least time.Duration, consent func(
 	if err := o.Halted(); err != nil {
 		return out, 0, fmt.Errorf("%w; nothing was removed", err)
 	}
-	kept, err := o.Kept(ctx)
+	kept, err := o.Restorable(ctx)
 	if err != nil {
 		o.Note("%v; what lies in the trash is what its manifests say", err)
 	}
@@ -52,7 +52,7 @@ func (o *Ops) Purge(ctx context.Context, acts ...string) (out document.Emptied, 
 
 // lyingAs are the acts of these whole ids that can be brought back, all of them or an error.
 func (o *Ops) lyingAs(ctx context.Context, ids ...string) ([]ledger.Act, error) {
-	kept, err := o.Kept(ctx)
+	kept, err := o.Restorable(ctx)
 	if err != nil {
 		return nil, err
 	}

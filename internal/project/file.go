@@ -85,14 +85,14 @@ func (f *File) check() error {
 		}
 	}
 	for i, p := range f.Protected {
-		clean, err := inside(p)
+		clean, err := cleanInside(p)
 		if err != nil {
 			return fmt.Errorf("protected[%d]: %q %w", i, p, err)
 		}
 		f.Protected[i] = clean
 	}
 	for i, h := range f.Holds {
-		clean, err := inside(h.Path)
+		clean, err := cleanInside(h.Path)
 		switch {
 		case err != nil:
 			return fmt.Errorf("holds[%d].path: %q %w", i, h.Path, err)
@@ -128,8 +128,8 @@ func (f *File) Off() []string {
 	return out
 }
 
-// inside gives a path or pattern in its plainest form, and refuses one that could lead out of the checkout or says more than * and ?.
-func inside(p string) (string, error) {
+// cleanInside gives a path or pattern in its plainest form, and refuses one that could lead out of the checkout or says more than * and ?.
+func cleanInside(p string) (string, error) {
 	switch {
 	case p == "":
 		return "", fmt.Errorf("is empty")

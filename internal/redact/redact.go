@@ -16,7 +16,7 @@ func (r *Redacter) Snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	r.reset(s)
 	out := r.snapshot(s)
 	r.sightings(s, out)
-	out.Redaction = r.said()
+	out.Redaction = r.header()
 	return out
 }
 
@@ -31,15 +31,15 @@ func (r *Redacter) Secrets(s *snapshot.Snapshot) *snapshot.Snapshot {
 		r.markers(v)
 	})
 	marker := func(v *snapshot.Record) { v.Marker = r.value(v.Marker) }
-	out.Spawns, out.Registry = each(s.Spawns, marker), each(s.Registry, marker)
-	out.OpenSessions = each(s.OpenSessions, func(v *snapshot.OpenSession) { r.words(&v.ID) })
+	out.Spawns, out.Registry = mapEach(s.Spawns, marker), mapEach(s.Registry, marker)
+	out.OpenSessions = mapEach(s.OpenSessions, func(v *snapshot.OpenSession) { r.words(&v.ID) })
 	return &out
 }
 
 // Config is a copy of c whose exceptions say neither why nor who. What they match is a pattern of the configuration, and stays.
 func (r *Redacter) Config(c *subject.Config) *subject.Config {
 	out := *c
-	out.Exceptions = each(c.Exceptions, func(e *subject.Exception) {
+	out.Exceptions = mapEach(c.Exceptions, func(e *subject.Exception) {
 		e.Why = redacted
 		r.words(&e.Who)
 		r.paths(&e.Tree, &e.File)
@@ -87,7 +87,7 @@ func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	out.Sources = rekey(s.Sources, r.source, func(v *snapshot.Source) {
 		r.paths(&v.Path)
 		hide(&v.Error)
-		v.Refused, v.Fetch = each(v.Refused, hide), each(v.Fetch, hide)
+		v.Refused, v.Fetch = mapEach(v.Refused, hide), mapEach(v.Fetch, hide)
 		v.Server = changed(v.Server, r.server)
 	})
 	out.Sessions = rekey(s.Sessions, r.id, func(v *snapshot.Session) {
@@ -106,10 +106,10 @@ func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		r.digest(&v.State)
 		v.Editor = changed(v.Editor, r.editor)
 	})
-	out.Workspaces = each(s.Workspaces, func(v *snapshot.Workspace) {
+	out.Workspaces = mapEach(s.Workspaces, func(v *snapshot.Workspace) {
 		v.Source = r.source(v.Source)
 		r.paths(&v.Path)
-		v.Builders, v.Worktrees = each(v.Builders, r.builder), each(v.Worktrees, r.builder)
+		v.Builders, v.Worktrees = mapEach(v.Builders, r.builder), mapEach(v.Worktrees, r.builder)
 	})
 	out.Terminals = rekey(s.Terminals, r.id, func(v *snapshot.Terminal) {
 		v.Source, v.Error = r.source(v.Source), changed(v.Error, hide)
@@ -122,15 +122,15 @@ func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 			r.paths(&x.Worktree)
 		})
 	})
-	out.Owners = each(s.Owners, func(v *snapshot.Owner) {
+	out.Owners = mapEach(s.Owners, func(v *snapshot.Owner) {
 		v.Source = r.source(v.Source)
 		r.words(&v.Builder, &v.Terminal)
 		r.paths(&v.Workspace, &v.Worktree)
 	})
 	out.Dirs = rekey(s.Dirs, r.id, r.dir)
 	out.Processes = processes(s.Processes, r.id, r.process)
-	out.Spawns, out.Registry = each(s.Spawns, r.record), each(s.Registry, r.record)
-	out.Workers = each(s.Workers, func(v *snapshot.Worker) {
+	out.Spawns, out.Registry = mapEach(s.Spawns, r.record), mapEach(s.Registry, r.record)
+	out.Workers = mapEach(s.Workers, func(v *snapshot.Worker) {
 		v.Source = r.source(v.Source)
 		r.words(&v.ID, &v.Name)
 		v.Why, v.NextCommand = redacted, redacted
@@ -138,20 +138,20 @@ func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 			v.Session = r.id(v.Session)
 		}
 	})
-	out.Holds = each(s.Holds, func(v *snapshot.Hold) {
+	out.Holds = mapEach(s.Holds, func(v *snapshot.Hold) {
 		v.ID, v.Reason = r.id(v.ID), redacted
 		r.words(&v.Owner)
 	})
 	out.Asked = changed(s.Asked, func(x *snapshot.Asked) { x.ID = r.id(x.ID) })
 	out.Labels = rekey(s.Labels, r.id, func(*string) {})
-	out.Projects = each(s.Projects, r.project)
-	out.OpenSessions = each(s.OpenSessions, func(v *snapshot.OpenSession) {
+	out.Projects = mapEach(s.Projects, r.project)
+	out.OpenSessions = mapEach(s.OpenSessions, func(v *snapshot.OpenSession) {
 		v.Source = r.source(v.Source)
 		r.words(&v.ID, &v.Agent)
 		r.paths(&v.Folder)
 	})
-	out.Descents = each(s.Descents, func(v *snapshot.Descent) {
-		v.Agents = each(v.Agents, func(a *snapshot.DescentAgent) { r.words(&a.Name) })
+	out.Descents = mapEach(s.Descents, func(v *snapshot.Descent) {
+		v.Agents = mapEach(v.Agents, func(a *snapshot.DescentAgent) { r.words(&a.Name) })
 	})
 	out.Sightings = rekey(s.Sightings, r.id, func(v *snapshot.Sighting) { v.Identity = redacted }) // see sightings
 	return &out
@@ -189,8 +189,8 @@ func changed[T any](v *T, change func(*T)) *T {
 	return &out
 }
 
-// each is a changed copy of a list.
-func each[T any](list []T, change func(*T)) []T {
+// mapEach is a changed copy of a list.
+func mapEach[T any](list []T, change func(*T)) []T {
 	out := slices.Clone(list)
 	for i := range out {
 		change(&out[i])
@@ -200,7 +200,7 @@ func each[T any](list []T, change func(*T)) []T {
 
 // eachOf is a changed copy of a list that may be unknown.
 func eachOf[T any](list *[]T, change func(*T)) *[]T {
-	return changed(list, func(l *[]T) { *l = each(*l, change) })
+	return changed(list, func(l *[]T) { *l = mapEach(*l, change) })
 }
 
 func rekey[V any](m map[string]V, key func(string) string, change func(*V)) map[string]V {
@@ -237,7 +237,7 @@ func (r *Redacter) project(v *snapshot.Project) {
 	r.paths(&v.Path, &v.File)
 	hide(&v.Why)
 	path := func(s *string) { r.paths(s) }
-	v.Worktrees = each(v.Worktrees, path)
+	v.Worktrees = mapEach(v.Worktrees, path)
 	v.Protected = eachOf(v.Protected, func(glob *string) {
 		parts := strings.Split(*glob, "/")
 		for i, part := range parts {
@@ -255,13 +255,13 @@ func (r *Redacter) server(v *snapshot.Server) { r.paths(&v.Socket) }
 func (r *Redacter) member(v *snapshot.PaneProc) { r.words(&v.Name) }
 
 func (r *Redacter) panes(list []snapshot.Pane) []snapshot.Pane {
-	return each(list, func(v *snapshot.Pane) {
+	return mapEach(list, func(v *snapshot.Pane) {
 		r.paths(&v.Cwd)
 		r.words(&v.ID, &v.Terminal)
-		v.Linked = each(v.Linked, func(s *string) { r.words(s) })
+		v.Linked = mapEach(v.Linked, func(s *string) { r.words(s) })
 		v.StartedAs = changed(v.StartedAs, func(s *string) { r.words(s) })
-		v.Foreground, v.Session = each(v.Foreground, r.member), each(v.Session, r.member)
-		v.Descendants, v.Carriers = each(v.Descendants, r.member), each(v.Carriers, r.member)
+		v.Foreground, v.Session = mapEach(v.Foreground, r.member), mapEach(v.Session, r.member)
+		v.Descendants, v.Carriers = mapEach(v.Descendants, r.member), mapEach(v.Carriers, r.member)
 		v.Error = changed(v.Error, hide)
 	})
 }
@@ -270,10 +270,10 @@ func (r *Redacter) panes(list []snapshot.Pane) []snapshot.Pane {
 func (r *Redacter) editor(v *snapshot.EditorTab) {
 	r.words(&v.Window, &v.Name)
 	word := func(s *string) { r.words(s) }
-	v.Folders = each(v.Folders, func(s *string) { r.paths(s) })
+	v.Folders = mapEach(v.Folders, func(s *string) { r.paths(s) })
 	v.CreationName, v.Program = changed(v.CreationName, word), changed(v.Program, word)
 	v.Codev = changed(v.Codev, func(c *snapshot.CodevTab) { r.words(&c.ID, &c.Key) })
-	v.Session = each(v.Session, func(p *snapshot.EditorProc) { r.words(&p.Name) })
+	v.Session = mapEach(v.Session, func(p *snapshot.EditorProc) { r.words(&p.Name) })
 	v.Error = changed(v.Error, hide)
 }
 
@@ -286,7 +286,7 @@ func (r *Redacter) dir(v *snapshot.Dir) {
 	hide(&v.Error)
 	hide(&v.Skipped)
 	r.digest(&v.State)
-	v.Holders = each(v.Holders, func(h *snapshot.Holder) { r.words(&h.Name) })
+	v.Holders = mapEach(v.Holders, func(h *snapshot.Holder) { r.words(&h.Name) })
 	v.Pointers = eachOf(v.Pointers, func(p *snapshot.Pointer) { r.paths(&p.Path) })
 	path := func(s *string) { r.paths(s) }
 	v.Nested = eachOf(v.Nested, path)

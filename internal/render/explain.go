@@ -19,8 +19,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// At is the same paint for another width.
-func (p Paint) At(width int) Paint {
+// WithWidth is the same paint for another width.
+func (p Paint) WithWidth(width int) Paint {
 	p.Width = width
 	return p
 }
@@ -248,8 +248,8 @@ func (p Paint) differentText(w io.Writer, x ops.Explanation) {
 	}
 }
 
-// named are the values of a condition that have a name, each with what it is.
-func named(values []explain.Value) (out []string) {
+// namedValues are the values of a condition that have a name, each with what it is.
+func namedValues(values []explain.Value) (out []string) {
 	for _, v := range values {
 		switch {
 		case v.Name == "":
@@ -266,7 +266,7 @@ func named(values []explain.Value) (out []string) {
 // in several ways comes to the same condition more than once.
 func (p Paint) conditions(w io.Writer, shown map[string]bool, rule string, cs []explain.Condition) {
 	for _, c := range innermost(cs) {
-		facts := named(c.Values)
+		facts := namedValues(c.Values)
 		line := text.Clean(fmt.Sprintf("%s: %s", rule, c.Text)) + "  " + p.Dim(place(c.File, c.Line))
 		one := line + strings.Join(facts, ", ")
 		if shown[one] {

@@ -91,7 +91,7 @@ func (s *Space) Lines(mode string) (lines []string) {
 		return nil
 	}
 	if mode != Apply && s.Proposed > 0 {
-		lines = append(lines, "would free "+text.Size(s.Proposed)+": it goes into the trash first"+s.kept())
+		lines = append(lines, "would free "+text.Size(s.Proposed)+": it goes into the trash first"+s.trashNote())
 	}
 	if s.FreedNow > 0 {
 		lines = append(lines, text.Size(s.FreedNow)+" are free now")
@@ -122,8 +122,8 @@ func (s *Space) Lines(mode string) (lines []string) {
 	return append(lines, fmt.Sprintf("%s%s in the trash; %s now with winnow trash empty", text.Size(s.Trash), more, said))
 }
 
-// kept says when what goes into the trash now comes free.
-func (s *Space) kept() string {
+// trashNote says when what goes into the trash now comes free.
+func (s *Space) trashNote() string {
 	if s.For <= 0 {
 		return ""
 	}

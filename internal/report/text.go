@@ -51,7 +51,7 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 	p.exceptionsText(w, r.Exceptions, all)
 	for _, al := range r.Alarms {
 		fmt.Fprintln(w)
-		p.Rows(w, text.Row{Lead: "alarm", Color: p.Red, Label: al.Rule, Text: r.said(al)})
+		p.Rows(w, text.Row{Lead: "alarm", Color: p.Red, Label: al.Rule, Text: r.alarmText(al)})
 	}
 	p.capsText(w, r)
 	if all || len(r.Config.Files) > 0 {
@@ -414,8 +414,8 @@ func once(acts []decision.Act) []decision.Act {
 	return out
 }
 
-// said leaves out of an alarm the reason of a cap that stands with the acts of the same report.
-func (r *Report) said(al Alarm) string {
+// alarmText leaves out of an alarm the reason of a cap that stands with the acts of the same report.
+func (r *Report) alarmText(al Alarm) string {
 	for _, x := range r.Acts {
 		if x.Outcome.Outcome == decision.Capped {
 			if short, ok := strings.CutSuffix(al.Message, ": "+x.Detail); ok {
@@ -612,7 +612,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 	}
 	exceptionsMarkdown(w, r.Exceptions)
 	for _, al := range r.Alarms {
-		fmt.Fprintf(w, "\n> **alarm** %s %s\n", termsafe.Code(al.Rule), termsafe.Cell(r.said(al)))
+		fmt.Fprintf(w, "\n> **alarm** %s %s\n", termsafe.Code(al.Rule), termsafe.Cell(r.alarmText(al)))
 	}
 	return w.Flush()
 }

@@ -276,7 +276,7 @@ func (m *Model) mark(mark Mark) {
 			delete(m.marks, it.Decision.ID)
 		} else {
 			m.marks[it.Decision.ID] = mark
-			m.before(it, mark)
+			m.selectFirst(it, mark)
 		}
 	}
 	if m.rows[m.at].item == nil { // a whole story: its lines show what was marked
@@ -288,8 +288,8 @@ func (m *Model) mark(mark Mark) {
 	}
 }
 
-// before takes with a folder what has to go before it.
-func (m *Model) before(it *story.Item, mark Mark) {
+// selectFirst takes with a folder what has to go before it.
+func (m *Model) selectFirst(it *story.Item, mark Mark) {
 	for _, id := range it.Decision.After {
 		if mark == Take && m.byID[id] != nil && m.byID[id].Takeable {
 			m.marks[id] = Take

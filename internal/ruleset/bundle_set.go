@@ -101,7 +101,7 @@ func (l *Loader) PublishedTrees(ctx context.Context) ([]policy.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Set{}.With(pub.found, newest).Trees, nil
+	return Set{}.AddBundles(pub.found, newest).Trees, nil
 }
 
 // NoCopy is that there is no good copy of a bundle. Its place may have one later, so another start may come further.
@@ -185,7 +185,7 @@ func (p *published) choose(ctx context.Context, own Set) (*eval.Engine, *policy.
 	if err != nil {
 		return nil, nil, err
 	}
-	e, loaded, err := own.With(p.found, newest).Engine(ctx)
+	e, loaded, err := own.AddBundles(p.found, newest).Engine(ctx)
 	news := p.news()
 	if err == nil || len(news) == 0 || ctx.Err() != nil {
 		p.running = newest
@@ -208,7 +208,7 @@ func (p *published) choose(ctx context.Context, own Set) (*eval.Engine, *policy.
 			trial := slices.Clone(now)
 			trial[i] = p.found[i].New
 			var tried *eval.Engine
-			if tried, _, why = own.With(p.found, trial).Engine(ctx); why == nil {
+			if tried, _, why = own.AddBundles(p.found, trial).Engine(ctx); why == nil {
 				now, why = trial, tried.Close()
 			}
 		}
@@ -217,11 +217,11 @@ func (p *published) choose(ctx context.Context, own Set) (*eval.Engine, *policy.
 		}
 	}
 	p.running = now
-	return own.With(p.found, now).Engine(ctx)
+	return own.AddBundles(p.found, now).Engine(ctx)
 }
 
-// With is a ruleset with bundles as well.
-func (r Set) With(found []*bundles.Found, chosen []*bundle.Bundle) Set {
+// AddBundles is a ruleset with bundles as well.
+func (r Set) AddBundles(found []*bundles.Found, chosen []*bundle.Bundle) Set {
 	out := Set{Trees: slices.Clone(r.Trees), Cfg: r.Cfg, cache: r.cache}
 	for i, b := range chosen {
 		name := BundleTree + found[i].Name

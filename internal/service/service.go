@@ -44,7 +44,7 @@ func (s Service) Install(ctx context.Context, u Unit) (Changed, error) {
 	if err != nil {
 		return Changed{}, fmt.Errorf("%w; nothing was written", err)
 	}
-	if err := s.others(); err != nil {
+	if err := s.foreignUnit(); err != nil {
 		return Changed{}, fmt.Errorf("%w; nothing was written", err)
 	}
 	c := Changed{Unit: s.enabled(files[0].Name)}
@@ -96,7 +96,7 @@ func (s Service) Install(ctx context.Context, u Unit) (Changed, error) {
 // Uninstall stops what runs and removes the units that are Ours, of both forms; those of a package it disables. It fails before it does anything where a
 // file of one of the names is somebody else's.
 func (s Service) Uninstall(ctx context.Context) (Changed, error) {
-	if err := s.others(); err != nil {
+	if err := s.foreignUnit(); err != nil {
 		return Changed{}, fmt.Errorf("%w; nothing was removed", err)
 	}
 	var c Changed
@@ -115,8 +115,8 @@ func (s Service) Uninstall(ctx context.Context) (Changed, error) {
 	return c, errors.Join(errs...)
 }
 
-// others says which unit is in the way because somebody else wrote it.
-func (s Service) others() error {
+// foreignUnit says which unit is in the way because somebody else wrote it.
+func (s Service) foreignUnit() error {
 	for _, form := range forms {
 		for _, name := range s.names(form.timer) {
 			from, path, _, err := s.look(name)

@@ -129,16 +129,16 @@ func (sc Scope) from(source string) bool {
 // needs reports whether a look at one candidate reads what it reads for candidates of these kinds.
 func (sc Scope) needs(kinds ...string) bool { return sc.Kind == "" || slices.Contains(kinds, sc.Kind) }
 
-// own leaves of the sources of a kind the candidates' own, where they are of that kind.
-func (sc Scope) own(kind string, list []collectors.Source) []collectors.Source {
+// ownOnly leaves of the sources of a kind the candidates' own, where they are of that kind.
+func (sc Scope) ownOnly(kind string, list []collectors.Source) []collectors.Source {
 	if sc.Kind != kind {
 		return list
 	}
 	return slices.DeleteFunc(list, func(s collectors.Source) bool { return !sc.from(s.Name) })
 }
 
-// Of gives the sources that a look reads; known is what earlier looks remember of who had which terminal.
-func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error) {
+// Sources gives the sources that a look reads; known is what earlier looks remember of who had which terminal.
+func (set Set) Sources(sc Scope, known []snapshot.Owner) ([]collectors.Source, error) {
 	c := set.Config.Collect
 	out := []collectors.Source{{
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
@@ -159,7 +159,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		if err != nil {
 			return nil, fmt.Errorf("find tmux servers: %w", err)
 		}
-		out = append(out, sc.own(snapshot.KindSession, t)...)
+		out = append(out, sc.ownOnly(snapshot.KindSession, t)...)
 	}
 	tabOfEditor := sc.Kind == snapshot.KindTab && slices.ContainsFunc(append([]Scope{sc}, sc.With...), func(one Scope) bool { return strings.HasPrefix(one.Source, vscode.Kind+"/") })
 	if sc.needs(snapshot.KindTerminal) || tabOfEditor { // a tab of Codev's is judged by what its builder has there
@@ -167,7 +167,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		if err != nil {
 			return nil, config.Mistakef("collect.codev: %v", err)
 		}
-		out = append(out, sc.own(snapshot.KindTerminal, t)...)
+		out = append(out, sc.ownOnly(snapshot.KindTerminal, t)...)
 	}
 	if sc.needs(snapshot.KindTab, snapshot.KindProcess) {
 		t, err := herdr.Sources(herdr.Options{
@@ -177,7 +177,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		if err != nil {
 			return nil, fmt.Errorf("find herdr servers: %w", err)
 		}
-		out = append(out, sc.own(snapshot.KindTab, t)...)
+		out = append(out, sc.ownOnly(snapshot.KindTab, t)...)
 	}
 	if sc.needs(snapshot.KindTab) {
 		t, err := vscode.Sources(vscode.Options{
@@ -187,7 +187,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		if err != nil {
 			return nil, config.Mistakef("collect.vscode: %v", err)
 		}
-		out = append(out, sc.own(snapshot.KindTab, t)...)
+		out = append(out, sc.ownOnly(snapshot.KindTab, t)...)
 	}
 	if sc.needs(snapshot.KindProcess, snapshot.KindSession, snapshot.KindDir) {
 		out = append(out, set.openSessions()...)
@@ -222,9 +222,9 @@ func (set Set) records() ([]collectors.Source, error) {
 		return nil, err
 	}
 	c := set.Config.Collect
-	ledgers := with(c.Spawns, set.stores())
-	registries := with(c.Registry, set.stores())
-	registries = with(registries, unlike(builders, registries))
+	ledgers := addRecords(c.Spawns, set.stores())
+	registries := addRecords(c.Registry, set.stores())
+	registries = addRecords(registries, unlike(builders, registries))
 	var out []collectors.Source
 	for _, list := range []struct {
 		kind    string
@@ -233,7 +233,7 @@ func (set Set) records() ([]collectors.Source, error) {
 		for _, r := range list.records {
 			o := records.Options{Fields: r.Fields}
 			if list.kind == records.Registry {
-				o.Over = set.over(r.Format)
+				o.Over = set.endedStatuses(r.Format)
 			}
 			s, err := records.Source(list.kind, r.Name, r.Format, r.Path, o)
 			if err != nil {
@@ -245,8 +245,8 @@ func (set Set) records() ([]collectors.Source, error) {
 	return out, nil
 }
 
-// with adds the records that a list lacks. It has a file already when path and format are the same, also under another name.
-func with(list, more []config.Record) []config.Record {
+// addRecords adds the records that a list lacks. It has a file already when path and format are the same, also under another name.
+func addRecords(list, more []config.Record) []config.Record {
 	list = slices.Clip(list)
 	for _, r := range more {
 		if !slices.ContainsFunc(list, func(have config.Record) bool { return have.Path == r.Path && have.Format == r.Format }) {
@@ -270,7 +270,7 @@ func unlike(list, taken []config.Record) []config.Record {
 func (set Set) stores() []config.Record {
 	var out []config.Record
 	for _, path := range auto(set.Config.Collect.Shepherd.Stores, records.ShepherdStore) {
-		out = with(out, []config.Record{{Name: "shepherd", Format: records.Shepherd, Path: path}})
+		out = addRecords(out, []config.Record{{Name: "shepherd", Format: records.Shepherd, Path: path}})
 	}
 	return unlike(out, slices.Concat(set.Config.Collect.Spawns, set.Config.Collect.Registry))
 }
@@ -290,8 +290,8 @@ func (set Set) builders() ([]config.Record, error) {
 	return out, nil
 }
 
-// over are the statuses of a registry's format that say that an owner has ended.
-func (set Set) over(format string) []string {
+// endedStatuses are the statuses of a registry's format that say that an owner has ended.
+func (set Set) endedStatuses(format string) []string {
 	i := slices.IndexFunc(set.Config.Rules.OverStatuses, func(o subject.OverStatuses) bool { return o.Format == format })
 	if i < 0 {
 		return nil
@@ -429,13 +429,13 @@ func (set Set) Dirs(sc Scope) []collectors.Source {
 	out := dirs.Roots(o, c.Roots)
 	for _, p := range c.AgentFolders {
 		for _, s := range dirs.Roots(o, []string{p}) {
-			if _, err := os.Stat(s.Path); !errors.Is(err, os.ErrNotExist) && !slices.ContainsFunc(out, named(s.Name)) {
+			if _, err := os.Stat(s.Path); !errors.Is(err, os.ErrNotExist) && !slices.ContainsFunc(out, hasName(s.Name)) {
 				out = append(out, s)
 			}
 		}
 	}
 	if wd := set.folder(); wd != "" && c.Discover {
-		if s, ok := dirs.Repository(o, wd); ok && !slices.ContainsFunc(out, named(s.Name)) {
+		if s, ok := dirs.Repository(o, wd); ok && !slices.ContainsFunc(out, hasName(s.Name)) {
 			out = append(out, s)
 		}
 	}
@@ -457,9 +457,9 @@ func (set Set) Folder(sc Scope) []collectors.Source { return set.ownDirs(set.Dir
 // ownDirs finds the sources that folders came from, for another look at those folders alone. One that was discovered through a
 // record is found again through a folder's own repository.
 func (set Set) ownDirs(all []collectors.Source, sc Scope) []collectors.Source {
-	own := sc.own(snapshot.KindDir, slices.Clone(all))
+	own := sc.ownOnly(snapshot.KindDir, slices.Clone(all))
 	for _, one := range append([]Scope{sc}, sc.With...) {
-		if slices.ContainsFunc(own, named(one.Source)) {
+		if slices.ContainsFunc(own, hasName(one.Source)) {
 			continue
 		}
 		if s, ok := dirs.Repository(set.dirOptions(sc), cmp.Or(one.Repository, one.Native)); ok && s.Name == one.Source {
@@ -565,7 +565,7 @@ func without(holders holdersFunc, gone func(pid int) bool) holdersFunc {
 // holdersFunc is dirs.Options.Holders.
 type holdersFunc = func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error)
 
-func named(name string) func(collectors.Source) bool {
+func hasName(name string) func(collectors.Source) bool {
 	return func(s collectors.Source) bool { return s.Name == name }
 }
 

@@ -67,7 +67,7 @@ func (h *Inflight) Begin() (done func()) {
 	return func() { h.n.Add(-1) }
 }
 
-func (h *Inflight) Any() bool { return h.n.Load() > 0 }
+func (h *Inflight) Busy() bool { return h.n.Load() > 0 }
 
 // Signalled gives a context that the first SIGINT, SIGTERM or SIGHUP ends. The second one ends the process at once, and what it
 // started, at any moment. A signal that the caller ignores, as nohup does with SIGHUP, stays ignored.
@@ -134,7 +134,7 @@ func LastSignal(first syscall.Signal, got <-chan os.Signal, h *Inflight, over <-
 		case s := <-got:
 			return s.(syscall.Signal)
 		case <-tick.C:
-			if h.Any() {
+			if h.Busy() {
 				idle = time.Now()
 			}
 			if time.Since(idle) > grace {

@@ -62,8 +62,8 @@ func StateOf(d decision.Decision) string {
 	return ""
 }
 
-// Of gives the stories of a report, those in which something would go first, then by title. s is the snapshot that was decided on.
-func Of(s *snapshot.Snapshot, r *report.Report) []Story {
+// Build gives the stories of a report, those in which something would go first, then by title. s is the snapshot that was decided on.
+func Build(s *snapshot.Snapshot, r *report.Report) []Story {
 	var items []Item
 	for _, d := range r.Decisions {
 		if state := StateOf(d); state != "" {

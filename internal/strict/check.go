@@ -24,10 +24,10 @@ func (c *checker) bad(n *yaml.Node, key, format string, args ...any) {
 func (c *checker) value(n *yaml.Node, t reflect.Type, under *keys, at string) {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		c.bad(n, at, "%san anchor or its alias (&, *): write it out, they are not read here", in(at))
+		c.bad(n, at, "%san anchor or its alias (&, *): write it out, they are not read here", inKey(at))
 		return
 	case n.Style&yaml.TaggedStyle != 0:
-		c.bad(n, at, "%sa tag (%s): leave it out, they are not read here", in(at), n.Tag)
+		c.bad(n, at, "%sa tag (%s): leave it out, they are not read here", inKey(at), n.Tag)
 		return
 	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
 		c.bad(n, at, "key %q has no value; give it one or remove it", at)
@@ -97,9 +97,9 @@ func (c *checker) pairs(n *yaml.Node, at string, each func(key string, k, v *yam
 		k, v := n.Content[i], n.Content[i+1]
 		switch {
 		case k.Kind == yaml.AliasNode || k.Anchor != "" || k.ShortTag() == "!!merge":
-			c.bad(k, at, "%san anchor, its alias or a merge (&, *, <<): write it out, they are not read here", in(at))
+			c.bad(k, at, "%san anchor, its alias or a merge (&, *, <<): write it out, they are not read here", inKey(at))
 		case k.Kind != yaml.ScalarNode || k.ShortTag() != "!!str" || k.Style&yaml.TaggedStyle != 0 || k.Value == "":
-			c.bad(k, at, "%sa key that is no plain text", in(at))
+			c.bad(k, at, "%sa key that is no plain text", inKey(at))
 		case seen[k.Value] != 0:
 			c.bad(k, join(at, k.Value), "key %q stands twice, on line %d too: one of them would be passed over", join(at, k.Value), seen[k.Value])
 		default:
@@ -171,7 +171,7 @@ func what(n *yaml.Node) string {
 	return fmt.Sprintf("the single value %q", n.Value)
 }
 
-func in(at string) string {
+func inKey(at string) string {
 	if at == "" {
 		return ""
 	}

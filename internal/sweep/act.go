@@ -43,7 +43,7 @@ func (s *Sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snap
 		return
 	}
 	may := func(kind string) bool { return slices.Contains(carrier.Kinds, kind) && !r.Stopped(kind) }
-	if next := f.among(s.follow(ctx, r, snap, mem, res, may)); len(next) > 0 {
+	if next := f.among(s.reapDependents(ctx, r, snap, mem, res, may)); len(next) > 0 {
 		carrier.Past.Used = nil // they were in use until now, by what this very sweep ended
 		r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, next)...)
 	}

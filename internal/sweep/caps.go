@@ -64,7 +64,7 @@ func (s *Sweeper) Past(ctx context.Context, snap *snapshot.Snapshot) (actuators.
 		return past, nil
 	}
 	caps := s.Cfg.Act.Caps
-	before, err := s.Ledger.Before(ctx, ledger.Asked{
+	before, err := s.Ledger.Census(ctx, ledger.Asked{
 		Rules: s.RulesName(os.Environ()), BootID: snap.Host.BootID, InBoot: []string{snapshot.Proc},
 		Jump: snap.TakenAt.Add(-caps.JumpWithin), Shrunk: snap.TakenAt.Add(-caps.ShrunkWithin),
 	})

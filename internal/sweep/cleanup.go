@@ -132,10 +132,10 @@ type asking struct {
 	asked Target
 }
 
-// Again implements actuators.Judge.
-func (j *asking) Again(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
+// Rejudge implements actuators.Judge.
+func (j *asking) Rejudge(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
 	by := &judge{looker: &j.Looker, engine: j.Engine, last: j.last, memory: j.Remembered(ctx), asked: j.asked.Word()}
-	judged, s := by.again(ctx, ds)
+	judged, s := by.rejudge(ctx, ds)
 	for i, d := range ds {
 		if judged[i].Err == nil && judged[i].Decision.ID != "" {
 			judged[i].Decision = j.waived(ctx, s, d.ID, judged[i].Decision)

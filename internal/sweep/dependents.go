@@ -13,14 +13,14 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sources"
 )
 
-// maxFollowers is how many folders, and how many tabs, a sweep asks about again because all that uses or keeps them goes.
-const maxFollowers = 50
+// maxDependents is how many folders, and how many tabs, a sweep asks about again because all that uses or keeps them goes.
+const maxDependents = 50
 
 // Showing are the tabs that nothing keeps but what they show, where all of that goes, each with what it shows.
 func Showing(ds []decision.Decision, goes func(id string) bool) map[string][]string {
 	out := map[string][]string{}
 	for _, d := range ds {
-		if d.Kind != snapshot.KindTab || d.Verdict != decision.Spare || !d.Shows() || len(out) == maxFollowers {
+		if d.Kind != snapshot.KindTab || d.Verdict != decision.Spare || !d.Shows() || len(out) == maxDependents {
 			continue
 		}
 		if shown := shownBy(d); len(shown) > 0 && !slices.ContainsFunc(shown, func(id string) bool { return !goes(id) }) {
@@ -75,8 +75,8 @@ func (g going) tree(children map[int][]int, pid int, id string) {
 	}
 }
 
-// of gives the candidates that all users of a folder go with, and false where one of them stays, or is not known.
-func (g going) of(d snapshot.Dir) ([]string, bool) {
+// goers gives the candidates that all users of a folder go with, and false where one of them stays, or is not known.
+func (g going) goers(d snapshot.Dir) ([]string, bool) {
 	if d.HoldersKnown == nil || !*d.HoldersKnown || len(d.Holders) == 0 {
 		return nil, false
 	}
@@ -99,10 +99,10 @@ func (g going) followers(s *snapshot.Snapshot, ds []decision.Decision) map[strin
 		return out
 	}
 	for _, d := range ds {
-		if d.Kind != snapshot.KindDir || d.Verdict != decision.Spare || len(out) == maxFollowers {
+		if d.Kind != snapshot.KindDir || d.Verdict != decision.Spare || len(out) == maxDependents {
 			continue
 		}
-		if after, ok := g.of(s.Dirs[d.ID]); ok {
+		if after, ok := g.goers(s.Dirs[d.ID]); ok {
 			out[d.ID] = after
 		}
 	}
@@ -130,7 +130,7 @@ func (s *Sweeper) Foresee(ctx context.Context, r *report.Report, snap *snapshot.
 	}
 	sc := sources.ScopeOf(snap, ds[0].ID, candidates(ds[1:])...)
 	sc.Gone = func(pid int) bool { _, goes := g[pid]; return goes }
-	judged, _ := (&judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem}).within(ctx, sc, ds)
+	judged, _ := (&judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem}).rejudgeScope(ctx, sc, ds)
 	for n, then := range judged {
 		switch d := ds[n]; {
 		case then.Err != nil:
@@ -159,9 +159,9 @@ func candidates(ds []decision.Decision) []string {
 	return out
 }
 
-// follow judges the folders again that nothing used but what has gone now, and the tabs that nothing kept but what has gone now, and gives the decisions of
+// reapDependents judges the folders again that nothing used but what has gone now, and the tabs that nothing kept but what has gone now, and gives the decisions of
 // those that may go, of the kinds that may be acted on. Each is a fresh look, and each act looks again, as ever.
-func (s *Sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result, may func(kind string) bool) []decision.Decision {
+func (s *Sweeper) reapDependents(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result, may func(kind string) bool) []decision.Decision {
 	done := map[string]bool{}
 	for _, a := range r.Acts {
 		done[a.Candidate] = a.Outcome.Outcome == decision.Done || a.Outcome.Outcome == decision.Gone
@@ -174,7 +174,7 @@ func (s *Sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.S
 		if len(ds) == 0 || !may(kind) || ctx.Err() != nil {
 			continue
 		}
-		for n, now := range (&judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem}).Again(ctx, ds) {
+		for n, now := range (&judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem}).Rejudge(ctx, ds) {
 			switch {
 			case now.Err != nil:
 				s.Log.Warn("look again at what waited for others to end", "candidate", ds[n].ID, "error", now.Err)

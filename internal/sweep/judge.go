@@ -22,22 +22,22 @@ type judge struct {
 	asked *snapshot.Asked
 }
 
-// Again implements actuators.Judge.
-func (j *judge) Again(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
-	again, _ := j.again(ctx, ds)
+// Rejudge implements actuators.Judge.
+func (j *judge) Rejudge(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
+	again, _ := j.rejudge(ctx, ds)
 	return again
 }
 
-// again is Again with the look that it rests on, which is nil where there was none.
-func (j *judge) again(ctx context.Context, ds []decision.Decision) ([]actuators.Judgement, *snapshot.Snapshot) {
+// rejudge is Rejudge with the look that it rests on, which is nil where there was none.
+func (j *judge) rejudge(ctx context.Context, ds []decision.Decision) ([]actuators.Judgement, *snapshot.Snapshot) {
 	if len(ds) == 0 {
 		return nil, nil
 	}
-	return j.within(ctx, sources.ScopeOf(j.last, ds[0].ID, candidates(ds[1:])...), ds)
+	return j.rejudgeScope(ctx, sources.ScopeOf(j.last, ds[0].ID, candidates(ds[1:])...), ds)
 }
 
-// within is again by a look of the given scope.
-func (j *judge) within(ctx context.Context, sc sources.Scope, ds []decision.Decision) ([]actuators.Judgement, *snapshot.Snapshot) {
+// rejudgeScope is again by a look of the given scope.
+func (j *judge) rejudgeScope(ctx context.Context, sc sources.Scope, ds []decision.Decision) ([]actuators.Judgement, *snapshot.Snapshot) {
 	out := make([]actuators.Judgement, len(ds))
 	s, err := j.looker.Look(ctx, sc, j.memory)
 	var res eval.Result

@@ -42,7 +42,7 @@ type decisionLogger struct {
 // logged without what they rest on.
 func (s *Sweeper) NewLogger(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) *decisionLogger {
 	c := s.Cfg.DecisionLog
-	if !c.On() || s.Ledger == nil {
+	if !c.Enabled() || s.Ledger == nil {
 		return nil
 	}
 	l := &decisionLogger{Sweeper: s, r: r, labels: map[string]string{"version": version.Read().Version}}
@@ -190,7 +190,7 @@ func (j journal) Intend(ctx context.Context, in decision.Intent) error {
 // Deliver gives what waits to its sinks: what they do not take stays for the next sweep.
 func (s *Sweeper) Deliver(ctx context.Context) {
 	c := s.Cfg.DecisionLog
-	if !c.On() || s.Ledger == nil {
+	if !c.Enabled() || s.Ledger == nil {
 		return
 	}
 	if c.File.Path != "" {
@@ -230,8 +230,8 @@ func (s *Sweeper) sayLog(err error) {
 // atOnce is how many events are read at a time.
 const atOnce = 256
 
-// each gives what waits for a sink, part by part.
-func (s *Sweeper) each(ctx context.Context, sink string, give func(events []ledger.Event, data [][]byte) error) error {
+// eachPart gives what waits for a sink, part by part.
+func (s *Sweeper) eachPart(ctx context.Context, sink string, give func(events []ledger.Event, data [][]byte) error) error {
 	for after := int64(0); ; {
 		events, err := s.Ledger.Events(ctx, sink, after, atOnce)
 		if err != nil || len(events) == 0 {
@@ -251,7 +251,7 @@ func (s *Sweeper) each(ctx context.Context, sink string, give func(events []ledg
 func (s *Sweeper) deliverFile(ctx context.Context) error {
 	c := s.Cfg.DecisionLog.File
 	file := decisionlog.File{Path: c.Path, MaxSize: int64(c.MaxSize), MaxFiles: c.MaxFiles}
-	return s.each(ctx, ruleset.SinkFile, func(events []ledger.Event, data [][]byte) error {
+	return s.eachPart(ctx, ruleset.SinkFile, func(events []ledger.Event, data [][]byte) error {
 		if err := file.Write(data); err != nil {
 			return err
 		}
@@ -276,7 +276,7 @@ func (s *Sweeper) deliverService(ctx context.Context) error {
 		service.Token = strings.TrimSpace(string(f.Data))
 	}
 	kept := context.WithoutCancel(ctx) // what was sent is written down, also when there is no time left
-	return s.each(ctx, ruleset.SinkService, func(events []ledger.Event, data [][]byte) error {
+	return s.eachPart(ctx, ruleset.SinkService, func(events []ledger.Event, data [][]byte) error {
 		return service.Send(ctx, data,
 			func(from, to int) error { return s.Ledger.Delivered(kept, events[from:to]) },
 			func(from, to int) error { return s.Ledger.Refused(kept, events[from:to]) })

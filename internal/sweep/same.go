@@ -13,7 +13,7 @@ import (
 )
 
 // SeenAgain writes down that all that stood was seen once more.
-func (s *Sweeper) SeenAgain(ctx context.Context, started time.Time, r *report.Report, host snapshot.Host, b *look.Baseline) error {
+func (s *Sweeper) SeenAgain(ctx context.Context, started time.Time, r *report.Report, host snapshot.Host, b *look.Fingerprint) error {
 	sightings, err := s.Ledger.Sightings(ctx)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ type Sweeper struct {
 	// Brakes, where it is set, is asked between the decisions and the acts: true has the sweep only observe.
 	Brakes func(*snapshot.Snapshot, []decision.Decision) bool
 	// Base, where it is set, takes note of what the sweep sees, for later ones that find nothing new.
-	Base *look.Baseline
+	Base *look.Fingerprint
 	// order has the acts of the sweep begin in one order with what is granted; nil until the first one begins.
 	order *ledger.Grants
 	// Logger logs the decisions of the sweep under way; nil where none are logged.

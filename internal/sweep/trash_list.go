@@ -16,15 +16,15 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// Kept lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error
+// Restorable lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error
 // says that the ledger could not be read; what the manifests say is then the answer.
-func (m *Machine) Kept(ctx context.Context) ([]ledger.Act, error) {
-	r, err := m.TrashOnRecord(ctx)
-	return append(r.Kept, Untold(m.asides(ctx, m.TrashRoots(nil, r.Roots), r.Known))...), err
+func (m *Machine) Restorable(ctx context.Context) ([]ledger.Act, error) {
+	r, err := m.TrashIndex(ctx)
+	return append(r.Kept, NotInLedger(m.asides(ctx, m.TrashRoots(nil, r.Roots), r.Known))...), err
 }
 
-// OnRecord is what a ledger knows of the trash.
-type OnRecord struct {
+// TrashIndex is what a ledger knows of the trash.
+type TrashIndex struct {
 	// Kept are the acts that can be brought back, roots the folders below which acts were begun.
 	Kept  []ledger.Act
 	Roots []string
@@ -32,16 +32,16 @@ type OnRecord struct {
 	Known map[string]bool
 }
 
-func trashOnRecord(ctx context.Context, l *ledger.Ledger) (r OnRecord, err error) {
+func trashIndex(ctx context.Context, l *ledger.Ledger) (r TrashIndex, err error) {
 	unsettled, err := l.Unsettled(ctx) // first: an act that is settled in between is then in both
 	if err != nil {
-		return OnRecord{}, err
+		return TrashIndex{}, err
 	}
 	if r.Kept, err = l.Restorable(ctx); err != nil {
-		return OnRecord{}, err
+		return TrashIndex{}, err
 	}
 	if r.Roots, err = l.Roots(ctx); err != nil {
-		return OnRecord{}, err
+		return TrashIndex{}, err
 	}
 	r.Known = map[string]bool{}
 	for _, act := range r.Kept {
@@ -53,17 +53,17 @@ func trashOnRecord(ctx context.Context, l *ledger.Ledger) (r OnRecord, err error
 	return r, nil
 }
 
-// TrashOnRecord is what the ledger knows of the trash, nothing where it cannot be read.
-func (m *Machine) TrashOnRecord(ctx context.Context) (r OnRecord, err error) {
+// TrashIndex is what the ledger knows of the trash, nothing where it cannot be read.
+func (m *Machine) TrashIndex(ctx context.Context) (r TrashIndex, err error) {
 	err = m.ReadLedger(func(l *ledger.Ledger) (err error) {
-		r, err = trashOnRecord(ctx, l)
+		r, err = trashIndex(ctx, l)
 		return err
 	})
 	return r, err
 }
 
-// Untold are acts that only a manifest tells of, but for those that cannot be brought back any more.
-func Untold(asides []actdirs.Aside) []ledger.Act {
+// NotInLedger are acts that only a manifest tells of, but for those that cannot be brought back any more.
+func NotInLedger(asides []actdirs.Aside) []ledger.Act {
 	var out []ledger.Act
 	for _, x := range asides {
 		if !x.Half {
@@ -146,7 +146,7 @@ func (s *Sweeper) OpenTrash(ctx context.Context) (kept []ledger.Act, lost error)
 		}
 	}
 	if err != nil {
-		return Untold(s.asides(ctx, s.TrashRoots(nil, nil), nil)), fmt.Errorf("read ledger: %w", err)
+		return NotInLedger(s.asides(ctx, s.TrashRoots(nil, nil), nil)), fmt.Errorf("read ledger: %w", err)
 	}
 	s.Ledger = l
 	if _, err := s.adopt(ctx, nil); err != nil {
@@ -158,7 +158,7 @@ func (s *Sweeper) OpenTrash(ctx context.Context) (kept []ledger.Act, lost error)
 
 // adopt writes what lies in the trash and is not on record into the ledger, and says how many acts that were.
 func (s *Sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, error) {
-	r, err := trashOnRecord(ctx, s.Ledger)
+	r, err := trashIndex(ctx, s.Ledger)
 	if err != nil {
 		return 0, fmt.Errorf("read ledger: %w", err)
 	}

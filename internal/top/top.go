@@ -71,8 +71,8 @@ type Inputs struct {
 	UID int
 }
 
-// Of makes a look.
-func Of(in Inputs) Look {
+// NewLook makes a look.
+func NewLook(in Inputs) Look {
 	s := in.Snapshot
 	look := Look{Schema: Schema, TakenAt: s.TakenAt, Owners: []Owner{}}
 	if in.Before != nil {

@@ -61,7 +61,7 @@ func inputs() Inputs {
 // TestWhoseItIs holds that each process stands below the agent that started it, or the session that left it, and that nothing else is shown.
 func TestWhoseItIs(t *testing.T) {
 	t.Parallel()
-	look := Of(inputs())
+	look := NewLook(inputs())
 	var said []string
 	for _, o := range look.Owners {
 		line := o.Name
@@ -86,11 +86,11 @@ func TestWhoseItIs(t *testing.T) {
 	}
 	in := inputs()
 	in.Before = nil
-	if first := Of(in); first.Over != 0 || first.Owners[0].CPU != nil {
+	if first := NewLook(in); first.Over != 0 || first.Owners[0].CPU != nil {
 		t.Errorf("a first look knows of processor time: %+v", first.Owners[0])
 	}
 	in.Snapshot = &snapshot.Snapshot{}
-	if none := Of(in); none.Owners == nil || len(none.Owners) != 0 {
+	if none := NewLook(in); none.Owners == nil || len(none.Owners) != 0 {
 		t.Errorf("an empty machine has %+v", none.Owners)
 	}
 }
@@ -100,7 +100,7 @@ func TestEverySize(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{1, 20, 60, 80, 200} {
 		for _, height := range []int{1, 4, 20} {
-			m := New(t.Context(), Options{Look: func(context.Context) (Look, error) { return Of(inputs()), nil }, Every: time.Hour})
+			m := New(t.Context(), Options{Look: func(context.Context) (Look, error) { return NewLook(inputs()), nil }, Every: time.Hour})
 			m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 			m.Update(m.take())
 			for _, key := range []string{"", "c", "m", "down", "pgdown", "pgup", "home"} {

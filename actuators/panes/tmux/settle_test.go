@@ -35,7 +35,7 @@ func interrupted(t *testing.T, s *server, a *Actuator, name, before string) (in 
 	}()
 	d := s.judged(name)
 	g := held(t, a, d)
-	again := s.judge(loose).Again(t.Context(), []decision.Decision{d})[0]
+	again := s.judge(loose).Rejudge(t.Context(), []decision.Decision{d})[0]
 	if again.Err != nil {
 		t.Fatal(again.Err)
 	}

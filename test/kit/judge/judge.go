@@ -177,8 +177,8 @@ func (j *Judge) decide(ctx context.Context, only []string) (*snapshot.Snapshot, 
 	}
 }
 
-// Again implements actuators.Judge. What no policy claims is kept.
-func (j *Judge) Again(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
+// Rejudge implements actuators.Judge. What no policy claims is kept.
+func (j *Judge) Rejudge(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
 	if j.Before != nil {
 		j.Before(j.times)
 	}

@@ -17,9 +17,9 @@ type sites struct {
 	set map[string]bool
 }
 
-// of is the place of what a message is about. The message begins with the key; of a list it is the entry that the message quotes, where there is
+// placeOf is the place of what a message is about. The message begins with the key; of a list it is the entry that the message quotes, where there is
 // one.
-func (p sites) of(message string) string {
+func (p sites) placeOf(message string) string {
 	if key := strict.KeyOf(message); p.set[key] {
 		return EnvName(key)
 	}

@@ -27,10 +27,10 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// Baseline is what the last whole look saw, in short: enough to tell cheaply that another whole look would find nothing new.
+// Fingerprint is what the last whole look saw, in short: enough to tell cheaply that another whole look would find nothing new.
 //
 // Nothing is done by it. An act follows a whole look and two judgements alone, so a baseline that is wrong can only have a thing wait for the next whole look.
-type Baseline struct {
+type Fingerprint struct {
 	// began is when the look began, due when the first of what waits may be decided otherwise: then a whole look is needed.
 	began time.Time
 	due   time.Time
@@ -68,9 +68,9 @@ type given struct {
 	err   string
 }
 
-// NewBaseline begins one, before the look that it is of: what changes while that look reads is then a change.
-func (l *Looker) NewBaseline() (*Baseline, error) {
-	b := &Baseline{began: time.Now(), given: map[string]given{}, fresh: map[int]bool{}}
+// NewFingerprint begins one, before the look that it is of: what changes while that look reads is then a change.
+func (l *Looker) NewFingerprint() (*Fingerprint, error) {
+	b := &Fingerprint{began: time.Now(), given: map[string]given{}, fresh: map[int]bool{}}
 	var err error
 	b.folders, err = proc.Folders(l.Cfg.Collect.Processes.Root)
 	return b, err
@@ -80,7 +80,7 @@ func (l *Looker) NewBaseline() (*Baseline, error) {
 func byContent(s collectors.Source) bool { return s.Kind != "processes" && s.Kind != "dirs" }
 
 // watch has the baseline take note of what sources give.
-func (b *Baseline) watch(from []collectors.Source) []collectors.Source {
+func (b *Fingerprint) watch(from []collectors.Source) []collectors.Source {
 	out := slices.Clone(from)
 	for i, s := range out {
 		if byContent(s) {
@@ -90,7 +90,7 @@ func (b *Baseline) watch(from []collectors.Source) []collectors.Source {
 	return out
 }
 
-func (b *Baseline) note(source string, g given) {
+func (b *Fingerprint) note(source string, g given) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.given[source] = g
@@ -129,7 +129,7 @@ func givenBy(p collectors.Part, err error) given {
 }
 
 // Complete fills it in from the look, what was decided on it and its report.
-func (b *Baseline) Complete(a *Looker, s *snapshot.Snapshot, ds []decision.Decision, r *report.Report, holds []snapshot.Hold) {
+func (b *Fingerprint) Complete(a *Looker, s *snapshot.Snapshot, ds []decision.Decision, r *report.Report, holds []snapshot.Hold) {
 	b.Ds, b.R, b.Host, b.Spoke = ds, r, s.Host, Speakers(s)
 	b.holds = stamps.Digest(holds, true)
 	b.awaited, b.busy = map[string]bool{}, map[int]bool{}
@@ -158,14 +158,14 @@ func (b *Baseline) Complete(a *Looker, s *snapshot.Snapshot, ds []decision.Decis
 	}
 }
 
-func (b *Baseline) soon(wait time.Duration) {
+func (b *Fingerprint) soon(wait time.Duration) {
 	if at := time.Now().Add(wait); b.due.IsZero() || at.Before(b.due) {
 		b.due = at
 	}
 }
 
 // processes takes note of the processes that matter: those that a rule can be about, agents, what runs in panes, what works in a candidate's folder, and all below these.
-func (b *Baseline) processes(a *Looker, s *snapshot.Snapshot) {
+func (b *Fingerprint) processes(a *Looker, s *snapshot.Snapshot) {
 	b.Known, b.agents, b.shells = map[int]proc.Stat{}, map[int]bool{}, map[int]bool{}
 	for _, o := range s.OpenSessions {
 		if o.PID > 0 {
@@ -181,7 +181,7 @@ func (b *Baseline) processes(a *Looker, s *snapshot.Snapshot) {
 		if slices.Contains(a.Cfg.Rules.Agents, p.Name) {
 			b.agents[p.PID] = true
 		}
-		if !p.Brief || b.agents[p.PID] || p.Cwd != nil && within(*p.Cwd, places) {
+		if !p.Brief || b.agents[p.PID] || p.Cwd != nil && isBelow(*p.Cwd, places) {
 			matter[p.PID] = true
 		}
 	}
@@ -225,7 +225,7 @@ func (b *Baseline) processes(a *Looker, s *snapshot.Snapshot) {
 }
 
 // opened takes note of what panes and terminals were opened with: they end with it.
-func (b *Baseline) opened(s *snapshot.Snapshot) {
+func (b *Fingerprint) opened(s *snapshot.Snapshot) {
 	shells := func(panes []snapshot.Pane) {
 		for _, p := range panes {
 			if p.ShellPID != nil {
@@ -246,8 +246,8 @@ func (b *Baseline) opened(s *snapshot.Snapshot) {
 	}
 }
 
-// within reports whether a folder is one of places, or lies below one.
-func within(dir string, places map[string]bool) bool {
+// isBelow reports whether a folder is one of places, or lies below one.
+func isBelow(dir string, places map[string]bool) bool {
 	for dir = path.Clean(dir); ; dir = path.Dir(dir) {
 		if places[dir] {
 			return true
@@ -259,7 +259,7 @@ func within(dir string, places map[string]bool) bool {
 }
 
 // candidates takes the stamps of what changes when something happens to a folder, or a folder comes or goes.
-func (b *Baseline) candidates(a *Looker, s *snapshot.Snapshot) {
+func (b *Fingerprint) candidates(a *Looker, s *snapshot.Snapshot) {
 	var paths []string
 	add := func(dir string, names ...string) {
 		if dir != "" {
@@ -289,7 +289,7 @@ func (b *Baseline) candidates(a *Looker, s *snapshot.Snapshot) {
 
 // thresholds finds the first moment at which a time of the configuration passes for what began a short while ago. What waits for longer is decided at a whole look anyway, of
 // which there is one at least every so often.
-func (b *Baseline) thresholds(a *Looker, s *snapshot.Snapshot) {
+func (b *Fingerprint) thresholds(a *Looker, s *snapshot.Snapshot) {
 	r := &a.Cfg.Rules
 	spans := []float64{r.Grace.Dir, r.Grace.Spawn, r.Grace.Process, r.Grace.Session, r.Grace.Terminal, r.Grace.Shellper, r.TerminalIdle, r.SessionIdle, r.SteadyFor}
 	see := func(t *time.Time) {
@@ -330,7 +330,7 @@ func (b *Baseline) thresholds(a *Looker, s *snapshot.Snapshot) {
 const maxNew = 2000
 
 // Changed says in a few words what a whole look would find that the last one did not, "" where nothing is known of that kind. holds are those that hold now.
-func (b *Baseline) Changed(ctx context.Context, a *Looker, holds []snapshot.Hold) string {
+func (b *Fingerprint) Changed(ctx context.Context, a *Looker, holds []snapshot.Hold) string {
 	switch {
 	case !b.due.IsZero() && !time.Now().Before(b.due):
 		return "a wait has passed"
@@ -349,7 +349,7 @@ func (b *Baseline) Changed(ctx context.Context, a *Looker, holds []snapshot.Hold
 	return b.sourcesChanged(ctx, a)
 }
 
-func (b *Baseline) processesChanged(a *Looker) string {
+func (b *Fingerprint) processesChanged(a *Looker) string {
 	root := a.Cfg.Collect.Processes.Root
 	now, err := proc.Folders(root)
 	if err != nil {
@@ -408,7 +408,7 @@ const (
 )
 
 // arrived says what a process is that the last whole look did not see.
-func (b *Baseline) arrived(a *Looker, root string, pid int) int {
+func (b *Fingerprint) arrived(a *Looker, root string, pid int) int {
 	self := os.Getpid()
 	at := pid
 	for range 64 {
@@ -450,7 +450,7 @@ func (b *Baseline) arrived(a *Looker, root string, pid int) int {
 }
 
 // marked reports whether a process carries one of the markers of agents, or may.
-func (b *Baseline) marked(a *Looker, dir string) bool {
+func (b *Fingerprint) marked(a *Looker, dir string) bool {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
@@ -471,13 +471,13 @@ func (b *Baseline) marked(a *Looker, dir string) bool {
 }
 
 // sourcesChanged reads the sources again that are compared by what they give.
-func (b *Baseline) sourcesChanged(ctx context.Context, a *Looker) string {
+func (b *Fingerprint) sourcesChanged(ctx context.Context, a *Looker) string {
 	set := a.Sources()
-	from, err := set.Of(sources.Scope{}, nil)
+	from, err := set.Sources(sources.Scope{}, nil)
 	if err != nil {
 		return "the sources"
 	}
-	again := &Baseline{given: map[string]given{}}
+	again := &Fingerprint{given: map[string]given{}}
 	from = slices.DeleteFunc(from, func(s collectors.Source) bool { return !byContent(s) })
 	for _, s := range from {
 		if _, known := b.given[s.Name]; !known {

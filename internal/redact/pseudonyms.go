@@ -78,12 +78,12 @@ func (r *Redacter) word(w string) string {
 	if out, ok := r.made[w]; ok {
 		return out
 	}
-	out := r.standIn(w)
+	out := r.pseudonym(w)
 	r.made[w] = out
 	return out
 }
 
-func (r *Redacter) standIn(w string) string {
+func (r *Redacter) pseudonym(w string) string {
 	if r.shapes.keeps(w) {
 		r.kept[w] = true
 		return w
@@ -223,8 +223,8 @@ func sorted(names map[string]bool) []string {
 	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(names))))
 }
 
-// said is what a document says of its redaction.
-func (r *Redacter) said() *snapshot.Redaction {
+// header is what a document says of its redaction.
+func (r *Redacter) header() *snapshot.Redaction {
 	out := &snapshot.Redaction{StandIns: len(r.made) - len(r.kept) - len(r.whole), Parts: maps.Clone(r.parts),
 		Kept: sorted(r.kept), Whole: sorted(r.whole)}
 	if r.keyed {

@@ -43,9 +43,9 @@ func TestBefore(t *testing.T) {
 	sweep("8", 5*minute, "r", "b", map[string]int{"proc": 80}, d("session:later", "spare", decision.RuleLive))
 
 	ask := ledger.Asked{Rules: "r", BootID: "b", Jump: now.Add(-15 * minute), Shrunk: now.Add(-24 * time.Hour), InBoot: []string{"proc"}}
-	got, err := l.Before(ctx, ask)
+	got, err := l.Census(ctx, ask)
 	ok(t, err)
-	want := ledger.Before{
+	want := ledger.Census{
 		At:   now.Add(-10 * minute),
 		Used: map[string]bool{"session:live": true, "session:owned": true, "session:shown": true},
 		Most: map[string]ledger.Most{"registry/w": {Seen: 20, At: now.Add(-20 * time.Hour)}, "proc": {Seen: 90, At: now.Add(-10 * minute)}},
@@ -54,9 +54,9 @@ func TestBefore(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	ask.Rules = "new"
-	got, err = l.Before(ctx, ask)
+	got, err = l.Census(ctx, ask)
 	ok(t, err)
-	if diff := cmp.Diff(ledger.Before{Used: map[string]bool{}, Most: map[string]ledger.Most{}}, got); diff != "" {
+	if diff := cmp.Diff(ledger.Census{Used: map[string]bool{}, Most: map[string]ledger.Most{}}, got); diff != "" {
 		t.Errorf("with rules of which no sweep is known: -want +got:\n%s", diff)
 	}
 }

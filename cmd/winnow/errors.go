@@ -10,18 +10,18 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// complain prints an error for a person: its first line behind the program's name, and what it gathers indented below.
-func complain(w io.Writer, err error) {
-	text := said(err)
+// printError prints an error for a person: its first line behind the program's name, and what it gathers indented below.
+func printError(w io.Writer, err error) {
+	text := cleanText(err)
 	if exit.UnknownCommand(err) { // cobra quotes what it was given; the line breaks and tabs are its own
 		text = termsafe.Lines(strings.ReplaceAll(err.Error(), "\t", "  "))
 	}
 	fmt.Fprintln(w, "winnow: "+strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  "))
 }
 
-// said is an error's text, cleaned. A line break stays where several errors were joined to one, or where an error is wrapped below a
+// cleanText is an error's text, cleaned. A line break stays where several errors were joined to one, or where an error is wrapped below a
 // line of its own; one in a file's name, or in another program's message, does not.
-func said(err error) string {
+func cleanText(err error) string {
 	rest := err.Error()
 	var wrapped []error
 	switch e := err.(type) {
@@ -44,7 +44,7 @@ func said(err error) string {
 		if broken {
 			out.WriteByte('\n')
 		}
-		out.WriteString(said(inner))
+		out.WriteString(cleanText(inner))
 		rest = after
 	}
 	return out.String() + text.Clean(rest)

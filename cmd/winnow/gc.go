@@ -33,8 +33,8 @@ func percentFor(live uint64) int {
 	return min(gcPercent, int(100*(room-live)/max(live, 1)))
 }
 
-// sparing sets the garbage collector up for the life of the program. GOGC and GOMEMLIMIT, where they are given, hold instead.
-func sparing() {
+// tuneGC sets the garbage collector up for the life of the program. GOGC and GOMEMLIMIT, where they are given, hold instead.
+func tuneGC() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(softMemory)
 	}

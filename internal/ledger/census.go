@@ -10,8 +10,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
-// Before is what a look is compared with to tell an accident from a backlog.
-type Before struct {
+// Census is what a look is compared with to tell an accident from a backlog.
+type Census struct {
 	// At is when the earliest sweep since Asked.Jump began, zero when it is missing; Used has the candidates that it kept because
 	// something alive used or owned them.
 	At   time.Time
@@ -35,22 +35,22 @@ type Asked struct {
 	InBoot       []string
 }
 
-// Before gives what earlier sweeps say.
-func (l *Ledger) Before(ctx context.Context, ask Asked) (Before, error) {
-	b := Before{Used: map[string]bool{}, Most: map[string]Most{}}
+// Census gives what earlier sweeps say.
+func (l *Ledger) Census(ctx context.Context, ask Asked) (Census, error) {
+	b := Census{Used: map[string]bool{}, Most: map[string]Most{}}
 	err := inTurn(
 		func() error { return l.reading(ctx, func(tx *sql.Tx) error { return used(ctx, tx, ask, &b) }) },
 		func() error { return l.most(ctx, ask, &b) },
 	)
 	if err != nil {
-		return Before{}, l.explain("read earlier sweeps in", err)
+		return Census{}, l.explain("read earlier sweeps in", err)
 	}
 	return b, nil
 }
 
-func used(ctx context.Context, tx *sql.Tx, ask Asked, b *Before) error {
+func used(ctx context.Context, tx *sql.Tx, ask Asked, b *Census) error {
 	var n int64
-	var at instant
+	var at unixTime
 	err := tx.QueryRowContext(ctx, `SELECT n, started FROM sweeps WHERE started >= ? AND sources IS NOT NULL AND rules = ? AND boot_id = ? AND pruned = 0
 		ORDER BY n LIMIT 1`, from(ask.Jump), ask.Rules, ask.BootID).Scan(&n, &at)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -69,15 +69,15 @@ func used(ctx context.Context, tx *sql.Tx, ask Asked, b *Before) error {
 	return err
 }
 
-func (l *Ledger) most(ctx context.Context, ask Asked, b *Before) error {
+func (l *Ledger) most(ctx context.Context, ask Asked, b *Census) error {
 	inBoot := map[string]bool{}
 	for _, name := range ask.InBoot {
 		inBoot[name] = true
 	}
-	return each(ctx, l.db, func(row *sql.Rows) error {
+	return eachRow(ctx, l.db, func(row *sql.Rows) error {
 		var name, boot string
 		var seen int
-		var at instant
+		var at unixTime
 		if err := row.Scan(&name, &boot, &seen, &at); err != nil {
 			return fmt.Errorf("sources of sweeps: %w", err)
 		}

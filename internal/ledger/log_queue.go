@@ -119,7 +119,7 @@ func (l *Ledger) TakeDropped(ctx context.Context) ([]Dropped, error) {
 	var all []Dropped
 	err := l.read(ctx, func(row *sql.Rows) error {
 		var d Dropped
-		if err := row.Scan(&d.Sink, &d.Count, (*instant)(&d.LastAt)); err != nil {
+		if err := row.Scan(&d.Sink, &d.Count, (*unixTime)(&d.LastAt)); err != nil {
 			return err
 		}
 		all = append(all, d)
@@ -146,7 +146,7 @@ func (l *Ledger) Verdicts(ctx context.Context, before string) (map[string]string
 			return err
 		}
 		all = map[string]string{}
-		return each(ctx, tx, func(row *sql.Rows) error {
+		return eachRow(ctx, tx, func(row *sql.Rows) error {
 			var id, verdict string
 			err := row.Scan(&id, &verdict)
 			all[id] = verdict
