@@ -364,7 +364,7 @@ func (w *steadyWorld) verdicts(ds []decision.Decision) map[string]string {
 			verdict = decision.Reap
 		}
 		for _, r := range append(slices.Clone(d.Findings), d.Objections...) {
-			if r.Rule != decision.RuleSeenOnce {
+			if r.Rule != decision.RuleDebounce {
 				rules = append(rules, r.Rule)
 			}
 		}

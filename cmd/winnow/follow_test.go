@@ -14,7 +14,7 @@ import (
 func TestTabsThatFollowWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	shown := func(ids ...any) decision.Reason {
-		return decision.Reason{Rule: decision.RuleShown, Evidence: map[string]any{"sessions": ids}}
+		return decision.Reason{Rule: decision.RuleShowing, Evidence: map[string]any{"sessions": ids}}
 	}
 	found := []decision.Reason{{Rule: "reap.tabs.ownerless"}}
 	tab := func(objections ...decision.Reason) decision.Decision {
@@ -29,8 +29,8 @@ func TestTabsThatFollowWhatTheyShow(t *testing.T) {
 		"all that it shows goes":        {tab(shown("terminal:codev/d/a", "terminal:codev/d/b")), []string{"terminal:codev/d/a", "terminal:codev/d/b"}},
 		"a part of it stays":            {tab(shown("terminal:codev/d/a", "terminal:codev/d/c")), nil},
 		"what it shows is not known":    {tab(shown()), nil},
-		"what it shows is not a list":   {tab(decision.Reason{Rule: decision.RuleShown, Evidence: map[string]any{"sessions": "terminal:codev/d/a"}}), nil},
-		"it waits for a second look":    {tab(shown("terminal:codev/d/a"), decision.Reason{Rule: decision.RuleSeenOnce}), nil},
+		"what it shows is not a list":   {tab(decision.Reason{Rule: decision.RuleShowing, Evidence: map[string]any{"sessions": "terminal:codev/d/a"}}), nil},
+		"it waits for a second look":    {tab(shown("terminal:codev/d/a"), decision.Reason{Rule: decision.RuleDebounce}), nil},
 		"something else keeps it":       {tab(shown("terminal:codev/d/a"), decision.Reason{Rule: "protect.held"}), nil},
 		"another rule names sessions":   {tab(decision.Reason{Rule: "protect.mine", Evidence: map[string]any{"sessions": []any{"terminal:codev/d/a"}}}), nil},
 		"no rule found a reason":        {with(tab(shown("terminal:codev/d/a")), func(d *decision.Decision) { d.Findings = nil }), nil},

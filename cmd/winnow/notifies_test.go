@@ -104,7 +104,7 @@ func TestTheDaemonTellsOutside(t *testing.T) {
 	w, o := newCrashFolder(t), newOutside(t)
 	quick := strings.Replace(w.configuration(t), "steady_for: 0s", "steady_for: 0s, confirm_after: 200ms", 1) +
 		fmt.Sprintf("notify: {rest: 100ms, webhooks: [{url: %s/hook}]}\nrun: {rest: 100ms}\n", o.URL)
-	asking := strings.Replace(quick, "confirm_after: 200ms", "confirm_after: 200ms, levels: {reap.dirs.landed: ask, reap.dirs.disposable: ask, reap.dirs.untouched: ask, reap.dirs.over: ask}", 1)
+	asking := strings.Replace(quick, "confirm_after: 200ms", "confirm_after: 200ms, levels: {reap.dirs.landed: ask, reap.dirs.disposable: ask, reap.dirs.unused: ask, reap.dirs.owner_ended: ask}", 1)
 
 	files.Write(t, w.config, asking)
 	if out := w.mustRun(t, "winnow", "notify", "test", "--config", w.config); !strings.Contains(out, "sent: webhook 127.0.0.1") {

@@ -37,9 +37,9 @@ const PolicyError = "policy_error"
 // The rules whose objections the engine itself must know, to keep sightings: SeenOnce is the wait for a second look, and
 // the Unknown ones say that something could not be read, which proves nothing either way.
 const (
-	RuleSeenOnce = "protect.seen_once"
-	// RuleShown keeps a tab of an editor only until what it shows has ended.
-	RuleShown = "protect.shown"
+	RuleDebounce = "protect.debounce"
+	// RuleShowing keeps a tab of an editor only until what it shows has ended.
+	RuleShowing = "protect.showing"
 	// RuleHeld keeps what is held. Where it does not count for a kind, what is held is not asked for right before an act either.
 	RuleHeld    = "protect.held"
 	RuleUnknown = "protect.unknown"
@@ -250,14 +250,14 @@ func (d Decision) Waits() bool {
 }
 
 // Stands reports whether there is a reason, of a rule of any level, and nothing but the wait for a second look objects.
-func (d Decision) Stands() bool { return d.onlyObjected(RuleSeenOnce) }
+func (d Decision) Stands() bool { return d.onlyObjected(RuleDebounce) }
 
 // Awaits is Stands of what may also wait for another candidate to go first: a tab, for what it shows.
-func (d Decision) Awaits() bool { return d.onlyObjected(RuleSeenOnce, RuleShown) }
+func (d Decision) Awaits() bool { return d.onlyObjected(RuleDebounce, RuleShowing) }
 
 // Shows reports whether nothing keeps d but what it shows, so that it goes as soon as that has gone.
 func (d Decision) Shows() bool {
-	return len(d.Objections) > 0 && d.onlyObjected(RuleShown)
+	return len(d.Objections) > 0 && d.onlyObjected(RuleShowing)
 }
 
 func (d Decision) onlyObjected(rules ...string) bool {

@@ -33,7 +33,7 @@ func TestPlanSaysWhatOPASays(t *testing.T) {
 	for seed := range uint64(4) {
 		config := every()
 		if seed%2 == 1 {
-			for kind, rules := range map[string][]string{"dir": {"reap.dirs.disposable"}, "session": {"reap.sessions.husk", "reap.sessions.finished"}, "process": {"reap.processes.orphan"}} {
+			for kind, rules := range map[string][]string{"dir": {"reap.dirs.disposable"}, "session": {"reap.sessions.idle_shell", "reap.sessions.finished"}, "process": {"reap.processes.orphan"}} {
 				config.Levels = append(config.Levels, subject.RuleLevel{Rule: "protect.unsaved", Kind: kind, Level: "off"})
 				for i, rule := range rules {
 					config.Levels = append(config.Levels, subject.RuleLevel{Rule: rule, Kind: kind, Level: []string{"ask", "observe", "off"}[(int(seed)+i)/2%3]})

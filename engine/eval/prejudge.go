@@ -50,7 +50,7 @@ func (e *Engine) Prejudge(ctx context.Context, s *snapshot.Snapshot, c *subject.
 }
 
 // dependentRules are the rules that may object less where another one finds less: with the true answers, which give fewer reasons, they may keep silent.
-var dependentRules = []string{decision.RuleSeenOnce, decision.RuleExcepted, decision.RuleProject}
+var dependentRules = []string{decision.RuleDebounce, decision.RuleExcepted, decision.RuleProject}
 
 // keptBy is what keeps the candidate of a decision that was made by the best answers.
 func keptBy(d decision.Decision, keeps func(rule string) bool) string {

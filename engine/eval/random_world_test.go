@@ -67,7 +67,7 @@ func (m *maker) further(n int) *snapshot.Snapshot {
 	}
 	j := subject.Join(s, every())
 	for id := range s.Tabs {
-		m.see(s, j, id, "reap.tabs.husk", "reap.tabs.ended", "reap.tabs.ownerless")
+		m.see(s, j, id, "reap.tabs.idle_shell", "reap.tabs.ended", "reap.tabs.ownerless")
 	}
 	for id := range s.Terminals {
 		m.see(s, j, id, "reap.terminals.ownerless", "reap.terminals.exited", "reap.terminals.husk")
@@ -161,14 +161,14 @@ func (m *maker) odd(of *subject.Subject) *subject.Subject {
 	if m.chance(0.2) {
 		s.Exceptions = []subject.Excepted{{
 			Why: pick(m, "", "it is mine"), Who: pick(m, "", "me"), Until: pick(m, "", "never", "2027-01-01"), Left: maybe(m, pick(m, -1.0, 60)), File: pick(m, "", "exceptions.yaml"),
-			Line: pick(m, 0, 3), Rules: maybe(m, pick(m, []string{}, []string{"reap.tabs.husk", "reap.sessions.husk", "reap.dirs.disposable"})), Unknown: pick(m, []string{}, []string{"label"}),
+			Line: pick(m, 0, 3), Rules: maybe(m, pick(m, []string{}, []string{"reap.tabs.idle_shell", "reap.sessions.idle_shell", "reap.dirs.disposable"})), Unknown: pick(m, []string{}, []string{"label"}),
 		}}
 	}
 	if m.chance(0.2) {
 		s.Projects = []subject.Project{{
 			Path: pick(m, "", "/w/acme"), File: "/w/acme/.winnow/config.yaml", Places: maybe(m, pick(m, []string{}, []string{"a/b"}, []string{"c"})),
 			Keeps: maybe(m, pick(m, []subject.Keep{}, []subject.Keep{{Glob: "a", Reason: "it is mine"}}, []subject.Keep{{Glob: "c/*/e"}})), Above: maybe(m, pick(m, []string{}, []string{"c"})),
-			Off: maybe(m, pick(m, []string{}, []string{"reap.tabs.husk", "reap.sessions.husk", "reap.dirs.disposable"})),
+			Off: maybe(m, pick(m, []string{}, []string{"reap.tabs.idle_shell", "reap.sessions.idle_shell", "reap.dirs.disposable"})),
 		}}
 	}
 	switch {

@@ -78,7 +78,7 @@ func found(counting []decision.Reason, rule string) bool {
 func contradicted(d *decision.Decision) bool {
 	for _, o := range d.Objections {
 		switch o.Rule {
-		case decision.RuleUnknown, decision.PolicyError, decision.RuleSeenOnce, decision.RuleShown:
+		case decision.RuleUnknown, decision.PolicyError, decision.RuleDebounce, decision.RuleShowing:
 		default:
 			return true
 		}

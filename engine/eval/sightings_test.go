@@ -15,10 +15,10 @@ func TestSightings(t *testing.T) {
 	t.Parallel()
 	const id, other = "session:tmux/default/$1", "session:tmux/default/$2"
 	earlier, earlier2 := now.Add(-time.Minute), now.Add(-time.Second)
-	before := snapshot.Sighting{Rule: "reap.sessions.husk", Identity: "k", FirstAt: earlier, LastAt: earlier2, Count: 3}
-	fresh := snapshot.Sighting{Rule: "reap.sessions.husk", Identity: "k", FirstAt: now, LastAt: now, Count: 1}
-	again := snapshot.Sighting{Rule: "reap.sessions.husk", Identity: "k", FirstAt: earlier, LastAt: now, Count: 4}
-	husk := []decision.Reason{{Rule: "reap.sessions.husk"}}
+	before := snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "k", FirstAt: earlier, LastAt: earlier2, Count: 3}
+	fresh := snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "k", FirstAt: now, LastAt: now, Count: 1}
+	again := snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "k", FirstAt: earlier, LastAt: now, Count: 4}
+	husk := []decision.Reason{{Rule: "reap.sessions.idle_shell"}}
 	objections := func(rules ...string) (out []decision.Reason) {
 		for _, r := range rules {
 			out = append(out, decision.Reason{Rule: r})
@@ -38,16 +38,16 @@ func TestSightings(t *testing.T) {
 		want   *snapshot.Sighting
 		first  bool
 	}{
-		"a first look that only the wait objects to":  {ds: decided("k", husk, objections("protect.seen_once")), want: &fresh, first: true},
+		"a first look that only the wait objects to":  {ds: decided("k", husk, objections("protect.debounce")), want: &fresh, first: true},
 		"a first look that nothing objects to":        {ds: decided("k", husk, nil), want: &fresh, first: true},
-		"a later look":                                {prev: true, ds: decided("k", husk, objections("protect.seen_once")), want: &again},
-		"a later look at another thing":               {prev: true, ds: decided("other", husk, objections("protect.seen_once")), want: &snapshot.Sighting{Rule: "reap.sessions.husk", Identity: "other", FirstAt: now, LastAt: now, Count: 1}, first: true},
+		"a later look":                                {prev: true, ds: decided("k", husk, objections("protect.debounce")), want: &again},
+		"a later look at another thing":               {prev: true, ds: decided("other", husk, objections("protect.debounce")), want: &snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "other", FirstAt: now, LastAt: now, Count: 1}, first: true},
 		"a later look with another reason":            {prev: true, ds: decided("k", []decision.Reason{{Rule: "reap.sessions.finished"}}, nil), want: &snapshot.Sighting{Rule: "reap.sessions.finished", Identity: "k", FirstAt: now, LastAt: now, Count: 1}, first: true},
 		"a later look with the reason and one more":   {prev: true, ds: decided("k", []decision.Reason{{Rule: "reap.sessions.finished"}, husk[0]}, nil), want: &again},
-		"an identity that is not known":               {prev: true, ds: decided("", husk, objections("protect.seen_once"))},
-		"another objection clears":                    {prev: true, ds: decided("k", husk, objections("protect.seen_once", "protect.live"))},
-		"no reason any more clears":                   {prev: true, ds: decided("k", nil, objections("protect.seen_once"))},
-		"what could not be read leaves it":            {prev: true, ds: decided("k", husk, objections("protect.seen_once", "protect.unknown")), want: &before},
+		"an identity that is not known":               {prev: true, ds: decided("", husk, objections("protect.debounce"))},
+		"another objection clears":                    {prev: true, ds: decided("k", husk, objections("protect.debounce", "protect.live"))},
+		"no reason any more clears":                   {prev: true, ds: decided("k", nil, objections("protect.debounce"))},
+		"what could not be read leaves it":            {prev: true, ds: decided("k", husk, objections("protect.debounce", "protect.unknown")), want: &before},
 		"what could not be judged leaves it":          {prev: true, ds: decided("k", nil, objections("policy_error")), want: &before},
 		"unknown, and known to live, clears":          {prev: true, ds: decided("k", husk, objections("protect.unknown", "protect.live"))},
 		"unknown remembers nothing new":               {ds: decided("k", husk, objections("protect.unknown"))},
@@ -172,7 +172,7 @@ func TestSightingsOfTerminals(t *testing.T) {
 					ID: id, Kind: snapshot.KindTerminal, Findings: reasons("reap.terminals.ownerless"), Objections: objections, Identity: decision.Identity{Key: "k"},
 				}})
 			}
-			waits := reasons("protect.seen_once")
+			waits := reasons("protect.debounce")
 			seen := look(nil, first, snapshot.OK, snapshot.OK, true, waits)
 			seen = look(seen, first.Add(time.Minute), c.tower, c.other, c.shown, c.objections)
 			seen = look(seen, last, snapshot.OK, snapshot.OK, true, waits)
@@ -208,7 +208,7 @@ func TestSightingsOfFoldersAndProcesses(t *testing.T) {
 func TestSightingsOfTabs(t *testing.T) {
 	t.Parallel()
 	const id = "tab:herdr/default/w1:t3"
-	before := snapshot.Sighting{Rule: "reap.tabs.husk", Identity: "k", FirstAt: now.Add(-time.Minute), LastAt: now.Add(-time.Minute), Count: 1}
+	before := snapshot.Sighting{Rule: "reap.tabs.idle_shell", Identity: "k", FirstAt: now.Add(-time.Minute), LastAt: now.Add(-time.Minute), Count: 1}
 	reasons := func(rules ...string) (out []decision.Reason) {
 		for _, r := range rules {
 			out = append(out, decision.Reason{Rule: r})
@@ -228,8 +228,8 @@ func TestSightingsOfTabs(t *testing.T) {
 		"a pane could not be read":                       {own: "ok", other: "ok", proc: "ok", there: true, objections: reasons("protect.live", "protect.unknown")},
 		"a pane could not be read for want of processes": {own: "ok", other: "ok", proc: "failed", there: true, objections: reasons("protect.live", "protect.unknown"), left: true},
 		"a registry could not be read":                   {own: "ok", other: "ok", proc: "ok", there: true, objections: reasons("protect.unknown"), left: true},
-		"its server speaks another protocol now":         {own: "ok", other: "ok", proc: "ok", there: true, objections: reasons("protect.untried")},
-		"it is the last of its workspace now":            {own: "ok", other: "ok", proc: "ok", there: true, objections: reasons("protect.workspace", "protect.seen_once")},
+		"its server speaks another protocol now":         {own: "ok", other: "ok", proc: "ok", there: true, objections: reasons("protect.untested_protocol")},
+		"it is the last of its workspace now":            {own: "ok", other: "ok", proc: "ok", there: true, objections: reasons("protect.workspace", "protect.debounce")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +240,7 @@ func TestSightingsOfTabs(t *testing.T) {
 			if c.there {
 				s.Tabs = map[string]snapshot.Tab{id: {}}
 				ds = []decision.Decision{{
-					ID: id, Kind: "tab", Findings: reasons("reap.tabs.husk"), Objections: c.objections, Identity: decision.Identity{Key: "k"},
+					ID: id, Kind: "tab", Findings: reasons("reap.tabs.idle_shell"), Objections: c.objections, Identity: decision.Identity{Key: "k"},
 				}}
 			}
 			next := eval.Sightings(map[string]snapshot.Sighting{id: before}, s, ds)

@@ -104,7 +104,7 @@ func (m *maker) remember(s *snapshot.Snapshot) {
 	for id := range s.Sessions {
 		if key := j.Identity(id).Key; m.chance(0.8) && m.has() {
 			s.Sightings[id] = snapshot.Sighting{
-				Rule: pick(m, "reap.sessions.husk", "reap.sessions.husk", "reap.sessions.finished"), Identity: key,
+				Rule: pick(m, "reap.sessions.idle_shell", "reap.sessions.idle_shell", "reap.sessions.finished"), Identity: key,
 				FirstAt: now.Add(-pick(m, time.Minute, time.Minute, time.Second)), LastAt: now.Add(-time.Second), Count: 1,
 			}
 		}

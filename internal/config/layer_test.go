@@ -56,8 +56,8 @@ func TestStand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	org := readLayer(t, "org", "levels: {reap.dirs.landed: observe, protect.young: on, reap.dirs.gone: ask}\nparameters: {landed_after: 48h, abandoned_after: 96h}\ngrants: [parameters.abandoned_after]\n", true)
-	mine := readLayer(t, "mine", "levels: {reap.dirs.gone: off}\nparameters: {abandoned_after: 1h, session_idle: 3h}\n", false)
+	org := readLayer(t, "org", "levels: {reap.dirs.landed: observe, protect.young: on, reap.dirs.prunable: ask}\nparameters: {landed_after: 48h, abandoned_after: 96h}\ngrants: [parameters.abandoned_after]\n", true)
+	mine := readLayer(t, "mine", "levels: {reap.dirs.prunable: off}\nparameters: {abandoned_after: 1h, session_idle: 3h}\n", false)
 	for range 2 { // it begins again each time
 		if err := c.Stand([]*Layer{org, mine}); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestStand(t *testing.T) {
 		if c.Rules.LandedAfter != 72*3600 || c.Rules.AbandonedAfter != 3600 || c.Rules.SessionIdle != 3*3600 {
 			t.Errorf("landed_after %v, abandoned_after %v, session_idle %v", c.Rules.LandedAfter, c.Rules.AbandonedAfter, c.Rules.SessionIdle)
 		}
-		if c.Rules.Level("dir", "reap.dirs.landed") != "off" || c.Rules.Level("dir", "reap.dirs.gone") != "off" || c.Rules.Level("dir", "protect.young") != "on" || len(c.Rules.Levels) != 2 {
+		if c.Rules.Level("dir", "reap.dirs.landed") != "off" || c.Rules.Level("dir", "reap.dirs.prunable") != "off" || c.Rules.Level("dir", "protect.young") != "on" || len(c.Rules.Levels) != 2 {
 			t.Errorf("levels: %v", c.Rules.Levels)
 		}
 	}
@@ -77,7 +77,7 @@ func TestStand(t *testing.T) {
 // TestDefaultsThatAreHeld: what a layer does not give is held at the program's defaults where it says so, and only there.
 func TestDefaultsThatAreHeld(t *testing.T) {
 	t.Parallel()
-	c, err := Load(write(t, "version: 1\nrules:\n  landed_after: 1h\n  abandoned_after: 9000h\n  levels: {protect.young: {dir: off}, reap.dirs.gone: off}\n"), nil)
+	c, err := Load(write(t, "version: 1\nrules:\n  landed_after: 1h\n  abandoned_after: 9000h\n  levels: {protect.young: {dir: off}, reap.dirs.prunable: off}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestDefaultsThatAreHeld(t *testing.T) {
 			t.Errorf("want %q, have %v", want, err)
 		}
 	}
-	if err != nil && (strings.Contains(err.Error(), "abandoned_after") || strings.Contains(err.Error(), "reap.dirs.gone")) {
+	if err != nil && (strings.Contains(err.Error(), "abandoned_after") || strings.Contains(err.Error(), "reap.dirs.prunable")) {
 		t.Errorf("what keeps more is refused: %v", err)
 	}
 	if err := c.Stand([]*Layer{readLayer(t, "org", "grants: [levels.protect.*, parameters.*]\ndefaults: held\n", true)}); err != nil {

@@ -50,18 +50,18 @@ rules:
 func TestLevelsThatMeanNothingAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		"    reap.dirs.landed: maybe\n":                       `:4: rules.levels.reap.dirs.landed: it is "maybe"; it wants one of on, ask, observe, off`,
-		"    reap.dirs.landed: false\n":                       `:4: rules.levels.reap.dirs.landed: it is "false"; it wants`,
-		"    reap.dirs.landed: [off]\n":                       ":4: rules.levels.reap.dirs.landed: it wants one of",
-		"    reap.dirs.landed: {process: off}\n":              ":4: rules.levels.reap.dirs.landed.process: \"process\" is no kind that the rule is about; it wants one of dir",
-		"    reap.folders.landed: off\n":                      `:4: rules.levels.reap.folders.landed: "folders" is no folder under reap`,
-		"    policy_error: off\n":                             ":4: rules.levels.policy_error: it wants the name of a rule",
-		"    reap.dirs.over: on\n    protect.held: observe\n": ":5: rules.levels.protect.held: a rule that protects cannot be at observe: write on or off",
-		"    protect.held:\n      dir: ask\n":                 ":5: rules.levels.protect.held.dir: a rule that protects cannot be at ask",
-		"    protect.held: {dir: off, dir: on}\n":             ":4: rules.levels.protect.held.dir: it stands twice",
-		"    protect.held: off\n    protect.held: on\n":       ":5: rules.levels.protect.held: it stands twice",
-		"    protect.held: {folder: off}\n":                   ":4: rules.levels.protect.held.folder: \"folder\" is no kind",
-		"    - reap.dirs.landed\n":                            ":4: rules.levels: it wants rules and their levels",
+		"    reap.dirs.landed: maybe\n":                              `:4: rules.levels.reap.dirs.landed: it is "maybe"; it wants one of on, ask, observe, off`,
+		"    reap.dirs.landed: false\n":                              `:4: rules.levels.reap.dirs.landed: it is "false"; it wants`,
+		"    reap.dirs.landed: [off]\n":                              ":4: rules.levels.reap.dirs.landed: it wants one of",
+		"    reap.dirs.landed: {process: off}\n":                     ":4: rules.levels.reap.dirs.landed.process: \"process\" is no kind that the rule is about; it wants one of dir",
+		"    reap.folders.landed: off\n":                             `:4: rules.levels.reap.folders.landed: "folders" is no folder under reap`,
+		"    policy_error: off\n":                                    ":4: rules.levels.policy_error: it wants the name of a rule",
+		"    reap.dirs.owner_ended: on\n    protect.held: observe\n": ":5: rules.levels.protect.held: a rule that protects cannot be at observe: write on or off",
+		"    protect.held:\n      dir: ask\n":                        ":5: rules.levels.protect.held.dir: a rule that protects cannot be at ask",
+		"    protect.held: {dir: off, dir: on}\n":                    ":4: rules.levels.protect.held.dir: it stands twice",
+		"    protect.held: off\n    protect.held: on\n":              ":5: rules.levels.protect.held: it stands twice",
+		"    protect.held: {folder: off}\n":                          ":4: rules.levels.protect.held.folder: \"folder\" is no kind",
+		"    - reap.dirs.landed\n":                                   ":4: rules.levels: it wants rules and their levels",
 	} {
 		c, err := Load(write(t, "version: 1\nrules:\n  levels:\n"+text), nil)
 		if err == nil || c != nil || !strings.Contains(err.Error(), says) {

@@ -38,7 +38,7 @@ func TestBefore(t *testing.T) {
 	sweep("6", 12*minute, "r", "b", nil, d("session:cleanup", "spare", decision.RuleLive))
 	sweep("7", 10*minute, "r", "b", map[string]int{"registry/w": 4, "proc": 90},
 		d("session:live", "spare", decision.RuleLive), d("session:owned", "spare", "protect.young", decision.RuleOwned),
-		d("session:shown", "spare", decision.RuleAttached), d("session:wait", "spare", decision.RuleSeenOnce), d("session:none", "spare"),
+		d("session:shown", "spare", decision.RuleAttached), d("session:wait", "spare", decision.RuleDebounce), d("session:none", "spare"),
 		d("session:reap", "reap"))
 	sweep("8", 5*minute, "r", "b", map[string]int{"proc": 80}, d("session:later", "spare", decision.RuleLive))
 

@@ -269,8 +269,8 @@ func TestSightingsAreReplacedWhole(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	first := map[string]snapshot.Sighting{
-		"session:tmux/x/$1": {Rule: "reap.sessions.husk", Identity: "k1", FirstAt: t0, LastAt: t0.Add(time.Second), Count: 2},
-		"session:tmux/x/$2": {Rule: "reap.sessions.husk", Identity: "k2", FirstAt: t0, LastAt: t0, Count: 1},
+		"session:tmux/x/$1": {Rule: "reap.sessions.idle_shell", Identity: "k1", FirstAt: t0, LastAt: t0.Add(time.Second), Count: 2},
+		"session:tmux/x/$2": {Rule: "reap.sessions.idle_shell", Identity: "k2", FirstAt: t0, LastAt: t0, Count: 1},
 		"process:5@6": {Rule: "reap.processes.orphan", Identity: "k3", FirstAt: t0, LastAt: t0, Count: 1, IdleSince: &t0, Work: &snapshot.Work{
 			CPU: new(0.0), Written: new(int64(1 << 60)), Below: new(0), Youngest: new(uint64(1 << 62)),
 		}},

@@ -99,7 +99,7 @@ func (w *world) step(i int) []decision.Decision {
 		}
 		age := time.Duration(i)*time.Minute + t.born
 		d := decision.Decision{ID: t.id, Kind: "dir", Verdict: decision.Spare, InScope: true, Label: t.label, Owner: fmt.Sprint("/r", k%3), Findings: []decision.Reason{}, Objections: []decision.Reason{}}
-		finding := decision.Reason{Rule: "reap.dirs.over", Message: fmt.Sprintf("its entry is done; %d processes are below it", t.running)}
+		finding := decision.Reason{Rule: "reap.dirs.owner_ended", Message: fmt.Sprintf("its entry is done; %d processes are below it", t.running)}
 		objection := decision.Reason{Rule: "protect.young", Message: fmt.Sprintf("it changed %s ago; at least 15m is required", age.Round(time.Second)),
 			Evidence: map[string]any{"age": age.Seconds(), "grace": 900.0, "cpu": float64(t.running) * 1e-9 * float64(w.IntN(2))}}
 		switch t.verdict {

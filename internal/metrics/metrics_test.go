@@ -47,7 +47,7 @@ func full() *report.Report {
 		Census: map[string]report.Count{snapshot.KindDir: {}},
 		Decisions: []decision.Decision{
 			{ID: "dir:/a", Kind: snapshot.KindDir, Verdict: decision.Reap, Findings: []decision.Reason{reap, reap}},
-			{ID: "dir:/b", Kind: snapshot.KindDir, Verdict: decision.Spare, Findings: []decision.Reason{reap}, Objections: []decision.Reason{{Rule: decision.RuleSeenOnce}}},
+			{ID: "dir:/b", Kind: snapshot.KindDir, Verdict: decision.Spare, Findings: []decision.Reason{reap}, Objections: []decision.Reason{{Rule: decision.RuleDebounce}}},
 			{ID: "dir:/c", Kind: snapshot.KindDir, Verdict: decision.Spare, Level: decision.Ask, Findings: []decision.Reason{{Rule: "reap.dirs.landed", Level: decision.Ask}}},
 			{ID: "dir:/d", Kind: snapshot.KindDir, Verdict: decision.Spare, Objections: []decision.Reason{{Rule: decision.RuleUnknown}}},
 			{ID: "dir:/e", Kind: snapshot.KindDir, Verdict: decision.Spare, Objections: []decision.Reason{{Rule: decision.RuleLive}}},

@@ -43,7 +43,7 @@ func TestTheMainReason(t *testing.T) {
 	held := because("protect.held", "held by u: bench", map[string]any{"owner": "u"})
 	files := because("protect.unsaved", "it holds work that is nowhere else: untracked files: 1", nil)
 	young := because("protect.young", "it changed 2m ago; at least 15m is required", nil)
-	once := because("protect.seen_once", "it needs a second look, 30s after the first", nil)
+	once := because("protect.debounce", "it needs a second look, 30s after the first", nil)
 	blind := because("protect.live", "whether a process uses it is unknown: not every process could be read", map[string]any{"holders": []any{}})
 	mine := because("protect.mine", "the moon is full", nil)
 	finding := []decision.Reason{because("reap.dirs.landed", "all its work is on origin/main.", nil)}

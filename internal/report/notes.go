@@ -16,7 +16,7 @@ func sharedNotes(ds []decision.Decision) (out []string) {
 	for _, d := range ds {
 		m := d.Main
 		if len(d.Findings) == 0 || m == nil || m.Once == "" ||
-			slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule != m.Rule && o.Rule != decision.RuleSeenOnce }) {
+			slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule != m.Rule && o.Rule != decision.RuleDebounce }) {
 			continue
 		}
 		source := strings.TrimPrefix(d.ID[:max(0, strings.LastIndexByte(d.ID, '/'))], d.Kind+":")

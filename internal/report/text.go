@@ -654,7 +654,7 @@ func (p page) projectsText(w io.Writer, projects []ProjectRef, all bool) {
 // Due is when a look may let go at the earliest of what waits for it: the wait's own evidence says how many seconds are left.
 func Due(d decision.Decision, taken time.Time) (time.Time, bool) {
 	for _, o := range d.Objections {
-		if o.Rule != decision.RuleSeenOnce {
+		if o.Rule != decision.RuleDebounce {
 			continue
 		}
 		var left *float64

@@ -75,7 +75,7 @@ func TestWhatMayBeTaken(t *testing.T) {
 		{decision.Decision{Verdict: decision.Reap, Findings: reason("reap.x")}, Goes, true},
 		{decision.Decision{Findings: reason("reap.x"), Level: decision.Ask}, Ask, true},
 		{decision.Decision{Findings: reason("reap.x"), Level: decision.Observe}, "", false},
-		{decision.Decision{Findings: reason("reap.x"), Objections: reason(decision.RuleSeenOnce)}, Waits, false},
+		{decision.Decision{Findings: reason("reap.x"), Objections: reason(decision.RuleDebounce)}, Waits, false},
 		{decision.Decision{Findings: reason("reap.x"), Objections: reason("protect.young")}, Near, false},
 		{decision.Decision{Findings: reason("reap.x"), Objections: append(reason("protect.young"), thrift)}, Near, false},
 		{decision.Decision{Findings: reason("reap.x"), Objections: append(reason("protect.young"), reason("protect.live")...)}, "", false},

@@ -88,7 +88,7 @@ func waived(d decision.Decision) decision.Decision {
 		d.Verdict, d.Objections = decision.Reap, []decision.Reason{}
 		return d
 	}
-	d.Objections = slices.DeleteFunc(slices.Clone(d.Objections), func(o decision.Reason) bool { return o.Rule == decision.RuleSeenOnce })
+	d.Objections = slices.DeleteFunc(slices.Clone(d.Objections), func(o decision.Reason) bool { return o.Rule == decision.RuleDebounce })
 	if level, _ := d.Counting(); len(d.Objections) == 0 && level != "" {
 		d.Level = level
 	}

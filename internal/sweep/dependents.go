@@ -36,7 +36,7 @@ func shownBy(d decision.Decision) []string {
 	for _, o := range d.Objections {
 		list, _ := o.Evidence["sessions"].([]any)
 		for _, v := range list {
-			if id, ok := v.(string); ok && o.Rule == decision.RuleShown {
+			if id, ok := v.(string); ok && o.Rule == decision.RuleShowing {
 				out = append(out, id)
 			}
 		}

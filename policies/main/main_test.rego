@@ -19,7 +19,7 @@ test_each_kind_may_go if {
 
 test_a_decision_names_what_was_found if {
 	decision := main.decision with input as subjects.finished
-	[finding.rule | some finding in decision.findings] == ["reap.sessions.finished", "reap.sessions.husk"]
+	[finding.rule | some finding in decision.findings] == ["reap.sessions.finished", "reap.sessions.idle_shell"]
 	decision.objections == []
 	decision.in_scope == true
 }

@@ -143,7 +143,7 @@ func (r report) proposes(thing machine.Thing) bool {
 	if d.Verdict == "reap" || len(d.After) > 0 {
 		return true
 	}
-	return len(d.Findings) > 0 && len(d.Objections) == 1 && d.Objections[0].Rule == "protect.seen_once"
+	return len(d.Findings) > 0 && len(d.Objections) == 1 && d.Objections[0].Rule == "protect.debounce"
 }
 
 // followed counts the folders that went after what used them, in one sweep.

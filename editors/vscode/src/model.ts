@@ -11,7 +11,7 @@ export function stateOf(d: Decision): State {
   if (d.verdict === 'reap') return 'goes';
   if (d.after?.length) return 'after';
   if (d.level) return 'ask';
-  if (d.findings?.length && d.objections?.length && d.objections.every((o) => o.rule === 'protect.seen_once')) return 'waits';
+  if (d.findings?.length && d.objections?.length && d.objections.every((o) => o.rule === 'protect.debounce')) return 'waits';
   return 'stays';
 }
 

@@ -11,9 +11,9 @@ const found = [{ rule: 'reap.tabs.ended', message: 'its process (1) has ended' }
 const report: Report = {
   decisions: [
     d('tab:vscode/aaaaaaaa/1', { verdict: 'reap', findings: found }),
-    d('tab:vscode/aaaaaaaa/2', { findings: found, objections: [{ rule: 'protect.seen_once', message: 'it needs a second look' }] }),
+    d('tab:vscode/aaaaaaaa/2', { findings: found, objections: [{ rule: 'protect.debounce', message: 'it needs a second look' }] }),
     d('tab:vscode/aaaaaaaa/3', { objections: [{ rule: 'protect.live', message: 'its process (7) lives' }], main: { group: 'in use', message: 'its process (7) lives', next: '' } }),
-    d('tab:vscode/aaaaaaaa/4', { findings: found, objections: [{ rule: 'protect.shown', message: 'x' }], after: ['terminal:codev/d/1'] }),
+    d('tab:vscode/aaaaaaaa/4', { findings: found, objections: [{ rule: 'protect.showing', message: 'x' }], after: ['terminal:codev/d/1'] }),
     d('tab:vscode/aaaaaaaa/5', { objections: [{ rule: 'protect.held', message: 'somebody holds it' }] }),
     d('tab:vscode/aaaaaaaa/6', { findings: found, level: 'ask' }),
     d('tab:vscode/bbbbbbbb/1', { verdict: 'reap', findings: found }),
@@ -35,7 +35,7 @@ test('a window shows its own tabs and the terminals of Codev, each with a reason
 
 test('there is nothing to say of what stays', () => {
   assert.equal(status(groups({ decisions: [d('tab:vscode/aaaaaaaa/3', { objections: [{ rule: 'protect.live', message: 'x' }] })] }, 'aaaaaaaa', false)), undefined);
-  assert.equal(stateOf(d('x', { findings: found, objections: [{ rule: 'protect.seen_once', message: '' }, { rule: 'protect.live', message: '' }] })), 'stays');
+  assert.equal(stateOf(d('x', { findings: found, objections: [{ rule: 'protect.debounce', message: '' }, { rule: 'protect.live', message: '' }] })), 'stays');
 });
 
 const ran = (r: Partial<Ran>): (() => Promise<Ran>) => async () => ({ code: 0, stdout: '', stderr: '', missing: false, late: false, ...r });

@@ -45,7 +45,7 @@ test_a_word_that_is_not_known_reaps_nothing if {
 test_a_level_of_another_kind_or_rule_changes_nothing if {
 	every entry in [
 		{"rule": "reap.dirs.landed", "kind": "process", "level": "off"},
-		{"rule": "reap.dirs.over", "kind": "dir", "level": "off"},
+		{"rule": "reap.dirs.owner_ended", "kind": "dir", "level": "off"},
 	] {
 		decision := main.decision with input as subjects.changed(subjects.dir, "/config/levels", [entry])
 		decision.verdict == "reap"

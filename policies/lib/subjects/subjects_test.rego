@@ -111,7 +111,7 @@ session := object.union(_common, {
 	"made": 7200,
 	"used": 7200,
 	"idle": 3600,
-	"sighting": {"rule": "reap.sessions.husk", "identity": "the same thing", "first": 60, "last": 60, "count": 1},
+	"sighting": {"rule": "reap.sessions.idle_shell", "identity": "the same thing", "first": 60, "last": 60, "count": 1},
 })
 
 # The same session with a process elsewhere that carries its pane.
@@ -195,7 +195,7 @@ tab := object.union(_common, {
 		"pane_count": 1,
 		"panes": [helper_pane],
 	},
-	"sighting": {"rule": "reap.tabs.husk", "identity": "the same thing", "first": 60, "last": 60, "count": 1},
+	"sighting": {"rule": "reap.tabs.idle_shell", "identity": "the same thing", "first": 60, "last": 60, "count": 1},
 })
 
 helper_pane := object.union(idle_pane, {"id": "w1:p4", "terminal": "term_1", "agent_status": "unknown"})

@@ -47,12 +47,12 @@ test_one_of_several_is_enough if {
 
 test_one_against_the_rule_that_found_a_reason_keeps if {
 	subjects.reasons(excepted.objections) == _kept with input as _with(subjects.dir, {"rules": ["reap.dirs.landed"]})
-	subjects.reasons(excepted.objections) == _kept with input as _with(subjects.finished, {"rules": ["reap.sessions.finished", "reap.sessions.husk"]})
+	subjects.reasons(excepted.objections) == _kept with input as _with(subjects.finished, {"rules": ["reap.sessions.finished", "reap.sessions.idle_shell"]})
 }
 
 test_one_against_other_rules_lets_go if {
 	count(excepted.objections) == 0 with input as _with(subjects.dir, {"rules": ["reap.dirs.disposable"]})
-	count(excepted.objections) == 0 with input as _with(subjects.finished, {"rules": ["reap.sessions.husk"]})
+	count(excepted.objections) == 0 with input as _with(subjects.finished, {"rules": ["reap.sessions.idle_shell"]})
 }
 
 test_one_against_a_rule_is_silent_where_nothing_was_found if {

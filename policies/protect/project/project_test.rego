@@ -68,7 +68,7 @@ test_one_of_several_projects_is_enough if {
 test_a_rule_that_is_turned_off_keeps if {
 	subjects.reasons(project.objections) == ["protect.project: its project turns off every rule that would reap it: /w/acme"] with input as _with(subjects.dir, {"off": ["reap.dirs.landed"]})
 	subjects.reasons(project.objections) == ["protect.project: its project turns off every rule that would reap it: /w/acme"] with input as _with(subjects.process, {"off": ["reap.processes.orphan", "reap.dirs.landed"]})
-	subjects.reasons(project.objections) == ["protect.project: its project turns off every rule that would reap it: /w/acme"] with input as _with(subjects.session, {"off": ["reap.sessions.husk"]})
+	subjects.reasons(project.objections) == ["protect.project: its project turns off every rule that would reap it: /w/acme"] with input as _with(subjects.session, {"off": ["reap.sessions.idle_shell"]})
 }
 
 test_another_rule_that_is_turned_off_lets_go if {

@@ -1,0 +1,31 @@
+# METADATA
+# title: The clock is not steady
+# description: Keeps everything for a while after a boot, a resume or a jump of the clock.
+# custom:
+#   kinds: all
+#   summary: {rank: 220, group: waiting for a steady clock, passes: true}
+#   parameters:
+#     rules.steady_for: "how long nothing of the kind may have been noticed"
+#     rules.clock_jump: "how far the clock may move against the machine's own count"
+package policies.protect.clock_unsteady
+
+import data.policies.lib.words
+
+# METADATA
+# title: The machine has not been steady for long enough
+# description: A boot, a resume or a jump of the clock was noticed too short a while ago, or it is not known when.
+objections contains {
+	"rule": "protect.clock_unsteady",
+	"message": words.said(_reasons, "when the machine booted, resumed or had its clock set is not known"),
+	"evidence": words.known(_facts),
+} if not _steady
+
+_steady if input.host.steady >= input.config.steady_for
+
+_reasons contains $"the machine booted, resumed or had its clock set {words.span(input.host.steady)} ago; at least {words.span(input.config.steady_for)} is required" if {
+	input.host.steady < input.config.steady_for
+}
+
+_facts contains {"steady": input.host.steady}
+
+_facts contains {"steady_for": input.config.steady_for}

@@ -1,0 +1,108 @@
+# METADATA
+# title: A second look
+# description: Keeps what a person may be looking at, and processes, until a second look has found the same.
+# custom:
+#   kinds: session, tab, terminal, process
+#   summary: {rank: 230, group: waiting for a second look, passes: true}
+#   parameters:
+#     rules.confirm_after: "how far apart the two looks must be"
+#     rules.confirm_process_after: "the same for a process, and for how long it must have been idle; with 0s one look is enough"
+#     rules.confirm_busy_after: "how long a busy process must have been found over and over"
+#     rules.busy.cpu: "processors that an idle process and all below it may use"
+#     rules.busy.written: "bytes a second that they may write"
+package policies.protect.debounce
+
+import data.policies.lib.levels
+import data.policies.lib.words
+
+# METADATA
+# title: The reason was not found at an earlier look yet
+# description: >-
+#   There is no earlier sighting of this thing with this reason, or it is too short a while ago. A process must also have done nothing
+#   in between, or have been found for so much longer.
+objections contains {
+	"rule": "protect.debounce",
+	"message": words.said(_reasons, "when it was first found is not known"),
+	"evidence": words.known(_facts),
+} if {
+	input.kind != "dir"
+	count(levels.counting) > 0
+	not _confirmed
+}
+
+# The operator wants no second look at processes.
+_confirmed if {
+	input.kind == "process"
+	input.config.confirm_process_after == 0
+}
+
+_confirmed if {
+	_same
+	some left in _left
+	left <= 0
+}
+
+# The same reason on the same thing. A rule whose level is below that of another one that found a reason shortens no wait.
+_same if {
+	input.sighting.identity != ""
+	input.sighting.identity == input.identity
+	input.sighting.rule in levels.counting
+}
+
+_asked := input.config.confirm_after if input.kind != "process"
+
+_asked := input.config.confirm_process_after if input.kind == "process"
+
+# In how many seconds a look may let it go at the earliest, by each of the ways in which it may.
+_left contains _asked - input.sighting.first if input.kind != "process"
+
+# A process when it does nothing until then.
+_left contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
+
+# One that is busy takes longer.
+_left contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if input.kind == "process"
+
+# Being busy is what a runaway goes for.
+_left contains _asked - input.sighting.first if "reap.processes.runaway" in levels.counting
+
+default _idle := 0
+
+_idle := input.sighting.idle
+
+_reasons contains $"it needs a second look, {words.span(_asked)} after the first" if not _same
+
+_reasons contains $"it was first found {words.span(input.sighting.first)} ago; at least {words.span(_asked)} is required" if {
+	_same
+	input.sighting.first < _asked
+}
+
+_reasons contains "it has worked since the look before" if {
+	_same
+	input.sighting.idle == 0
+}
+
+_reasons contains $"it has done nothing for {words.span(input.sighting.idle)}; at least {words.span(_asked)} is required" if {
+	_same
+	input.sighting.idle > 0
+	input.sighting.idle < _asked
+}
+
+_reasons contains "whether it has worked since the look before is not known" if {
+	input.kind == "process"
+	_same
+	not input.sighting.idle
+}
+
+_facts contains {"first": input.sighting.first}
+
+_facts contains {"idle": input.sighting.idle}
+
+_facts contains {"cpu": input.sighting.cpu}
+
+_facts contains {"written": input.sighting.written}
+
+_facts contains {"asked": _asked}
+
+_facts contains {"left": max([0, min(_left)])} if _same
+
+_facts contains {"left": _asked} if not _same

@@ -1,0 +1,29 @@
+# METADATA
+# title: Shows what lives
+# description: Keeps a tab of an editor that shows a terminal which has not ended.
+# custom:
+#   kinds: tab
+#   summary: {rank: 85, group: waiting for what they show}
+package policies.protect.showing
+
+import data.policies.lib.tabs
+import data.policies.lib.words
+
+# METADATA
+# title: A terminal that it shows lives
+# description: A terminal of the tab's builder has not ended, or whether one lives is not known.
+objections contains {
+	"rule": "protect.showing",
+	"message": words.said(_living, "whether a terminal that it shows lives is not known"),
+	"evidence": {"sessions": [id | some id in input.shown.sessions]},
+} if {
+	input.kind == "tab"
+	tabs.editor
+	not tabs.shows_nothing
+	not _alive
+}
+
+# What runs in the tab itself is for protect.live to say.
+_alive if tabs.of_process
+
+_living contains $"a terminal that it shows has not ended: {concat(", ", input.shown.sessions)}" if count(input.shown.sessions) > 0

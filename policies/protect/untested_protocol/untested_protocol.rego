@@ -1,0 +1,59 @@
+# METADATA
+# title: Untested protocol
+# description: Keeps the tabs of a herdr that closing was not tried with.
+# custom:
+#   kinds: tab
+#   summary: {rank: 84, group: of an untested herdr protocol, message: closing was not tried with its server}
+#   parameters:
+#     rules.herdr_protocols: "the protocols of herdr 0.7.0 to 0.9.1"
+package policies.protect.untested_protocol
+
+import data.policies.lib.tabs
+import data.policies.lib.words
+
+# METADATA
+# title: Closing was not tried with its server
+# description: The protocol of the tab's server is not in the operator's list, or is not known.
+objections contains {
+	"rule": "protect.untested_protocol",
+	"message": words.said(_reasons, "the protocol of its server is not known, so closing was not tried with it"),
+	"evidence": words.known(_facts),
+} if {
+	input.kind == "tab"
+	not tabs.editor
+	not _tried
+}
+
+_tried if input.source.server.protocol in input.config.herdr_protocols
+
+# A person asked for this very tab, as for what a rule at the level ask finds.
+_tried if {
+	input.asked
+	_complete
+}
+
+_complete if {
+	count(input.config.herdr_protocols) >= 0
+	input.source.server.protocol >= 0
+	count(input.source.server.lacks) == 0
+}
+
+_reasons contains $"closing was not tried with a server of protocol {input.source.server.protocol}; {_next}" if {
+	input.source.server.protocol >= 0
+}
+
+default _next := "to allow it, add that number to rules.herdr_protocols"
+
+_next := "it has all that winnow uses: winnow cleanup ID --safe closes one tab; to have it done by itself, add that number to rules.herdr_protocols" if {
+	_complete
+} else := $"it lacks {concat(", ", input.source.server.lacks)}, which winnow uses; look for a newer winnow" if {
+	count(input.source.server.lacks) > 0
+}
+
+_facts contains {"protocol": input.source.server.protocol}
+
+_facts contains {"version": input.source.server.version}
+
+_facts contains {"lacks": input.source.server.lacks}
+
+_facts contains {"tried": input.config.herdr_protocols}

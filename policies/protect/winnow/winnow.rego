@@ -1,0 +1,170 @@
+# METADATA
+# title: Winnow
+# description: Keeps what Winnow itself runs in.
+# custom:
+#   kinds: all
+#   summary: {rank: 10, group: in use by Winnow itself}
+package policies.protect.winnow
+
+import data.policies.lib.panes
+import data.policies.lib.tabs
+import data.policies.lib.terminals
+import data.policies.lib.words
+
+# METADATA
+# title: Winnow runs in it
+# description: The candidate is, holds or contains the looking process or one of its ancestors, or whether it does is not known.
+objections contains {
+	"rule": "protect.winnow",
+	"message": words.said(_reasons, "whether Winnow itself runs in it is not known"),
+	"evidence": {},
+} if not _elsewhere
+
+# METADATA
+# title: Winnow stands in its worktree
+# description: The candidate is a folder in the worktree that the looking process stands in, or whether it is so is not known.
+objections contains {
+	"rule": "protect.winnow",
+	"message": "Winnow itself stands in its worktree, or whether it does is not known",
+	"evidence": {},
+} if {
+	input.kind == "dir"
+	input.dir.content
+	not _apart
+}
+
+_apart if {
+	input.host.cwd != input.dir.content.worktree
+	startswith(input.host.cwd, concat("", [input.dir.content.worktree, "/"])) == false
+}
+
+_elsewhere if {
+	input.kind == "process"
+	input.process.pid > 0
+	_known
+	not input.process.pid in _own
+}
+
+_elsewhere if {
+	input.kind == "session"
+	_outside
+}
+
+# A tab says by herdr's own ids whether it is the one; its processes are looked through all the same.
+_elsewhere if {
+	input.kind == "tab"
+	input.tab.own == false
+	_outside
+}
+
+# A tab of an editor holds its process and those of that one's session; one that an extension draws holds none.
+_elsewhere if {
+	input.kind == "tab"
+	tabs.of_process
+	_known
+	count(_session) == count(input.tab.editor.session)
+	count((_session | {input.tab.editor.pid}) & _own) == 0
+}
+
+_elsewhere if {
+	input.kind == "tab"
+	tabs.drawn
+	_known
+}
+
+# A folder whose path begins the path of the own one is kept whether it contains that or only has a shorter name beside it, until
+# the second rule has looked closer.
+_elsewhere if {
+	input.kind == "dir"
+	input.host.pid > 0
+	input.host.cwd != ""
+	startswith(input.host.cwd, input.dir.path) == false
+}
+
+_elsewhere if {
+	input.kind == "dir"
+	input.host.pid > 0
+	input.dir.path != ""
+	input.host.cwd != input.dir.path
+	startswith(input.host.cwd, concat("", [input.dir.path, "/"])) == false
+}
+
+_elsewhere if {
+	input.kind == "terminal"
+	_known
+	_traced
+	count(_below & _own) == 0
+}
+
+_outside if {
+	_known
+	count(_read) == count(panes.present)
+	count(_inside & _own) == 0
+}
+
+# Winnow's own process and those that it runs under were read. One that was put into its pid namespace from outside (docker exec,
+# nsenter) runs under none.
+_known if {
+	input.host.pid > 0
+	count(input.host.ancestors) >= 0
+}
+
+_own contains input.host.pid
+
+_own contains pid if some pid in input.host.ancestors
+
+# A pane was read when its members are known, or there are none because it is dead.
+_read contains place if {
+	some place, pane in panes.present
+	count(pane.session_pids) > 0
+}
+
+_read contains place if {
+	some place, pane in panes.present
+	pane.dead == true
+}
+
+_inside contains pid if {
+	some pane in panes.present
+	some pid in pane.session_pids
+}
+
+_inside contains left.pid if {
+	some pane in panes.present
+	some left in pane.descendants
+}
+
+_inside contains pid if some pid in _session
+
+_inside contains input.tab.editor.pid
+
+_session contains member.pid if some member in input.tab.editor.session
+
+# The processes of a terminal are its shellper and what lives below that, or there are none.
+_traced if {
+	input.terminal.pid > 0
+	count(_traced_below) == count(input.terminal.below)
+}
+
+_traced if terminals.ended
+
+_traced_below contains place if {
+	some place, member in input.terminal.below
+	member.pid > 0
+}
+
+_below contains input.terminal.pid
+
+_below contains member.pid if some member in input.terminal.below
+
+_reasons contains "Winnow itself runs in it" if {
+	count(((_inside | _below) | _looked) & _own) > 0
+}
+
+_reasons contains "Winnow itself runs in it" if input.tab.own == true
+
+_reasons contains "Winnow itself stands in it" if input.host.cwd == input.dir.path
+
+_reasons contains "Winnow itself stands in it" if startswith(input.host.cwd, concat("", [input.dir.path, "/"]))
+
+_looked contains input.process.pid

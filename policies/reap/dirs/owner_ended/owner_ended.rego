@@ -1,0 +1,84 @@
+# METADATA
+# title: Worktree of an owner that has ended
+# description: A linked git worktree that holds nothing, and of which its owner says that it may go.
+# custom:
+#   needs: [worktrees]
+#   waits: [rules.grace.dir]
+#   parameters:
+#     rules.landed_after: "how long nothing may have happened in it"
+#     rules.terminal_statuses: "the words that say an owner has ended"
+package policies.reap.dirs.owner_ended
+
+import data.policies.lib.dirs
+import data.policies.lib.registry
+import data.policies.lib.words
+
+# METADATA
+# title: In scope
+# description: The folder is a linked worktree.
+in_scope if {
+	input.kind == "dir"
+	input.dir.git.worktree == true
+}
+
+# METADATA
+# title: Its owner has ended
+# description: >-
+#   The registry entry whose own folder this is, is positively over, and so is every other one of that id. It ended after the folder was
+#   made, and nothing has happened in the folder for a while. Where the user asks for this one folder by name it need not have been
+#   quiet, nor need the entry say when it ended.
+findings contains {
+	"rule": "reap.dirs.owner_ended",
+	"message": $"the registry says that its owner has ended, and it holds nothing that is not in the repository{dirs.void_lock}",
+	"evidence": words.known(_facts | {{"source": entry.source}, {"entry": entry.id}}),
+} if {
+	dirs.holds_nothing
+	some place in registry.over
+	entry := input.entries[place]
+	entry.by == "path"
+	entry.own == true
+	entry.path == input.dir.path
+	entry.id in registry.owners_over
+	place in _of_this_folder
+	_quiet
+}
+
+# METADATA
+# title: Its user says that it may go
+# description: The user who runs Winnow asks for this folder by its whole id and says that it is theirs, and it is.
+findings contains {
+	"rule": "reap.dirs.owner_ended",
+	"message": "its user says that it is theirs and may go, and it holds nothing that is not in the repository",
+	"evidence": {"by": input.asked.by, "uid": input.asked.uid},
+} if {
+	dirs.holds_nothing
+	_asked
+	input.asked.mine == true
+	input.asked.uid == input.dir.uid
+}
+
+_facts contains {"idle": input.idle}
+
+_facts contains {"lock": dirs.lock} if dirs.lock != ""
+
+_facts contains {"signs": input.signs} if count(input.signs) > 0
+
+_of_this_folder contains place if {
+	some place, entry in input.entries
+	entry.ended >= 0
+	input.made >= entry.ended
+}
+
+_of_this_folder contains place if {
+	_asked
+	some place in registry.endless
+}
+
+_quiet if input.idle >= input.config.landed_after
+
+_quiet if _asked
+
+_asked if {
+	input.asked.by == "user"
+	input.asked.uid == input.host.uid
+}

@@ -1,0 +1,45 @@
+# METADATA
+# title: Worktree whose folder is gone
+# description: A linked git worktree that its repository still lists, although its folder was removed by hand.
+# custom:
+#   needs: [worktrees]
+#   waits: [rules.grace.dir]
+#   parameters:
+#     rules.landed_after: "how long nothing may have happened in the entry while the machine was [awake](young.md)"
+package policies.reap.dirs.prunable
+
+import data.policies.lib.dirs
+import data.policies.lib.words
+
+# METADATA
+# title: In scope
+# description: The folder is gone, and it was a linked worktree.
+in_scope if {
+	input.kind == "dir"
+	input.dir.gone == true
+	input.dir.git.worktree == true
+}
+
+# METADATA
+# title: Its folder is gone
+# description: The worktree's folder is gone, and its entry holds nothing that is nowhere else.
+findings contains {
+	"rule": "reap.dirs.prunable",
+	"message": $"its folder is gone; git still lists it{dirs.void_lock}",
+	"evidence": words.known(_facts),
+} if {
+	in_scope
+	dirs.empty_entry
+	dirs.unlocked
+	input.idle >= input.config.landed_after
+}
+
+_facts contains {"head": input.dir.git.head}
+
+_facts contains {"branch": input.dir.git.branch}
+
+_facts contains {"entry": input.dir.git.admin_dir}
+
+_facts contains {"idle": input.idle}
+
+_facts contains {"signs": input.signs} if count(input.signs) > 0

@@ -1,0 +1,70 @@
+# METADATA
+# title: Session that an agent left
+# description: |-
+#   A tmux session that an agent or its orchestrator began in worktrees, and of which nothing but idle shells is left.
+# custom:
+#   needs: [tmux, worktrees]
+#   waits: [rules.grace.session, rules.session_idle, rules.confirm_after]
+#   parameters:
+#     rules.session_idle: "for how long nothing may have happened in the session"
+#     rules.agents: "names of agents in the command that a pane was started with"
+#     collect.processes.markers: "variables that agents set for what they start"
+package policies.reap.sessions.agent_left
+
+import data.policies.lib.panes
+import data.policies.lib.words
+
+# METADATA
+# title: In scope
+# description: Every pane of the session works in a folder of agents', and something says that an agent began it.
+in_scope if {
+	input.kind == "session"
+	_in_worktrees
+	_of_agents
+}
+
+# METADATA
+# title: Its agent is gone
+# description: Nothing runs in the session but the idle shells of the panes in which an agent was, and nothing has happened in it for a while.
+findings contains {
+	"rule": "reap.sessions.agent_left",
+	"message": $"an agent began it and is gone, and nothing has happened in it for {words.span(input.idle)}",
+	"evidence": {"signs": _signs, "folders": _folders, "panes": panes.idle, "taken_along": panes.taken_along, "live_on": panes.live_on},
+} if {
+	in_scope
+	panes.all_idle
+	input.idle >= input.config.session_idle
+}
+
+# The shells are few, and asked first: most sessions have none there.
+_in_worktrees if {
+	count(_in_folders) > 0
+	count(_in_folders) == count(panes.present)
+}
+
+_in_folders := [shell.pid | some shell in input.shells; shell.agent_dir != ""]
+
+_of_agents if count(panes.present) == count({shell.pane | some shell in input.shells; shell.pane in _spoken_for})
+
+_spoken_for contains shell.pane if {
+	some shell in input.shells
+	count(shell.markers) > 0
+	shell.agents == 0
+}
+
+_spoken_for contains shell.pane if {
+	some shell in input.shells
+	shell.started_as != ""
+}
+
+_signs contains $"its environment has {marker}" if {
+	some shell in input.shells
+	some marker in shell.markers
+}
+
+_signs contains $"it was started with {shell.started_as}" if {
+	some shell in input.shells
+	shell.started_as != ""
+}
+
+_folders contains shell.agent_dir if some shell in input.shells

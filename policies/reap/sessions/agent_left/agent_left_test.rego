@@ -1,0 +1,69 @@
+package policies.reap.sessions.agent_left_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.reap.sessions.agent_left
+
+_left := object.union(subjects.session, {
+	"session": {"name": "fix-login"},
+	"shells": [{"pane": "%5", "pid": 812, "agent_dir": "/w/acme", "markers": [], "agents": 1, "started_as": "claude"}],
+	"idle": 3600,
+})
+
+_finding := ["reap.sessions.agent_left: an agent began it and is gone, and nothing has happened in it for 1h"]
+
+_with(path, value) := json.patch(_left, [{"op": "add", "path": path, "value": value}])
+
+test_a_session_that_was_started_with_an_agent_goes if {
+	agent_left.in_scope with input as _left
+	subjects.reasons(agent_left.findings) == _finding with input as _left
+}
+
+test_a_session_with_a_marker_of_a_dead_agent_goes if {
+	marked := object.union(_with("/shells/0/started_as", ""), {})
+	subjects.reasons(agent_left.findings) == _finding with input as json.patch(marked, [
+		{"op": "add", "path": "/shells/0/markers", "value": ["CLAUDE_CODE_SESSION_ID"]},
+		{"op": "add", "path": "/shells/0/agents", "value": 0},
+	])
+}
+
+test_a_marker_of_an_agent_that_may_live_says_nothing if {
+	every agents in [1, 2] {
+		count(agent_left.findings) == 0 with input as json.patch(_with("/shells/0/started_as", ""), [
+			{"op": "add", "path": "/shells/0/markers", "value": ["CLAUDE_CODE_SESSION_ID"]},
+			{"op": "add", "path": "/shells/0/agents", "value": agents},
+		])
+	}
+}
+
+test_a_persons_shell_in_a_worktree_is_out_of_scope if {
+	not agent_left.in_scope with input as _with("/shells/0/started_as", "")
+}
+
+test_a_session_elsewhere_is_out_of_scope if {
+	not agent_left.in_scope with input as _with("/shells/0/agent_dir", "")
+}
+
+test_one_pane_of_a_persons_is_enough_to_keep_it if {
+	count(agent_left.findings) == 0 with input as json.patch(_left, [
+		{"op": "add", "path": "/session/panes/1", "value": object.union(subjects.idle_pane, {"id": "%6"})},
+		{"op": "add", "path": "/shells/1", "value": {"pane": "%6", "pid": 813, "agent_dir": "/w/acme", "markers": [], "agents": 0, "started_as": ""}},
+	])
+}
+
+test_what_runs_in_it_keeps_it if {
+	count(agent_left.findings) == 0 with input as _with("/session/panes/0/foreground/0/name", "vim")
+}
+
+test_a_session_that_was_used_lately_stays if {
+	count(agent_left.findings) == 0 with input as _with("/idle", 60)
+}
+
+test_what_is_not_known_keeps_it if {
+	every path in ["/shells/0/agent_dir", "/shells/0/started_as", "/idle", "/session/panes/0/foreground"] {
+		count(agent_left.findings) == 0 with input as json.patch(_left, [{"op": "remove", "path": path}])
+	}
+	count(agent_left.findings) == 0 with input as json.patch(_with("/shells/0/started_as", ""), [
+		{"op": "add", "path": "/shells/0/markers", "value": ["CLAUDE_CODE_SESSION_ID"]},
+		{"op": "remove", "path": "/shells/0/agents"},
+	])
+}

@@ -1,0 +1,40 @@
+# METADATA
+# title: Idle shells of a session
+# description: A tmux session in which every pane is back at its own idle shell.
+# custom:
+#   needs: [tmux, named_sessions]
+#   waits: [rules.grace.session, rules.confirm_after]
+#   parameters:
+#     rules.session_names: "sessions in scope by name: `exact` names and `prefix`es; an empty word puts nothing in scope"
+#     rules.shells: "what an idle pane holds"
+#     rules.prompt_daemons: "what a shell keeps beside itself to draw its prompt: no work"
+package policies.reap.sessions.idle_shell
+
+import data.policies.lib.panes
+import data.policies.lib.sessions
+
+# METADATA
+# scope: document
+# title: In scope
+# description: The session's name is listed, or a registry entry names it.
+in_scope if {
+	input.kind == "session"
+	sessions.recorded
+}
+
+in_scope if {
+	input.kind == "session"
+	sessions.named
+}
+
+# METADATA
+# title: Every pane is an idle shell
+# description: Nothing runs in the session but the shells that its panes began with.
+findings contains {
+	"rule": "reap.sessions.idle_shell",
+	"message": "every pane of it is back at its own idle shell",
+	"evidence": {"panes": panes.idle, "taken_along": panes.taken_along, "live_on": panes.live_on},
+} if {
+	in_scope
+	panes.all_idle
+}
