@@ -19,7 +19,7 @@ func TestSpansAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := rego.New(rego.Query("x := [data.policies.lib.words.span(s) | some s in input]"), rego.StrictBuiltinErrors(true),
+	q, err := rego.New(rego.Query("x := [data.policies.lib.reasons.span(s) | some s in input]"), rego.StrictBuiltinErrors(true),
 		rego.Module("words.rego", string(source))).PrepareForEval(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -313,7 +313,7 @@ func aging(n int, later time.Duration) []decision.Decision {
 	return all
 }
 
-// span is a span of time as policies/lib/words writes it.
+// span is a span of time as policies/lib/reasons writes it.
 func span(d time.Duration) string {
 	s := int64(d / time.Second)
 	for _, u := range []struct {

@@ -130,7 +130,7 @@ func Time(t time.Time) string { return t.Local().Format(time.DateTime) }
 func Day(t time.Time) string { return t.Local().Format("Jan 2") }
 
 // Span writes a duration the way people say it, in at most two units that follow each other: 4m12s, 2h5m, 6d. What is below the second
-// one is left out. The same words as the rules' own (policies/lib/words).
+// one is left out. The same words as the rules' own (policies/lib/reasons).
 func Span(d time.Duration) string {
 	s := max(int64(d/time.Second), 0)
 	switch {

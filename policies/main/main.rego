@@ -9,12 +9,12 @@ package policies.main
 
 import data.policies.lib.kinds
 import data.policies.lib.levels
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: Decision
 # description: The verdict with everything that speaks for and against it, and whether any rule claims the candidate.
-decision := words.known({_level, {
+decision := reasons.evidence({_level, {
 	"verdict": _verdict,
 	"findings": sort(_findings),
 	"objections": sort(_objections),
@@ -42,7 +42,7 @@ _in_scope if {
 	data.policies.reap[folder][_].in_scope
 }
 
-_findings contains words.known({finding, _marked(finding.rule)}) if {
+_findings contains reasons.evidence({finding, _marked(finding.rule)}) if {
 	some folder in kinds.folders
 	some finding in data.policies.reap[folder][_].findings
 	not finding.rule in levels.off

@@ -42,7 +42,7 @@ busy if {
 # METADATA
 # title: Does not listen
 # description: True when the process positively listens on no port and on no unix socket that other programs use.
-silent if {
+no_listener if {
 	count(input.process.listening) == 0
 	count(input.lineage.sockets) == 0
 }
@@ -52,7 +52,7 @@ silent if {
 # description: >-
 #   True when positively no process outside of its tree can write to the standard input, or reads the output, of it or of what lives below it. It is known
 #   of what was handed over.
-unspoken if count(input.lineage.peers) == 0
+no_peers if count(input.lineage.peers) == 0
 
 # METADATA
 # title: Only a program

@@ -108,7 +108,7 @@ left_behind if {
 deaf if {
 	"input" in claims
 	"program" in claims
-	processes.silent
+	processes.no_listener
 }
 
 # METADATA
@@ -155,7 +155,7 @@ duplicate if {
 	input.lineage.family == "mcp-server"
 	"hint" in claims
 	processes.agent == false
-	processes.silent
+	processes.no_listener
 	input.lineage.agents > 0
 	input.lineage.copyless == 0
 }

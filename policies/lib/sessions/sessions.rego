@@ -52,7 +52,7 @@ _stamp := 1
 # METADATA
 # title: No popups
 # description: Nothing that its server runs outside of its panes belongs to it, or may. Undefined while that is not known.
-popless if count(input.session.popups) == 0
+no_popups if count(input.session.popups) == 0
 
 # METADATA
 # title: Was read

@@ -12,9 +12,9 @@ test_names_are_exact_or_begin_so if {
 test_a_registry_records_it if sessions.recorded with input as subjects.finished
 
 test_a_session_without_popups_is_known_to_have_none if {
-	sessions.popless with input as subjects.session
-	not sessions.popless with input as subjects.changed(subjects.session, "/session/popups", [{"pid": 900, "name": "sh"}])
-	not sessions.popless with input as subjects.without(subjects.session, ["/session/popups"])
+	sessions.no_popups with input as subjects.session
+	not sessions.no_popups with input as subjects.changed(subjects.session, "/session/popups", [{"pid": 900, "name": "sh"}])
+	not sessions.no_popups with input as subjects.without(subjects.session, ["/session/popups"])
 }
 
 test_a_session_of_which_something_could_not_be_read_is_not_told if {

@@ -73,19 +73,19 @@ exited if {
 exited if ended
 
 # METADATA
-# title: Silent
+# title: Quiet
 # description: True when the terminal has printed nothing for long enough.
-silent if input.idle >= input.config.terminal_idle
+quiet if input.idle >= input.config.terminal_idle
 
 # METADATA
 # scope: document
-# title: Deserted
+# title: No work
 # description: >-
 #   True when the terminal is ownerless and nobody is at work in it - it is a development server's and no agent lives in it, or it is a
 #   builder's and nothing but shells that take commands from a person do, or whatever lives in it has printed nothing for long
 #   enough. An agent does not always go by its own name, so in a builder's own terminal any program may be one, and a script may be
 #   about to start it again.
-deserted if {
+no_work if {
 	ownerless
 	input.terminal.role_kind == "dev"
 	count(input.config.agents) >= 0
@@ -93,15 +93,15 @@ deserted if {
 	count(_programs) == count(input.terminal.below)
 }
 
-deserted if {
+no_work if {
 	ownerless
 	count(_shells) == count(input.terminal.below)
 }
 
-deserted if {
+no_work if {
 	ownerless
 	count(input.terminal.below) >= 0
-	silent
+	quiet
 }
 
 # What lives in it by a name that is no agent's, and what is a shell that waits for a person or keeps one's prompt.

@@ -93,79 +93,79 @@ test_a_process_below_which_nothing_is_known_is_not_childless if {
 }
 
 test_silence_is_known_and_long_enough if {
-	terminals.silent with input as subjects.changed(subjects.terminal, "/idle", 600)
-	not terminals.silent with input as subjects.changed(subjects.terminal, "/idle", 599)
+	terminals.quiet with input as subjects.changed(subjects.terminal, "/idle", 600)
+	not terminals.quiet with input as subjects.changed(subjects.terminal, "/idle", 599)
 	every path in ["/idle", "/config/terminal_idle"] {
-		not terminals.silent with input as subjects.without(subjects.terminal, [path])
+		not terminals.quiet with input as subjects.without(subjects.terminal, [path])
 	}
 }
 
 test_a_server_is_no_agent if {
 	every names in [["node"], ["npm", "sh", "go"], []] {
-		terminals.deserted with input as _busy(_below(subjects.server, names))
+		terminals.no_work with input as _busy(_below(subjects.server, names))
 	}
 }
 
 test_an_agent_in_a_servers_terminal_is_at_work if {
 	every names in [["claude"], ["claude.exe"], ["node", "codex"], [""]] {
-		not terminals.deserted with input as _busy(_below(subjects.server, names))
-		terminals.deserted with input as _below(subjects.changed(subjects.server, "/idle", 600), names)
+		not terminals.no_work with input as _busy(_below(subjects.server, names))
+		terminals.no_work with input as _below(subjects.changed(subjects.server, "/idle", 600), names)
 	}
 }
 
 test_an_agents_name_is_compared_as_the_kernel_keeps_it if {
 	long := subjects.changed(subjects.server, "/config/agents", ["an-agent-of-mine-2"])
-	not terminals.deserted with input as _below(long, ["an-agent-of-min"])
-	terminals.deserted with input as _below(long, ["an-agent-of-mi"])
-	terminals.deserted with input as _below(long, ["an-agent-of-maa"])
-	terminals.deserted with input as _below(subjects.server, ["claud"])
+	not terminals.no_work with input as _below(long, ["an-agent-of-min"])
+	terminals.no_work with input as _below(long, ["an-agent-of-mi"])
+	terminals.no_work with input as _below(long, ["an-agent-of-maa"])
+	terminals.no_work with input as _below(subjects.server, ["claud"])
 }
 
 test_an_agent_that_an_interpreter_runs_is_at_work_in_a_servers_terminal if {
-	not terminals.deserted with input as _busy(subjects.changed(subjects.server, "/lineage/agent_below", true))
-	not terminals.deserted with input as _busy(subjects.without(subjects.server, ["/lineage/agent_below"]))
-	not terminals.deserted with input as _busy(subjects.without(subjects.server, ["/lineage"]))
+	not terminals.no_work with input as _busy(subjects.changed(subjects.server, "/lineage/agent_below", true))
+	not terminals.no_work with input as _busy(subjects.without(subjects.server, ["/lineage/agent_below"]))
+	not terminals.no_work with input as _busy(subjects.without(subjects.server, ["/lineage"]))
 }
 
 test_in_a_builders_terminal_any_program_may_be_its_agent if {
 	every names in [["claude"], ["bash", "node"], ["bash", "2.1.201"], [""]] {
-		not terminals.deserted with input as _busy(_below(subjects.terminal, names))
-		terminals.deserted with input as _below(subjects.terminal, names)
+		not terminals.no_work with input as _busy(_below(subjects.terminal, names))
+		terminals.no_work with input as _below(subjects.terminal, names)
 	}
 }
 
 test_a_shell_and_its_prompts_helpers_are_no_agent if {
 	every names in [["bash"], ["sh", "zsh"], []] {
-		terminals.deserted with input as _busy(_shells(subjects.terminal, names, []))
-		terminals.deserted with input as _busy(_shells(subjects.terminal, names, [{"pid": 6150, "name": "gitstatusd"}]))
+		terminals.no_work with input as _busy(_shells(subjects.terminal, names, []))
+		terminals.no_work with input as _busy(_shells(subjects.terminal, names, [{"pid": 6150, "name": "gitstatusd"}]))
 	}
 }
 
 test_a_script_in_a_builders_terminal_may_be_about_to_start_its_agent if {
 	every script in [{"pid": 6150, "name": "bash", "interactive": false}, {"pid": 6150, "name": "bash"}] {
 		every names in [["bash"], []] {
-			not terminals.deserted with input as _busy(_shells(subjects.terminal, names, [script]))
-			terminals.deserted with input as _shells(subjects.terminal, names, [script])
+			not terminals.no_work with input as _busy(_shells(subjects.terminal, names, [script]))
+			terminals.no_work with input as _shells(subjects.terminal, names, [script])
 		}
 	}
-	not terminals.deserted with input as _busy(_shells(subjects.terminal, ["bash"], [{"pid": 6150, "name": "make", "interactive": true}]))
+	not terminals.no_work with input as _busy(_shells(subjects.terminal, ["bash"], [{"pid": 6150, "name": "make", "interactive": true}]))
 }
 
 test_what_is_not_known_may_be_at_work if {
 	every terminal in [subjects.terminal, subjects.server] {
-		not terminals.deserted with input as subjects.without(terminal, ["/terminal/below"])
+		not terminals.no_work with input as subjects.without(terminal, ["/terminal/below"])
 	}
-	not terminals.deserted with input as subjects.without(subjects.terminal, ["/idle"])
-	not terminals.deserted with input as subjects.without(subjects.server, ["/config/agents"])
+	not terminals.no_work with input as subjects.without(subjects.terminal, ["/idle"])
+	not terminals.no_work with input as subjects.without(subjects.server, ["/config/agents"])
 	every list in ["/config/shells", "/config/prompt_daemons"] {
-		not terminals.deserted with input as subjects.without(_busy(_shells(subjects.terminal, ["bash"], [{"pid": 6150, "name": "gitstatusd"}])), [list])
+		not terminals.no_work with input as subjects.without(_busy(_shells(subjects.terminal, ["bash"], [{"pid": 6150, "name": "gitstatusd"}])), [list])
 	}
 }
 
 test_only_what_is_ownerless_is_deserted if {
 	every terminal in [subjects.terminal, subjects.server] {
-		not terminals.deserted with input as subjects.changed(terminal, "/terminal/owner/recorded", true)
-		not terminals.deserted with input as subjects.changed(terminal, "/terminal/owner/gone", false)
+		not terminals.no_work with input as subjects.changed(terminal, "/terminal/owner/recorded", true)
+		not terminals.no_work with input as subjects.changed(terminal, "/terminal/owner/gone", false)
 	}
 }
 

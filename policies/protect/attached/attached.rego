@@ -9,20 +9,20 @@
 #     rules.session_names: "sessions that may go although clients were attached to them"
 package policies.protect.attached
 
+import data.policies.lib.reasons
 import data.policies.lib.sessions
 import data.policies.lib.tabs
-import data.policies.lib.words
 
 # METADATA
 # title: A client shows it
 # description: A client is attached that shows it on a terminal or was used lately, or whether one is could not be read.
 objections contains {
 	"rule": "protect.attached",
-	"message": words.said(_watched, "whether a client shows it is not known"),
-	"evidence": words.known(_facts),
+	"message": reasons.or_default(_watched, "whether a client shows it is not known"),
+	"evidence": reasons.evidence(_facts),
 } if {
 	input.kind == "session"
-	not _unwatched
+	not _no_client
 }
 
 # METADATA
@@ -30,8 +30,8 @@ objections contains {
 # description: A client was attached to it at some time, and nothing says that it is not a person's session all the same; or whether one was is not known.
 objections contains {
 	"rule": "protect.attached",
-	"message": words.said(_claimed, "whether a client was ever attached to it is not known"),
-	"evidence": words.known(_claims),
+	"message": reasons.or_default(_claimed, "whether a client was ever attached to it is not known"),
+	"evidence": reasons.evidence(_claims),
 } if {
 	input.kind == "session"
 	not sessions.unclaimed
@@ -42,7 +42,7 @@ objections contains {
 # description: The session is one of a group, or a window of it is linked into another session.
 objections contains {
 	"rule": "protect.attached",
-	"message": words.said(_shown, "whether it is one of a group of sessions is not known"),
+	"message": reasons.or_default(_shown, "whether it is one of a group of sessions is not known"),
 	"evidence": {"sessions": {other | some pane in input.session.panes; some other in pane.linked}},
 } if {
 	input.kind == "session"
@@ -54,7 +54,7 @@ objections contains {
 # description: The tab is the focused one, or whether it is could not be read.
 objections contains {
 	"rule": "protect.attached",
-	"message": words.said(_focused, "whether it is the focused tab is not known"),
+	"message": reasons.or_default(_focused, "whether it is the focused tab is not known"),
 	"evidence": {},
 } if {
 	input.kind == "tab"
@@ -65,17 +65,17 @@ _unfocused if input.tab.focused == false
 
 _unfocused if tabs.drawn
 
-_unwatched if input.session.attached == 0
+_no_client if input.session.attached == 0
 
 # Programs that show it to nobody.
-_unwatched if {
+_no_client if {
 	input.session.attached == input.session.program_clients
 	input.client_idle >= input.config.attached_idle
 }
 
 _watched contains "a client shows it" if input.session.attached > input.session.program_clients
 
-_watched contains $"a program is attached and was used {words.span(input.client_idle)} ago; at least {words.span(input.config.attached_idle)} is required" if {
+_watched contains $"a program is attached and was used {reasons.span(input.client_idle)} ago; at least {reasons.span(input.config.attached_idle)} is required" if {
 	input.session.attached == input.session.program_clients
 	input.client_idle < input.config.attached_idle
 }

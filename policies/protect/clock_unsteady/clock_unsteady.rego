@@ -9,20 +9,20 @@
 #     rules.clock_jump: "how far the clock may move against the machine's own count"
 package policies.protect.clock_unsteady
 
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: The machine has not been steady for long enough
 # description: A boot, a resume or a jump of the clock was noticed too short a while ago, or it is not known when.
 objections contains {
 	"rule": "protect.clock_unsteady",
-	"message": words.said(_reasons, "when the machine booted, resumed or had its clock set is not known"),
-	"evidence": words.known(_facts),
+	"message": reasons.or_default(_reasons, "when the machine booted, resumed or had its clock set is not known"),
+	"evidence": reasons.evidence(_facts),
 } if not _steady
 
 _steady if input.host.steady >= input.config.steady_for
 
-_reasons contains $"the machine booted, resumed or had its clock set {words.span(input.host.steady)} ago; at least {words.span(input.config.steady_for)} is required" if {
+_reasons contains $"the machine booted, resumed or had its clock set {reasons.span(input.host.steady)} ago; at least {reasons.span(input.config.steady_for)} is required" if {
 	input.host.steady < input.config.steady_for
 }
 

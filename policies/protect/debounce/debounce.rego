@@ -13,7 +13,7 @@
 package policies.protect.debounce
 
 import data.policies.lib.levels
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: The reason was not found at an earlier look yet
@@ -22,8 +22,8 @@ import data.policies.lib.words
 #   in between, or have been found for so much longer.
 objections contains {
 	"rule": "protect.debounce",
-	"message": words.said(_reasons, "when it was first found is not known"),
-	"evidence": words.known(_facts),
+	"message": reasons.or_default(_reasons, "when it was first found is not known"),
+	"evidence": reasons.evidence(_facts),
 } if {
 	input.kind != "dir"
 	count(levels.counting) > 0
@@ -38,7 +38,7 @@ _confirmed if {
 
 _confirmed if {
 	_same
-	some left in _left
+	some left in _remaining
 	left <= 0
 }
 
@@ -54,24 +54,24 @@ _asked := input.config.confirm_after if input.kind != "process"
 _asked := input.config.confirm_process_after if input.kind == "process"
 
 # In how many seconds a look may let it go at the earliest, by each of the ways in which it may.
-_left contains _asked - input.sighting.first if input.kind != "process"
+_remaining contains _asked - input.sighting.first if input.kind != "process"
 
 # A process when it does nothing until then.
-_left contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
+_remaining contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
 
 # One that is busy takes longer.
-_left contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if input.kind == "process"
+_remaining contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if input.kind == "process"
 
 # Being busy is what a runaway goes for.
-_left contains _asked - input.sighting.first if "reap.processes.runaway" in levels.counting
+_remaining contains _asked - input.sighting.first if "reap.processes.runaway" in levels.counting
 
 default _idle := 0
 
 _idle := input.sighting.idle
 
-_reasons contains $"it needs a second look, {words.span(_asked)} after the first" if not _same
+_reasons contains $"it needs a second look, {reasons.span(_asked)} after the first" if not _same
 
-_reasons contains $"it was first found {words.span(input.sighting.first)} ago; at least {words.span(_asked)} is required" if {
+_reasons contains $"it was first found {reasons.span(input.sighting.first)} ago; at least {reasons.span(_asked)} is required" if {
 	_same
 	input.sighting.first < _asked
 }
@@ -81,7 +81,7 @@ _reasons contains "it has worked since the look before" if {
 	input.sighting.idle == 0
 }
 
-_reasons contains $"it has done nothing for {words.span(input.sighting.idle)}; at least {words.span(_asked)} is required" if {
+_reasons contains $"it has done nothing for {reasons.span(input.sighting.idle)}; at least {reasons.span(_asked)} is required" if {
 	_same
 	input.sighting.idle > 0
 	input.sighting.idle < _asked
@@ -103,6 +103,6 @@ _facts contains {"written": input.sighting.written}
 
 _facts contains {"asked": _asked}
 
-_facts contains {"left": max([0, min(_left)])} if _same
+_facts contains {"left": max([0, min(_remaining)])} if _same
 
 _facts contains {"left": _asked} if not _same

@@ -7,7 +7,7 @@
 package policies.protect.excepted
 
 import data.policies.lib.levels
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: An exception keeps it
@@ -19,7 +19,7 @@ objections contains {
 } if {
 	some i, exception in input.exceptions
 	not i in _passed
-	not i in _elsewhere
+	not i in _not_matched
 }
 
 # METADATA
@@ -39,7 +39,7 @@ _passed contains i if {
 }
 
 # The exceptions that are for certain rules, others than those that found a reason, or than one of them.
-_elsewhere contains i if {
+_not_matched contains i if {
 	some i, exception in input.exceptions
 	count(exception.rules) > 0
 
@@ -49,7 +49,7 @@ _elsewhere contains i if {
 }
 
 # Without any reason to reap it stays as it is, and an exception that is for certain rules has nothing to keep it from.
-_elsewhere contains i if {
+_not_matched contains i if {
 	some i, exception in input.exceptions
 	count(exception.rules) > 0
 
@@ -63,13 +63,13 @@ _message(i) := $"excepted by {_who(i)}{_until(i)}{_place(i)}: {_why(i)}" if {
 	count(input.exceptions[i].unknown) > 0
 } else := $"it may be what {_who(i)} excepts{_until(i)}{_place(i)}: {_why(i)}"
 
-_who(i) := words.said({who | who := input.exceptions[i].who}, "somebody who is not known")
+_who(i) := reasons.or_default({who | who := input.exceptions[i].who}, "somebody who is not known")
 
-_why(i) := words.said({why | why := input.exceptions[i].why}, "no reason given")
+_why(i) := reasons.or_default({why | why := input.exceptions[i].why}, "no reason given")
 
 _until(i) := ", without an end" if {
 	input.exceptions[i].until == "never"
-} else := $" until {words.said({until | until := input.exceptions[i].until}, "a time that is not known")}"
+} else := $" until {reasons.or_default({until | until := input.exceptions[i].until}, "a time that is not known")}"
 
 _place(i) := $" ({_file(i)}:{_line(i)})" if {
 	_file(i) != ""

@@ -8,14 +8,14 @@
 #     - {rank: 21, group: retained by their registry}
 package policies.protect.held
 
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: A hold is on it
 # description: A hold is on the candidate, and it has not lapsed.
 objections contains {
 	"rule": "protect.held",
-	"message": $"held by {words.said(_owner, "an owner who gave no name")}: {words.said(_reason, "no reason given")}",
+	"message": $"held by {reasons.or_default(_owner, "an owner who gave no name")}: {reasons.or_default(_reason, "no reason given")}",
 	"evidence": {k: v | some k, v in input.hold},
 } if input.hold
 

@@ -28,12 +28,12 @@ import data.policies.lib.names
 import data.policies.lib.panes
 import data.policies.lib.processes
 import data.policies.lib.provenance
+import data.policies.lib.reasons
 import data.policies.lib.registry
 import data.policies.lib.sessions
 import data.policies.lib.tabs
 import data.policies.lib.terminals
 import data.policies.lib.ties
-import data.policies.lib.words
 
 # METADATA
 # title: It is in use
@@ -41,27 +41,27 @@ import data.policies.lib.words
 # scope: document
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_users, words.said(_unheard, "whether a process uses it is unknown: not every process could be read")),
+	"message": reasons.or_default(_users, reasons.or_default(_holders_unknown, "whether a process uses it is unknown: not every process could be read")),
 	"evidence": {"holders": [holder | some holder in input.holders]},
 } if {
 	input.kind == "dir"
-	not _unused
-	not _unasked
+	not _no_holders
+	not _holders_skipped
 }
 
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_led, words.said(_unled, "what leads into it from outside is not known")),
+	"message": reasons.or_default(_pointed, reasons.or_default(_pointers_unknown, "what leads into it from outside is not known")),
 	"evidence": {"pointers": [pointer | some pointer in input.dir.pointers]},
 } if {
 	input.kind == "dir"
-	_unused
-	not _unpointed
+	_no_holders
+	not _no_pointers
 }
 
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_sessions, "whether an agent has a session open that works in it is not known"),
+	"message": reasons.or_default(_sessions, "whether an agent has a session open that works in it is not known"),
 	"evidence": {"open": {session.agent | some session in input.open}},
 } if {
 	input.kind == "dir"
@@ -70,7 +70,7 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_in_panes, "what runs in one of its panes is not known"),
+	"message": reasons.or_default(_in_panes, "what runs in one of its panes is not known"),
 	"evidence": _panes,
 } if {
 	input.kind == "session"
@@ -79,26 +79,26 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_beside, "whether a popup or a job of it runs is not known"),
+	"message": reasons.or_default(_popups, "whether a popup or a job of it runs is not known"),
 	"evidence": {"running": {member.name | some member in input.session.popups}},
 } if {
 	input.kind == "session"
-	not sessions.popless
+	not sessions.no_popups
 }
 
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_reasons, words.said(_unseen, "whether it is an agent, has a terminal or listens, or one below it, is not known")),
-	"evidence": words.known(_facts),
+	"message": reasons.or_default(_reasons, reasons.or_default(_peers_unknown, "whether it is an agent, has a terminal or listens, or one below it, is not known")),
+	"evidence": reasons.evidence(_facts),
 } if {
 	input.kind == "process"
-	not _left
+	not _detached
 }
 
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_ties, "whether it was meant to go on, is connected to anything or writes a file is not known"),
-	"evidence": words.known(_tied),
+	"message": reasons.or_default(_ties, "whether it was meant to go on, is connected to anything or writes a file is not known"),
+	"evidence": reasons.evidence(_tied),
 } if {
 	input.kind == "process"
 	not ties.loose
@@ -106,31 +106,31 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_in_panes | _agents, "what runs in one of its panes, or whether an agent does, is not known"),
+	"message": reasons.or_default(_in_panes | _agents, "what runs in one of its panes, or whether an agent does, is not known"),
 	"evidence": _panes,
 } if {
 	input.kind == "tab"
 	not tabs.editor
-	not _deserted
+	not _idle_panes
 }
 
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_in_tab, "whether what it was opened for has ended is not known"),
-	"evidence": words.known(_tab),
+	"message": reasons.or_default(_in_tab, "whether what it was opened for has ended is not known"),
+	"evidence": reasons.evidence(_tab),
 } if {
 	input.kind == "tab"
 	tabs.editor
-	not _closable
+	not _tab_ended
 }
 
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_at_work, "whether anything runs in it is not known"),
-	"evidence": words.known(_terminal),
+	"message": reasons.or_default(_at_work, "whether anything runs in it is not known"),
+	"evidence": reasons.evidence(_terminal),
 } if {
 	input.kind == "terminal"
-	not _abandoned
+	not _finished
 }
 
 _closed if count(input.open) == 0
@@ -174,20 +174,20 @@ _homeless contains session if {
 
 _users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders
 
-_unpointed if count(input.dir.pointers) == 0
+_no_pointers if count(input.dir.pointers) == 0
 
-_led contains $"{what} {pointer.path}" if {
+_pointed contains $"{what} {pointer.path}" if {
 	some pointer in input.dir.pointers
 	what := _leads[pointer.kind]
 }
 
-_led contains $"another folder is a checkout of the same entry, such as a copy: {pointer.path}" if {
+_pointed contains $"another folder is a checkout of the same entry, such as a copy: {pointer.path}" if {
 	input.dir.checkout == true
 	some pointer in input.dir.pointers
 	pointer.kind == "checkout"
 }
 
-_led contains $"it was moved by hand to {pointer.path}; git -C {input.dir.git.common_dir} worktree repair {pointer.path} mends its entry" if {
+_pointed contains $"it was moved by hand to {pointer.path}; git -C {input.dir.git.common_dir} worktree repair {pointer.path} mends its entry" if {
 	input.dir.gone == true
 	some pointer in input.dir.pointers
 	pointer.kind == "checkout"
@@ -204,7 +204,7 @@ _leads := {
 	"shell": "what a shell reads when it starts names it:",
 }
 
-_unled contains $"what leads into it from outside is not known: {input.dir.error}" if input.dir.error != ""
+_pointers_unknown contains $"what leads into it from outside is not known: {input.dir.error}" if input.dir.error != ""
 
 _panes := {
 	"running": {member.name | some pane in panes.present; some member in pane.foreground},
@@ -234,18 +234,18 @@ _agents contains $"herdr says of the agent in one of its panes: {pane.agent_stat
 }
 
 # For every reason to reap, the facts that make a terminal safe are checked again here.
-_abandoned if terminals.exited
+_finished if terminals.exited
 
-_abandoned if {
+_finished if {
 	input.terminal.role_kind == "shellper"
 	terminals.childless
 }
 
-_abandoned if terminals.deserted
+_finished if terminals.no_work
 
 _at_work contains $"something runs in it: {concat(", ", _below)}" if count(_below) > 0
 
-_at_work contains $"it printed something {words.span(input.idle)} ago; at least {words.span(input.config.terminal_idle)} is required" if {
+_at_work contains $"it printed something {reasons.span(input.idle)} ago; at least {reasons.span(input.config.terminal_idle)} is required" if {
 	terminals.ownerless
 	count(_below) > 0
 	input.idle < input.config.terminal_idle
@@ -263,16 +263,16 @@ _terminal contains {"running": _below}
 _terminal contains {"idle": input.idle}
 
 # Processes are the truth, and herdr's word for an agent can lie; but it sees some that hide behind a shell's name.
-_deserted if {
+_idle_panes if {
 	panes.all_listed
 	panes.all_idle
 	panes.no_agents
 }
 
 # A tab of an editor is in use while its process lives, and one that an extension draws while its builder is there.
-_closable if tabs.ended
+_tab_ended if tabs.ended
 
-_closable if tabs.ownerless
+_tab_ended if tabs.ownerless
 
 _in_tab contains $"its process ({input.tab.editor.pid}) lives" if input.shown.ended == false
 
@@ -284,42 +284,42 @@ _tab contains {"pid": input.tab.editor.pid}
 
 _tab contains {"workspaces": input.shown.workspaces}
 
-_unused if {
+_no_holders if {
 	input.dir.holders_known == true
 	count(input.holders) == 0
 }
 
 # Something cheaper keeps the folder, so that nobody was asked who uses it. protect.unsaved says so of every such folder, unless it is off; of what can be made again
 # in a worktree it does not. A process that is known to use it without asking counts all the same.
-_unasked if {
+_holders_skipped if {
 	input.dir.skipped != ""
 	not input.dir.content
-	not _answered
+	not _holders_asked
 	not "protect.unsaved" in levels.off
 	count([holder | some holder in input.holders]) == 0
 }
 
-_answered if is_boolean(input.dir.holders_known)
+_holders_asked if is_boolean(input.dir.holders_known)
 
-_unheard contains "it lies on a mount that processes outside of this container may use, and those are not seen from here; run winnow on the host, where they are seen" if {
+_holders_unknown contains "it lies on a mount that processes outside of this container may use, and those are not seen from here; run winnow on the host, where they are seen" if {
 	input.dir.shared_outside == true
 }
 
-_unheard contains $"who uses it was not asked, because {input.dir.skipped}" if {
+_holders_unknown contains $"who uses it was not asked, because {input.dir.skipped}" if {
 	input.dir.skipped != ""
-	not _answered
+	not _holders_asked
 }
 
 # A server that an agent left behind in a pane has that pane's terminal, and nobody in it can speak with it.
-_left if {
+_detached if {
 	leftovers.alone
-	_silent
-	_unspoken
+	_no_listener
+	_no_peers
 }
 
 # A process whose session is known and that no pane claims has no pane at all: the panes' sources were read, or protect.unknown
 # objects.
-_left if {
+_detached if {
 	input.process.tty == ""
 	input.process.state != ""
 	input.process.session >= 0
@@ -327,20 +327,20 @@ _left if {
 	input.lineage.agent_below == false
 	input.lineage.tty_below == false
 	input.lineage.pane == ""
-	_silent
-	_unspoken
+	_no_listener
+	_no_peers
 	_alone_or_ordinary
 }
 
-_unspoken if processes.unspoken
+_no_peers if processes.no_peers
 
 # It is asked of what was handed over. Only rules of one's own, and the one about runaways, are about anything else.
-_unspoken if {
+_no_peers if {
 	handed := input.process.ppid in input.host.orphan_parents
 	handed == false
 }
 
-_unspoken if _runaway
+_no_peers if _runaway
 
 _no_agent if processes.agent == false
 
@@ -374,17 +374,17 @@ _ordinary contains place if {
 	names.unprotected(below.name)
 }
 
-_beside contains "a popup or a job of it runs" if count(input.session.popups) > 0
+_popups contains "a popup or a job of it runs" if count(input.session.popups) > 0
 
-_silent if {
-	processes.silent
+_no_listener if {
+	processes.no_listener
 	input.lineage.listener_below == false
 }
 
-_silent if input.config.spare_listeners == false
+_no_listener if input.config.spare_listeners == false
 
 # Its agent, its folder and its clients are gone.
-_silent if provenance.leaked
+_no_listener if provenance.leaked
 
 _reasons contains $"it is a daemon that its vendor runs for all of its agents ({input.process.daemon}), which no rule ends" if input.process.daemon != ""
 
@@ -406,22 +406,22 @@ _reasons contains "an interpreter below it runs an unknown program, which may be
 
 _reasons contains $"{peer.name} ({peer.pid}) speaks with it: it has the other end of its input, of its output or of another descriptor" if {
 	some peer in input.lineage.peers
-	not _unspoken
+	not _no_peers
 }
 
 _reasons contains "it listens on a port" if {
 	count(input.process.listening) > 0
-	not _silent
+	not _no_listener
 }
 
 _reasons contains "it listens on a unix socket" if {
 	count(input.lineage.sockets) > 0
-	not _silent
+	not _no_listener
 }
 
 _reasons contains "a process below it listens on a port or on a unix socket" if {
 	input.lineage.listener_below == true
-	not _silent
+	not _no_listener
 }
 
 _reasons contains "a process below it, which would end with it, must stay: it is never reaped, protected, held, another owner's, or people use it too" if {
@@ -434,10 +434,10 @@ _reasons contains $"{input.lineage.descendants} processes are below it, more tha
 	not input.lineage.below
 }
 
-_unseen contains words.said(_open, "whether a program still speaks with it, over its standard input or output or another descriptor, is not known") if {
+_peers_unknown contains reasons.or_default(_open, "whether a program still speaks with it, over its standard input or output or another descriptor, is not known") if {
 	count(input.lineage.below) >= 0
 	not input.lineage.peers
-	not _unspoken
+	not _no_peers
 }
 
 _open contains "another process has its standard input open, or something waits to be read there" if input.process.input_ended == false
@@ -450,7 +450,7 @@ _ties contains $"it, or a process below it, was meant to outlive what started it
 
 _ties contains $"it, or a process below it, has open connections ({input.lineage.connections})" if input.lineage.connections > 0
 
-_ties contains $"it, or a process below it, wrote to a file {words.span(input.lineage.output)} ago; at least {words.span(input.config.confirm_busy_after)} is required" if {
+_ties contains $"it, or a process below it, wrote to a file {reasons.span(input.lineage.output)} ago; at least {reasons.span(input.config.confirm_busy_after)} is required" if {
 	input.lineage.output < input.config.confirm_busy_after
 }
 

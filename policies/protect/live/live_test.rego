@@ -28,17 +28,17 @@ test_a_folder_whose_users_are_not_known_stays if {
 }
 
 # One that something cheaper keeps, so that nobody was asked who uses it.
-_unasked := json.patch(subjects.without(subjects.dir, ["/dir/holders_known", "/holders"]), [{"op": "add", "path": "/dir/skipped", "value": "it is locked"}])
+_holders_skipped := json.patch(subjects.without(subjects.dir, ["/dir/holders_known", "/holders"]), [{"op": "add", "path": "/dir/skipped", "value": "it is locked"}])
 
 test_a_folder_of_which_nobody_was_asked_is_for_the_rule_that_says_so if {
-	count(live.objections) == 0 with input as _unasked
-	subjects.reasons(live.objections) == ["protect.live: zsh (77) uses it"] with input as json.patch(_unasked, [{"op": "add", "path": "/holders", "value": [{"pid": 77, "name": "zsh", "how": "cwd"}]}])
+	count(live.objections) == 0 with input as _holders_skipped
+	subjects.reasons(live.objections) == ["protect.live: zsh (77) uses it"] with input as json.patch(_holders_skipped, [{"op": "add", "path": "/holders", "value": [{"pid": 77, "name": "zsh", "how": "cwd"}]}])
 }
 
 test_a_folder_of_which_nobody_was_asked_stays_where_that_rule_is_off if {
-	off := subjects.changed(_unasked, "/config/levels", [{"rule": "protect.unsaved", "kind": "dir", "level": "off"}])
+	off := subjects.changed(_holders_skipped, "/config/levels", [{"rule": "protect.unsaved", "kind": "dir", "level": "off"}])
 	subjects.reasons(live.objections) == ["protect.live: who uses it was not asked, because it is locked"] with input as off
-	count(live.objections) == 0 with input as subjects.changed(_unasked, "/config/levels", [{"rule": "protect.unsaved", "kind": "process", "level": "off"}])
+	count(live.objections) == 0 with input as subjects.changed(_holders_skipped, "/config/levels", [{"rule": "protect.unsaved", "kind": "process", "level": "off"}])
 }
 
 # protect.unsaved says nothing of it, so that nobody would.
@@ -48,9 +48,9 @@ test_what_can_be_made_again_and_of_which_nobody_was_asked_stays if {
 }
 
 test_an_answer_that_says_too_little_is_one if {
-	subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as json.patch(_unasked, [{"op": "add", "path": "/dir/holders_known", "value": false}])
-	subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as subjects.without(_unasked, ["/dir/skipped"])
-	subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as subjects.changed(_unasked, "/dir/skipped", "")
+	subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as json.patch(_holders_skipped, [{"op": "add", "path": "/dir/holders_known", "value": false}])
+	subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as subjects.without(_holders_skipped, ["/dir/skipped"])
+	subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as subjects.changed(_holders_skipped, "/dir/skipped", "")
 }
 
 test_a_folder_whose_users_were_not_all_read_stays if {

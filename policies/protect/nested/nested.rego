@@ -6,15 +6,15 @@
 #   summary: {rank: 82, group: hold another repository or a mount}
 package policies.protect.nested
 
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: It holds what is not its own
 # description: A repository or a mount point lies in the folder, or it is a symbolic link, or whether any of that is so is not known.
 objections contains {
 	"rule": "protect.nested",
-	"message": words.said(_reasons, words.said(_skipped, "whether another repository or a mount point lies in it is not known")),
-	"evidence": words.known(_facts),
+	"message": reasons.or_default(_reasons, reasons.or_default(_skipped, "whether another repository or a mount point lies in it is not known")),
+	"evidence": reasons.evidence(_facts),
 } if {
 	input.kind == "dir"
 	not _plain

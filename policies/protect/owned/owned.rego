@@ -19,15 +19,15 @@ package policies.protect.owned
 import data.policies.lib.dirs
 import data.policies.lib.processes
 import data.policies.lib.provenance
+import data.policies.lib.reasons
 import data.policies.lib.registry
-import data.policies.lib.words
 
 # METADATA
 # title: A spawn is open
 # description: A spawn of the candidate is not completed, or was not long ago, and its owner is not known to have ended.
 objections contains {
 	"rule": "protect.owned",
-	"message": words.said(_completed(place), "a spawn ledger says that it is in use"),
+	"message": reasons.or_default(_completed(place), "a spawn ledger says that it is in use"),
 	"evidence": {name: fact | some name, fact in spawn; name in {"source", "id", "path"}},
 } if {
 	some place, spawn in input.spawns
@@ -44,7 +44,7 @@ objections contains {
 } if {
 	some place, entry in input.entries
 	not place in registry.over
-	not place in _beside
+	not place in _not_owners
 }
 
 # METADATA
@@ -81,7 +81,7 @@ objections contains {
 #   is positively gone. Or whether there is such a marker could not be read.
 objections contains {
 	"rule": "protect.owned",
-	"message": words.said(_stranger, "whether it belongs to a session that another instance has on record is not known"),
+	"message": reasons.or_default(_stranger, "whether it belongs to a session that another instance has on record is not known"),
 	"evidence": {
 		"markers": {marker | some marker in input.lineage.strangers},
 		"registries": _formats,
@@ -99,11 +99,11 @@ objections contains {
 #   is not known.
 objections contains {
 	"rule": "protect.owned",
-	"message": words.said(_starter, "whether an agent lives that may have started it is not known"),
-	"evidence": words.known(_agents),
+	"message": reasons.or_default(_starter, "whether an agent lives that may have started it is not known"),
+	"evidence": reasons.evidence(_agents),
 } if {
 	input.kind == "process"
-	not _nobodys
+	not _no_starter
 }
 
 _agents contains {"agent": input.lineage.agent}
@@ -114,28 +114,28 @@ _agents contains {"veiled_by": input.lineage.veiled_by}
 
 _agents contains {"seen": input.lineage.seen}
 
-_nobodys if {
+_no_starter if {
 	count(input.lineage.markers) == 0
 	not input.lineage.seen
 }
 
-_nobodys if provenance.free
+_no_starter if provenance.free
 
-_nobodys if provenance.duplicate
+_no_starter if provenance.duplicate
 
-_nobodys if {
+_no_starter if {
 	provenance.deaf
 	provenance.handed_over
 }
 
-_nobodys if {
+_no_starter if {
 	processes.busy
-	processes.silent
+	processes.no_listener
 	processes.own_markers
 	registry.marked_over
 }
 
-_nobodys if {
+_no_starter if {
 	input.process.cwd_deleted == true
 	input.host.container == false
 	input.process.ppid in input.host.orphan_parents
@@ -173,7 +173,7 @@ _stranger contains $"{concat(", ", input.lineage.strangers)} names a session tha
 }
 
 # Nothing for a spawn that is open.
-_completed(place) := {$"a spawn of it was completed {words.span(ago)} ago; at least {words.span(input.config.grace.spawn)} is required" |
+_completed(place) := {$"a spawn of it was completed {reasons.span(ago)} ago; at least {reasons.span(input.config.grace.spawn)} is required" |
 	ago := input.spawns[place].completed
 }
 
@@ -183,13 +183,13 @@ _kept_by_name if {
 }
 
 # Who started a spawn of the candidate does not own the candidate itself: it says when the spawn is let go, and nothing more.
-_beside contains place if {
+_not_owners contains place if {
 	some place, entry in input.entries
 	entry.by == "spawn"
 }
 
 # A marker tells whose a process is better than the folder that it stands in, where nobody handed it down.
-_beside contains place if {
+_not_owners contains place if {
 	input.kind == "process"
 	processes.own_markers
 	registry.marked_over

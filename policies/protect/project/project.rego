@@ -18,7 +18,7 @@ objections contains {
 } if {
 	some i, project in input.projects
 	i in _placed
-	not i in _untouched
+	not i in _not_matched
 }
 
 # METADATA
@@ -56,12 +56,12 @@ _placed contains i if {
 }
 
 # The projects that keep nothing where the candidate lies.
-_untouched contains i if {
+_not_matched contains i if {
 	input.kind != "dir"
 	some i in _clear
 }
 
-_untouched contains i if {
+_not_matched contains i if {
 	input.kind == "dir"
 	some i, project in input.projects
 	i in _clear

@@ -17,7 +17,7 @@ package policies.protect.protected
 import data.policies.lib.dirs
 import data.policies.lib.names
 import data.policies.lib.processes
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: The operator protects it
@@ -25,15 +25,15 @@ import data.policies.lib.words
 objections contains {
 	"rule": "protect.protected",
 	"message": "rules.protected matches it, or cannot be compared with it",
-	"evidence": words.known(_facts),
-} if not _unlisted
+	"evidence": reasons.evidence(_facts),
+} if not _not_matched
 
 # METADATA
 # title: A folder that is locked, no worktree or another user's
 # description: The folder is a locked worktree, a repository of its own or another user's, or whether it is could not be read.
 objections contains {
 	"rule": "protect.protected",
-	"message": words.said(_reasons, "whether it is a worktree, locked, or another user's is not known"),
+	"message": reasons.or_default(_reasons, "whether it is a worktree, locked, or another user's is not known"),
 	"evidence": {},
 } if {
 	input.kind == "dir"
@@ -48,8 +48,8 @@ objections contains {
 #   could not be read.
 objections contains {
 	"rule": "protect.protected",
-	"message": words.said(_reasons, "its name, or the user that it belongs to, is not known"),
-	"evidence": words.known(_named),
+	"message": reasons.or_default(_reasons, "its name, or the user that it belongs to, is not known"),
+	"evidence": reasons.evidence(_named),
 } if {
 	input.kind == "process"
 	not _ordinary
@@ -62,8 +62,8 @@ objections contains {
 #   nothing of who uses it.
 objections contains {
 	"rule": "protect.protected",
-	"message": words.said(_personal, "whether people use it too is not known"),
-	"evidence": words.known(_named),
+	"message": reasons.or_default(_personal, "whether people use it too is not known"),
+	"evidence": reasons.evidence(_named),
 } if {
 	input.kind == "process"
 	not input.lineage.personal == ""
@@ -74,22 +74,22 @@ objections contains {
 # description: An architect's terminal holds a conversation that nothing brings back. It is one, or its owner could not be read.
 objections contains {
 	"rule": "protect.protected",
-	"message": words.said(_architect, "whether it is an architect's terminal is not known"),
-	"evidence": words.known(_role),
+	"message": reasons.or_default(_architect, "whether it is an architect's terminal is not known"),
+	"evidence": reasons.evidence(_role),
 } if {
 	input.kind == "terminal"
 	not _no_architect
 }
 
-_unlisted if count(input.config.protected) == 0
+_not_matched if count(input.config.protected) == 0
 
-_unlisted if {
+_not_matched if {
 	_identified
 	names.unprotected(input.id)
 	every name in _called {
 		names.unprotected(name)
 	}
-	_apart
+	_path_not_matched
 }
 
 # What people call a thing of each kind is known. A shellper that no record knows has neither label nor role, and goes by its id alone.
@@ -127,25 +127,25 @@ _called contains input.terminal.role
 _called contains input.terminal.owner.id
 
 # A folder is meant by its path too, and by those of what it lies in and of what lies in it.
-_apart if input.kind != "dir"
+_path_not_matched if input.kind != "dir"
 
-_apart if {
+_path_not_matched if {
 	input.dir.path != ""
 	names.unprotected(input.dir.path)
 	every pattern in input.config.protected {
 		glob.match(concat("", [pattern, "/**"]), ["/"], input.dir.path) == false
 		startswith(input.dir.path, concat("", [pattern, "/"])) == false
 		startswith(pattern, concat("", [input.dir.path, "/"])) == false
-		_elsewhere(pattern)
+		_disjoint(pattern)
 	}
 }
 
 # A pattern of several folders that does not begin at the root means such folders anywhere, as in a .gitignore.
-_elsewhere(pattern) if not contains(pattern, "/")
+_disjoint(pattern) if not contains(pattern, "/")
 
-_elsewhere(pattern) if startswith(pattern, "/")
+_disjoint(pattern) if startswith(pattern, "/")
 
-_elsewhere(pattern) if {
+_disjoint(pattern) if {
 	below := trim_suffix(pattern, "/")
 	glob.match(concat("", ["**/", below]), ["/"], input.dir.path) == false
 	glob.match(concat("", ["**/", below, "/**"]), ["/"], input.dir.path) == false
@@ -196,7 +196,7 @@ _reasons contains "rules.never_processes has its name" if names.never(input.proc
 
 default _lock := ""
 
-_lock := $": {dirs.lock}: git -C {words.shell(input.dir.git.common_dir)} worktree unlock {words.shell(input.dir.path)} removes the lock" if {
+_lock := $": {dirs.lock}: git -C {reasons.shell(input.dir.git.common_dir)} worktree unlock {reasons.shell(input.dir.path)} removes the lock" if {
 	dirs.lock != ""
 	input.dir.path != ""
 	input.dir.git.common_dir != ""

@@ -6,15 +6,15 @@
 #   summary: {rank: 85, group: waiting for what they show}
 package policies.protect.showing
 
+import data.policies.lib.reasons
 import data.policies.lib.tabs
-import data.policies.lib.words
 
 # METADATA
 # title: A terminal that it shows lives
 # description: A terminal of the tab's builder has not ended, or whether one lives is not known.
 objections contains {
 	"rule": "protect.showing",
-	"message": words.said(_living, "whether a terminal that it shows lives is not known"),
+	"message": reasons.or_default(_living, "whether a terminal that it shows lives is not known"),
 	"evidence": {"sessions": [id | some id in input.shown.sessions]},
 } if {
 	input.kind == "tab"

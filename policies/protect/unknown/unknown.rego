@@ -10,10 +10,10 @@ package policies.protect.unknown
 
 import data.policies.lib.levels
 import data.policies.lib.panes
+import data.policies.lib.reasons
 import data.policies.lib.sessions
 import data.policies.lib.tabs
 import data.policies.lib.terminals
-import data.policies.lib.words
 
 # METADATA
 # title: A source was not read whole
@@ -36,7 +36,7 @@ objections contains {
 objections contains {
 	"rule": "protect.unknown",
 	"message": "its source, the processes, the ledger or its identity could not be read whole",
-	"evidence": words.known(_source),
+	"evidence": reasons.evidence(_source),
 } if not _known
 
 # METADATA
@@ -67,8 +67,8 @@ objections contains {
 # description: Not every pane that the tab has is listed, or what runs in one of them, or whether an agent does, could not be read.
 objections contains {
 	"rule": "protect.unknown",
-	"message": words.said(_pane_errors, "what runs in one of its panes could not be read"),
-	"evidence": words.known(_panes),
+	"message": reasons.or_default(_pane_errors, "what runs in one of its panes could not be read"),
+	"evidence": reasons.evidence(_panes),
 } if {
 	input.kind == "tab"
 	not tabs.editor
@@ -82,8 +82,8 @@ objections contains {
 #   record.
 objections contains {
 	"rule": "protect.unknown",
-	"message": words.said(_tab_error, "whether its process, or what it shows, has ended could not be read"),
-	"evidence": words.known(_tab),
+	"message": reasons.or_default(_tab_error, "whether its process, or what it shows, has ended could not be read"),
+	"evidence": reasons.evidence(_tab),
 } if {
 	input.kind == "tab"
 	tabs.editor
@@ -95,7 +95,7 @@ objections contains {
 # description: Something about the session could not be read, such as a name that tmux gives with a tab in it.
 objections contains {
 	"rule": "protect.unknown",
-	"message": words.said(_session_error, "not all of the session could be read"),
+	"message": reasons.or_default(_session_error, "not all of the session could be read"),
 	"evidence": {},
 } if {
 	input.kind == "session"
@@ -108,8 +108,8 @@ objections contains {
 #   Something about the terminal could not be read: whether its Tower lists it, which process is its own, or what lives below that.
 objections contains {
 	"rule": "protect.unknown",
-	"message": words.said(_terminal_error, "whether its Tower lists it, which process is its own or what lives below that could not be read"),
-	"evidence": words.known(_terminal),
+	"message": reasons.or_default(_terminal_error, "whether its Tower lists it, which process is its own or what lives below that could not be read"),
+	"evidence": reasons.evidence(_terminal),
 } if {
 	input.kind == "terminal"
 	not terminals.told

@@ -18,15 +18,15 @@ package policies.protect.unsaved
 
 import data.policies.lib.content
 import data.policies.lib.dirs
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: It may hold work that is nowhere else
 # description: The folder holds something that would be lost, or whether it does is not known, for instance because it was not looked into.
 objections contains {
 	"rule": "protect.unsaved",
-	"message": words.said(_reasons | _skipped, words.said(_unread, "whether it holds unsaved work is not known")),
-	"evidence": words.known(_facts),
+	"message": reasons.or_default(_reasons | _skipped, reasons.or_default(_unread, "whether it holds unsaved work is not known")),
+	"evidence": reasons.evidence(_facts),
 } if {
 	input.kind == "dir"
 	not _saved

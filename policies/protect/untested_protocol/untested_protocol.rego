@@ -8,16 +8,16 @@
 #     rules.herdr_protocols: "the protocols of herdr 0.7.0 to 0.9.1"
 package policies.protect.untested_protocol
 
+import data.policies.lib.reasons
 import data.policies.lib.tabs
-import data.policies.lib.words
 
 # METADATA
 # title: Closing was not tried with its server
 # description: The protocol of the tab's server is not in the operator's list, or is not known.
 objections contains {
 	"rule": "protect.untested_protocol",
-	"message": words.said(_reasons, "the protocol of its server is not known, so closing was not tried with it"),
-	"evidence": words.known(_facts),
+	"message": reasons.or_default(_reasons, "the protocol of its server is not known, so closing was not tried with it"),
+	"evidence": reasons.evidence(_facts),
 } if {
 	input.kind == "tab"
 	not tabs.editor

@@ -7,18 +7,18 @@
 package policies.protect.winnow
 
 import data.policies.lib.panes
+import data.policies.lib.reasons
 import data.policies.lib.tabs
 import data.policies.lib.terminals
-import data.policies.lib.words
 
 # METADATA
 # title: Winnow runs in it
 # description: The candidate is, holds or contains the looking process or one of its ancestors, or whether it does is not known.
 objections contains {
 	"rule": "protect.winnow",
-	"message": words.said(_reasons, "whether Winnow itself runs in it is not known"),
+	"message": reasons.or_default(_reasons, "whether Winnow itself runs in it is not known"),
 	"evidence": {},
-} if not _elsewhere
+} if not _not_inside
 
 # METADATA
 # title: Winnow stands in its worktree
@@ -30,35 +30,35 @@ objections contains {
 } if {
 	input.kind == "dir"
 	input.dir.content
-	not _apart
+	not _other_worktree
 }
 
-_apart if {
+_other_worktree if {
 	input.host.cwd != input.dir.content.worktree
 	startswith(input.host.cwd, concat("", [input.dir.content.worktree, "/"])) == false
 }
 
-_elsewhere if {
+_not_inside if {
 	input.kind == "process"
 	input.process.pid > 0
 	_known
 	not input.process.pid in _own
 }
 
-_elsewhere if {
+_not_inside if {
 	input.kind == "session"
 	_outside
 }
 
 # A tab says by herdr's own ids whether it is the one; its processes are looked through all the same.
-_elsewhere if {
+_not_inside if {
 	input.kind == "tab"
 	input.tab.own == false
 	_outside
 }
 
 # A tab of an editor holds its process and those of that one's session; one that an extension draws holds none.
-_elsewhere if {
+_not_inside if {
 	input.kind == "tab"
 	tabs.of_process
 	_known
@@ -66,7 +66,7 @@ _elsewhere if {
 	count((_session | {input.tab.editor.pid}) & _own) == 0
 }
 
-_elsewhere if {
+_not_inside if {
 	input.kind == "tab"
 	tabs.drawn
 	_known
@@ -74,14 +74,14 @@ _elsewhere if {
 
 # A folder whose path begins the path of the own one is kept whether it contains that or only has a shorter name beside it, until
 # the second rule has looked closer.
-_elsewhere if {
+_not_inside if {
 	input.kind == "dir"
 	input.host.pid > 0
 	input.host.cwd != ""
 	startswith(input.host.cwd, input.dir.path) == false
 }
 
-_elsewhere if {
+_not_inside if {
 	input.kind == "dir"
 	input.host.pid > 0
 	input.dir.path != ""
@@ -89,7 +89,7 @@ _elsewhere if {
 	startswith(input.host.cwd, concat("", [input.dir.path, "/"])) == false
 }
 
-_elsewhere if {
+_not_inside if {
 	input.kind == "terminal"
 	_known
 	_traced

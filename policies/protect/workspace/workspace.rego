@@ -6,16 +6,16 @@
 #   summary: {rank: 83, group: needed by their workspace}
 package policies.protect.workspace
 
+import data.policies.lib.reasons
 import data.policies.lib.tabs
-import data.policies.lib.words
 
 # METADATA
 # title: It is the last tab of its workspace
 # description: herdr closes a workspace with its last tab. The tab is the last one, or whether it is could not be read.
 objections contains {
 	"rule": "protect.workspace",
-	"message": words.said(_last, "whether it is the last tab of its workspace is not known"),
-	"evidence": words.known(_facts),
+	"message": reasons.or_default(_last, "whether it is the last tab of its workspace is not known"),
+	"evidence": reasons.evidence(_facts),
 } if {
 	input.kind == "tab"
 	not tabs.editor
@@ -29,8 +29,8 @@ objections contains {
 #   whether it is could not be read.
 objections contains {
 	"rule": "protect.workspace",
-	"message": words.said(_leading, "whether its workspace leads a group of workspaces is not known"),
-	"evidence": words.known(_facts),
+	"message": reasons.or_default(_leading, "whether its workspace leads a group of workspaces is not known"),
+	"evidence": reasons.evidence(_facts),
 } if {
 	input.kind == "tab"
 	not tabs.editor

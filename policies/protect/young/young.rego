@@ -12,8 +12,8 @@
 #     rules.grace.terminal: "since a terminal's process was started; where it has none any more, since its Tower has it"
 package policies.protect.young
 
+import data.policies.lib.reasons
 import data.policies.lib.terminals
-import data.policies.lib.words
 
 # METADATA
 # title: It is younger than its grace
@@ -21,7 +21,7 @@ import data.policies.lib.words
 objections contains {
 	"rule": "protect.young",
 	"message": _message,
-	"evidence": words.known(_facts),
+	"evidence": reasons.evidence(_facts),
 } if {
 	input.kind != "tab"
 	not _grown
@@ -57,7 +57,7 @@ _of_age if input.age >= input.config.grace[input.kind]
 
 _message := $"{_began[input.kind]} in the future, by the clock" if {
 	input.age < 0
-} else := $"{_began[input.kind]} {words.span(input.age)} ago; at least {words.span(_grace)} is required" if {
+} else := $"{_began[input.kind]} {reasons.span(input.age)} ago; at least {reasons.span(_grace)} is required" if {
 	input.age < _grace
 } else := $"when {_began[input.kind]} is not known"
 

@@ -13,7 +13,7 @@
 package policies.reap.content.rebuildable
 
 import data.policies.lib.content
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: In scope
@@ -29,8 +29,8 @@ in_scope if {
 # description: All that is in the folder can be made again, it is large, and nothing has happened in its worktree for a while.
 findings contains {
 	"rule": "reap.content.rebuildable",
-	"message": $"all that is in it can be made again ({input.dir.content.pattern}), and nothing has happened in its worktree for {words.span(input.idle)}",
-	"evidence": words.known(_facts),
+	"message": $"all that is in it can be made again ({input.dir.content.pattern}), and nothing has happened in its worktree for {reasons.span(input.idle)}",
+	"evidence": reasons.evidence(_facts),
 } if {
 	in_scope
 	content.made_again

@@ -10,7 +10,7 @@
 package policies.reap.dirs.landed
 
 import data.policies.lib.dirs
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: In scope
@@ -25,8 +25,8 @@ in_scope if {
 # description: Everything that was done in the worktree is on the default branch.
 findings contains {
 	"rule": "reap.dirs.landed",
-	"message": $"{how}, and nothing has happened in it for {words.span(input.idle)}{dirs.void_lock}",
-	"evidence": words.known(_facts),
+	"message": $"{how}, and nothing has happened in it for {reasons.span(input.idle)}{dirs.void_lock}",
+	"evidence": reasons.evidence(_facts),
 } if {
 	in_scope
 	dirs.own_branch
@@ -54,7 +54,7 @@ _quiet if {
 	input.idle >= input.config.abandoned_after
 }
 
-_proofs contains $"all its work is on {words.branch(input.dir.git.upstream)}" if {
+_proofs contains $"all its work is on {reasons.branch(input.dir.git.upstream)}" if {
 	input.dir.git.upstream != ""
 	input.dir.git.landed == true
 }
@@ -77,12 +77,12 @@ _landing := input.dir.git.landing if {
 	input.dir.git.landing.into == input.dir.git.upstream
 }
 
-_into := words.branch(_landing.into)
+_into := reasons.branch(_landing.into)
 
 # The first and the last one of some commits, as a person reads them.
-_brief(commits) := words.commit(commits[0]) if count(commits) == 1
+_brief(commits) := reasons.commit(commits[0]) if count(commits) == 1
 
-_brief(commits) := $"{words.commit(commits[0])} to {words.commit(commits[count(commits) - 1])}" if count(commits) > 1
+_brief(commits) := $"{reasons.commit(commits[0])} to {reasons.commit(commits[count(commits) - 1])}" if count(commits) > 1
 
 _facts contains {"upstream": input.dir.git.upstream}
 

@@ -10,8 +10,8 @@
 package policies.reap.dirs.owner_ended
 
 import data.policies.lib.dirs
+import data.policies.lib.reasons
 import data.policies.lib.registry
-import data.policies.lib.words
 
 # METADATA
 # title: In scope
@@ -30,7 +30,7 @@ in_scope if {
 findings contains {
 	"rule": "reap.dirs.owner_ended",
 	"message": $"the registry says that its owner has ended, and it holds nothing that is not in the repository{dirs.void_lock}",
-	"evidence": words.known(_facts | {{"source": entry.source}, {"entry": entry.id}}),
+	"evidence": reasons.evidence(_facts | {{"source": entry.source}, {"entry": entry.id}}),
 } if {
 	dirs.holds_nothing
 	some place in registry.over

@@ -9,7 +9,7 @@
 package policies.reap.dirs.prunable
 
 import data.policies.lib.dirs
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: In scope
@@ -26,7 +26,7 @@ in_scope if {
 findings contains {
 	"rule": "reap.dirs.prunable",
 	"message": $"its folder is gone; git still lists it{dirs.void_lock}",
-	"evidence": words.known(_facts),
+	"evidence": reasons.evidence(_facts),
 } if {
 	in_scope
 	dirs.empty_entry

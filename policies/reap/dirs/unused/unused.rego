@@ -10,7 +10,7 @@
 package policies.reap.dirs.unused
 
 import data.policies.lib.dirs
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: In scope
@@ -25,8 +25,8 @@ in_scope if {
 # description: Nothing was committed in the worktree, it holds nothing, and nobody has touched it for a long time.
 findings contains {
 	"rule": "reap.dirs.unused",
-	"message": $"nothing was ever done in it, and nobody has touched it for {words.span(input.idle)}{dirs.void_lock}",
-	"evidence": words.known(_facts),
+	"message": $"nothing was ever done in it, and nobody has touched it for {reasons.span(input.idle)}{dirs.void_lock}",
+	"evidence": reasons.evidence(_facts),
 } if {
 	dirs.holds_nothing
 	dirs.own_branch

@@ -41,7 +41,7 @@ findings contains {
 	in_scope
 	_no_agent
 	processes.busy
-	processes.silent
+	processes.no_listener
 	processes.own_markers
 	registry.marked_over
 }

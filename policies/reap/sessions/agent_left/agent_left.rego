@@ -12,7 +12,7 @@
 package policies.reap.sessions.agent_left
 
 import data.policies.lib.panes
-import data.policies.lib.words
+import data.policies.lib.reasons
 
 # METADATA
 # title: In scope
@@ -28,7 +28,7 @@ in_scope if {
 # description: Nothing runs in the session but the idle shells of the panes in which an agent was, and nothing has happened in it for a while.
 findings contains {
 	"rule": "reap.sessions.agent_left",
-	"message": $"an agent began it and is gone, and nothing has happened in it for {words.span(input.idle)}",
+	"message": $"an agent began it and is gone, and nothing has happened in it for {reasons.span(input.idle)}",
 	"evidence": {"signs": _signs, "folders": _folders, "panes": panes.idle, "taken_along": panes.taken_along, "live_on": panes.live_on},
 } if {
 	in_scope

@@ -10,8 +10,8 @@
 #     rules.editor_names: "tabs in scope by the name that they were opened with: `exact` names and `prefix`es"
 package policies.reap.tabs.ended
 
+import data.policies.lib.reasons
 import data.policies.lib.tabs
-import data.policies.lib.words
 
 # METADATA
 # scope: document
@@ -47,7 +47,7 @@ in_scope if {
 findings contains {
 	"rule": "reap.tabs.ended",
 	"message": $"its process ({input.tab.editor.pid}) has ended",
-	"evidence": words.known(_facts),
+	"evidence": reasons.evidence(_facts),
 } if {
 	in_scope
 	tabs.ended

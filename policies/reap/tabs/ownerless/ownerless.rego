@@ -8,8 +8,8 @@
 #   waits: [rules.confirm_after]
 package policies.reap.tabs.ownerless
 
+import data.policies.lib.reasons
 import data.policies.lib.tabs
-import data.policies.lib.words
 
 # METADATA
 # title: In scope
@@ -25,7 +25,7 @@ in_scope if {
 findings contains {
 	"rule": "reap.tabs.ownerless",
 	"message": $"its builder {input.tab.editor.codev.id} is no longer on record, and its worktree is gone",
-	"evidence": words.known(_facts),
+	"evidence": reasons.evidence(_facts),
 } if {
 	in_scope
 	tabs.ownerless

@@ -9,8 +9,8 @@
 #     rules.terminal_idle: "since the terminal last printed something"
 package policies.reap.terminals.exited
 
+import data.policies.lib.reasons
 import data.policies.lib.terminals
-import data.policies.lib.words
 
 # METADATA
 # title: In scope
@@ -22,13 +22,13 @@ in_scope if terminals.of_builder
 # description: The Tower lists the terminal as exited, nothing lives in it, and it has printed nothing for a while.
 findings contains {
 	"rule": "reap.terminals.exited",
-	"message": $"it has exited, nothing lives in it, and it has printed nothing for {words.span(input.idle)}",
-	"evidence": words.known(_facts),
+	"message": $"it has exited, nothing lives in it, and it has printed nothing for {reasons.span(input.idle)}",
+	"evidence": reasons.evidence(_facts),
 } if {
 	in_scope
 	input.terminal.listed == true
 	terminals.exited
-	terminals.silent
+	terminals.quiet
 }
 
 _facts contains {"idle": input.idle}

@@ -6,8 +6,8 @@
 #   waits: [rules.grace.terminal, rules.confirm_after]
 package policies.reap.terminals.ownerless
 
+import data.policies.lib.reasons
 import data.policies.lib.terminals
-import data.policies.lib.words
 
 # METADATA
 # title: In scope
@@ -20,7 +20,7 @@ in_scope if terminals.of_builder
 findings contains {
 	"rule": "reap.terminals.ownerless",
 	"message": $"its builder {input.terminal.owner.id} is no longer on record, and its worktree is {terminals.worktree_left}",
-	"evidence": words.known(_facts),
+	"evidence": reasons.evidence(_facts),
 } if terminals.ownerless
 
 _facts contains {"builder": input.terminal.owner.id}

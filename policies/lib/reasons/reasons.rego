@@ -1,21 +1,21 @@
 # METADATA
-# title: Words
+# title: Reasons
 # description: How reasons are put together from what is known, so that a missing fact leaves the others complete.
-package policies.lib.words
+package policies.lib.reasons
 
 # METADATA
-# title: What is said
-# description: The reasons in one line, or, without a reason, what is unknown.
-said(reasons, unknown) := concat("; ", reasons) if {
-	count(reasons) > 0
-} else := unknown
+# title: Reasons or a default
+# description: All reasons in one line, or a text where there are none.
+or_default(all, text) := concat("; ", all) if {
+	count(all) > 0
+} else := text
 
 # METADATA
-# title: What is known
+# title: Evidence of what is known
 # description: >-
 #   One object out of a set of objects that share no key. Write the set with a line a fact, `_facts contains {"age": input.age}`: the line
 #   of a fact that is missing adds nothing, where one object with all of them would be undefined as a whole.
-known(facts) := {name: value | some name, value in facts[_]}
+evidence(facts) := {name: value | some name, value in facts[_]}
 
 # METADATA
 # title: A span of time
