@@ -15,7 +15,7 @@ import (
 // TestSpansAgree holds that a rule's message and the program's own columns write the same duration in the same words.
 func TestSpansAgree(t *testing.T) {
 	t.Parallel()
-	source, err := policies.Files.ReadFile("lib/words/words.rego")
+	source, err := policies.Files.ReadFile("lib/reasons/reasons.rego")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ package policies.lib.reasons
 # METADATA
 # title: Reasons or a default
 # description: All reasons in one line, or a text where there are none.
-or_default(all, text) := concat("; ", all) if {
-	count(all) > 0
+or_default(known, text) := concat("; ", known) if {
+	count(known) > 0
 } else := text
 
 # METADATA
