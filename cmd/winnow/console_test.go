@@ -246,7 +246,7 @@ func TestTheConsoleLetsInWhoHasTheToken(t *testing.T) {
 		t.Errorf("the cookie is %v", c)
 	}
 	r.enter()
-	for _, page := range append(consolePages, "/static/console.js", "/static/console.css", "/static/idiomorph.js") {
+	for _, page := range append(consolePages, "/static/console.js", "/static/console.css") {
 		check(page, r.ask("GET", page, ""), 200)
 		check("HEAD "+page, r.ask("HEAD", page, ""), 200)
 		if body := r.page(page); strings.Contains(body, token) {

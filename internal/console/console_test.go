@@ -1,9 +1,6 @@
 package console
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"net"
@@ -18,19 +15,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
-
-// TestWhatIsVendoredIsWhatItSays: the file of another project has the digest that is on record, and its licence beside it.
-func TestWhatIsVendoredIsWhatItSays(t *testing.T) {
-	var v struct{ Name, Version, Licence, File, SHA256 string }
-	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("vendored.json"))(t), &v))
-	sum := sha256.Sum256(must.Get(os.ReadFile(v.File))(t))
-	if got := hex.EncodeToString(sum[:]); got != v.SHA256 {
-		t.Errorf("%s has the digest %s, and vendored.json says %s", v.File, got, v.SHA256)
-	}
-	if text := must.Get(os.ReadFile("static/" + v.Name + ".LICENSE"))(t); v.Licence != "0BSD" || !strings.Contains(string(text), "Zero-Clause BSD") {
-		t.Errorf("%s: the licence %s is not beside it", v.Name, v.Licence)
-	}
-}
 
 // TestEveryValueIsCleaned: no action of a template prints a value that did not go through clean, and what goes through it hides nothing.
 func TestEveryValueIsCleaned(t *testing.T) {
@@ -105,7 +89,7 @@ func TestTheFilesAreOfOurOwnOrigin(t *testing.T) {
 	if looked < 6 {
 		t.Fatalf("%d files were looked at", looked)
 	}
-	must.Do(t, fstest.TestFS(static, "static/console.js", "static/console.css", "static/idiomorph.js", "static/icon.svg"))
+	must.Do(t, fstest.TestFS(static, "static/console.js", "static/console.css", "static/icon.svg"))
 }
 
 func TestWhereAFormLeadsBack(t *testing.T) {

@@ -8,16 +8,49 @@
   // What a person has typed, ticked or opened stays.
   document.addEventListener("input", (event) => { const form = event.target.closest("form"); if (form) form.dataset.touched = ""; });
   const touched = (node) => node instanceof HTMLFormElement && "touched" in node.dataset;
-  const options = {
-    morphStyle: "outerHTML",
-    ignoreActiveValue: true,
-    restoreFocus: true,
-    callbacks: {
-      beforeNodeMorphed: (old) => !touched(old),
-      beforeNodeRemoved: (old) => !touched(old),
-      beforeAttributeUpdated: (name, node) => !(name === "open" && node instanceof HTMLDetailsElement),
-    },
-  };
+
+  // A row is known by its id, or by what its first link leads to.
+  const key = (node) => (node.nodeType !== Node.ELEMENT_NODE ? "" :
+    node.id || (node.matches("tr, li, details") && node.querySelector("a[href]")?.getAttribute("href")) || "");
+  const alike = (a, b) => a.nodeName === b.nodeName && key(a) === key(b);
+
+  // morph changes old into now, and keeps each element that both have: with its focus, its selection, and how far it is scrolled.
+  function morph(old, now) {
+    if (touched(old)) return;
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+      if (old.nodeValue !== now.nodeValue) old.nodeValue = now.nodeValue;
+      return;
+    }
+    const stays = (name) => (name === "open" && old instanceof HTMLDetailsElement) || (name === "value" && old === document.activeElement);
+    for (const { name } of [...old.attributes]) if (!now.hasAttribute(name) && !stays(name)) old.removeAttribute(name);
+    for (const { name, value } of now.attributes) if (old.getAttribute(name) !== value && !stays(name)) old.setAttribute(name, value);
+    children(old, now);
+  }
+
+  function children(old, now) {
+    const wanted = new Set([...now.childNodes].map(key));
+    for (const child of [...old.childNodes]) if (key(child) && !wanted.has(key(child)) && !touched(child)) child.remove();
+    let place = old.firstChild;
+    for (const child of [...now.childNodes]) {
+      let found = place;
+      while (found && !alike(found, child)) found = key(child) ? found.nextSibling : null;
+      if (!found) { old.insertBefore(document.adoptNode(child), place); continue; }
+      if (found === place) place = place.nextSibling;
+      else old.insertBefore(found, place);
+      morph(found, child);
+    }
+    while (place) { const next = place.nextSibling; if (!touched(place)) place.remove(); place = next; }
+  }
+
+  // Moving an element takes the focus from it, and what is selected in it.
+  function change(old, now) {
+    const focus = document.activeElement, { selectionStart: from, selectionEnd: to } = focus;
+    if (alike(old, now)) morph(old, now);
+    else old.replaceWith(document.adoptNode(now));
+    if (focus === document.activeElement || !focus.isConnected) return;
+    focus.focus({ preventScroll: true });
+    if (typeof from === "number") focus.setSelectionRange(from, to);
+  }
 
   async function refresh() {
     if (busy) { again = true; return; }
@@ -29,7 +62,7 @@
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const pick of ["#top", ".banner", "#main"]) {
         const old = document.querySelector(pick), now = fresh.querySelector(pick);
-        if (old && now) Idiomorph.morph(old, now, options);
+        if (old && now) change(old, now);
         else if (now) document.getElementById("main").before(document.adoptNode(now));
         else if (old) old.remove();
       }
