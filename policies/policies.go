@@ -10,7 +10,7 @@ import "embed"
 // Files is the whole tree, tests and the input's schema among it, with paths below this folder: main/main.rego has the package
 // policies.main. It is what a Winnow without any policies of one's own decides by, and what `winnow init` hands out to edit.
 //
-//go:embed .manifest main reap protect lib schemas
+//go:embed .manifest main reap protect lib schemas/subject.json
 var Files embed.FS
 
 // Observing has the rules that say what became of a worker (observe), with what they lean on. They are asked for people, lead to no act,

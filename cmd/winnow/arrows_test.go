@@ -37,7 +37,7 @@ var arrows = []arrow{
 	{"winnow/collectors", "winnow/policies", nil, "what a fact means is for the policies to say, not for who reads it"},
 	{"winnow/engine", "winnow/collectors", nil, "the engine does no I/O: it is given a snapshot"},
 	{"winnow/engine", "winnow/actuators", nil, "the engine decides and does not act"},
-	{"winnow/engine", "winnow/policies", nil, "the engine decides by any policies, not by these"},
+	{"winnow/engine", "winnow/policies", []string{"winnow/policies/schemas"}, "the engine decides by any policies, not by these; the schema of their input is its own"},
 	{"winnow", "winnow/cmd", nil, "a command is a face: what others need lies below it"},
 	{"winnow/internal/sys", "winnow/", []string{"winnow/internal/sys"}, "what knows the operating system and formats knows nothing of the application"},
 	{"winnow/engine", "winnow/internal", []string{"winnow/internal/sys/duration"}, "the stages meet in internal, above the engine, which does no I/O"},

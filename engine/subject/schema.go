@@ -1,12 +1,10 @@
 package subject
 
 import (
-	_ "embed"
 	"slices"
+
+	"github.com/winnow-reaper/winnow/policies/schemas"
 )
 
-//go:embed schema.json
-var schemaJSON []byte
-
 // JSONSchema is the JSON Schema of a subject, the input of the policies.
-func JSONSchema() []byte { return slices.Clone(schemaJSON) }
+func JSONSchema() []byte { return slices.Clone(schemas.Subject) }
