@@ -9,10 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/policies/schemas"
+
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow"
-	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/scaffold"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -78,7 +79,7 @@ func (a *app) policySchema(given []string, example bool) error {
 	case example:
 		data, err = scaffold.Example()
 	case name == inputSchema:
-		data = subject.JSONSchema()
+		data = schemas.Subject
 	default:
 		data, err = winnow.Schemas.ReadFile("docs/reference/schemas/" + name + ".json")
 	}

@@ -11,9 +11,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/winnow-reaper/winnow/policies/schemas"
+
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
@@ -82,7 +83,7 @@ func TestStockAgrees(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := os.WriteFile(filepath.Join(dir, "subject.json"), subject.JSONSchema(), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "subject.json"), schemas.Subject, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			winnow := func(args ...string) ran {

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/winnow-reaper/winnow/policies/schemas"
+
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // The bounds of what is tried for one rule: how far the rules that it asks are followed, how many facts, values of each, and members of a
@@ -625,7 +626,7 @@ type schema struct {
 }
 
 var shape = sync.OnceValue(func() (s schema) {
-	if err := json.Unmarshal(subject.JSONSchema(), &s); err != nil {
+	if err := json.Unmarshal(schemas.Subject, &s); err != nil {
 		return schema{}
 	}
 	return s

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/winnow-reaper/winnow/policies/schemas"
+
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/winnow-reaper/winnow/engine/policy/metadata"
@@ -354,7 +356,7 @@ func Compile(files fs.FS) (*ast.Compiler, error) {
 // built-in but the allowed ones.
 func newCompiler(own map[string]Parameter, allowed *ast.Capabilities) *ast.Compiler {
 	var s any
-	if err := json.Unmarshal(subject.JSONSchema(), &s); err != nil {
+	if err := json.Unmarshal(schemas.Subject, &s); err != nil {
 		panic(fmt.Sprintf("the subject's schema is no JSON: %v", err)) // it is generated, and part of the program
 	}
 	set := ast.NewSchemaSet()

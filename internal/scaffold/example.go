@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/policies/schemas"
 )
 
 // Example is a document with every field that a rule may read below input, each empty: a text "", a number 0, a list with one such element. It has
 // all kinds at once, so it is no candidate. Regal's language server completes from it where it is called input.json.
 func Example() ([]byte, error) {
 	var schema map[string]any
-	if err := json.Unmarshal(subject.JSONSchema(), &schema); err != nil {
+	if err := json.Unmarshal(schemas.Subject, &schema); err != nil {
 		return nil, fmt.Errorf("read the schema of the input: %w", err)
 	}
 	data, err := json.MarshalIndent(empty(schema), "", "  ")
