@@ -9,14 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/policies/schemas"
-
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/scaffold"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/policies/schemas"
 )
 
 // inputSchema is the name of the schema of what rules read, which is published beside them.

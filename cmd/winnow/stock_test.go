@@ -11,12 +11,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/policies/schemas"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/policies/schemas"
 )
 
 // stockOPA is the program of Open Policy Agent, of the version that the developers' tools name.

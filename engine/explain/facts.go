@@ -8,12 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/winnow-reaper/winnow/policies/schemas"
-
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/policies/schemas"
 )
 
 // The bounds of what is tried for one rule: how far the rules that it asks are followed, how many facts, values of each, and members of a

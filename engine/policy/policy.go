@@ -15,13 +15,12 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/winnow-reaper/winnow/policies/schemas"
-
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/winnow-reaper/winnow/engine/policy/metadata"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/policies/schemas"
 )
 
 // LoadOptions says where policies come from.
@@ -352,8 +351,7 @@ func Compile(files fs.FS) (*ast.Compiler, error) {
 	return c, nil
 }
 
-// newCompiler is strict, checks every input reference against the closed schema, with the parameters that rules declare in it, and knows no
-// built-in but the allowed ones.
+// newCompiler is strict, checks references to the input against the closed schema with the rules' parameters, and knows the allowed built-ins.
 func newCompiler(own map[string]Parameter, allowed *ast.Capabilities) *ast.Compiler {
 	var s any
 	if err := json.Unmarshal(schemas.Subject, &s); err != nil {
