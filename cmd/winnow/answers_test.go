@@ -31,8 +31,10 @@ import (
 	"github.com/winnow-reaper/winnow/engine/alive"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/localapi"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
@@ -104,7 +106,7 @@ func content(answer map[string]any) map[string]any {
 func TestEveryRouteIsDescribed(t *testing.T) {
 	t.Parallel()
 	var served, told []string
-	for pattern := range newAnswers(&daemon{}).handlers() {
+	for pattern := range localapi.New(&daemon.Daemon{}).Handlers() {
 		served = append(served, pattern)
 	}
 	for path, at := range newAPIText(t).doc["paths"].(map[string]any) {
@@ -163,7 +165,7 @@ func TestEventsSayWhatTheStateSays(t *testing.T) {
 	full := &document.SweptOnce{Sweep: "s", At: time.Now(), Why: "start", Took: 1.5, Short: true, Census: map[string]report.Count{"dir": {Seen: 5, InScope: 4, Reap: 3, Spare: 2, Unknown: 1}}}
 	var byState client.Swept
 	musts.Do(t, json.Unmarshal(musts.Get(json.Marshal(full))(t), &byState))
-	if diff := cmp.Diff(&byState, inShort(full), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
+	if diff := cmp.Diff(&byState, localapi.InShort(full), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
 		t.Errorf("the state and the event (-state +event):\n%s", diff)
 	}
 }
@@ -275,7 +277,7 @@ func TestTheAPI(t *testing.T) {
 		{"POST", "/v1/pause", url.Values{"for": {"2h"}}, nil, 400, "takes no query"},
 		{"POST", "/v1/pause", nil, map[string]string{"For": "2h"}, 400, `takes no \"For\"`},
 		{"POST", "/v1/pause", nil, map[string]string{"candidate": w.candidate()}, 400, `takes no \"candidate\"`},
-		{"POST", "/v1/pause", nil, map[string]string{"reason": strings.Repeat("a", maxBody)}, 400, "longer than"},
+		{"POST", "/v1/pause", nil, map[string]string{"reason": strings.Repeat("a", localapi.MaxBody)}, 400, "longer than"},
 		{"DELETE", "/v1/brakes", url.Values{"brake": {"hand"}}, nil, 400, "unknown brake"},
 		{"DELETE", "/v1/brakes", nil, nil, 200, "[]"},
 		{"POST", "/v1/pause", nil, map[string]string{"for": "2h", "reason": "a migration"}, 200, "a migration"},

@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/localapi"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/test/kit/files"
@@ -33,11 +34,11 @@ import (
 )
 
 // answeringWorld is a daemon within the test that answers at a socket.
-func answeringWorld(t *testing.T, seed uint64) (w *steadyWorld, s *answers, socket string) {
+func answeringWorld(t *testing.T, seed uint64) (w *steadyWorld, s *localapi.Server, socket string) {
 	w = newSteadyWorld(t, seed)
 	socket = filepath.Join(w.dir, "api.sock")
-	s = newAnswers(w.d)
-	t.Cleanup(musts.Get(s.serve(t.Context(), socket))(t))
+	s = localapi.New(w.d)
+	t.Cleanup(musts.Get(s.Serve(t.Context(), socket))(t))
 	return w, s, socket
 }
 
@@ -46,7 +47,7 @@ func TestSweepsUnderRequests(t *testing.T) {
 	t.Parallel()
 	w, _, socket := answeringWorld(t, 200)
 	first := w.sweep(pace.Start)
-	w.d.swept(t.Context(), pace.Start, time.Now(), first, nil)
+	w.d.Swept(t.Context(), pace.Start, time.Now(), first, nil)
 	for i := range 40 { // those that hang: half of them in the head, half in the body, and some after it
 		c := musts.Get(net.Dial("unix", socket))(t)
 		defer c.Close()
@@ -84,10 +85,10 @@ func TestSweepsUnderRequests(t *testing.T) {
 	}
 	for range 4 {
 		cfg := musts.Get(config.Load(w.config, []string{"HOME=" + w.dir}))(t)
-		musts.Do(t, w.d.load(t.Context(), cfg))
+		musts.Do(t, w.d.Load(t.Context(), cfg))
 		began := time.Now()
 		r := w.sweep(pace.Request)
-		w.d.swept(t.Context(), pace.Request, began, r, nil)
+		w.d.Swept(t.Context(), pace.Request, began, r, nil)
 	}
 	stop()
 	all.Wait()
@@ -133,12 +134,12 @@ func TestALeaseThatIsGivenUpLeavesNoHold(t *testing.T) {
 func TestWhoDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 201)
-	s := newAnswers(w.d)
+	s := localapi.New(w.d)
 	large := strings.Repeat("x", 8<<20)
 	socket := filepath.Join(w.dir, "large.sock")
 	l := musts.Get(net.Listen("unix", socket))(t)
 	mux := http.NewServeMux()
-	mux.Handle("GET /v1/why-alive", s.answer(true, func(_ context.Context, _ *ops.Ops, w params) (any, error) {
+	mux.Handle("GET /v1/why-alive", s.Answer(true, func(_ context.Context, _ *ops.Ops, w localapi.Params) (any, error) {
 		if w.What == "large" {
 			return large, nil
 		}
@@ -147,7 +148,7 @@ func TestWhoDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	srv := &http.Server{ReadHeaderTimeout: time.Second, Handler: mux}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
-	for range 2 * maxLooks {
+	for range 2 * localapi.MaxLooks {
 		c := musts.Get(net.Dial("unix", socket))(t)
 		defer c.Close()
 		_, _ = io.WriteString(c, "GET /v1/why-alive?what=large HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -174,7 +175,7 @@ func TestAnotherConfigurationIsRefused(t *testing.T) {
 	_, _, socket := answeringWorld(t, 202)
 	c := client.New(socket)
 	defer c.Close()
-	c.Header = http.Header{headerConfig: {"another"}}
+	c.Header = http.Header{localapi.HeaderConfig: {"another"}}
 	var no *client.Error
 	if _, err := c.State(t.Context()); !errors.As(err, &no) || no.Status != http.StatusPreconditionFailed {
 		t.Error(err)
@@ -188,24 +189,24 @@ func never() bool { return false }
 func TestALeaseThatAPersonReleases(t *testing.T) {
 	t.Parallel()
 	w, s, _ := answeringWorld(t, 203)
-	h := snapshot.Hold{ID: "dir:" + w.worktree, Owner: leaseOwner + "1", Reason: "a build", Since: time.Now().UTC()}
+	h := snapshot.Hold{ID: "dir:" + w.worktree, Owner: localapi.LeaseOwner + "1", Reason: "a build", Since: time.Now().UTC()}
 	looked := make(chan time.Time, 4)
 	holds := func() []snapshot.Hold {
 		t.Helper()
 		var all []snapshot.Hold
-		musts.Do(t, s.leases.inFile(func(g *ledger.Grants) (err error) {
+		musts.Do(t, s.Leases.InFile(func(g *ledger.Grants) (err error) {
 			all, err = g.Leases(t.Context())
 			return err
 		}))
 		return all
 	}
-	musts.Do(t, s.leases.put(t.Context(), &h))
+	musts.Do(t, s.Leases.Put(t.Context(), &h))
 
 	// As after a suspension: its time is over, and it is put off at the next look at the clock.
 	past := time.Now().UTC().Add(-time.Hour).Round(0)
 	h.Until = &past
 	looked <- time.Now()
-	if !s.leases.last(t.Context(), &h, looked, never) || time.Until(*h.Until) < leaseLasts/2 {
+	if !s.Leases.Last(t.Context(), &h, looked, never) || time.Until(*h.Until) < localapi.LeaseLasts/2 {
 		t.Errorf("it was not put off: %v", h.Until)
 	}
 	if all := holds(); len(all) != 1 || !all[0].Until.Equal(*h.Until) {
@@ -215,14 +216,14 @@ func TestALeaseThatAPersonReleases(t *testing.T) {
 	// One that has just been put off is told again to who reads again.
 	until := *h.Until
 	looked <- time.Now()
-	if !s.leases.last(t.Context(), &h, looked, func() bool { return true }) || !h.Until.Equal(until) {
+	if !s.Leases.Last(t.Context(), &h, looked, func() bool { return true }) || !h.Until.Equal(until) {
 		t.Errorf("it is not told again, or was put off: %v", h.Until)
 	}
 
-	musts.Do(t, s.leases.inFile(func(g *ledger.Grants) error { _, err := g.Release(t.Context(), h.ID, ""); return err }))
+	musts.Do(t, s.Leases.InFile(func(g *ledger.Grants) error { _, err := g.Release(t.Context(), h.ID, ""); return err }))
 	h.Until = &past
 	looked <- time.Now()
-	if s.leases.last(t.Context(), &h, looked, never) || len(holds()) != 0 {
+	if s.Leases.Last(t.Context(), &h, looked, never) || len(holds()) != 0 {
 		t.Errorf("it goes on: %+v", holds())
 	}
 }
@@ -231,8 +232,8 @@ func TestALeaseThatAPersonReleases(t *testing.T) {
 func TestALeaseThatCannotBePutOff(t *testing.T) {
 	t.Parallel()
 	w, s, _ := answeringWorld(t, 204)
-	h := snapshot.Hold{ID: "dir:" + w.worktree, Owner: leaseOwner + "1", Reason: "a build", Since: time.Now().UTC()}
-	musts.Do(t, s.leases.put(t.Context(), &h))
+	h := snapshot.Hold{ID: "dir:" + w.worktree, Owner: localapi.LeaseOwner + "1", Reason: "a build", Since: time.Now().UTC()}
+	musts.Do(t, s.Leases.Put(t.Context(), &h))
 	file := filepath.Join(w.d.Acting.Folder(), "grants.db")
 	musts.Do(t, os.Rename(file, file+".away"))
 	musts.Do(t, os.RemoveAll(file+"-wal"))
@@ -242,7 +243,7 @@ func TestALeaseThatCannotBePutOff(t *testing.T) {
 	looked := make(chan time.Time)
 	over := make(chan bool, 1)
 	patience := time.After(wait.Patience)
-	go func() { over <- s.leases.last(t.Context(), &h, looked, never) }()
+	go func() { over <- s.Leases.Last(t.Context(), &h, looked, never) }()
 	for {
 		select {
 		case looked <- time.Now():
@@ -262,18 +263,18 @@ func TestALeaseOfWhoDoesNotRead(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 206)
 	socket := filepath.Join(w.dir, "api.sock")
-	s := newAnswers(w.d)
-	s.leases.renewed, s.leases.looked = 0, time.Millisecond // a line each time: what comes in hours comes in seconds
-	t.Cleanup(musts.Get(s.serve(t.Context(), socket))(t))
+	s := localapi.New(w.d)
+	s.Leases.Renewed, s.Leases.Looked = 0, time.Millisecond // a line each time: what comes in hours comes in seconds
+	t.Cleanup(musts.Get(s.Serve(t.Context(), socket))(t))
 	c := musts.Get(net.Dial("unix", socket))(t)
 	defer c.Close()
 	long := strings.Repeat("/"+strings.Repeat("a", 199), 18) // so that few lines fill the connection
 	body := `{"candidate":"` + w.worktree + long + `","reason":"a build"}`
 	fmt.Fprintf(c, "POST /v1/leases HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	until := func() (until time.Time) {
-		s.leases.mu.Lock()
-		defer s.leases.mu.Unlock()
-		for h := range s.leases.open {
+		s.Leases.Mu.Lock()
+		defer s.Leases.Mu.Unlock()
+		for h := range s.Leases.Open {
 			until = *h.Until
 		}
 		return until
@@ -304,11 +305,11 @@ func TestManyLeasesAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 207)
 	socket := filepath.Join(w.dir, "api.sock")
-	s := newAnswers(w.d)
-	s.leases.renewed, s.leases.looked = 3*time.Second, 100*time.Millisecond
-	t.Cleanup(musts.Get(s.serve(t.Context(), socket))(t))
+	s := localapi.New(w.d)
+	s.Leases.Renewed, s.Leases.Looked = 3*time.Second, 100*time.Millisecond
+	t.Cleanup(musts.Get(s.Serve(t.Context(), socket))(t))
 	const many = 60
-	if n := maxConnections(); n < many+2 {
+	if n := localapi.MaxConnections(); n < many+2 {
 		t.Skipf("this process may have only %d connections", n)
 	}
 	c := client.New(socket)
@@ -331,9 +332,9 @@ func TestManyLeasesAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	ends := func() (first, last time.Time, n int) {
-		s.leases.mu.Lock()
-		defer s.leases.mu.Unlock()
-		for h := range s.leases.open {
+		s.Leases.Mu.Lock()
+		defer s.Leases.Mu.Unlock()
+		for h := range s.Leases.Open {
 			if first.IsZero() || h.Until.Before(first) {
 				first = *h.Until
 			}
@@ -341,7 +342,7 @@ func TestManyLeasesAtOnce(t *testing.T) {
 				last = *h.Until
 			}
 		}
-		return first, last, len(s.leases.open)
+		return first, last, len(s.Leases.Open)
 	}
 	first, _, n := ends()
 	if n != many || len(got) != many {
@@ -375,12 +376,12 @@ func TestManyLeasesAtOnce(t *testing.T) {
 func TestLeasesOfADaemonThatEnded(t *testing.T) {
 	t.Parallel()
 	w, s, _ := answeringWorld(t, 205)
-	past := time.Now().UTC().Add(-2 * leaseLasts)
-	musts.Do(t, s.leases.inFile(func(g *ledger.Grants) error {
-		return g.Lease(t.Context(), snapshot.Hold{ID: "dir:/a", Owner: leaseOwner + "old", Reason: "x", Since: past, Until: &past})
+	past := time.Now().UTC().Add(-2 * localapi.LeaseLasts)
+	musts.Do(t, s.Leases.InFile(func(g *ledger.Grants) error {
+		return g.Lease(t.Context(), snapshot.Hold{ID: "dir:/a", Owner: localapi.LeaseOwner + "old", Reason: "x", Since: past, Until: &past})
 	}))
 	owners := func() (out string) {
-		musts.Do(t, s.leases.inFile(func(g *ledger.Grants) error {
+		musts.Do(t, s.Leases.InFile(func(g *ledger.Grants) error {
 			all, err := g.Leases(t.Context())
 			for _, h := range all {
 				out += h.Owner + ", "
@@ -391,14 +392,14 @@ func TestLeasesOfADaemonThatEnded(t *testing.T) {
 	}
 	put := func(id string) {
 		t.Helper()
-		musts.Do(t, s.leases.put(t.Context(), &snapshot.Hold{ID: "dir:" + w.worktree, Owner: leaseOwner + id, Reason: "a build", Since: time.Now().UTC()}))
+		musts.Do(t, s.Leases.Put(t.Context(), &snapshot.Hold{ID: "dir:" + w.worktree, Owner: localapi.LeaseOwner + id, Reason: "a build", Since: time.Now().UTC()}))
 	}
 	// After a suspension every lease has lapsed until its daemon puts it off.
 	put("new")
 	if got := owners(); !strings.Contains(got, "old") || !strings.Contains(got, "new") {
 		t.Errorf("held by %s", got)
 	}
-	s.leases.lasts = 0
+	s.Leases.Lasts = 0
 	put("newer")
 	if got := owners(); strings.Contains(got, "old") || !strings.Contains(got, "new, ") || !strings.Contains(got, "newer") {
 		t.Errorf("held by %s", got)
@@ -409,7 +410,7 @@ func TestLeasesOfADaemonThatEnded(t *testing.T) {
 func TestADaemonThatHangsWhileItIsAsked(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 206)
-	socket := w.d.now().Cfg.APISocket()
+	socket := w.d.Now().Cfg.APISocket()
 	musts.Do(t, os.MkdirAll(filepath.Dir(socket), 0o700))
 	l := musts.Get(net.Listen("unix", socket))(t)
 	var mu sync.Mutex
@@ -428,7 +429,7 @@ func TestADaemonThatHangsWhileItIsAsked(t *testing.T) {
 	})}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { close(hangs); _ = srv.Close() })
-	x := *w.d.now()
+	x := app{Ops: *w.d.Now()}
 	ctx := wait.Within(t, wait.Patience)
 	began := time.Now()
 	var out any
@@ -584,7 +585,7 @@ func TestHalfSentBodies(t *testing.T) {
 	t.Parallel()
 	w, _, socket := answeringWorld(t, 208)
 	first := w.sweep(pace.Start)
-	w.d.swept(t.Context(), pace.Start, time.Now(), first, nil)
+	w.d.Swept(t.Context(), pace.Start, time.Now(), first, nil)
 	half := func(route string) net.Conn {
 		c := musts.Get(net.Dial("unix", socket))(t)
 		t.Cleanup(func() { _ = c.Close() })
@@ -596,12 +597,12 @@ func TestHalfSentBodies(t *testing.T) {
 		ends = append(ends, half(route))
 	}
 	for _, c := range ends {
-		_ = c.SetReadDeadline(time.Now().Add(2*bodyWithin + wait.Patience))
+		_ = c.SetReadDeadline(time.Now().Add(2*localapi.BodyWithin + wait.Patience))
 		if _, err := io.Copy(io.Discard, c); err != nil {
 			t.Errorf("a connection with half a body does not end: %v", err)
 		}
 	}
-	for i := range 2 * (maxLeases + 200) {
+	for i := range 2 * (localapi.MaxLeases + 200) {
 		if i%3 == 0 {
 			half("GET /v1/report")
 		} else {
@@ -612,7 +613,7 @@ func TestHalfSentBodies(t *testing.T) {
 	defer c.Close()
 	musts.Get(c.State(wait.Within(t, wait.Patience)))(t)
 	l := musts.Get(c.Lease(wait.Within(t, 4*wait.Patience), w.worktree, "a build"))(t)
-	for range 2 * maxUnasked { // those do not end it
+	for range 2 * localapi.MaxUnasked { // those do not end it
 		half("POST /v1/leases")
 	}
 	musts.Get(c.State(wait.Within(t, wait.Patience)))(t)

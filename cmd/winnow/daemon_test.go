@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/pace"
@@ -273,7 +274,7 @@ func (w *crashWorld) configuration(t *testing.T) string {
 type steadyWorld struct {
 	*crashWorld
 	t     *testing.T
-	d     *daemon
+	d     *daemon.Daemon
 	tmux  *tmux.Server
 	rnd   *rand.Rand
 	trees []string
@@ -295,11 +296,11 @@ func newSteadyWorld(t *testing.T, seed uint64) *steadyWorld {
 		t.Fatal(err)
 	}
 	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-steady-" + fmt.Sprint(seed), Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
-	w.d, err = a.newDaemon(t.Context(), runFlags{})
+	w.d, err = daemon.New(t.Context(), &a.Ops, daemon.Options{Line: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.d.close)
+	t.Cleanup(w.d.Close)
 	return w
 }
 
@@ -381,7 +382,7 @@ func (w *steadyWorld) began(x decision.Identity) bool {
 
 func (w *steadyWorld) sweep(why string) *report.Report {
 	w.t.Helper()
-	r, err := w.d.sweep(w.t.Context(), why)
+	r, err := w.d.Sweep(w.t.Context(), why)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -439,7 +440,7 @@ func TestShortAndWholeSweepsAgree(t *testing.T) {
 func TestASweepWakesNobody(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 100)
-	defer w.d.watches()()
+	defer w.d.Watches()()
 	w.sweep(pace.Start)
 	heard := func() int {
 		n := w.d.Status().Wakes
@@ -468,8 +469,8 @@ func TestASweepThatFailsAfterItsActs(t *testing.T) {
 		"not even that": nil,
 	} {
 		var out bytes.Buffer
-		d := &daemon{app: (&app{out: &out, flags: globalFlags{format: "text"}}).watched()}
-		d.doneBefore(r)
+		d := &daemon.Daemon{Options: daemon.Options{Line: func(line string) { fmt.Fprintln(&out, line) }}}
+		d.DoneBefore(r)
 		if has := r != nil && len(r.Acts)+len(r.Purged) > 0; has != strings.Contains(out.String(), want) || !has && out.Len() > 0 {
 			t.Errorf("%s: %q", want, out.String())
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -210,21 +211,21 @@ func TestTheDaemonTellsItsManager(t *testing.T) {
 // TestALoopThatHangsShowsNothing: the watchdog goes by the loop, and not by the goroutine that speaks.
 func TestALoopThatHangsShowsNothing(t *testing.T) {
 	t.Parallel()
-	m := &manager{d: &daemon{}}
-	m.moves()
-	if !m.lives(time.Minute) {
+	m := &daemon.Manager{D: &daemon.Daemon{}}
+	m.Moves()
+	if !m.Lives(time.Minute) {
 		t.Error("a loop that just moved is dead")
 	}
-	m.moved.Add(-int64(2 * time.Minute))
-	if m.lives(time.Minute) {
+	m.Moved.Add(-int64(2 * time.Minute))
+	if m.Lives(time.Minute) {
 		t.Error("a loop that hangs lives")
 	}
-	m.d.sweeping(true)
-	if !m.lives(time.Minute) {
+	m.D.Sweeping(true)
+	if !m.Lives(time.Minute) {
 		t.Error("a sweep of two minutes is taken for one that hangs")
 	}
-	m.moved.Add(-int64(longest))
-	if m.lives(time.Minute) {
+	m.Moved.Add(-int64(daemon.Longest))
+	if m.Lives(time.Minute) {
 		t.Error("a sweep that hangs for more than an hour lives")
 	}
 }

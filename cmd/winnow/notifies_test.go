@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/notify"
@@ -167,8 +168,8 @@ func TestNotifyTestSaysWhatFails(t *testing.T) {
 // TestWhatASweepTells says of reports, brakes and pauses what is told, and by which key.
 func TestWhatASweepTells(t *testing.T) {
 	t.Parallel()
-	keys := func(e ended) (out []string) {
-		event, tells := eventOf(e)
+	keys := func(e daemon.Ended) (out []string) {
+		event, tells := daemon.EventOf(e)
 		if !tells {
 			return []string{"nothing"}
 		}
@@ -178,7 +179,9 @@ func TestWhatASweepTells(t *testing.T) {
 		slices.Sort(out)
 		return out
 	}
-	one := func(al report.Alarm) ended { return ended{Report: &report.Report{Alarms: []report.Alarm{al}}} }
+	one := func(al report.Alarm) daemon.Ended {
+		return daemon.Ended{Report: &report.Report{Alarms: []report.Alarm{al}}}
+	}
 	for _, c := range []struct{ a, b string }{
 		{"tmux/default has failed for 15m (3 looks)", "tmux/default has failed for 1h5m (14 looks)"},
 		{"it gave 12 of 40, since 2026-11-25 10:00:01", "it gave 7 of 40, since 2026-11-25 10:05:01"},
@@ -198,14 +201,14 @@ func TestWhatASweepTells(t *testing.T) {
 			t.Errorf("another alarm is not told: %q", a)
 		}
 	}
-	if a, b := keys(ended{Err: fmt.Errorf("one")}), keys(ended{Err: fmt.Errorf("other")}); !slices.Equal(a, b) || a[0] != "problems sweep_failed" {
+	if a, b := keys(daemon.Ended{Err: fmt.Errorf("one")}), keys(daemon.Ended{Err: fmt.Errorf("other")}); !slices.Equal(a, b) || a[0] != "problems sweep_failed" {
 		t.Errorf("sweeps that fail: %q, %q", a, b)
 	}
-	if got := keys(ended{Err: fmt.Errorf("wrapped: %w", &ledger.Held{})}); got[0] != "nothing" {
+	if got := keys(daemon.Ended{Err: fmt.Errorf("wrapped: %w", &ledger.Held{})}); got[0] != "nothing" {
 		t.Errorf("another sweep has the lock: %q", got)
 	}
 	since := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	e := ended{Status: document.Status{Paused: &ledger.Pause{Since: since}, Brakes: []brakes.Brake{{Rule: brakes.CameBack, Sweep: "S", Candidate: "dir:/x"}}}, Report: &report.Report{
+	e := daemon.Ended{Status: document.Status{Paused: &ledger.Pause{Since: since}, Brakes: []brakes.Brake{{Rule: brakes.CameBack, Sweep: "S", Candidate: "dir:/x"}}}, Report: &report.Report{
 		Alarms: []report.Alarm{{Rule: report.Paused}, {Rule: "brake_came_back"}},
 		Acts: []decision.Act{
 			{Candidate: "dir:/y", Kind: "dir", Outcome: decision.Outcome{Outcome: decision.Done, Freed: decision.Freed{Bytes: 7}}},
@@ -222,7 +225,7 @@ func TestWhatASweepTells(t *testing.T) {
 	if got := keys(e); !slices.Equal(got, want) {
 		t.Errorf("it tells %q", got)
 	}
-	event, _ := eventOf(e)
+	event, _ := daemon.EventOf(e)
 	if len(event.Done) != 1 || event.FreedBytes != 12 || event.Purged != 1 || !slices.Equal(event.Speaks, []string{"problems", "acts", "alarms", "asks"}) {
 		t.Errorf("%+v", event)
 	}
@@ -243,25 +246,25 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 	}
 	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\n", o.URL))
 	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
-	d, err := a.newDaemon(t.Context(), runFlags{})
+	d, err := daemon.New(t.Context(), &a.Ops, daemon.Options{Line: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.close)
-	end, err := d.begins(t.Context(), true)
+	t.Cleanup(d.Close)
+	end, err := d.StartAll(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sweep := func(failed error) {
 		began := time.Now()
-		r, err := d.sweep(t.Context(), pace.Request)
+		r, err := d.Sweep(t.Context(), pace.Request)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if failed != nil {
 			r = nil
 		}
-		d.swept(t.Context(), pace.Request, began, r, failed)
+		d.Swept(t.Context(), pace.Request, began, r, failed)
 	}
 	sweep(fmt.Errorf("no space in %s", w.dir))
 	m := o.told(t, "a sweep that failed", func(d notify.Document) bool { return d.Problems != nil })
@@ -269,7 +272,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 		t.Errorf("problems: %+v\n%s", m.Problems, m.Text)
 	}
 	d.Cfg = load("")
-	d.beginsAgain(t.Context())
+	d.RestartChanged(t.Context())
 	o.mu.Lock()
 	messages := len(o.messages)
 	o.mu.Unlock()
@@ -294,12 +297,12 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
-	d, err := a.newDaemon(t.Context(), runFlags{apply: true})
+	d, err := daemon.New(t.Context(), &a.Ops, daemon.Options{Apply: true, Line: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.close)
-	end, err := d.begins(t.Context(), false)
+	t.Cleanup(d.Close)
+	end, err := d.StartAll(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,8 +323,8 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 		refuses <- err
 	}()
 	began := time.Now()
-	r, err := d.sweep(t.Context(), pace.Request)
-	d.swept(t.Context(), pace.Request, began, r, err)
+	r, err := d.Sweep(t.Context(), pace.Request)
+	d.Swept(t.Context(), pace.Request, began, r, err)
 	if refused := <-refuses; refused != nil || err == nil || !strings.Contains(err.Error(), "no room") || w.here() {
 		t.Fatalf("want an act, and a sweep that fails at its end: %v, %v, the folder is here: %v", refused, err, w.here())
 	}
@@ -340,15 +343,15 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 // TestASweepThatAnotherOneKeepsOutIsNoFailure: it is neither counted as failed, of which an alert would tell, nor told.
 func TestASweepThatAnotherOneKeepsOutIsNoFailure(t *testing.T) {
 	t.Parallel()
-	d, path := &daemon{app: &app{Ops: ops.New(state.Folder{Cfg: &config.Config{}, Log: hclog.NewNullLogger()})}}, filepath.Join(t.TempDir(), "m")
+	d, path := &daemon.Daemon{Ops: new(ops.New(state.Folder{Cfg: &config.Config{}, Log: hclog.NewNullLogger()}))}, filepath.Join(t.TempDir(), "m")
 	d.Cfg.Run.Metrics.Listen = "unix:" + path
-	end, err := measuring.begin(t.Context(), d)
+	end, err := daemon.Metrics.Begin(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(end)
 	for want, failed := range []error{fmt.Errorf("wrapped: %w", &ledger.Held{}), fmt.Errorf("no space")} {
-		d.tellAll(ended{Why: pace.Schedule, Err: failed})
+		d.TellAll(daemon.Ended{Why: pace.Schedule, Err: failed})
 		if line := fmt.Sprintf("winnow_sweeps_total{result=\"failed\",why=\"schedule\"} %d\n", want); !strings.Contains(scraped(t, path), line) {
 			t.Errorf("%v: want %s", failed, line)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/localapi"
 )
 
 // dialTimeout is how long the daemon has to say that it is there.
@@ -54,10 +55,10 @@ func (a *app) ask(ctx context.Context, method, path string, query url.Values, bo
 	defer c.Close()
 	c.Header = http.Header{}
 	if path != "/v1/state" { // how it stands is asked of any daemon
-		c.Header.Set(headerConfig, a.Fingerprint)
+		c.Header.Set(localapi.HeaderConfig, a.Fingerprint)
 	}
 	if here, err := os.Getwd(); err == nil && !strings.ContainsAny(here, "\r\n\x00") {
-		c.Header.Set(headerFolder, here)
+		c.Header.Set(localapi.HeaderFolder, here)
 	}
 	if err := ping(ctx, c); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (a *app) ask(ctx context.Context, method, path string, query url.Values, bo
 	defer res.Body.Close()
 	switch {
 	case res.StatusCode == http.StatusPreconditionFailed:
-		return fmt.Errorf("%w: %w", errNoDaemon, errConfigDiffers)
+		return fmt.Errorf("%w: %w", errNoDaemon, localapi.ErrConfigDiffers)
 	case res.StatusCode != http.StatusOK:
 		return refused(ctx, method, res)
 	}
@@ -111,7 +112,7 @@ func ping(ctx context.Context, c *client.Client) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("%w: %w", errNoDaemon, errConfigDiffers)
+		return fmt.Errorf("%w: %w", errNoDaemon, localapi.ErrConfigDiffers)
 	}
 	return nil
 }

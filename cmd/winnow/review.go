@@ -13,7 +13,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -57,7 +56,7 @@ func (a *app) review(ctx context.Context, f sweep.Listing) error {
 	if err != nil {
 		return err
 	}
-	r, snap, err := a.lookOnce(ctx, e, p, f)
+	r, snap, err := a.LookOnce(ctx, e, p, f)
 	if err != nil {
 		return err
 	}
@@ -177,17 +176,6 @@ func (a *app) saidOf(r *report.Report, take []string) {
 		rows = append(rows, row)
 	}
 	a.paint.Rows(a.out, rows...)
-}
-
-// lookOnce sees, decides and remembers, as a sweep without --apply, and lets go of the lock.
-func (a *app) lookOnce(ctx context.Context, e *eval.Engine, p *policy.Policy, f sweep.Listing) (*report.Report, *snapshot.Snapshot, error) {
-	s, err := a.OpenSweeper(ctx, e, p, false, sweep.AskedWait)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer s.Close()
-	r, err := s.Sweep(ctx, sweep.Options{Show: f})
-	return r, s.Seen, err
 }
 
 // glob is what protects a candidate in rules.protected: a folder's path, and the name of anything else.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -139,18 +140,24 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	for _, w := range config.UnknownEnv(os.Environ(), flagEnvNames(cmd.Root())) {
 		a.Log.Warn("unknown variable in the environment", "name", w)
 	}
-	cfg, err := config.Load(a.flags.config, os.Environ())
+	cfg, err := a.loadConfig()
 	if err != nil {
 		return err
 	}
-	if err := a.override(cfg); err != nil {
-		return err
-	}
-	a.Cfg, a.Fingerprint = cfg, configFingerprint(cfg)
+	a.Cfg, a.Fingerprint = cfg, state.ConfigFingerprint(cfg)
 	if a.flags.config == "" && cfg.Stray() { // who names a configuration knows which one is read
 		a.Note("./%s is not read: a folder may belong to anybody. If it is yours, say --config ./%s, or move it to %s", config.Name, config.Name, config.UserPlace())
 	}
 	return nil
+}
+
+// loadConfig reads the configuration, with what the flags say over it.
+func (a *app) loadConfig() (*config.Config, error) {
+	cfg, err := config.Load(a.flags.config, os.Environ())
+	if err == nil {
+		err = a.override(cfg)
+	}
+	return cfg, err
 }
 
 // override lets flags stand over the configuration.
@@ -239,3 +246,6 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// acting is the lock under which this user's sweeps act. It is zero but in tests, which do not wait for one another.
+var acting ledger.Acting

@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ops"
@@ -125,9 +126,9 @@ func TestADaemonWaitsForAQuestion(t *testing.T) {
 	asks, err := ledger.Lock(w.d.RunLock())
 	no(t, err)
 	time.AfterFunc(200*time.Millisecond, func() { _ = asks() })
-	has, err := w.d.alone(t.Context())
+	has, err := w.d.Alone(t.Context())
 	no(t, err)
-	if _, err := w.d.alone(t.Context()); err == nil || !strings.Contains(err.Error(), "another winnow run has the state folder") {
+	if _, err := w.d.Alone(t.Context()); err == nil || !strings.Contains(err.Error(), "another winnow run has the state folder") {
 		t.Errorf("two daemons: %v", err)
 	}
 	no(t, has())
@@ -151,17 +152,17 @@ func TestTheDaemonSaysThatItIsKeptOff(t *testing.T) {
 	s := newSteadyWorld(t, 302)
 	held := &ledger.Held{Path: "lock", PID: 1}
 	now := time.Now()
-	if err := s.d.locked(now, now, held); err != error(held) {
+	if err := s.d.Locked(now, now, held); err != error(held) {
 		t.Errorf("a sweep that runs is told as a failure: %v", err)
 	}
-	long := s.d.locked(now.Add(time.Hour), now.Add(time.Hour), held)
-	if event, tells := eventOf(ended{Err: long}); !tells || len(event.Standing) != 1 {
+	long := s.d.Locked(now.Add(time.Hour), now.Add(time.Hour), held)
+	if event, tells := daemon.EventOf(daemon.Ended{Err: long}); !tells || len(event.Standing) != 1 {
 		t.Errorf("nobody is told of a sweep that runs for an hour: %v", long)
 	}
-	if err := s.d.locked(now, now, nil); err != nil {
+	if err := s.d.Locked(now, now, nil); err != nil {
 		t.Error(err)
 	}
-	if err := s.d.locked(now.Add(2*time.Hour), now.Add(2*time.Hour), held); err != error(held) {
+	if err := s.d.Locked(now.Add(2*time.Hour), now.Add(2*time.Hour), held); err != error(held) {
 		t.Errorf("after a sweep that looked the time does not begin again: %v", err)
 	}
 }
@@ -227,7 +228,7 @@ func TestOnceWaits(t *testing.T) {
 	unlock, err := ledger.Lock(filepath.Join(w.d.Cfg.State, "lock"))
 	no(t, err)
 	time.AfterFunc(300*time.Millisecond, func() { _ = unlock() })
-	if err := w.d.once(t.Context()); errors.As(err, new(*ledger.Held)) {
+	if err := w.d.Once(t.Context()); errors.As(err, new(*ledger.Held)) {
 		t.Errorf("it did not wait: %v", err)
 	}
 }
@@ -237,7 +238,7 @@ func TestASweepThatCouldNotBeRecorded(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 303)
 	w.sweep(pace.Start) // makes the ledger
-	w.d.f.apply = true
+	w.d.Options.Apply = true
 	db, err := sql.Open("sqlite", w.d.LedgerPath()+"?_pragma=busy_timeout(10000)")
 	no(t, err)
 	t.Cleanup(func() { _ = db.Close() })
@@ -257,7 +258,7 @@ func TestASweepThatCouldNotBeRecorded(t *testing.T) {
 			return err
 		}()
 	}()
-	if _, err := w.d.sweep(t.Context(), pace.Request); err == nil || !strings.Contains(err.Error(), "record the end of the sweep") {
+	if _, err := w.d.Sweep(t.Context(), pace.Request); err == nil || !strings.Contains(err.Error(), "record the end of the sweep") {
 		t.Fatalf("the end was recorded: %v; %v", err, <-gone)
 	}
 	no(t, <-gone)
@@ -266,7 +267,7 @@ func TestASweepThatCouldNotBeRecorded(t *testing.T) {
 	}
 	w.mustRun(t, "git", "-C", "project", "worktree", "prune")
 	w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", w.worktree)
-	r, err := w.d.sweep(t.Context(), pace.Request)
+	r, err := w.d.Sweep(t.Context(), pace.Request)
 	no(t, err)
 	if len(w.d.Status().Brakes) != 1 || w.d.Status().Brakes[0].Rule != brakes.CameBack {
 		t.Errorf("it came back, and no brake tripped: %+v", w.d.Status().Brakes)
@@ -376,13 +377,13 @@ func TestActsAreToldOnce(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 306)
 	var out bytes.Buffer
-	w.d.out, w.d.flags.format = &out, "text"
+	w.d.Options.Line = func(line string) { fmt.Fprintln(&out, line) }
 	act := func(id, outcome string) decision.Act {
 		return decision.Act{Candidate: id, Kind: snapshot.KindProcess, Outcome: decision.Outcome{Outcome: outcome, Detail: "for a reason"}}
 	}
 	lines := func(acts, settled []decision.Act) (said []string) {
 		out.Reset()
-		w.d.news(&report.Report{Acts: acts, Settled: settled})
+		w.d.News(&report.Report{Acts: acts, Settled: settled})
 		for line := range strings.Lines(out.String()) {
 			if _, line, _ := strings.Cut(strings.TrimSpace(line), ": "); strings.Contains(line, "for a reason") {
 				said = append(said, line)
@@ -417,10 +418,10 @@ func TestAnAlarmIsToldOnce(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 307)
 	var out bytes.Buffer
-	w.d.out, w.d.flags.format = &out, "text"
+	w.d.Options.Line = func(line string) { fmt.Fprintln(&out, line) }
 	tells := func(message string) bool {
 		out.Reset()
-		w.d.news(&report.Report{Alarms: []report.Alarm{{Rule: "unclaimed", Message: message}}})
+		w.d.News(&report.Report{Alarms: []report.Alarm{{Rule: "unclaimed", Message: message}}})
 		return strings.Contains(out.String(), message)
 	}
 	for i, c := range []struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/service"
+	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -211,16 +212,13 @@ func (a *app) passedOn() (flags []string, err error) {
 	return flags, err
 }
 
-// steering are variables, besides those that begin with WINNOW_, that say where winnow looks.
-var steering = []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMUX_TMPDIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CODEV_AGENT_FARM_DIR", "HERDR_SOCKET_PATH", "HERDR_SESSION", "SHEPHERD_DB"}
-
 // unseen names the variables of this shell that say how winnow works and that a manager does not have.
 func (a *app) unseen() {
 	asFlags := []string{"WINNOW_CONFIG", "WINNOW_STATE", "WINNOW_POLICY", "WINNOW_NO_EMBEDDED_POLICY"}
 	var names []string
 	for _, pair := range os.Environ() {
 		name, val, _ := strings.Cut(pair, "=")
-		if val != "" && (slices.Contains(steering, name) || strings.HasPrefix(name, "WINNOW_") && !slices.Contains(asFlags, name)) {
+		if val != "" && (slices.Contains(state.Steering, name) || strings.HasPrefix(name, "WINNOW_") && !slices.Contains(asFlags, name)) {
 			names = append(names, name)
 		}
 	}

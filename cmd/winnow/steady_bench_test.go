@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/stop"
@@ -26,14 +27,14 @@ func BenchmarkSteady(b *testing.B) {
 			// What keeps the worktrees is no age: of a young one is said how old it is, and so it is asked of at each look.
 			w.app.Cfg.Rules.Grace.Dir, w.app.Cfg.Rules.Protected = 0, []string{w.dir + "/wt/**"}
 			w.app.Acting, w.app.Hands = ledger.Acting{Name: "winnow-bench-steady", Home: w.dir}, &stop.Inflight{}
-			d, err := w.app.newDaemon(b.Context(), runFlags{})
+			d, err := daemon.New(b.Context(), &w.app.Ops, daemon.Options{Line: func(string) {}})
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.Cleanup(d.close)
+			b.Cleanup(d.Close)
 			sweep := func(why string) (short bool, took float64) {
 				before := processors(b)
-				r, err := d.sweep(b.Context(), why)
+				r, err := d.Sweep(b.Context(), why)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -70,7 +71,7 @@ func BenchmarkSteady(b *testing.B) {
 			b.ReportMetric(changed/float64(wholes)*1e3, "changed-cpu-ms")
 			b.ReportMetric(100*float64(shorts)/float64(4*wholes), "%short")
 			// One sweep in full_every is whole, at the schedule that the program has when nothing is configured.
-			b.ReportMetric(100*(11*each+all)/(12*d.pace.Every.Seconds()), "%core")
+			b.ReportMetric(100*(11*each+all)/(12*d.Pace.Every.Seconds()), "%core")
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
@@ -36,12 +37,12 @@ func (w *steadyWorld) loops(t *testing.T) {
 	t.Helper()
 	r := &w.d.Cfg.Run
 	r.Every, r.Rest, r.Settle, r.Burst, r.Share = time.Hour, 50*time.Millisecond, 20*time.Millisecond, time.Second, 1
-	w.d.pace.Options = w.d.options()
-	unlock, err := w.d.alone(t.Context()) // as winnow run
+	w.d.Pace.Options = w.d.PaceOptions()
+	unlock, err := w.d.Alone(t.Context()) // as winnow run
 	no(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- w.d.loop(ctx) }()
+	go func() { ended <- w.d.Loop(ctx) }()
 	t.Cleanup(func() { no(t, unlock()) })
 	t.Cleanup(func() {
 		cancel()
@@ -82,13 +83,13 @@ func TestEventSourcesComeBack(t *testing.T) {
 	w.loops(t)
 	listening := func() (name string) {
 		for name, s := range w.d.Status().Events {
-			if name != fileEvents && name != exitEvents && s.Listening {
+			if name != daemon.FileEvents && name != daemon.ExitEvents && s.Listening {
 				return name
 			}
 		}
 		return ""
 	}
-	wait.Eventually(t, "listening to herdr", func() bool { return listening() != "" && w.d.Status().Events[fileEvents].Listening })
+	wait.Eventually(t, "listening to herdr", func() bool { return listening() != "" && w.d.Status().Events[daemon.FileEvents].Listening })
 	name := listening()
 	rename := func(n int) {
 		if n == 1 {
@@ -132,9 +133,9 @@ func TestEventSourcesComeBack(t *testing.T) {
 func (w *steadyWorld) knows(t *testing.T, pid int) {
 	t.Helper()
 	var known atomic.Bool
-	defer w.d.listen(func(ended) { // in the loop, whose the baseline is
-		if w.d.base != nil {
-			_, has := w.d.base.Known[pid]
+	defer w.d.Listen(func(daemon.Ended) { // in the loop, whose the baseline is
+		if w.d.Base != nil {
+			_, has := w.d.Base.Known[pid]
 			known.Store(has)
 		}
 	})()
@@ -150,8 +151,8 @@ func TestTheKernelTellsOfExits(t *testing.T) {
 	no(t, user.Start())
 	t.Cleanup(func() { _ = user.Process.Kill(); _ = user.Wait() })
 	w.loops(t)
-	wait.Eventually(t, "an answer", func() bool { s := w.d.Status().Events[exitEvents]; return s.Listening || s.Failures > 0 })
-	if s := w.d.Status().Events[exitEvents]; !s.Listening {
+	wait.Eventually(t, "an answer", func() bool { s := w.d.Status().Events[daemon.ExitEvents]; return s.Listening || s.Failures > 0 })
+	if s := w.d.Status().Events[daemon.ExitEvents]; !s.Listening {
 		t.Skip(s.Why)
 	}
 	w.knows(t, user.Process.Pid)
@@ -174,7 +175,7 @@ func TestTmuxTellsOfASession(t *testing.T) {
 		w.loops(t)
 		wait.Eventually(t, "listening to tmux", func() bool {
 			for name, s := range w.d.Status().Events {
-				if name != fileEvents && name != exitEvents && s.Listening {
+				if name != daemon.FileEvents && name != daemon.ExitEvents && s.Listening {
 					return true
 				}
 			}
@@ -223,9 +224,9 @@ func TestWhoseEndIsWorthASweep(t *testing.T) {
 	inPane, inTree := below(pids, 2), below(pids+"-2", 1)
 	t.Cleanup(func() { _ = syscall.Kill(inTree[0], syscall.SIGKILL) })
 
-	_, err = w.d.sweep(t.Context(), "")
+	_, err = w.d.Sweep(t.Context(), "")
 	no(t, err)
-	b, up := w.d.base, processes.Now().Up
+	b, up := w.d.Base, processes.Now().Up
 	later := *up + look.Passing
 	for _, c := range []struct {
 		what  string

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
 	"github.com/winnow-reaper/winnow/engine/decision"
 )
 

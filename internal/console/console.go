@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
@@ -31,7 +32,7 @@ type World interface {
 	// Acts gives the sweeps and acts since a time, the latest first.
 	Acts(ctx context.Context, since time.Time) ([]ledger.Sweep, []ledger.Act, error)
 	// Trash gives what can be brought back.
-	Trash(ctx context.Context) ([]Kept, error)
+	Trash(ctx context.Context) ([]document.SetAside, error)
 	Policies(ctx context.Context) (*Policies, error)
 	// Paused gives the pause that holds now, nil when it is missing.
 	Paused() *ledger.Pause
@@ -74,12 +75,6 @@ type Explanation struct {
 
 // Question is a question with its answer: yes, no or unknown, and why.
 type Question struct{ Question, Answer, Detail string }
-
-// Kept is an act that can be brought back, with what it takes up in the trash; Bytes is nil where that is not known.
-type Kept struct {
-	ledger.Act
-	Bytes *int64
-}
 
 // Policies are what decides.
 type Policies struct {

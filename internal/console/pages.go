@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
@@ -313,7 +314,7 @@ type heap struct {
 	Unknown int
 }
 
-func heapOf(kept []Kept) heap {
+func heapOf(kept []document.SetAside) heap {
 	h := heap{Acts: []lying{}}
 	for _, k := range kept {
 		d := k.Intent.Identity.Dir
@@ -348,7 +349,7 @@ func (s *Server) purging(r *http.Request, _ *report.Report) (string, string, any
 	}
 	q := r.URL.Query()
 	if q.Get("all") == "" {
-		kept = slices.DeleteFunc(kept, func(k Kept) bool { return !slices.Contains(q["act"], k.Intent.ID) })
+		kept = slices.DeleteFunc(kept, func(k document.SetAside) bool { return !slices.Contains(q["act"], k.Intent.ID) })
 	}
 	if len(kept) == 0 {
 		return "", "", nil, missing{errors.New("this does not lie in the trash any more")}

@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/collectors/panes"
+	"github.com/winnow-reaper/winnow/collectors/pressure"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
@@ -52,7 +55,7 @@ func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, 
 	if mem.Baseline != nil {
 		from = mem.Baseline.watch(from)
 	}
-	// The clocks are read together and once: how long the reading of everything else takes is not l jump of the clock.
+	// The clocks are read together and once: how long the reading of everything else takes is not a jump of the clock.
 	began := processes.Now()
 	opts := collectors.RunOptions{
 		Sources: from,
@@ -104,7 +107,7 @@ func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, 
 
 // Sources are those that the configuration names, for the rules that were loaded last: for one look.
 func (l *Looker) Sources() sources.Set {
-	return sources.Set{Config: l.Cfg, Policy: l.Policy, Log: l.Log, Folders: dirs.NewLookCache(), Table: &processes.Table{}, Asker: l.ForCommand(), Asked: l.Asked, From: l.AskerFolder}
+	return sources.Set{Config: l.Cfg, Policy: l.Policy, Log: l.Log, Folders: dirs.NewLookCache(), Table: &processes.Table{}, Asker: l.CLIPID(), Asked: l.Asked, From: l.AskerFolder}
 }
 
 // Observer says what became of workers.
@@ -247,7 +250,7 @@ func (l *Looker) ReadSnapshot(ctx context.Context, file string) (*snapshot.Snaps
 
 // hostOf has the command line for which the daemon looks count as Winnow too, as it would without the daemon: with the folder that it is in, and those that it descends from.
 func (l *Looker) hostOf(h snapshot.Host) snapshot.Host {
-	pid := l.ForCommand()
+	pid := l.CLIPID()
 	if pid == 0 {
 		return h
 	}
@@ -281,3 +284,49 @@ func Confirmable(r *report.Report) time.Duration {
 	}
 	return least
 }
+
+// Pressure is readPressure; what cannot be read is a line of the log, and unknown.
+func (l *Looker) Pressure() *snapshot.Pressure {
+	p, err := l.ReadPressure()
+	if err != nil {
+		l.Log.Debug("read the pressure on this machine", "error", err)
+	}
+	return p
+}
+
+// ReadPressure reads how short the machine is of memory, and the file systems of the state folder and of managed folders of room.
+func (l *Looker) ReadPressure() (*snapshot.Pressure, error) {
+	places := []string{l.Cfg.State}
+	for _, p := range l.Cfg.Collect.Dirs.Roots {
+		if !strings.ContainsAny(p, "*?[") {
+			places = append(places, filepath.Clean(p))
+		}
+	}
+	return pressure.ReadBounded(l.Cfg.Collect.Processes.Root, places)
+}
+
+// settled is how old a process must be to count for what /proc gave: what a build starts comes and goes.
+const settled = 15 * time.Minute
+
+// Speakers are how much was read from each source that speaks for owners: records, and of /proc the processes that are not new.
+func Speakers(s *snapshot.Snapshot) map[string]int {
+	out := map[string]int{}
+	for name, src := range s.Sources {
+		if src.Status == snapshot.OK && (src.Kind == "registry" || src.Kind == "spawns") {
+			out[name] = src.Seen
+		}
+	}
+	if s.Sources[snapshot.Proc].Status == snapshot.OK && s.Host.UpSeconds != nil {
+		old := 0
+		for _, p := range s.Processes {
+			if float64(p.StartTicks)/ticks <= *s.Host.UpSeconds-settled.Seconds() {
+				old++
+			}
+		}
+		out[snapshot.Proc] = old
+	}
+	return out
+}
+
+// ticks are the clock ticks of a second in /proc: USER_HZ, which is 100 on every Linux that this program runs on.
+const ticks = 100

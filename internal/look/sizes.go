@@ -37,7 +37,7 @@ func (l *Looker) AddSizes(ctx context.Context, s *snapshot.Snapshot, ds []decisi
 			if b := d.Content.Bytes; b != nil { // the look that found it has counted it
 				ds[i].Size = &decision.Size{Bytes: *b, Rebuildable: *b, In: d.Name, Complete: true, MeasuredAt: s.TakenAt}
 			}
-		case d.Gone != nil: // l few kilobytes in its repository
+		case d.Gone != nil: // a few kilobytes in its repository
 		case d.Symlink != nil && !*d.Symlink:
 			trees = append(trees, du.Tree{Path: d.Path, Part: func(rel string) bool { return dirs.Rebuildable(l.Cfg.Rules.Rebuildable, rel) }})
 			of = append(of, i)
@@ -59,7 +59,7 @@ func (l *Looker) AddTrashSize(ctx context.Context, acts []ledger.Act) []report.L
 	var of []int
 	for i, act := range acts {
 		out[i].Until = act.Intent.RestoreUntil
-		if act.Intent.Identity.Dir == nil { // the text of l pane: l few kilobytes
+		if act.Intent.Identity.Dir == nil { // the text of a pane: a few kilobytes
 			out[i].Known = true
 			continue
 		}

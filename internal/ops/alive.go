@@ -30,7 +30,7 @@ func (o *Ops) WhyAlive(ctx context.Context, what, as string) (alive.Answer, erro
 	if err != nil {
 		return alive.Answer{}, err
 	}
-	if pid := o.ForCommand(); pid > 0 {
+	if pid := o.CLIPID(); pid > 0 {
 		q.Own = append(q.Own, pid)
 	}
 	sc := sources.Scope{Life: true}
@@ -62,7 +62,7 @@ func (o *Ops) WhyAlive(ctx context.Context, what, as string) (alive.Answer, erro
 func (o *Ops) question(what, as string) (alive.Question, error) {
 	q := alive.Question{Asked: what, Kind: as, ID: what}
 	if strings.TrimSpace(what) == "" || strings.ContainsRune(what, 0) {
-		return q, config.Mistakef("it is not said what is asked for: give o folder, o pid, o session, o tab, o terminal or an agent's session id")
+		return q, config.Mistakef("it is not said what is asked for: give a folder, a pid, a session, a tab, a terminal or an agent's session id")
 	}
 	kind, rest, prefixed := strings.Cut(what, ":")
 	known, isKind := snapshot.KindOf(what)
@@ -71,7 +71,7 @@ func (o *Ops) question(what, as string) (alive.Question, error) {
 		q.Kind, what = alive.Folder, rest
 	case as == "" && prefixed:
 		q.Kind = kind
-		if rest == "" || strings.HasSuffix(rest, "/") { // as of $4 without quotes in o shell
+		if rest == "" || strings.HasSuffix(rest, "/") { // as of $4 without quotes in a shell
 			return q, config.Mistakef("%q names nothing: put the id into single quotes, such as 'session:tmux/default/$4'", what)
 		}
 	case as == "" && (strings.ContainsRune(what, '/') || what == "." || what == ".." || what == "~"):
@@ -85,7 +85,7 @@ func (o *Ops) question(what, as string) (alive.Question, error) {
 	case alive.Folder:
 		return q, o.placed(&q, what)
 	case alive.Process:
-		if other := SameNumbers(o.Asker); other != "" {
+		if other := PIDDiffers(o.Asker); other != "" {
 			return q, config.Mistakef("%q: %s; run winnow why-alive there, or give the number that the process has here", q.Asked, other)
 		}
 		return q, o.numbered(&q, strings.TrimPrefix(what, snapshot.KindProcess+":"))
@@ -107,11 +107,11 @@ func (o *Ops) numbered(q *alive.Question, s string) error {
 	pid, ticks, both := strings.Cut(s, "@")
 	n, err := strconv.Atoi(pid)
 	if err != nil || n <= 0 {
-		return config.Mistakef("%q is no pid: give o number such as 812, or 812@93211 with its start in clock ticks since boot", q.Asked)
+		return config.Mistakef("%q is no pid: give a number such as 812, or 812@93211 with its start in clock ticks since boot", q.Asked)
 	}
 	q.PID = n
 	if leads, err := proc.Leads(o.Cfg.Collect.Processes.Root, n); err == nil && !leads {
-		return config.Mistakef("%d is one of the threads of o process, and no process; give the number of its process (Tgid in /proc/%d/status)", n, n)
+		return config.Mistakef("%d is one of the threads of a process, and no process; give the number of its process (Tgid in /proc/%d/status)", n, n)
 	}
 	if both {
 		at, err := strconv.ParseUint(ticks, 10, 64)
@@ -141,7 +141,7 @@ func (o *Ops) placed(q *alive.Question, what string) error {
 		}
 		what = filepath.Join(o.AskerFolder, what)
 	}
-	p, err := filepath.Abs(what) // what o path of o person's has in it, $ among it, is o part of its name
+	p, err := filepath.Abs(what) // what a path of a person's has in it, $ among it, is a part of its name
 	if err != nil {
 		return fmt.Errorf("find the folder %s: %w", what, err)
 	}
@@ -153,9 +153,9 @@ func (o *Ops) placed(q *alive.Question, what string) error {
 	}
 	q.Reachable = true
 	if proc.SharedOutside("/proc", "/proc/self/mountinfo", real) {
-		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: "the folder lies on o mount that processes outside of this pid namespace may use, and they are not seen from here"})
+		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: "the folder lies on a mount that processes outside of this pid namespace may use, and they are not seen from here"})
 	}
-	if other := SameFolder(o.Asker, p); other != "" {
+	if other := FolderDiffers(o.Asker, p); other != "" {
 		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: other})
 	}
 	if real != p {
@@ -170,7 +170,7 @@ func (o *Ops) placed(q *alive.Question, what string) error {
 	case err != nil:
 		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("the folder could not be read: %v", err)})
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return config.Mistakef("%s is no folder; give o folder's path", real)
+		return config.Mistakef("%s is no folder; give a folder's path", real)
 	case os.Geteuid() != 0 && int(st.Uid) != os.Geteuid():
 		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("the folder belongs to another user (uid %d), whose processes do not show what they use", st.Uid)})
 	case os.Geteuid() != 0 && st.Mode&0o022 != 0:

@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/project"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sources"
@@ -67,7 +68,7 @@ func byArea(checks []Check) []Check {
 
 func (o *Ops) checkConfig() Check {
 	if o.Cfg.File == "" {
-		return Check{"config", "configuration", Healthy, "no file, so the defaults hold; winnow init writes o file to edit, and " + config.UserPlace() + " is read unasked"}
+		return Check{"config", "configuration", Healthy, "no file, so the defaults hold; winnow init writes a file to edit, and " + config.UserPlace() + " is read unasked"}
 	}
 	return Check{"config", "configuration", Healthy, o.Cfg.File}
 }
@@ -320,7 +321,7 @@ func (o *Ops) checkHerdr(s *snapshot.Snapshot) []Check {
 			case lacks != nil && len(*lacks) == 0:
 				then = "so its tabs are closed only where you ask for one (winnow cleanup ID --safe); rules.herdr_protocols has it done without that"
 			case lacks != nil:
-				then = "and it lacks " + strings.Join(*lacks, ", ") + ", so its tabs are read and never closed; look for o newer winnow"
+				then = "and it lacks " + strings.Join(*lacks, ", ") + ", so its tabs are read and never closed; look for a newer winnow"
 			}
 			c.Detail = fmt.Sprintf("herdr %s, protocol %d: not one that closing was tried with, %s", src.Server.Version, *n, then)
 		}
@@ -328,7 +329,7 @@ func (o *Ops) checkHerdr(s *snapshot.Snapshot) []Check {
 	}
 	for _, f := range o.Cfg.Rules.RecordedFolders {
 		if !AnyRead(s, "spawns", f.Format) || !AnyRead(s, "registry", f.Format) {
-			out = append(out, Check{"source", f.Format, Limited, fmt.Sprintf("no records of %s were read, so what lies below o folder %s is kept; see collect.shepherd.stores", f.Format, f.Name)})
+			out = append(out, Check{"source", f.Format, Limited, fmt.Sprintf("no records of %s were read, so what lies below a folder %s is kept; see collect.shepherd.stores", f.Format, f.Name)})
 		}
 	}
 	return out
@@ -338,10 +339,10 @@ func (o *Ops) checkHost(s *snapshot.Snapshot) []Check {
 	h := s.Host
 	var out []Check
 	if h.UID != nil && *h.UID != 0 {
-		out = append(out, Check{"source", "other users", Limited, "what processes of other users have open cannot be seen by " + cmp.Or(h.User, fmt.Sprintf("user %d", *h.UID)) + "; it is not counted as use of o folder"})
+		out = append(out, Check{"source", "other users", Limited, "what processes of other users have open cannot be seen by " + cmp.Or(h.User, fmt.Sprintf("user %d", *h.UID)) + "; it is not counted as use of a folder"})
 	}
 	if h.PIDNamespace == nil {
-		out = append(out, Check{"source", "process numbers", Limited, "the pid namespace could not be read: that o marker's pid has ended proves nothing here, and what it would clear stays"})
+		out = append(out, Check{"source", "process numbers", Limited, "the pid namespace could not be read: that a marker's pid has ended proves nothing here, and what it would clear stays"})
 	}
 	if p := h.Pressure; p != nil && p.MemorySome == nil {
 		out = append(out, Check{"source", "pressure", Healthy, "the kernel does not count how long tasks wait for memory and disks (/proc/pressure): input.host.pressure lacks that, and run.pressure goes by what is free"})
@@ -371,7 +372,7 @@ func (o *Ops) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []C
 		var because []string
 		narrow := false
 		if s.Sources[snapshot.Proc].Status != snapshot.OK {
-			because = append(because, "not all processes could be read (see proc above), and whether o thing is in use rests on them")
+			because = append(because, "not all processes could be read (see proc above), and whether a thing is in use rests on them")
 		}
 		for _, need := range rules[id].Needs {
 			switch missing, known := can[need]; {
@@ -419,7 +420,7 @@ func (o *Ops) needs(s *snapshot.Snapshot) map[string]string {
 	}
 	init := "whether process 1 is an init is unknown"
 	if c := s.Host.Container; c != nil && *c {
-		init = "process 1 of this container is o program, so having it for o parent proves nothing"
+		init = "process 1 of this container is a program, so having it for a parent proves nothing"
 	} else if c != nil && len(s.Host.OrphanParents) == 0 {
 		init = "which processes take in orphans is unknown"
 	} else if c != nil {
@@ -437,11 +438,11 @@ func (o *Ops) needs(s *snapshot.Snapshot) map[string]string {
 		"vscode":            unless(AnyRead(s, snapshot.Editor, ""), "no window of an editor has the Winnow extension (winnow editor install)"),
 		"codev":             unless(AnyRead(s, "codev", ""), "no Codev state folder was found whose Tower answers"),
 		"init":              init,
-		"dirs":              unless(len(s.Dirs) > 0, "no folder is looked at; set collect.dirs.roots, or run in o repository"),
+		"dirs":              unless(len(s.Dirs) > 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"),
 		"parts":             unless(r.TrimAfter > 0, "rules.trim_after is 0"),
 		"worktrees":         unless(worktree, "no linked worktree was found"),
-		"upstream":          unless(upstream || !worktree, "no repository has o default branch that is known (git remote set-head origin --auto)"),
-		"recorded_sessions": unless(recorded, "no registry entry records o session; set collect.registry"),
+		"upstream":          unless(upstream || !worktree, "no repository has a default branch that is known (git remote set-head origin --auto)"),
+		"recorded_sessions": unless(recorded, "no registry entry records a session; set collect.registry"),
 		"named_sessions": unless(recorded || len(r.SessionNames.Exact)+len(r.SessionNames.Prefix) > 0,
 			"no session name is in scope; set rules.session_names or collect.registry"),
 		"agent_markers": unless(slices.ContainsFunc(markers, func(m string) bool {
@@ -506,4 +507,20 @@ func ProblemText(s bundles.Status) string {
 		return "another one was refused: " + s.Problem
 	}
 	return "no answer: " + s.Problem
+}
+
+// checkProjects says of each project's own file whether it rules.
+func checkProjects(s *snapshot.Snapshot) []Check {
+	var out []Check
+	for _, x := range s.Projects {
+		c := Check{"config", x.File, Healthy, "trusted: what it asks to keep stays"}
+		if x.Exceptions != "" {
+			c.Detail += ", and what its exceptions match"
+		}
+		if x.State != project.StateTrusted {
+			c.Status, c.Detail = Limited, x.State+": "+x.Why
+		}
+		out = append(out, c)
+	}
+	return out
 }

@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/alarm"
@@ -14,7 +16,9 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // ExplanationSchema names the shape of Explained.
@@ -69,7 +73,7 @@ func (o *Ops) Explain(ctx context.Context, id, file string) (out Explanation, er
 	if err != nil {
 		return out, err
 	}
-	if other := SameThing(o.Asker, full); other != "" {
+	if other := ThingDiffers(o.Asker, full); other != "" {
 		return out, config.Mistakef("candidate %q: %s; nothing was explained", full, other)
 	}
 	if file == "" {
@@ -150,4 +154,35 @@ func Decided(x Explanation) decision.Decision {
 		d.Owner, d.About = x.Subject.Owner, x.Subject.About()
 	}
 	return d
+}
+
+// nameLayers says of every rule that fired which layer it is of, where it is not the shipped one.
+func nameLayers(p *policy.Policy, fired []explain.Fired) {
+	for i := range fired {
+		f := &fired[i]
+		at := slices.IndexFunc(p.Files, func(x policy.File) bool { return x.Name == f.File })
+		switch {
+		case at < 0 || p.Files[at].Tree == ruleset.EmbeddedName:
+		case strings.HasPrefix(p.Files[at].Tree, ruleset.BundleTree):
+			f.Layer = report.LayerOrganisation + ": bundle " + strings.TrimPrefix(p.Files[at].Tree, ruleset.BundleTree)
+		default:
+			f.Layer = report.LayerUser + ": " + p.Files[at].Tree
+		}
+	}
+}
+
+// LayerText is a layer in a sentence.
+func LayerText(l report.PolicyLayer) string {
+	out := fmt.Sprintf("%s, %s", l.From, text.Plural(l.Rules, "rule"))
+	if l.File != "" {
+		out += ", with " + l.File
+	}
+	switch {
+	case l.Layer == report.LayerShipped:
+	case len(l.Granted) == 0:
+		out += "; granted nothing, so it can only keep more"
+	default:
+		out += "; granted " + strings.Join(l.Granted, ", ")
+	}
+	return out
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// SameThing says why a candidate may be another thing to the program that asks than it is to the daemon, "" where it is not.
-func SameThing(asker listen.Conn, id string) string {
+// ThingDiffers says why a candidate may be another thing to the program that asks than it is to the daemon, "" where it is not.
+func ThingDiffers(asker listen.Conn, id string) string {
 	switch kind, _ := snapshot.KindOf(id); kind.Name {
 	case snapshot.KindDir:
-		return SameFolder(asker, filepath.Clean(strings.TrimPrefix(id, snapshot.KindDir+":")))
+		return FolderDiffers(asker, filepath.Clean(strings.TrimPrefix(id, snapshot.KindDir+":")))
 	case snapshot.KindProcess:
-		return SameNumbers(asker)
+		return PIDDiffers(asker)
 	}
 	return ""
 }
 
-// SameFolder says why a path (absolute and clean) may lead the program that asks to another folder than it leads the daemon, "" where it does not.
-func SameFolder(asker listen.Conn, path string) string {
+// FolderDiffers says why a path (absolute and clean) may lead the program that asks to another folder than it leads the daemon, "" where it does not.
+func FolderDiffers(asker listen.Conn, path string) string {
 	if asker.Conn == nil {
 		return ""
 	}
@@ -46,8 +46,8 @@ func SameFolder(asker listen.Conn, path string) string {
 	return fmt.Sprintf("the program that asks (pid %d) has other mounts than the daemon, and the path leads it to another folder", asker.PID)
 }
 
-// SameNumbers says why a pid may be another process to the program that asks, "" where it is the same.
-func SameNumbers(asker listen.Conn) string {
+// PIDDiffers says why a pid may be another process to the program that asks, "" where it is the same.
+func PIDDiffers(asker listen.Conn) string {
 	if asker.Conn == nil {
 		return ""
 	}

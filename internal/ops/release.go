@@ -42,7 +42,7 @@ func (o *Ops) Release(ctx context.Context, arg string) (out document.Released, e
 		return out, err
 	}
 	for _, id := range held {
-		if other := SameThing(o.Asker, id); other != "" {
+		if other := ThingDiffers(o.Asker, id); other != "" {
 			return out, config.Mistakef("candidate %q: %s; nothing was released", id, other)
 		}
 	}

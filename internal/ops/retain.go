@@ -28,7 +28,7 @@ func (o *Ops) RetainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 	if err != nil {
 		return h, err
 	}
-	if other := SameThing(o.Asker, t.ID); other != "" {
+	if other := ThingDiffers(o.Asker, t.ID); other != "" {
 		return h, config.Mistakef("candidate %q: %s; nothing was held", t.ID, other)
 	}
 	if no := t.Keepable(s); no != nil {

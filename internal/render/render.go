@@ -2,8 +2,41 @@
 package render
 
 import (
+	"fmt"
+	"io"
+
+	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Paint is how commands write to a terminal.
 type Paint struct{ text.Paint }
+
+// RefusalText says how often a candidate was to go and did not.
+func (p Paint) RefusalText(w io.Writer, r *alarm.Refusal) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("it was to go before"))
+	times := "once, on " + text.Time(r.LastAt)
+	if r.Count > 1 {
+		times = fmt.Sprintf("%d times in a row, from %s to %s", r.Count, text.Time(r.FirstAt), text.Time(r.LastAt))
+	}
+	p.Indented(w, 2, times)
+	p.Indented(w, 2, text.Clean(r.Outcome+": "+r.Detail))
+}
+
+// trailText shows the answers.
+func (p Paint) trailText(w io.Writer, trail []ops.Answer) {
+	if len(trail) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("what became of closing it"))
+	color := map[string]func(string) string{"yes": p.Green, "no": p.Yellow, "unknown": p.Dim}
+	var rows []text.Row
+	for _, x := range trail {
+		rows = append(rows, text.Row{Lead: x.Answer, Color: color[x.Answer], Label: x.Question, Text: x.Detail})
+	}
+	p.Rows(w, rows...)
+}

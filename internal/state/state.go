@@ -37,9 +37,9 @@ func (f *Folder) Note(format string, args ...any) {
 	}
 }
 
-// ForCommand is the process of this very command line for which the daemon looks, 0 where it does so for itself or another program: the command counts no more than
+// CLIPID is the process of this very command line for which the daemon looks, 0 where it does so for itself or another program: the command counts no more than
 // it would by itself. Any other program that asks counts as what it is, and so do those that it started.
-func (f *Folder) ForCommand() int {
+func (f *Folder) CLIPID() int {
 	if !f.CommandLine {
 		return 0
 	}

@@ -357,3 +357,6 @@ func (s *Sweeper) lockUser(ctx context.Context) error {
 	}
 	return fmt.Errorf("%w; nothing was done", err)
 }
+
+// Machine looks, judges and acts.
+type Machine struct{ look.Looker }

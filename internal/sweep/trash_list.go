@@ -108,7 +108,7 @@ func (m *Machine) TrashRoots(s *snapshot.Snapshot, recorded []string) []string {
 			}
 		}
 		entries, err := filepath.Glob(filepath.Join(path, ".git", "worktrees", "*", "gitdir"))
-		if err != nil { // m path that is m bad pattern names no entries
+		if err != nil { // a path that is a bad pattern names no entries
 			entries = nil
 		}
 		for _, entry := range entries {

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 
 // The sources of events that are there at all times, by their names in Status.Events. Those of herdr servers are named as the sources of the snapshot are.
 const (
-	fileEvents = "files"
-	exitEvents = "exits"
+	FileEvents = "files"
+	ExitEvents = "exits"
 )
 
 // maxServers is how many servers of herdr and tmux are listened to at most: each takes a connection. The schedule finds what happens in others.
@@ -43,14 +43,14 @@ type events struct {
 	folders map[string]bool
 }
 
-// watches begins to listen for events; the function that it gives ends that. Without events the schedule finds everything, later.
-func (d *daemon) watches() (stop func()) {
+// Watches begins to listen for events; the function that it gives ends that. Without events the schedule finds everything, later.
+func (d *Daemon) Watches() (stop func()) {
 	log := d.Log.Named("wake")
 	e := &events{keeper: wake.NewKeeper(d.Wake, log), files: wake.NewFiles(d.Cfg.Collect.Processes.Root, d.Wake, log), exits: wake.NewExits(d.Wake), wake: d.Wake, owner: d.Cfg.State, patience: d.Cfg.Collect.Timeout,
 		servers: map[string]string{}, folders: map[string]bool{}}
-	e.keeper.Keep(fileEvents, wake.Folder, e.files.Run)
+	e.keeper.Keep(FileEvents, wake.Folder, e.files.Run)
 	if filepath.Clean(d.Cfg.Collect.Processes.Root) == "/proc" { // the kernel's pids are those of this process's own namespace
-		e.keeper.Keep(exitEvents, wake.Exit, e.exits.Run)
+		e.keeper.Keep(ExitEvents, wake.Exit, e.exits.Run)
 	}
 	d.mu.Lock()
 	d.events = e
@@ -64,9 +64,9 @@ func (e *events) states() map[string]wake.State {
 		return map[string]wake.State{}
 	}
 	all := e.keeper.States()
-	if s := all[fileEvents]; s.Listening {
+	if s := all[FileEvents]; s.Listening {
 		s.Why = e.files.Limited()
-		all[fileEvents] = s
+		all[FileEvents] = s
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
-// same is a sweep that finds nothing new by the baseline of the last whole one: what that saw and decided stands, and is seen again. It gives no report where a whole sweep is needed, and
+// shortSweep is a sweep that finds nothing new by the baseline of the last whole one: what that saw and decided stands, and is seen again. It gives no report where a whole sweep is needed, and
 // says why.
-func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, error) {
-	b := d.base
+func (d *Daemon) shortSweep(ctx context.Context, why string) (*report.Report, string, error) {
+	b := d.Base
 	switch {
 	case b == nil:
 		return nil, "the first", nil
@@ -78,8 +78,8 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	return &r, "", nil
 }
 
-// differing says in what a whole look decided otherwise than what stood by short ones, a line a candidate: some of it waited for its time, and some a short look cannot see.
-func differing(before, now []decision.Decision) []string {
+// changedVerdicts says in what a whole look decided otherwise than what stood by short ones, a line a candidate: some of it waited for its time, and some a short look cannot see.
+func changedVerdicts(before, now []decision.Decision) []string {
 	was := map[string]decision.Decision{}
 	for _, d := range before {
 		was[d.ID] = d

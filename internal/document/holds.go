@@ -9,3 +9,9 @@ type Released struct {
 	Retained    string `json:"retained,omitempty"`
 	NextCommand string `json:"next_command,omitempty"`
 }
+
+// Resumed is what winnow resume prints as JSON.
+type Resumed struct {
+	// Resumed is false where nothing was paused.
+	Resumed bool `json:"resumed"`
+}

@@ -1,4 +1,5 @@
-package main
+// Package daemon is winnow run: one loop that sweeps on a schedule and after events, with what runs beside it.
+package daemon
 
 import (
 	"context"
@@ -22,23 +23,24 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/metrics"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// daemon is winnow run: one loop, in which alone it sweeps and changes what it holds. Others see it through status.
-type daemon struct {
-	*app
-	f      runFlags
-	engine *eval.Engine
-	policy *policy.Policy
-	pace   *pace.Pace
+// Daemon is winnow run: one loop, in which alone it sweeps and changes what it holds. Others see it through status.
+type Daemon struct {
+	*ops.Ops
+	Options Options
+	engine  *eval.Engine
+	policy  *policy.Policy
+	Pace    *pace.Pace
 	// woken has one place: many events before the loop looks are one.
 	woken, asked chan struct{}
-	// base is what the last whole look saw, nil where the next one must be whole.
-	base *look.Fingerprint
+	// Base is what the last whole look saw, nil where the next one must be whole.
+	Base *look.Fingerprint
 	// since counts the sweeps since the last whole one.
 	since int
 	// decidesBy and configured are what the baseline was made by.
@@ -61,22 +63,36 @@ type daemon struct {
 	// metrics counts since the first time that it was to; nil where it never was.
 	metrics *metrics.Metrics
 	// manager is the service manager that wants to hear of it; nil where none does.
-	manager *manager
-	// running are the parts that were begun, in the order of parts.
+	manager *Manager
+	// running are the components that were begun, in the order of Options.Components.
 	running []running
 
 	mu        sync.Mutex
 	status    document.Status
 	last      *report.Report
-	listeners map[int]func(ended)
+	listeners map[int]func(Ended)
 	listening int
 }
 
-// newDaemon prepares the daemon. What is wrong with the configuration or the policies at the start is an error.
-func (a *app) newDaemon(ctx context.Context, f runFlags) (*daemon, error) {
-	d := &daemon{app: a, f: f, woken: make(chan struct{}, 1), asked: make(chan struct{}, 1)}
-	d.pace = pace.New(d.options())
-	if err := d.load(ctx, a.Cfg); err != nil {
+// Options say what a daemon does, and whom it tells.
+type Options struct {
+	// Apply lets it act, as act.enabled does. Every is from one sweep to the next, 0 for run.every.
+	Apply bool
+	Every time.Duration
+	// Load reads the configuration again.
+	Load func() (*config.Config, error)
+	// Line is given a line for a person. Report, where it is set, is given every report in place of the lines about what is new.
+	Line   func(string)
+	Report func(*report.Report)
+	// Components begin in this order and end in the opposite one, after the loop.
+	Components []Component
+}
+
+// New prepares the daemon. What is wrong with the configuration or the policies at the start is an error.
+func New(ctx context.Context, from *ops.Ops, o Options) (*Daemon, error) {
+	d := &Daemon{Ops: from, Options: o, woken: make(chan struct{}, 1), asked: make(chan struct{}, 1)}
+	d.Pace = pace.New(d.PaceOptions())
+	if err := d.Load(ctx, from.Cfg); err != nil {
 		return nil, err
 	}
 	now := time.Now()
@@ -84,14 +100,14 @@ func (a *app) newDaemon(ctx context.Context, f runFlags) (*daemon, error) {
 	return d, nil
 }
 
-func (d *daemon) close() {
+func (d *Daemon) Close() {
 	if err := d.engine.Close(); err != nil {
 		d.Log.Warn("end what evaluates the policies", "error", err)
 	}
 }
 
 // Wake has the daemon sweep soon: something may have changed. It never waits.
-func (d *daemon) Wake(source string) {
+func (d *Daemon) Wake(source string) {
 	d.mu.Lock()
 	d.status.Wakes[source]++
 	d.mu.Unlock()
@@ -102,7 +118,7 @@ func (d *daemon) Wake(source string) {
 }
 
 // Ask has the daemon sweep now, or right after the sweep that is under way. It never waits.
-func (d *daemon) Ask() {
+func (d *Daemon) Ask() {
 	select {
 	case d.asked <- struct{}{}:
 	default:
@@ -110,7 +126,7 @@ func (d *daemon) Ask() {
 }
 
 // Status gives how the daemon stands.
-func (d *daemon) Status() document.Status {
+func (d *Daemon) Status() document.Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	out := d.status
@@ -119,17 +135,17 @@ func (d *daemon) Status() document.Status {
 }
 
 // Last gives the report of the latest sweep that looked, nil before the first. Nobody writes to it.
-func (d *daemon) Last() *report.Report {
+func (d *Daemon) Last() *report.Report {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.last
 }
 
 // wants reports whether the operator lets it act.
-func (d *daemon) wants() bool { return d.f.apply || d.Cfg.Act.Enabled }
+func (d *Daemon) wants() bool { return d.Options.Apply || d.Cfg.Act.Enabled }
 
 // doing says in a word what it does with what may go.
-func (d *daemon) doing() string {
+func (d *Daemon) doing() string {
 	if d.wants() {
 		return "acting"
 	}
@@ -137,19 +153,19 @@ func (d *daemon) doing() string {
 }
 
 // gap is after how long without a look no wait counts any more: three schedules.
-func (d *daemon) gap() time.Duration { return 3*d.pace.Every + time.Minute }
+func (d *Daemon) gap() time.Duration { return 3*d.Pace.Every + time.Minute }
 
-// sweep is one sweep of the daemon. It observes unless it wants to act and neither a pause nor a brake keeps it from that. Where it fails after it has looked the report says what it did before.
-func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) {
-	d.sweeping(true)
-	defer d.sweeping(false)
+// Sweep is one sweep of the daemon. It observes unless it wants to act and neither a pause nor a brake keeps it from that. Where it fails after it has looked the report says what it did before.
+func (d *Daemon) Sweep(ctx context.Context, why string) (*report.Report, error) {
+	d.Sweeping(true)
+	defer d.Sweeping(false)
 	began := time.Now()
 	if len(d.Cfg.Policy.Bundles) > 0 && (why == pace.Schedule || why == pace.Request) {
-		if err := d.load(ctx, d.configured); err != nil {
+		if err := d.Load(ctx, d.configured); err != nil {
 			return nil, err
 		}
 	}
-	r, needed, err := d.same(ctx, why)
+	r, needed, err := d.shortSweep(ctx, why)
 	if r != nil || err != nil {
 		if r != nil {
 			d.stood(r, why, began)
@@ -167,7 +183,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	defer s.Close()
 	s.Window = &look.Window{Gap: d.gap()}
-	before, disagreed := d.base, []string(nil)
+	before, disagreed := d.Base, []string(nil)
 	if before != nil && s.Ledger != nil && needed == "every so often" {
 		if holds, err := s.Holds(ctx, s.Ledger); err != nil || before.Changed(ctx, &d.Looker, holds) != "" {
 			before = nil // it says itself that there is something new
@@ -175,7 +191,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	} else {
 		before = nil
 	}
-	d.base = nil
+	d.Base = nil
 	if d.Cfg.Run.FullEvery > 1 {
 		if s.Base, err = d.NewFingerprint(); err != nil {
 			return nil, err
@@ -200,19 +216,19 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		if r != nil && f.Apply && !r.Paused { // it acted, and could not be recorded to its end
 			err = errors.Join(err, d.brake(s, r, &m, tripped))
 		}
-		d.doneBefore(r)
+		d.DoneBefore(r)
 		return r, err
 	}
 	d.since = 0
 	if s.Base != nil && s.Base.R != nil && len(r.Acts) == 0 {
-		d.base = s.Base
+		d.Base = s.Base
 		if before != nil {
-			disagreed = differing(before.Ds, d.base.Ds)
+			disagreed = changedVerdicts(before.Ds, d.Base.Ds)
 		}
 	}
 	if f.Apply && !r.Paused {
 		if err := d.brake(s, r, &m, tripped); err != nil {
-			d.doneBefore(r)
+			d.DoneBefore(r)
 			return r, err
 		}
 	}
@@ -224,10 +240,10 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	return r, nil
 }
 
-// doneBefore says what a sweep did that failed after its acts; r is nil where it failed before.
-func (d *daemon) doneBefore(r *report.Report) {
+// DoneBefore says what a sweep did that failed after its acts; r is nil where it failed before.
+func (d *Daemon) DoneBefore(r *report.Report) {
 	if r != nil && len(r.Acts)+len(r.Purged) > 0 {
-		d.news(r)
+		d.News(r)
 	}
 }
 
@@ -236,13 +252,13 @@ func swept(seen *snapshot.Snapshot, ds []decision.Decision) brakes.Swept {
 	return brakes.Swept{At: seen.TakenAt, Decisions: ds, Like: func(id string) string { return likeness(seen, id) }}
 }
 
-func (d *daemon) limits() brakes.Limits {
+func (d *Daemon) limits() brakes.Limits {
 	b := d.Cfg.Run.Brakes
 	return brakes.Limits{CapTimes: b.CapTimes, CameBackWithin: b.CameBackWithin}
 }
 
 // brake looks whether what was done and what the world shows agree, and writes down what to remember. tripped are the brakes that kept the sweep from acting.
-func (d *daemon) brake(s *sweep.Sweeper, r *report.Report, m *brakes.Memory, tripped []brakes.Brake) error {
+func (d *Daemon) brake(s *sweep.Sweeper, r *report.Report, m *brakes.Memory, tripped []brakes.Brake) error {
 	for i := range tripped {
 		tripped[i].Sweep = r.Sweep
 		m.Tripped[len(m.Tripped)-len(tripped)+i].Sweep = r.Sweep
@@ -289,7 +305,7 @@ func likeness(s *snapshot.Snapshot, id string) string {
 }
 
 // stands writes down how a sweep went, for those who ask.
-func (d *daemon) stands(s *sweep.Sweeper, r *report.Report, why string, began time.Time, pause *ledger.Pause, m brakes.Memory) {
+func (d *Daemon) stands(s *sweep.Sweeper, r *report.Report, why string, began time.Time, pause *ledger.Pause, m brakes.Memory) {
 	mode := document.Observing
 	switch {
 	case pause != nil || r.Paused:
@@ -310,7 +326,7 @@ func (d *daemon) stands(s *sweep.Sweeper, r *report.Report, why string, began ti
 }
 
 // stood writes down a sweep that found nothing new.
-func (d *daemon) stood(r *report.Report, why string, began time.Time) {
+func (d *Daemon) stood(r *report.Report, why string, began time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.status.Short++
@@ -319,21 +335,21 @@ func (d *daemon) stood(r *report.Report, why string, began time.Time) {
 }
 
 // disagreed reports what a whole look decided otherwise than what had stood by short looks.
-func (d *daemon) disagreed(stood []string) {
+func (d *Daemon) disagreed(stood []string) {
 	if len(stood) == 0 {
 		return
 	}
 	d.mu.Lock()
 	d.status.Disagreed++
 	d.mu.Unlock()
-	d.tell("a whole look decided otherwise on %s than stood by the short looks before: %s", text.Plural(len(stood), "candidate"), strings.Join(stood[:min(len(stood), 5)], ", "))
+	d.Say("a whole look decided otherwise on %s than stood by the short looks before: %s", text.Plural(len(stood), "candidate"), strings.Join(stood[:min(len(stood), 5)], ", "))
 }
 
-// swept takes note of a sweep that ended, and says what is new.
-func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *report.Report, err error) {
+// Swept takes note of a sweep that ended, and says what is new.
+func (d *Daemon) Swept(ctx context.Context, why string, began time.Time, r *report.Report, err error) {
 	now := time.Now()
-	err = d.locked(began, now, err)
-	defer func() { d.tellAll(ended{Why: why, Began: began, At: now, Report: r, Err: err}) }()
+	err = d.Locked(began, now, err)
+	defer func() { d.TellAll(Ended{Why: why, Began: began, At: now, Report: r, Err: err}) }()
 	d.mu.Lock()
 	if d.status.Problem = ""; err != nil {
 		d.status.Problem = err.Error()
@@ -348,7 +364,7 @@ func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *repo
 	case ctx.Err() != nil:
 		return
 	case err != nil:
-		d.pace.Failed(now)
+		d.Pace.Failed(now)
 		if errors.As(err, new(*ledger.Held)) {
 			d.Log.Debug("another sweep has the lock", "error", err)
 			return
@@ -356,8 +372,8 @@ func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *repo
 		d.tellNew("failed "+err.Error(), "the sweep failed: %v; it is tried again", err)
 		return
 	}
-	d.pace.Swept(began, now, look.Confirmable(r))
-	d.news(r)
+	d.Pace.Swept(began, now, look.Confirmable(r))
+	d.News(r)
 	if !r.NothingNew {
 		debug.FreeOSMemory() // the garbage of a whole sweep is not needed until the next one
 	}
@@ -366,8 +382,8 @@ func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *repo
 // keptOffFor is for how long at most another sweep may have the lock before that counts as a failure: a sweep that hangs holds up the daemon for as long as it lives.
 const keptOffFor = 5 * time.Minute
 
-// locked gives the error of a sweep. That another sweep has the lock is nothing to tell of, unless it has had it at every try for a schedule.
-func (d *daemon) locked(began, now time.Time, err error) error {
+// Locked gives the error of a sweep. That another sweep has the lock is nothing to tell of, unless it has had it at every try for a schedule.
+func (d *Daemon) Locked(began, now time.Time, err error) error {
 	if !errors.As(err, new(*ledger.Held)) {
 		d.keptOff = time.Time{}
 		return err
@@ -375,59 +391,53 @@ func (d *daemon) locked(began, now time.Time, err error) error {
 	if d.keptOff.IsZero() {
 		d.keptOff = began
 	}
-	if now.Sub(d.keptOff) < min(d.pace.Every, keptOffFor) {
+	if now.Sub(d.keptOff) < min(d.Pace.Every, keptOffFor) {
 		return err
 	}
 	return fmt.Errorf("nothing could be looked at since %s, because %v. Look whether that process hangs; where it does, end it", d.keptOff.Format(time.DateTime), err)
 }
 
 // begun says that the daemon runs.
-func (d *daemon) begun() {
-	d.tell("%s, every %s; winnow pause stops acts, SIGUSR1 sweeps now", d.doing(), text.Span(d.pace.Every))
+func (d *Daemon) begun() {
+	d.Say("%s, every %s; winnow pause stops acts, SIGUSR1 sweeps now", d.doing(), text.Span(d.Pace.Every))
 	d.manager.ready(d.doing())
 }
 
 // waits writes down when the next sweep is due.
-func (d *daemon) waits(at time.Time, why string) {
+func (d *Daemon) waits(at time.Time, why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.status.Next, d.status.Why = at, why
 }
 
-func (d *daemon) sweeping(on bool) {
+func (d *Daemon) Sweeping(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.status.Sweeping = on
 }
 
-// tell prints a line for a person, with the time: on stderr where stdout has reports.
-func (d *daemon) tell(format string, args ...any) {
-	out := d.out
-	if d.flags.format != "text" {
-		out = d.errOut
-	}
-	fmt.Fprintf(out, "%s %s\n", time.Now().Format(time.DateTime), text.Clean(fmt.Sprintf(format, args...)))
+// Say gives a line for a person, with the time.
+func (d *Daemon) Say(format string, args ...any) {
+	d.Options.Line(time.Now().Format(time.DateTime) + " " + text.Clean(fmt.Sprintf(format, args...)))
 }
 
 // tellNew is tell, unless the latest line had the same key.
-func (d *daemon) tellNew(key, format string, args ...any) {
+func (d *Daemon) tellNew(key, format string, args ...any) {
 	if key != d.said {
 		d.said = key
-		d.tell(format, args...)
+		d.Say(format, args...)
 	}
 }
 
-// news prints what is new in a report: a line a sweep at most for how many go, and one for each act and each alarm. In other forms it prints every report.
-func (d *daemon) news(r *report.Report) {
-	if d.flags.format != "text" {
-		if err := text.JSON(d.out, r, ""); err != nil {
-			d.Log.Warn("print the report", "error", err)
-		}
+// News prints what is new in a report: a line a sweep at most for how many go, and one for each act and each alarm. Where whole reports are wanted it gives each of them.
+func (d *Daemon) News(r *report.Report) {
+	if d.Options.Report != nil {
+		d.Options.Report(r)
 		return
 	}
 	d.tellActs(slices.Concat(r.Settled, r.Acts))
 	for _, p := range r.Purged {
-		d.tell("purged: %s %s, %s", p.Act, p.Candidate, text.Size(p.Bytes))
+		d.Say("purged: %s %s, %s", p.Act, p.Candidate, text.Size(p.Bytes))
 	}
 	var goes, waits int
 	var failed []string
@@ -457,26 +467,26 @@ func (d *daemon) news(r *report.Report) {
 	if len(failed) > 0 {
 		line += "; not read: " + strings.Join(failed, ", ")
 	}
-	d.tell("%s", line)
+	d.Say("%s", line)
 	for _, al := range r.Alarms {
-		d.tell("alarm %s: %s", al.Rule, al.Message)
+		d.Say("alarm %s: %s", al.Rule, al.Message)
 	}
 }
 
 // tellActs prints a line for each act, and one a kind for all that caps held back. What came to the same at the sweep before is not told again, but for what was done.
-func (d *daemon) tellActs(acts []decision.Act) {
+func (d *Daemon) tellActs(acts []decision.Act) {
 	before := d.saidActs
 	d.saidActs = map[string]bool{}
 	line := func(key, format string, args ...any) {
 		if d.saidActs[key] = true; !before[key] {
-			d.tell(format, args...)
+			d.Say(format, args...)
 		}
 	}
 	capped, why := map[string]int{}, map[string]string{}
 	for _, a := range acts {
 		switch a.Outcome.Outcome {
 		case decision.Done:
-			d.tell("%s: %s %s", a.Outcome.Outcome, a.Candidate, a.Outcome.Detail)
+			d.Say("%s: %s %s", a.Outcome.Outcome, a.Candidate, a.Outcome.Detail)
 		case decision.Capped:
 			capped[a.Kind]++
 			why[a.Kind] = a.Outcome.Detail

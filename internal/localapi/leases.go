@@ -1,4 +1,5 @@
-package main
+// Package localapi answers programs and commands over the daemon's socket: routes, parameters, leases.
+package localapi
 
 import (
 	"context"
@@ -18,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ops"
@@ -27,19 +29,19 @@ import (
 // leases are holds that last as long as a connection. Each lies where every winnow of this user reads it, with any state folder, with an end that is put off while the connection
 // lasts: a daemon that is killed leaves none behind for longer than that.
 type leases struct {
-	d *daemon
+	d *daemon.Daemon
 	n atomic.Int32
 	// over is closed when the daemon ends.
 	over chan struct{}
-	// renewed is how often a lease is put off, looked how often the clock is asked for that, and lasts for how long a lapsed one of another daemon stays: leaseRenewed, leaseLooked and
+	// Renewed is how often a lease is put off, looked how often the clock is asked for that, and lasts for how long a lapsed one of another daemon stays: leaseRenewed, leaseLooked and
 	// leaseLasts.
-	renewed, looked, lasts time.Duration
+	Renewed, Looked, Lasts time.Duration
 	// lapsed are the leases of other daemons that have lapsed, by their owners, and since when that is known. Only work touches it.
 	lapsed map[string]time.Time
 
-	mu sync.Mutex
-	// open are the leases that there are: whether the hold of each was found gone. What it has for an end is read and changed under mu.
-	open map[*snapshot.Hold]bool
+	Mu sync.Mutex
+	// Open are the leases that there are: whether the hold of each was found gone. What it has for an end is read and changed under mu.
+	Open map[*snapshot.Hold]bool
 	// queue waits for the file of the leases, and busy is true while somebody has it: see inFile.
 	queue []leaseWork
 	busy  bool
@@ -51,18 +53,18 @@ type leaseWork struct {
 	done chan error
 }
 
-func newLeases(d *daemon) leases {
-	return leases{d: d, over: make(chan struct{}), renewed: leaseRenewed, looked: leaseLooked, lasts: leaseLasts, lapsed: map[string]time.Time{}, open: map[*snapshot.Hold]bool{}}
+func newLeases(d *daemon.Daemon) leases {
+	return leases{d: d, over: make(chan struct{}), Renewed: leaseRenewed, Looked: leaseLooked, Lasts: LeaseLasts, lapsed: map[string]time.Time{}, Open: map[*snapshot.Hold]bool{}}
 }
 
 const (
-	// leaseLasts is for how long the hold of a lease lasts unless it is put off, leaseRenewed how often it is, and leaseLooked how often the clock is asked for that: after a
+	// LeaseLasts is for how long the hold of a lease lasts unless it is put off, leaseRenewed how often it is, and leaseLooked how often the clock is asked for that: after a
 	// suspension, or where the clock was set, the hold is over at once, and no timer of Go's says so.
-	leaseLasts   = 2 * time.Minute
+	LeaseLasts   = 2 * time.Minute
 	leaseRenewed = 30 * time.Second
 	leaseLooked  = time.Second
-	// maxLeases is how many there are at the same time.
-	maxLeases = 1000
+	// MaxLeases is how many there are at the same time.
+	MaxLeases = 1000
 )
 
 // leased is the candidate that a lease names: an id of any kind, or a folder's path. It may not be there yet. A folder or a process that is another one to who asks is refused: the
@@ -82,7 +84,7 @@ func leased(named string, asker listen.Conn) (string, error) {
 		if _, ticks, _ := strings.Cut(rest, "@"); !ops.IsPID(rest) || ticks == "" {
 			return "", config.Mistakef("candidate %q: it wants the process's start in clock ticks since boot, such as process:812@93211; nothing was held", named)
 		}
-		if other := ops.SameNumbers(asker); other != "" {
+		if other := ops.PIDDiffers(asker); other != "" {
 			return "", config.Mistakef("candidate %q: %s; nothing was held", named, other)
 		}
 	case at <= 0 || at == len(rest)-1: // as of $4 that a shell has replaced, which would hold nothing
@@ -92,7 +94,7 @@ func leased(named string, asker listen.Conn) (string, error) {
 		return named, nil
 	}
 	if filepath.IsAbs(rest) {
-		if other := ops.SameFolder(asker, filepath.Clean(rest)); other != "" {
+		if other := ops.FolderDiffers(asker, filepath.Clean(rest)); other != "" {
 			return "", config.Mistakef("candidate %q: %s; nothing was held", named, other)
 		}
 	}
@@ -108,7 +110,7 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	w, err := readParams(r)
 	candidate := ""
 	if err == nil {
-		candidate, err = leased(w.Candidate, asker(r))
+		candidate, err = leased(w.Candidate, peer(r))
 	}
 	if err == nil && strings.TrimSpace(w.Reason) == "" {
 		err = config.Mistakef("reason is missing: why it is held, for the reader of winnow holds")
@@ -117,7 +119,7 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 		refuse(out, http.StatusBadRequest, exit.Usage, err.Error(), nil)
 		return
 	}
-	if l.n.Add(1) > maxLeases {
+	if l.n.Add(1) > MaxLeases {
 		l.n.Add(-1)
 		refuse(out, http.StatusTooManyRequests, exit.Failed, "there are a thousand leases already; nothing was held", nil)
 		return
@@ -125,10 +127,10 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	defer l.n.Add(-1)
 	h := snapshot.Hold{ID: candidate, Reason: w.Reason, Since: time.Now().UTC()}
 	lease := client.Lease{ID: ulid.Make().String(), Candidate: candidate}
-	h.Owner = leaseOwner + lease.ID
+	h.Owner = LeaseOwner + lease.ID
 	lease.Owner = h.Owner
 	// Who goes while the hold is being placed has it placed and lifted: a statement that is interrupted may have been carried out.
-	if err := l.put(context.WithoutCancel(r.Context()), &h); err != nil {
+	if err := l.Put(context.WithoutCancel(r.Context()), &h); err != nil {
 		l.end(&h)
 		status, code := http.StatusInternalServerError, exit.Failed
 		if errors.As(err, new(*ledger.Begun)) {
@@ -146,7 +148,7 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	}()
 	out.Header().Set("Content-Type", "application/x-ndjson")
 	line := flusher(out)
-	looked := time.NewTicker(l.looked)
+	looked := time.NewTicker(l.Looked)
 	defer looked.Stop()
 	for first := true; ; first = false {
 		lease.Until, _ = l.stands(&h)
@@ -154,11 +156,11 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		behind := !first && !takesMore(asker(r))
+		behind := !first && !takesMore(peer(r))
 		if !behind {
 			err = line(string(data) + "\n")
 		}
-		if err != nil || !l.last(r.Context(), &h, looked.C, func() bool { return behind && takesMore(asker(r)) }) {
+		if err != nil || !l.Last(r.Context(), &h, looked.C, func() bool { return behind && takesMore(peer(r)) }) {
 			return
 		}
 	}
@@ -183,9 +185,9 @@ func takesMore(c listen.Conn) bool {
 	return takes
 }
 
-// last waits until the end of a lease was put off, or until again says that it is to be told once more: who was stopped reads old lines first. It gives false where the lease is over: who
+// Last waits until the end of a lease was put off, or until again says that it is to be told once more: who was stopped reads old lines first. It gives false where the lease is over: who
 // asked has gone, the daemon ends, a person released the hold, or it could not be put off in time. Then the connection ends, so that who asked knows.
-func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.Time, again func() bool) bool {
+func (l *leases) Last(ctx context.Context, h *snapshot.Hold, looked <-chan time.Time, again func() bool) bool {
 	said := false
 	told, _ := l.stands(h)
 	for {
@@ -221,29 +223,29 @@ func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.
 
 // due says of a lease that lasts for so long still whether it is to be put off. One that lasts longer than a lease can is, too: the clock was set back.
 func (l *leases) due(left time.Duration) bool {
-	return left <= leaseLasts-l.renewed || left > leaseLasts
+	return left <= LeaseLasts-l.Renewed || left > LeaseLasts
 }
 
 // stands says when the hold of a lease ends, and whether it was found gone.
 func (l *leases) stands(h *snapshot.Hold) (until time.Time, gone bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return *h.Until, l.open[h]
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	return *h.Until, l.Open[h]
 }
 
-// put places the hold of a lease, and lifts those of leases that were left by a daemon that has ended.
-func (l *leases) put(ctx context.Context, h *snapshot.Hold) error {
-	return l.inFile(func(g *ledger.Grants) error {
+// Put places the hold of a lease, and lifts those of leases that were left by a daemon that has ended.
+func (l *leases) Put(ctx context.Context, h *snapshot.Hold) error {
+	return l.InFile(func(g *ledger.Grants) error {
 		all, err := g.Leases(ctx)
 		if err != nil {
 			return err
 		}
 		mine := map[string]bool{} // after a suspension their ends may be long past, until they are put off
-		l.mu.Lock()
-		for have := range l.open {
+		l.Mu.Lock()
+		for have := range l.Open {
 			mine[have.Owner] = true
 		}
-		l.mu.Unlock()
+		l.Mu.Unlock()
 		for _, old := range all {
 			if !mine[old.Owner] && l.abandoned(old) {
 				if _, err := g.Release(ctx, old.ID, old.Owner); err != nil {
@@ -256,9 +258,9 @@ func (l *leases) put(ctx context.Context, h *snapshot.Hold) error {
 		if err := g.Lease(ctx, *h); err != nil {
 			return err
 		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.open[h] = false
+		l.Mu.Lock()
+		defer l.Mu.Unlock()
+		l.Open[h] = false
 		return nil
 	})
 }
@@ -273,23 +275,23 @@ func (l *leases) abandoned(h snapshot.Hold) bool {
 	if !seen {
 		l.lapsed[h.Owner] = time.Now()
 	}
-	return seen && time.Since(since) >= l.lasts
+	return seen && time.Since(since) >= l.Lasts
 }
 
 // putOff puts off the ends of all leases, also of those that are not due: so the file is opened and written once for all of them.
 func (l *leases) putOff() error {
-	return l.inFile(func(g *ledger.Grants) error {
+	return l.InFile(func(g *ledger.Grants) error {
 		var all []*snapshot.Hold
 		var holds []snapshot.Hold
 		due := false
-		l.mu.Lock()
-		for h, gone := range l.open {
+		l.Mu.Lock()
+		for h, gone := range l.Open {
 			if !gone {
 				all, holds = append(all, h), append(holds, *h)
 				due = due || l.due(h.Until.Sub(time.Now().Round(0)))
 			}
 		}
-		l.mu.Unlock()
+		l.Mu.Unlock()
 		if !due { // another one has just done it
 			return nil
 		}
@@ -298,47 +300,47 @@ func (l *leases) putOff() error {
 		if err != nil {
 			return err
 		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
+		l.Mu.Lock()
+		defer l.Mu.Unlock()
 		for i, h := range all {
-			if _, open := l.open[h]; open && there[i] {
+			if _, open := l.Open[h]; open && there[i] {
 				h.Until = &until
 			} else if open {
-				l.open[h] = true
+				l.Open[h] = true
 			}
 		}
 		return nil
 	})
 }
 
-// leaseOwner begins the owner of each lease's hold.
-const leaseOwner = "lease "
+// LeaseOwner begins the owner of each lease's hold.
+const LeaseOwner = "lease "
 
 // leaseUntil is when a lease ends that is put off now, by the clock alone.
-func leaseUntil() time.Time { return time.Now().UTC().Round(0).Add(leaseLasts) }
+func leaseUntil() time.Time { return time.Now().UTC().Round(0).Add(LeaseLasts) }
 
 // end lifts the hold of a lease.
 func (l *leases) end(h *snapshot.Hold) {
-	err := l.inFile(func(g *ledger.Grants) error {
+	err := l.InFile(func(g *ledger.Grants) error {
 		_, err := g.Release(context.Background(), h.ID, h.Owner)
 		return err
 	})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.open, h)
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	delete(l.Open, h)
 	if err != nil && h.Until != nil { // else nothing was placed
 		l.d.Log.Warn("the hold of a lease that ended could not be lifted; it ends by itself", "candidate", h.ID, "until", *h.Until, "error", err)
 	}
 }
 
-// inFile does something in the file of the leases, together with all else that waits for it: to open it costs more than what is done there, and hundreds of leases may begin and end at once.
-func (l *leases) inFile(do func(*ledger.Grants) error) error {
+// InFile does something in the file of the leases, together with all else that waits for it: to open it costs more than what is done there, and hundreds of leases may begin and end at once.
+func (l *leases) InFile(do func(*ledger.Grants) error) error {
 	this := leaseWork{do, make(chan error, 1)}
-	l.mu.Lock()
+	l.Mu.Lock()
 	l.queue = append(l.queue, this)
 	begins := !l.busy
 	l.busy = true
-	l.mu.Unlock()
+	l.Mu.Unlock()
 	if begins {
 		go l.work()
 	}
@@ -348,11 +350,11 @@ func (l *leases) inFile(do func(*ledger.Grants) error) error {
 // work does what waits for the file until nothing does.
 func (l *leases) work() {
 	for {
-		l.mu.Lock()
+		l.Mu.Lock()
 		batch := l.queue
 		l.queue = nil
 		l.busy = len(batch) > 0
-		l.mu.Unlock()
+		l.Mu.Unlock()
 		if len(batch) == 0 {
 			return
 		}
@@ -370,7 +372,7 @@ func (l *leases) together(batch []leaseWork) []error {
 			errs[i] = errors.Join(errs[i], do(i))
 		}
 	}
-	a := l.d.now()
+	a := l.d.Now()
 	g, err := a.OpenGrants()
 	if err != nil {
 		each(func(int) error { return err })

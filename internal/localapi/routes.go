@@ -1,4 +1,4 @@
-package main
+package localapi
 
 import (
 	"context"
@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,46 +14,16 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ops"
-	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/version"
 )
 
-// state is how the daemon stands.
-func (d *daemon) state() document.State {
-	now := d.now()
-	s := document.State{Schema: document.StateSchema, Version: version.Read().Version, Status: d.Status(), StateFolder: now.Cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
-	switch p := now.Paused(); { // that of now, also when no sweep has seen yet that it began, ended or was replaced
-	case p != nil:
-		if s.Paused == nil {
-			s.Mode, s.Since = document.Paused, p.Since
-		}
-		s.Paused = p
-	case p == nil && s.Paused != nil:
-		s.Paused = nil
-		if s.Mode = document.Observing; len(s.Brakes) > 0 {
-			s.Mode = document.Braked
-		} else if d.f.apply || now.Cfg.Act.Enabled {
-			s.Mode = document.Acting
-		}
-	}
-	if r := d.Last(); r != nil {
-		s.Policy, s.Alarms = r.Policy, append(s.Alarms, r.Alarms...)
-		for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
-			if r.Sources[name].Status == snapshot.Failed {
-				s.NotRead = append(s.NotRead, name)
-			}
-		}
-	}
-	return s
-}
-
-// routes are those of openapi.yaml, which a test holds against them.
-func (s *answers) routes() http.Handler {
+// Routes are those of openapi.yaml, which a test holds against them.
+func (s *Server) Routes() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, h := range s.handlers() {
+	for pattern, h := range s.Handlers() {
 		mux.Handle(pattern, h)
 	}
 	mux.HandleFunc("/", func(out http.ResponseWriter, r *http.Request) {
@@ -64,19 +32,19 @@ func (s *answers) routes() http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(out)
 		_ = c.SetWriteDeadline(time.Time{}) // that of the answer before on this connection
-		read := func() { s.crowd.Serve(asker(r)) }
+		read := func() { s.crowd.Serve(peer(r)) }
 		if r.Body == http.NoBody {
 			read()
 		} else {
-			_ = c.SetReadDeadline(time.Now().Add(bodyWithin))
+			_ = c.SetReadDeadline(time.Now().Add(BodyWithin))
 			r.Body = &boundedBody{r.Body, func() { _ = c.SetReadDeadline(time.Time{}); read() }}
 		}
 		mux.ServeHTTP(out, r)
 	})
 }
 
-// bodyWithin is how long a request's body may take, also where nobody reads it: then the server does, after the answer.
-const bodyWithin = 10 * time.Second
+// BodyWithin is how long a request's body may take, also where nobody reads it: then the server does, after the answer.
+const BodyWithin = 10 * time.Second
 
 // boundedBody is a body that says when it has been read to its end.
 type boundedBody struct {
@@ -92,7 +60,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *answers) handlers() map[string]http.Handler {
+func (s *Server) Handlers() map[string]http.Handler {
 	d := s.d
 	return map[string]http.Handler{
 		"GET /v1/openapi.yaml": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
@@ -100,13 +68,13 @@ func (s *answers) handlers() map[string]http.Handler {
 			_, _ = out.Write(client.OpenAPI)
 		}),
 		"GET /v1/alive": http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-			if theirs := r.Header.Get(headerConfig); theirs != "" && theirs != d.now().Fingerprint {
-				refuse(out, http.StatusPreconditionFailed, exit.Failed, errConfigDiffers.Error(), nil)
+			if theirs := r.Header.Get(HeaderConfig); theirs != "" && theirs != d.Now().Fingerprint {
+				refuse(out, http.StatusPreconditionFailed, exit.Failed, ErrConfigDiffers.Error(), nil)
 				return
 			}
 			out.WriteHeader(http.StatusNoContent)
 		}),
-		"GET /v1/state": s.answer(false, func(context.Context, *ops.Ops, params) (any, error) { return d.state(), nil }),
+		"GET /v1/state": s.Answer(false, func(context.Context, *ops.Ops, Params) (any, error) { return d.State(), nil }),
 		"GET /v1/report": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 			r := d.Last()
 			if r == nil {
@@ -115,20 +83,20 @@ func (s *answers) handlers() map[string]http.Handler {
 			}
 			write(out, http.StatusOK, r)
 		}),
-		"GET /v1/explain": s.answer(true, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
+		"GET /v1/explain": s.Answer(true, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
 			if w.Candidate == "" {
 				return nil, config.Mistakef("candidate is missing: the id of what is to be explained")
 			}
 			return o.Explain(ctx, w.Candidate, "")
 		}),
-		"GET /v1/why-alive": s.answer(true, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
+		"GET /v1/why-alive": s.Answer(true, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
 			return o.WhyAlive(ctx, w.What, w.As)
 		}),
-		"GET /v1/holds": s.answer(false, func(ctx context.Context, o *ops.Ops, _ params) (any, error) {
+		"GET /v1/holds": s.Answer(false, func(ctx context.Context, o *ops.Ops, _ Params) (any, error) {
 			holds, err := o.ReadHolds(ctx)
 			return append([]snapshot.Hold{}, holds...), err
 		}),
-		"POST /v1/holds": s.answer(true, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
+		"POST /v1/holds": s.Answer(true, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
 			long, err := w.long()
 			if err != nil {
 				return nil, err
@@ -138,25 +106,25 @@ func (s *answers) handlers() map[string]http.Handler {
 			}
 			return o.Retain(ctx, w.Candidate, w.Reason, long)
 		}),
-		"DELETE /v1/holds": s.answer(true, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
+		"DELETE /v1/holds": s.Answer(true, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
 			if w.Candidate == "" {
 				return nil, config.Mistakef("candidate is missing: what is held")
 			}
 			return o.Release(ctx, w.Candidate)
 		}),
-		"POST /v1/leases": http.HandlerFunc(s.leases.serve),
-		"GET /v1/brakes": s.answer(false, func(ctx context.Context, o *ops.Ops, _ params) (any, error) {
+		"POST /v1/leases": http.HandlerFunc(s.Leases.serve),
+		"GET /v1/brakes": s.Answer(false, func(ctx context.Context, o *ops.Ops, _ Params) (any, error) {
 			held, err := o.Brakes(ctx)
 			return append([]brakes.Brake{}, held...), err
 		}),
-		"DELETE /v1/brakes": s.answer(false, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
+		"DELETE /v1/brakes": s.Answer(false, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
 			released, err := o.ReleaseBrakes(ctx, w.Brakes)
 			if exit.Code(err) != exit.Usage {
 				d.Ask()
 			}
 			return append([]brakes.Brake{}, released...), err
 		}),
-		"POST /v1/pause": s.answer(false, func(ctx context.Context, o *ops.Ops, w params) (any, error) {
+		"POST /v1/pause": s.Answer(false, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
 			long, err := w.long()
 			if err != nil {
 				return nil, err
@@ -164,24 +132,24 @@ func (s *answers) handlers() map[string]http.Handler {
 			defer d.Ask()
 			return o.Pause(ctx, long, w.Reason)
 		}),
-		"DELETE /v1/pause": s.answer(false, func(_ context.Context, o *ops.Ops, _ params) (any, error) {
+		"DELETE /v1/pause": s.Answer(false, func(_ context.Context, o *ops.Ops, _ Params) (any, error) {
 			defer d.Ask()
 			return o.EndPause()
 		}),
-		"POST /v1/sweep": s.answer(false, s.sweep),
+		"POST /v1/sweep": s.Answer(false, s.sweep),
 		"GET /v1/events": http.HandlerFunc(s.events),
 	}
 }
 
 // sweep has the daemon sweep now; with wait the answer is how it stands after that.
-func (s *answers) sweep(ctx context.Context, o *ops.Ops, w params) (any, error) {
+func (s *Server) sweep(ctx context.Context, o *ops.Ops, w Params) (any, error) {
 	if !w.Wait {
 		s.d.Ask()
-		return s.d.state(), nil
+		return s.d.State(), nil
 	}
 	over := make(chan struct{}, 1)
 	asked := time.Now()
-	defer s.d.listen(func(e ended) {
+	defer s.d.Listen(func(e daemon.Ended) {
 		if e.Began.Before(asked) {
 			return // it was under way already
 		}
@@ -193,19 +161,19 @@ func (s *answers) sweep(ctx context.Context, o *ops.Ops, w params) (any, error) 
 	s.d.Ask()
 	select {
 	case <-over:
-		return s.d.state(), nil
+		return s.d.State(), nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("the end of the sweep was not waited for: %w; it goes on", context.Cause(ctx))
 	}
 }
 
 // events tells of each sweep that ends, as server-sent events.
-func (s *answers) events(out http.ResponseWriter, r *http.Request) {
+func (s *Server) events(out http.ResponseWriter, r *http.Request) {
 	told := make(chan client.Event, 16)
-	defer s.d.listen(func(e ended) {
+	defer s.d.Listen(func(e daemon.Ended) {
 		ev := client.Event{At: e.At.UTC(), Mode: e.Status.Mode, Problem: e.Status.Problem}
 		if e.Err == nil {
-			ev.Last = inShort(e.Status.Last)
+			ev.Last = InShort(e.Status.Last)
 		}
 		select {
 		case told <- ev:
@@ -225,7 +193,7 @@ func (s *answers) events(out http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-s.leases.over:
+		case <-s.Leases.over:
 			return
 		case <-quiet.C:
 		case e := <-told:
@@ -241,8 +209,8 @@ func (s *answers) events(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// inShort is a sweep as the client has it.
-func inShort(s *document.SweptOnce) *client.Swept {
+// InShort is a sweep as the client has it.
+func InShort(s *document.SweptOnce) *client.Swept {
 	if s == nil {
 		return nil
 	}

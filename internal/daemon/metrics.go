@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"github.com/winnow-reaper/winnow/internal/version"
 )
 
-// measuring counts the daemon's sweeps and answers Prometheus, where run.metrics has an address.
-var measuring = part{
-	name: "run.metrics",
-	by:   func(c *config.Config) any { return c.Run.Metrics },
-	begin: func(ctx context.Context, d *daemon) (func(), error) {
+// Metrics counts the daemon's sweeps and answers Prometheus, where run.metrics has an address.
+var Metrics = Component{
+	Name: "run.metrics",
+	By:   func(c *config.Config) any { return c.Run.Metrics },
+	Begin: func(ctx context.Context, d *Daemon) (func(), error) {
 		c := d.Cfg.Run.Metrics
 		if c.Listen == "" {
 			return nil, nil
@@ -39,7 +39,7 @@ var measuring = part{
 		}
 		if d.metrics == nil {
 			d.metrics = m
-			d.listen(func(e ended) {
+			d.Listen(func(e Ended) {
 				if errors.As(e.Err, new(*ledger.Held)) {
 					return // another sweep had the lock, and nothing failed
 				}
@@ -52,7 +52,7 @@ var measuring = part{
 }
 
 // measured is how the daemon stands, for a scrape.
-func (d *daemon) measured() metrics.State {
+func (d *Daemon) measured() metrics.State {
 	s := d.Status()
 	out := metrics.State{Mode: s.Mode, Pressed: s.Pressure != "", Wakes: s.Wakes, Reloads: s.Reloads - s.ReloadsFailed, ReloadsFailed: s.ReloadsFailed, Next: s.Next, Policies: s.Policies,
 		Disagreed: s.Disagreed, Listening: map[string]int{}, Deaf: map[string]int{}}

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -13,52 +13,52 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// supervised tells the service manager how the daemon stands (sd_notify(3)), where one asks: NOTIFY_SOCKET is set.
-var supervised = part{
-	name: "systemd",
-	by:   func(*config.Config) any { return nil },
-	begin: func(_ context.Context, d *daemon) (func(), error) {
+// Systemd tells the service manager how the daemon stands (sd_notify(3)), where one asks: NOTIFY_SOCKET is set.
+var Systemd = Component{
+	Name: "systemd",
+	By:   func(*config.Config) any { return nil },
+	Begin: func(_ context.Context, d *Daemon) (func(), error) {
 		if os.Getenv("NOTIFY_SOCKET") == "" {
 			return nil, nil
 		}
-		d.manager = &manager{d: d}
-		forget := d.listen(func(e ended) { d.manager.says(statusLine(e)) })
+		d.manager = &Manager{D: d}
+		forget := d.Listen(func(e Ended) { d.manager.says(statusLine(e)) })
 		unwatch := d.manager.watched()
 		return func() { unwatch(); forget() }, nil
 	},
 }
 
-// manager is the service manager that started the daemon. A nil one is told nothing.
-type manager struct {
-	d *daemon
-	// moved is when the loop last did something, in nanoseconds of the steady clock since the program started.
-	moved atomic.Int64
+// Manager is the service manager that started the daemon. A nil one is told nothing.
+type Manager struct {
+	D *Daemon
+	// Moved is when the loop last did something, in nanoseconds of the steady clock since the program started.
+	Moved atomic.Int64
 }
 
 // says sends lines of sd_notify(3). What cannot be told is a line of the log.
-func (m *manager) says(state string) {
+func (m *Manager) says(state string) {
 	if m == nil {
 		return
 	}
 	if _, err := systemd.SdNotify(false, state); err != nil {
-		m.d.Log.Debug("tell the service manager", "error", err)
+		m.D.Log.Debug("tell the service manager", "error", err)
 	}
 }
 
-func (m *manager) ready(doing string) {
+func (m *Manager) ready(doing string) {
 	m.says(systemd.SdNotifyReady + "\nSTATUS=" + doing + ", before the first sweep")
 }
 
-func (m *manager) stopping() { m.says(systemd.SdNotifyStopping) }
+func (m *Manager) stopping() { m.says(systemd.SdNotifyStopping) }
 
 // reloading says that SIGHUP is being followed, and gives what says that it was.
-func (m *manager) reloading() (done func()) {
+func (m *Manager) reloading() (done func()) {
 	m.says(systemd.SdNotifyReloading + "\n" + systemd.SdNotifyMonotonicUsec())
 	return func() { m.says(systemd.SdNotifyReady) }
 }
 
 // statusLine is the line that systemctl status shows.
-func statusLine(e ended) string {
+func statusLine(e Ended) string {
 	s := e.Status
 	line := s.Mode
 	switch {
@@ -76,28 +76,28 @@ func statusLine(e ended) string {
 
 var started = time.Now()
 
-// moves notes that the loop lives.
-func (m *manager) moves() {
+// Moves notes that the loop lives.
+func (m *Manager) Moves() {
 	if m != nil {
-		m.moved.Store(int64(time.Since(started)))
+		m.Moved.Store(int64(time.Since(started)))
 	}
 }
 
-// longest is for how long a sweep may last before the manager hears nothing more: its looks and acts are bounded each, and the removal of a large folder is what takes longest.
-const longest = time.Hour
+// Longest is for how long a sweep may last before the manager hears nothing more: its looks and acts are bounded each, and the removal of a large folder is what takes longest.
+const Longest = time.Hour
 
-// lives reports whether the loop moved lately.
-func (m *manager) lives(within time.Duration) bool {
-	if m.d.Status().Sweeping {
-		within = longest
+// Lives reports whether the loop moved lately.
+func (m *Manager) Lives(within time.Duration) bool {
+	if m.D.Status().Sweeping {
+		within = Longest
 	}
-	return time.Since(started)-time.Duration(m.moved.Load()) < within
+	return time.Since(started)-time.Duration(m.Moved.Load()) < within
 }
 
 // watched shows the manager that the daemon lives, twice in each time that it gave for that (WatchdogSec), until the function that it gives is called. A loop that hangs shows
 // nothing, and the manager starts the daemon again.
-func (m *manager) watched() (stop func()) {
-	m.moves()
+func (m *Manager) watched() (stop func()) {
+	m.Moves()
 	within, err := systemd.SdWatchdogEnabled(false)
 	if err != nil || within <= 0 {
 		return func() {}
@@ -112,7 +112,7 @@ func (m *manager) watched() (stop func()) {
 			case <-over:
 				return
 			case <-tick.C:
-				if m.lives(max(within, 3*pressureEvery)) { // the loop wakes as often as it asks for the pressure
+				if m.Lives(max(within, 3*pressureEvery)) { // the loop wakes as often as it asks for the pressure
 					m.says(systemd.SdNotifyWatchdog)
 				}
 			}

@@ -1,0 +1,243 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/winnow-reaper/winnow/internal/bundles"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/pace"
+	"github.com/winnow-reaper/winnow/internal/state"
+	"github.com/winnow-reaper/winnow/internal/sweep"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// Run sweeps until ctx ends, while no other daemon runs on this state folder.
+func (d *Daemon) Run(ctx context.Context) (err error) {
+	if d.unlock, err = d.Alone(ctx); err != nil {
+		return err
+	}
+	defer d.letOthers()
+	return d.Loop(ctx)
+}
+
+// letOthers gives back the lock of the daemon.
+func (d *Daemon) letOthers() {
+	if err := d.unlock(); err != nil {
+		d.Log.Warn("release the lock of the daemon", "error", err)
+	}
+}
+
+// stillAlone makes sure that the lock is where others look for it. Where the state folder was removed it is made again, with all that lies in it; an error says that another daemon has it by now.
+func (d *Daemon) stillAlone(ctx context.Context) error {
+	now, err := os.Lstat(d.RunLock())
+	if err == nil && os.SameFile(now, d.lockFile) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	d.letOthers()
+	d.unlock = func() error { return nil }
+	unlock, err := d.Alone(ctx)
+	if err != nil {
+		return fmt.Errorf("the state folder %s was removed while winnow run had it: %w", d.Cfg.State, err)
+	}
+	d.unlock, d.Base = unlock, nil
+	d.Say("the state folder %s was removed, with all that was remembered, and is made again", d.Cfg.State)
+	for i := range d.running {
+		if d.Options.Components[i].InState {
+			d.running[i].by = nil
+		}
+	}
+	d.RestartChanged(ctx)
+	return nil
+}
+
+// Alone makes sure that no other daemon runs on this state folder. winnow status has the lock for a moment when it asks whether one runs, so it is tried for a second.
+func (d *Daemon) Alone(ctx context.Context) (unlock func() error, err error) {
+	if err := d.TrustState(); err != nil {
+		return nil, err
+	}
+	s := sweep.Sweeper{Machine: &d.Machine}
+	unlock, err = s.WaitFor(ctx, sweep.SweepWait, "process %d is winnow run; waiting up to %s", func() (func() error, error) { return ledger.Lock(d.RunLock()) })
+	var held *ledger.Held
+	if errors.As(err, &held) {
+		return nil, fmt.Errorf("another winnow run has the state folder %s: process %d, since %s; this one did nothing", d.Cfg.State, held.PID, held.Since.Local().Format(time.DateTime))
+	}
+	if err == nil {
+		d.lockFile, _ = os.Lstat(d.RunLock()) // where it has gone by now, stillAlone finds that
+	}
+	return unlock, err
+}
+
+// Once is one sweep, as the daemon sweeps.
+func (d *Daemon) Once(ctx context.Context) error {
+	end, err := d.StartAll(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer end()
+	d.patience = sweep.AskedWait // nothing tries again
+	began := time.Now()
+	r, err := d.Sweep(ctx, pace.Start)
+	d.TellAll(Ended{Why: pace.Start, Began: began, At: time.Now(), Report: r, Err: err})
+	if err != nil {
+		return err
+	}
+	d.News(r)
+	if fresh := d.Status().Last.Fresh; fresh != "" {
+		d.Say("every wait begins anew: %s. A timer that sweeps less often than every %s needs --every with its time, or nothing that waits ever goes", fresh, text.Span(d.gap()))
+	}
+	if code := r.Code(false); code != exit.Done {
+		return exit.Error{Code: code}
+	}
+	return nil
+}
+
+// Loop sweeps until ctx ends. That is its normal end.
+func (d *Daemon) Loop(ctx context.Context) error {
+	now := make(chan os.Signal, 1)
+	signal.Notify(now, syscall.SIGUSR1)
+	defer signal.Stop(now)
+	reload := make(chan struct{}, 1)
+	d.Hands.OnHangUp(func() {
+		select {
+		case reload <- struct{}{}:
+		default: // one reload that is still to come reads what is there then
+		}
+	})
+	defer d.Hands.OnHangUp(nil)
+	end, err := d.StartAll(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer end()
+	d.begun()
+	defer func() { d.manager.stopping() }()
+	defer d.Watches()()
+	d.adjustSchedule(time.Now())
+	pressure := time.NewTicker(pressureEvery)
+	defer pressure.Stop()
+	for {
+		d.manager.Moves()
+		at, why := d.Pace.Next(time.Now())
+		d.waits(at, why)
+		timer := time.NewTimer(time.Until(at))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			d.Say("stopped: %v", context.Cause(ctx))
+			return nil
+		case <-reload:
+			d.reload(ctx)
+		case <-now:
+			d.Pace.Ask()
+		case <-d.woken:
+			d.Pace.Event(time.Now())
+		case <-d.asked:
+			d.Pace.Ask()
+		case <-pressure.C:
+			d.adjustSchedule(time.Now())
+		case <-timer.C:
+			if err := d.stillAlone(ctx); err != nil {
+				return err
+			}
+			began := time.Now()
+			r, err := d.Sweep(ctx, why)
+			d.Swept(ctx, why, began, r, err)
+		}
+		timer.Stop()
+	}
+}
+
+// reload reads the configuration and the policies again. What is wrong changes nothing.
+func (d *Daemon) reload(ctx context.Context) {
+	defer d.manager.reloading()()
+	cfg, err := d.Options.Load()
+	if err == nil {
+		err = stillRules(d.Cfg.File, cfg.File)
+	}
+	if err == nil && cfg.State != d.Cfg.State {
+		err = fmt.Errorf("state has become %s: start winnow run again for another state folder", cfg.State)
+	}
+	if err == nil {
+		err = d.Load(ctx, cfg)
+	}
+	d.mu.Lock()
+	if d.status.Reloads, d.status.Reload = d.status.Reloads+1, ""; err != nil {
+		d.status.ReloadsFailed, d.status.Reload = d.status.ReloadsFailed+1, err.Error()
+	}
+	d.mu.Unlock()
+	if err != nil {
+		d.Say("SIGHUP: not reloaded, and what ran before goes on: %v", err)
+		return
+	}
+	d.Say("SIGHUP: reloaded; policies %s, %s", d.policy.Revision, d.doing())
+	d.RestartChanged(ctx)
+	d.adjustSchedule(time.Now())
+	d.Pace.Ask()
+}
+
+// stillRules makes sure that the file that ruled is there. Without it the defaults would rule, or the machine's file: what a person protects would go unprotected because the file is being
+// written, or lies on a disk that is not mounted.
+func stillRules(was, is string) error {
+	if was == is || was == "" {
+		return nil
+	}
+	if _, err := os.Lstat(was); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	instead := "the defaults hold"
+	if is != "" {
+		instead = is + " rules"
+	}
+	return fmt.Errorf("the configuration %s is missing: put it back, or start winnow run again so that %s", was, instead)
+}
+
+// Load prepares the policies of a configuration, and takes both in place of those that ran. After an error these go on.
+func (d *Daemon) Load(ctx context.Context, cfg *config.Config) error {
+	with := *d.Ops // a copy: others may be looking at this one
+	own := *cfg    // so it is of the configuration, into which policies put their parameters
+	if cfg != d.configured {
+		with.Fingerprint = state.ConfigFingerprint(cfg)
+	}
+	with.Cfg, with.Workers = &own, nil
+	e, p, err := with.EngineBy(ctx, bundles.Look{Ask: true})
+	if err != nil {
+		return err
+	}
+	old := d.engine
+	d.mu.Lock()
+	d.Ops, d.engine, d.policy = &with, e, p
+	if old == nil || p.Digest != d.decidesBy || cfg != d.configured {
+		d.Base = nil
+	}
+	if p.Digest != d.decidesBy {
+		d.status.Policies = time.Now()
+	}
+	d.decidesBy, d.configured = p.Digest, cfg
+	d.mu.Unlock()
+	d.Pace.Options = d.PaceOptions()
+	if old != nil {
+		if err := old.Close(); err != nil {
+			d.Log.Warn("end what evaluated the policies before", "error", err)
+		}
+	}
+	return nil
+}
+
+func (d *Daemon) PaceOptions() pace.Options {
+	r := d.Cfg.Run
+	every := r.Every
+	if d.Options.Every > 0 {
+		every = d.Options.Every
+	}
+	return pace.Options{Every: every, Jitter: float64(r.Jitter), Settle: r.Settle, Burst: r.Burst, Rest: r.Rest, Share: float64(r.Share), Chance: rand.Float64}
+}
