@@ -20,7 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/httppost"
 )
 
-// The words of notify.wants.
+// The words of notify.on.
 const (
 	GroupActs     = "acts"
 	GroupAlarms   = "alarms"
@@ -28,7 +28,7 @@ const (
 	GroupProblems = "problems"
 )
 
-// Groups are all words of notify.wants.
+// Groups are all words of notify.on.
 var Groups = []string{GroupActs, GroupAlarms, GroupAsks, GroupProblems}
 
 // Standing is something that is so as long as sweeps say it again: it is told once.
