@@ -68,7 +68,7 @@ func TestOwnRuleDecides(t *testing.T) {
 	} {
 		c := rename(test.name, test.branch)
 		config := configOf(t, c)
-		config.Own = map[string]any{"scratch_after": 86400.0}
+		config.Custom = map[string]any{"scratch_after": 86400.0}
 		got := decide(t, e, config, worldOf(t, c))["dir:/w/feature"]
 		if got == nil {
 			t.Fatalf("%s is out of scope", test.name)

@@ -13,10 +13,10 @@ var block = regexp.MustCompile("(?s)```(?:rego|yaml)\n(.*?)```")
 
 // TestThePagesRuleIsTheOneThatRuns holds the rule in README.md, and the rule, its test and the configuration in
 // docs/guides/write-a-rule.md, to those that the script
-// own-parameters runs.
+// custom-parameters runs.
 func TestThePagesRuleIsTheOneThatRuns(t *testing.T) {
 	t.Parallel()
-	script, err := txtar.ParseFile("testdata/script/own-parameters.txtar")
+	script, err := txtar.ParseFile("testdata/script/custom-parameters.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (a *app) conformance(ctx context.Context, folders []string, f testFlags) er
 		if !only.MatchString(name) && !only.MatchString(all[name].Sentence) {
 			continue
 		}
-		i, err := decideIncident(ctx, e, p, cfg.Rules.Own, name, all[name])
+		i, err := decideIncident(ctx, e, p, cfg.Rules.Custom, name, all[name])
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("interrupted after %s; the rest was not decided", text.Plural(len(doc.Incidents), "incident"))
@@ -95,7 +95,7 @@ func decideIncident(ctx context.Context, e *eval.Engine, p *policy.Policy, own m
 	if err != nil {
 		return out, err
 	}
-	rules.Own = own
+	rules.Custom = own
 	r, err := e.Decide(ctx, world, rules)
 	if err != nil {
 		return out, err

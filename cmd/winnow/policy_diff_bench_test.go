@@ -171,7 +171,7 @@ func opaSeconds(b *testing.B, opa, dir string, s *snapshot.Snapshot, own string)
 	b.Helper()
 	cfg, err := config.Load("", nil)
 	if err == nil {
-		err = cfg.SetOwn(nil)
+		err = cfg.SetCustom(nil)
 	}
 	if err != nil {
 		b.Fatal(err)

@@ -32,7 +32,7 @@ func config() *subject.Config {
 		SpareListeners: true,
 		Grace:          subject.Grace{Dir: 900, Spawn: 900, Process: 300, Session: 600},
 		ConfirmAfter:   30, ConfirmProcessAfter: 300, ConfirmBusyAfter: 1800, Busy: subject.Busy{CPU: 0.01, Written: 1}, LandedAfter: 86400, AbandonedAfter: 259200, AttachedIdle: 3600, SteadyFor: 30,
-		Own: map[string]any{"after": 259200.0, "share": 0.25, "word": "x", "none": "", "on": true, "names": []string{"a", "b"}, "nobody": []string{}},
+		Custom: map[string]any{"after": 259200.0, "share": 0.25, "word": "x", "none": "", "on": true, "names": []string{"a", "b"}, "nobody": []string{}},
 	}
 }
 

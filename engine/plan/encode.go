@@ -26,7 +26,7 @@ func encoder(t reflect.Type, known map[reflect.Type]*object) encode {
 		return list(encoder(t.Elem(), known))
 	case reflect.Map:
 		if t.Elem().Kind() == reflect.Interface {
-			return writeOwn
+			return writeCustom
 		}
 		return writeMap
 	case reflect.Struct:
@@ -84,8 +84,8 @@ func writeMap(v reflect.Value, d *Encoder) *ast.Term {
 	return d.term(d.object(from))
 }
 
-// writeOwn writes parameters of rules of one's own: numbers, texts, booleans, and lists of texts.
-func writeOwn(v reflect.Value, d *Encoder) *ast.Term {
+// writeCustom writes parameters of rules of one's own: numbers, texts, booleans, and lists of texts.
+func writeCustom(v reflect.Value, d *Encoder) *ast.Term {
 	if v.IsNil() {
 		return ast.InternedNullTerm
 	}

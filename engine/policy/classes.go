@@ -24,7 +24,7 @@ const (
 	ClassParameter  = "parameter-field"
 	ClassSprintf    = "sprintf"
 	ClassSchemas    = "schemas"
-	ClassOwn        = "own-parameter"
+	ClassCustom     = "custom-parameter"
 	ClassCandidates = "candidates"
 	ClassSummary    = "summary"
 	ClassMetadata   = "metadata"
@@ -62,7 +62,7 @@ var Classes = []Class{
 	{ClassParameter, "A function reads a field of its parameter, which the schema check cannot see."},
 	{ClassSprintf, "A rule that keeps uses sprintf, which is undefined when a fact is missing."},
 	{ClassSchemas, "METADATA brings a schema of its own."},
-	{ClassOwn, "A parameter of one's own is declared or read wrongly."},
+	{ClassCustom, "A parameter of one's own is declared or read wrongly."},
 	{ClassCandidates, "METADATA names a class of candidates that does not exist."},
 	{ClassSummary, "METADATA says wrongly how a person is told of a rule's objections."},
 	{ClassMetadata, "A package or rule lacks METADATA with a title and a description."},

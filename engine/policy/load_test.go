@@ -181,7 +181,7 @@ func TestLoadRefuses(t *testing.T) {
 				if !slices.ContainsFunc(policy.Classes, func(c policy.Class) bool { return c.ID == r.Class }) {
 					t.Errorf("no known class, but %q: %v", r.Class, r)
 				}
-				if r.Line > 0 && (r.Column == 0 || r.Text == "") && r.Class != policy.ClassSyntax && r.Class != policy.ClassLimit && r.Class != policy.ClassOwn {
+				if r.Line > 0 && (r.Column == 0 || r.Text == "") && r.Class != policy.ClassSyntax && r.Class != policy.ClassLimit && r.Class != policy.ClassCustom {
 					t.Errorf("no column or no text of the line: %+v", r)
 				}
 			}

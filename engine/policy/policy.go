@@ -83,8 +83,8 @@ type Rule struct {
 	Needs []string `json:"needs,omitempty"`
 	// Summaries say how a person is told of its objections; empty where its package declares none.
 	Summaries []metadata.Summary `json:"summaries,omitempty"`
-	// Own are the parameters that its package declares.
-	Own []Parameter `json:"own,omitempty"`
+	// Custom are the parameters that its package declares.
+	Custom []Parameter `json:"custom,omitempty"`
 }
 
 // Package gives findings or objections.

@@ -64,7 +64,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 		}
 		if r, ok := rules[id]; ok {
 			r.Candidates, r.Needs = append(r.Candidates, declared...), append(r.Needs, needs...)
-			r.Own = append(r.Own, own...)
+			r.Custom = append(r.Custom, own...)
 			r.Summaries = append(r.Summaries, summaries...)
 			rules[id] = r
 		}

@@ -495,9 +495,9 @@ type Config struct {
 	SteadyFor    float64 `json:"steady_for"`
 	// DisposableContent are globs over the paths of folders outside of git whose files are declared disposable.
 	DisposableContent []string `json:"disposable_content"`
-	// Own are the parameters that rules of one's own declare (METADATA custom.own), by name: a number (of seconds for a duration), a text,
+	// Custom are the parameters that rules of one's own declare (METADATA custom.own), by name: a number (of seconds for a duration), a text,
 	// a boolean or a list of texts.
-	Own map[string]any `json:"own"`
+	Custom map[string]any `json:"custom"`
 	// Exceptions are those that the loaded policies bring. They are no part of the document: Subject.Exceptions has those that concern the candidate.
 	Exceptions []Exception `json:"-"`
 	// Levels are the rules that are not on, with the kind that they are so for.

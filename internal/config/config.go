@@ -64,12 +64,12 @@ type Config struct {
 	// What can be held against the loaded rules only.
 	levels     []subject.RuleLevel
 	levelLines map[string]int
-	own        []ownValue
+	custom     []customValue
 	// setLevels are those that SetLevels was given.
 	setLevels []subject.RuleLevel
 	// What the rest is read from again when layers of policies stand below it, and what they say of parameters of one's own rules.
 	read      given
-	layersOwn []ownValue
+	layersOwn []customValue
 	layered   int
 }
 
@@ -364,7 +364,7 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 		return nil, Mistakef("%s: the levels of rules are not read from the environment: write %s in config.yaml; nothing was done", name, levelsKey)
 	}
 	set := bindEnv(v, known, env)
-	c.ownFromEnv(env)
+	c.customFromEnv(env)
 
 	err := v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
 		dc.ErrorUnused = true
@@ -437,7 +437,7 @@ func UnknownEnv(env, flags []string) []string {
 	var out []string
 	for _, e := range env {
 		k, _, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(k, EnvPrefix) && !strings.HasPrefix(k, ownEnv) && !slices.Contains(names, k) {
+		if strings.HasPrefix(k, EnvPrefix) && !strings.HasPrefix(k, customEnv) && !slices.Contains(names, k) {
 			if near := text.Near(k, names); near != "" {
 				k += " (the nearest is " + near + ")"
 			}

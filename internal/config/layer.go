@@ -32,7 +32,7 @@ type Layer struct {
 	Held bool
 
 	parameters map[string]any // as a section rules of a configuration, without own
-	own        []ownValue
+	own        []customValue
 	lines      map[string]int // by the key from the top of the file
 }
 
@@ -70,8 +70,8 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 		return nil, Mistakef("%s: %w", file, err)
 	}
 	l := &Layer{Name: name, File: file, parameters: map[string]any{}, lines: map[string]int{}}
-	levels, own, again := cut(&doc, "levels"), cut(&doc, "parameters", "own"), cut(&doc, "parameters", "levels")
-	r := levelReader{file: file, levelsAt: "levels", ownAt: "parameters.own"}
+	levels, own, again := cut(&doc, "levels"), cut(&doc, "parameters", "custom"), cut(&doc, "parameters", "levels")
+	r := levelReader{file: file, levelsAt: "levels", customAt: "parameters.own"}
 	if at := cut(&doc, "defaults"); at != nil {
 		l.Held, l.lines["defaults"] = at.Value == defaultsHeld, at.Line
 		if words := []string{defaultsFree, defaultsHeld}; !slices.Contains(words, at.Value) {
@@ -89,7 +89,7 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 		l.lines[grantLevels+rule] = line
 	}
 	for _, v := range r.own {
-		l.lines[grantParameters+"own."+v.name] = v.line
+		l.lines[grantParameters+"custom."+v.name] = v.line
 	}
 	if at := cut(&doc, "parameters"); at != nil {
 		l.leaves(at, reflect.TypeFor[Rules](), strings.TrimSuffix(grantParameters, "."))
@@ -192,7 +192,7 @@ func (l *Layer) Check(rules []string, own []policy.Parameter) error {
 	}
 	parameters, declared := Parameters(), []string{}
 	for _, p := range own {
-		parameters, declared = append(parameters, "own."+p.Name), append(declared, p.Name)
+		parameters, declared = append(parameters, "custom."+p.Name), append(declared, p.Name)
 	}
 	for _, v := range l.own {
 		if !slices.Contains(declared, v.name) {
@@ -299,7 +299,7 @@ func (c *Config) Stand(layers []*Layer) error {
 func (c *Config) checkLayers(layers []*Layer, levels map[[2]string]string) error {
 	var wrong []error
 	now := flat(c.Rules)
-	ownNow := ownOf(slices.Concat(c.layersOwn, c.own))
+	ownNow := ownOf(slices.Concat(c.layersOwn, c.custom))
 	for i, l := range layers {
 		for _, other := range layers[:i] {
 			if other.Published == l.Published {
@@ -324,7 +324,7 @@ func (c *Config) checkLayers(layers []*Layer, levels map[[2]string]string) error
 		for _, name := range names {
 			key := grantParameters + name
 			is, has := now[name], said[name]
-			if own, ok := strings.CutPrefix(name, "own."); ok {
+			if own, ok := strings.CutPrefix(name, "custom."); ok {
 				is, has = ownNow[own], ownOf(l.own)[own]
 			}
 			if direction := directions[name]; direction.harsher(has, is) && !l.Grant(key) {
@@ -381,7 +381,7 @@ func (l *Layer) contradicts(other *Layer) (wrong []error) {
 func prefixed(own map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range own {
-		out["own."+name] = v
+		out["custom."+name] = v
 	}
 	return out
 }
@@ -396,7 +396,7 @@ func (l *Layer) values() map[string]any {
 }
 
 // ownOf are values of parameters of one's own by name, a later one over an earlier one.
-func ownOf(values []ownValue) map[string]any {
+func ownOf(values []customValue) map[string]any {
 	out := map[string]any{}
 	for _, v := range values {
 		out[v.name] = v.value
@@ -423,8 +423,8 @@ func (c *Config) speaker(layers []*Layer, below *Layer, key string) speaker {
 			return speaker{c.read.path, line, "rules." + key}
 		}
 	} else {
-		for _, v := range slices.Backward(c.own) {
-			if "own."+v.name == name {
+		for _, v := range slices.Backward(c.custom) {
+			if "custom."+v.name == name {
 				return speaker{v.file, v.line, "rules." + name}
 			}
 		}
@@ -455,7 +455,7 @@ func rank(rule, level string) int {
 
 // flat are the parameters of the rules by their keys with dots, as JSON has them; without levels and those of one's own.
 func flat(r Rules) map[string]any {
-	r.Levels, r.Own = nil, nil
+	r.Levels, r.Custom = nil, nil
 	data, err := json.Marshal(r)
 	if err != nil {
 		panic(fmt.Sprintf("the rules are no JSON: %v", err)) // they were read from YAML
@@ -466,7 +466,7 @@ func flat(r Rules) map[string]any {
 	}
 	out := map[string]any{}
 	flatten(tree, "", out)
-	for _, key := range []string{"levels", "own", "markers"} { // markers are described in collect.processes.markers
+	for _, key := range []string{"levels", "custom", "markers"} { // markers are described in collect.processes.markers
 		delete(out, key)
 	}
 	return out

@@ -28,15 +28,15 @@ func (c *Config) takeRules(file string, data []byte) (rest []byte, err error) {
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, err
 	}
-	levels, own := cut(&doc, strings.Split(levelsKey, ".")...), cut(&doc, strings.Split(policy.OwnKey, ".")...)
+	levels, own := cut(&doc, strings.Split(levelsKey, ".")...), cut(&doc, strings.Split(policy.CustomKey, ".")...)
 	if levels == nil && own == nil {
 		return data, nil
 	}
-	r := levelReader{file: file, levelsAt: levelsKey, ownAt: policy.OwnKey}
+	r := levelReader{file: file, levelsAt: levelsKey, customAt: policy.CustomKey}
 	if err := r.read(levels, own); err != nil {
 		return nil, err
 	}
-	c.levels, c.levelLines, c.own = r.levels, r.lines, r.own
+	c.levels, c.levelLines, c.custom = r.levels, r.lines, r.own
 	return yaml.Marshal(&doc)
 }
 
@@ -50,7 +50,7 @@ func (r *levelReader) read(levels, own *yaml.Node) error {
 		}
 	}
 	if own != nil {
-		r.readOwn(own)
+		r.readCustom(own)
 	}
 	if len(r.wrong) > 0 {
 		return r.wrong
@@ -124,13 +124,13 @@ func cut(n *yaml.Node, path ...string) *yaml.Node {
 // levelReader reads the levels of rules.
 type levelReader struct {
 	file string
-	// levelsAt and ownAt are the keys under which levels and parameters of one's own stand in the file.
-	levelsAt, ownAt string
+	// levelsAt and customAt are the keys under which levels and parameters of one's own stand in the file.
+	levelsAt, customAt string
 	// levels are all that the file gives, on among them.
 	levels []subject.RuleLevel
 	// lines are where rules stand, own the parameters of one's own rules.
 	lines map[string]int
-	own   []ownValue
+	own   []customValue
 	wrong strict.Problems
 }
 

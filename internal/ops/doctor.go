@@ -197,19 +197,19 @@ func (o *Ops) checkExceptions(s *snapshot.Snapshot) []Check {
 func (o *Ops) checkOwn(rules map[string]policy.Rule) []Check {
 	var out []Check
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
-		for _, p := range rules[id].Own {
-			detail := fmt.Sprintf("%s, of %s", ownText(p.Type, o.Cfg.Rules.Own[p.Name]), id)
+		for _, p := range rules[id].Custom {
+			detail := fmt.Sprintf("%s, of %s", customText(p.Type, o.Cfg.Rules.Custom[p.Name]), id)
 			if p.Description != "" {
 				detail += ": " + p.Description
 			}
-			out = append(out, Check{"config", policy.OwnKey + "." + p.Name, Healthy, detail})
+			out = append(out, Check{"config", policy.CustomKey + "." + p.Name, Healthy, detail})
 		}
 	}
 	return out
 }
 
-// ownText is a parameter's value as a configuration has it.
-func ownText(of string, v any) string {
+// customText is a parameter's value as a configuration has it.
+func customText(of string, v any) string {
 	seconds, ok := v.(float64)
 	if of != "duration" || !ok {
 		return fmt.Sprintf("%v", v)

@@ -19,7 +19,7 @@ func document() *recorded.Document {
 	s := &snapshot.Snapshot{Schema: snapshot.Schema, TakenAt: time.Unix(1e9, 0).UTC(), Dirs: map[string]snapshot.Dir{"dir:/w/secret": {Path: "/w/secret", Name: "secret"}}}
 	ds := []decision.Decision{{ID: "dir:/w/secret", Kind: "dir", Verdict: decision.Spare, Findings: []decision.Reason{},
 		Objections: []decision.Reason{{Rule: "protect.young", Message: "secret"}, {Rule: "protect.live"}, {Rule: "protect.live"}}}}
-	rules := subject.Config{Shells: []string{"zsh"}, Own: map[string]any{"mine": 3.0}}
+	rules := subject.Config{Shells: []string{"zsh"}, Custom: map[string]any{"mine": 3.0}}
 	return recorded.New("S1", report.DryRun, report.PolicyRef{Digest: "sha256:x"}, rules, s, ds, redact.New(redact.Options{Config: &rules}))
 }
 
@@ -31,7 +31,7 @@ func TestARecordingComesBack(t *testing.T) {
 		t.Errorf("a name is there: %s", data)
 	}
 	d := must.Get(recorded.Decode(data))(t)
-	if d.Sweep != "S1" || d.Rules.Shells[0] != "zsh" || d.Rules.Own["mine"] != 3.0 || d.Policy.Digest != "sha256:x" || len(d.Decisions) != 1 {
+	if d.Sweep != "S1" || d.Rules.Shells[0] != "zsh" || d.Rules.Custom["mine"] != 3.0 || d.Policy.Digest != "sha256:x" || len(d.Decisions) != 1 {
 		t.Fatalf("document: %+v", d)
 	}
 	one := d.Decisions[0]

@@ -79,7 +79,7 @@ func (p *patterns) config(c *subject.Config) {
 	for _, g := range slices.Concat(c.Protected, c.DisposableContent, c.Rebuildable) {
 		p.glob(g)
 	}
-	for _, v := range c.Own {
+	for _, v := range c.Custom {
 		texts(reflect.ValueOf(v), p.loose)
 	}
 	for _, e := range c.Exceptions {
@@ -89,7 +89,7 @@ func (p *patterns) config(c *subject.Config) {
 	}
 	rest := *c
 	rest.Exceptions = nil
-	rest.DisposableDirs, rest.Protected, rest.DisposableContent, rest.Rebuildable, rest.Own = nil, nil, nil, nil, nil
+	rest.DisposableDirs, rest.Protected, rest.DisposableContent, rest.Rebuildable, rest.Custom = nil, nil, nil, nil, nil
 	rest.HelperLabels.Prefix, rest.EditorNames.Prefix, rest.SessionNames.Prefix = nil, nil, nil
 	for _, g := range slices.Concat(rest.OwnSockets, rest.DrivenPrograms) {
 		p.paths = append(p.paths, starred(g))

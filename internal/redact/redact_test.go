@@ -108,7 +108,7 @@ func TestWhatPatternsNeedStays(t *testing.T) {
 	t.Parallel()
 	config := &subject.Config{
 		Shells: []string{"zsh"}, DisposableDirs: []string{`(?i)-review-[0-9a-f]{8}$`}, Protected: []string{"/w/acme/**", "*-keep"}, SessionNames: subject.Names{Prefix: []string{"wk-"}},
-		Own: map[string]any{"mine": []any{"scratch"}},
+		Custom: map[string]any{"mine": []any{"scratch"}},
 	}
 	s := &snapshot.Snapshot{
 		Dirs: map[string]snapshot.Dir{}, Sessions: map[string]snapshot.Session{

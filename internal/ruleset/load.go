@@ -134,13 +134,13 @@ func (r Set) Check(p *policy.Policy, beside ...*policy.Policy) error {
 	if err := r.Cfg.CheckLevels(slices.Sorted(maps.Keys(rules))); err != nil {
 		return err
 	}
-	return r.Cfg.SetOwn(own)
+	return r.Cfg.SetCustom(own)
 }
 
 // WithOwn gives the parameters of one's own rules their values where nothing is judged. The embedded rules have none.
 func (l *Loader) WithOwn(ctx context.Context) error {
 	if len(l.Cfg.Policy.Paths)+len(l.Cfg.Policy.Bundles) == 0 {
-		return l.Cfg.SetOwn(nil)
+		return l.Cfg.SetCustom(nil)
 	}
 	e, _, err := l.Engine(ctx)
 	if err != nil {

@@ -2,7 +2,7 @@ package scaffold
 
 import "strings"
 
-// about is what the templates say of one kind of candidate. Texts with %o stand for the name of the rule's list in rules.own, with %w for a word
+// about is what the templates say of one kind of candidate. Texts with %o stand for the name of the rule's list in rules.custom, with %w for a word
 // that the name of the example begins with.
 type about struct {
 	kind, thing, several string
@@ -32,7 +32,7 @@ var kinds = map[string]about{
 		subject: `{
 	"kind": "tab",
 	"tab": {"label": "%w1", "focused": false},
-	"config": {"own": {"%o": ["%w"]}},
+	"config": {"custom": {"%o": ["%w"]}},
 }`,
 		spareName: "one_that_somebody_looks_at", spare: `"/tab/focused", true`,
 		facts: []string{"/tab/label", "/tab/focused", "/tab", "/kind"},
@@ -41,80 +41,80 @@ var kinds = map[string]about{
 	},
 	"sessions": {
 		kind: "session", thing: "sessions", several: "Sessions of tmux", field: "name", name: "session.name", needs: "tmux", wait: idleWait,
-		and: ",\nand in which nothing has happened for `rules.own.%o_after`", means: "Its name is listed, and nothing has happened in it for long enough.",
-		message: "its name is listed, and nothing has happened in it for long", conditions: []string{"input.idle >= input.config.own.%o_after"}, evidence: `, "idle": input.idle`,
+		and: ",\nand in which nothing has happened for `rules.custom.%o_after`", means: "Its name is listed, and nothing has happened in it for long enough.",
+		message: "its name is listed, and nothing has happened in it for long", conditions: []string{"input.idle >= input.config.custom.%o_after"}, evidence: `, "idle": input.idle`,
 		subject: `{
 	"kind": "session",
 	"session": {"name": "%w1"},
 	"idle": 300000,
-	"config": {"own": {"%o": ["%w"], "%o_after": 259200}},
+	"config": {"custom": {"%o": ["%w"], "%o_after": 259200}},
 }`,
 		spareName: "one_in_which_something_happened", spare: `"/idle", 60`,
-		facts: []string{"/session/name", "/session", "/kind", "/idle", "/config/own/%o_after"},
+		facts: []string{"/session/name", "/session", "/kind", "/idle", "/config/custom/%o_after"},
 		world: "machine", candidate: "session:tmux/default/$4", change: "  sessions:\n    session:tmux/default/$4: {name: %w1}\n",
 		seen: "  session:tmux/default/$4: {rule: %r, ago: 60, changed: true}\n",
 	},
 	"terminals": {
 		kind: "terminal", thing: "terminals", several: "Terminals of Codev", field: "label", name: "terminal.label", needs: "codev", wait: "how long one must have printed nothing",
-		and: ",\nand that have printed nothing for `rules.own.%o_after`", means: "Its label is listed, it has exited, and it has printed nothing for long enough.",
-		message: "its label is listed, it has exited, and it has printed nothing for long", conditions: []string{`input.terminal.status == "exited"`, "input.idle >= input.config.own.%o_after"}, evidence: `, "idle": input.idle`,
+		and: ",\nand that have printed nothing for `rules.custom.%o_after`", means: "Its label is listed, it has exited, and it has printed nothing for long enough.",
+		message: "its label is listed, it has exited, and it has printed nothing for long", conditions: []string{`input.terminal.status == "exited"`, "input.idle >= input.config.custom.%o_after"}, evidence: `, "idle": input.idle`,
 		subject: `{
 	"kind": "terminal",
 	"terminal": {"label": "%w1", "status": "exited"},
 	"idle": 300000,
-	"config": {"own": {"%o": ["%w"], "%o_after": 259200}},
+	"config": {"custom": {"%o": ["%w"], "%o_after": 259200}},
 }`,
 		spareName: "one_that_runs", spare: `"/terminal/status", "running"`,
-		facts: []string{"/terminal/label", "/terminal/status", "/terminal", "/kind", "/idle", "/config/own/%o_after"},
+		facts: []string{"/terminal/label", "/terminal/status", "/terminal", "/kind", "/idle", "/config/custom/%o_after"},
 		world: "tower", candidate: "terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd", change: "  terminals:\n    terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd: {label: %w1}\n",
 		seen: "  terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd: {rule: %r, ago: 60, changed: true}\n",
 	},
 	"dirs": {
 		kind: "dir", thing: "folders", several: "Folders", field: "name", name: "dir.name", needs: "dirs", wait: idleWait,
-		and: ",\nand in which nothing has happened for `rules.own.%o_after`", means: "Its name is listed, and nothing has happened in it for long enough.",
-		message: "its name is listed, and nothing has happened in it for long", conditions: []string{"input.idle >= input.config.own.%o_after"}, evidence: `, "idle": input.idle`,
+		and: ",\nand in which nothing has happened for `rules.custom.%o_after`", means: "Its name is listed, and nothing has happened in it for long enough.",
+		message: "its name is listed, and nothing has happened in it for long", conditions: []string{"input.idle >= input.config.custom.%o_after"}, evidence: `, "idle": input.idle`,
 		subject: `{
 	"kind": "dir",
 	"dir": {"name": "%w1"},
 	"idle": 300000,
-	"config": {"own": {"%o": ["%w"], "%o_after": 259200}},
+	"config": {"custom": {"%o": ["%w"], "%o_after": 259200}},
 }`,
 		spareName: "one_in_which_something_happened", spare: `"/idle", 60`,
-		facts: []string{"/dir/name", "/dir", "/kind", "/idle", "/config/own/%o_after"},
+		facts: []string{"/dir/name", "/dir", "/kind", "/idle", "/config/custom/%o_after"},
 		world: "machine", candidate: "dir:/w/feature", change: "  dirs:\n    dir:/w/feature: {name: %w1, git: {landed: false}}\n",
 	},
 	"content": {
 		kind: "dir", thing: "folders in worktrees", several: "Folders in linked worktrees, which git ignores,", field: "name", name: "dir.name", needs: "worktrees, parts", wait: idleWait,
-		and: ",\nand in whose worktree nothing has happened for `rules.own.%o_after`. What `rules.rebuildable` does not name,\nprotect.unsaved keeps", means: "Its name is listed, git ignores it as a whole, and nothing has happened in its worktree for long enough.",
+		and: ",\nand in whose worktree nothing has happened for `rules.custom.%o_after`. What `rules.rebuildable` does not name,\nprotect.unsaved keeps", means: "Its name is listed, git ignores it as a whole, and nothing has happened in its worktree for long enough.",
 		message: "its name is listed, git ignores it, and nothing has happened in its worktree for long",
 		conditions: []string{
 			"input.dir.content.linked == true", "input.dir.content.ignored == true", "input.dir.content.tracked == 0", "input.dir.content.others == 0",
-			"input.idle >= input.config.own.%o_after",
+			"input.idle >= input.config.custom.%o_after",
 		}, evidence: `, "idle": input.idle`,
 		subject: `{
 	"kind": "dir",
 	"dir": {"name": "%w1", "content": {"linked": true, "ignored": true, "tracked": 0, "others": 0}},
 	"idle": 300000,
-	"config": {"own": {"%o": ["%w"], "%o_after": 259200}},
+	"config": {"custom": {"%o": ["%w"], "%o_after": 259200}},
 }`,
 		spareName: "one_with_a_file_that_git_tracks", spare: `"/dir/content/tracked", 1`,
-		facts: []string{"/dir/name", "/dir/content/linked", "/dir/content/ignored", "/dir/content/tracked", "/dir/content/others", "/dir", "/kind", "/idle", "/config/own/%o_after"},
+		facts: []string{"/dir/name", "/dir/content/linked", "/dir/content/ignored", "/dir/content/tracked", "/dir/content/others", "/dir", "/kind", "/idle", "/config/custom/%o_after"},
 		world: "machine", candidate: "dir:/w/feature/%w1", change: contentChange,
 	},
 	"processes": {
 		kind: "process", thing: "processes", several: "Processes that carry an agent's marker, are no agent themselves, and", field: "name", name: "process.name", candidates: "marked",
-		wait: "how long one must have run", and: ",\nand that have run for `rules.own.%o_after`", means: "Its name is listed, an agent marked it, and it has run for long enough.",
+		wait: "how long one must have run", and: ",\nand that have run for `rules.custom.%o_after`", means: "Its name is listed, an agent marked it, and it has run for long enough.",
 		message:    "its name is listed, an agent marked it, and it has run for long",
-		conditions: []string{"count(input.lineage.markers) > 0", "input.lineage.is_agent == false", "input.age >= input.config.own.%o_after"}, evidence: `, "age": input.age`,
+		conditions: []string{"count(input.lineage.markers) > 0", "input.lineage.is_agent == false", "input.age >= input.config.custom.%o_after"}, evidence: `, "age": input.age`,
 		subject: `{
 	"kind": "process",
 	"process": {"name": "%w1"},
 	"lineage": {"markers": ["AGENT_SESSION"], "is_agent": false},
 	"age": 300000,
-	"config": {"own": {"%o": ["%w"], "%o_after": 259200}},
+	"config": {"custom": {"%o": ["%w"], "%o_after": 259200}},
 }`,
 		spareName: "an_agent", spare: `"/lineage/is_agent", true`,
-		facts: []string{"/process/name", "/lineage/markers", "/lineage/is_agent", "/lineage", "/kind", "/age", "/config/own/%o_after"},
+		facts: []string{"/process/name", "/lineage/markers", "/lineage/is_agent", "/lineage", "/kind", "/age", "/config/custom/%o_after"},
 		world: "machine", candidate: "process:7001@700100", change: "  processes:\n    process:7001@700100: {name: %w1}\n",
 		seen: "  process:7001@700100: {rule: %r, ago: 3600, changed: true}\n",
 	},
@@ -181,7 +181,7 @@ func (r Rule) values() values {
 		v.Conditions = append(v.Conditions, fill(c))
 	}
 	v.Subject, v.SpareName, v.Spare = fill(k.subject), k.spareName, k.spare
-	facts := append([]string{"/config/own/%o"}, k.facts...)
+	facts := append([]string{"/config/custom/%o"}, k.facts...)
 	for _, f := range facts {
 		v.Facts = append(v.Facts, fill(f))
 	}

@@ -1,7 +1,7 @@
 # METADATA
 # title: {{.Title}}
 # description: |-
-#   Whatever is called by one of the words in `rules.own.{{.Own}}`, of any kind, stays.
+#   Whatever is called by one of the words in `rules.custom.{{.Own}}`, of any kind, stays.
 #
 #   The list is empty by default, so that the rule keeps nothing before somebody fills it. Edit the condition below,
 #   and say here what it means.
@@ -23,7 +23,7 @@ objections contains {
 
 # What is safe is stated here and negated above: where the label is not known this is undefined, and the thing stays.
 _other if {
-	every word in input.config.own.{{.Own}} {
+	every word in input.config.custom.{{.Own}} {
 		startswith(input.label, word) == false
 	}
 }

@@ -5,7 +5,7 @@ package policies.{{.ID}}_test
 
 import data.policies.{{.ID}}
 
-_subject := {"label": "{{.Example}}", "config": {"own": {"{{.Own}}": ["{{.Word}}"]}}}
+_subject := {"label": "{{.Example}}", "config": {"custom": {"{{.Own}}": ["{{.Word}}"]}}}
 
 _changed(path, value) := json.patch(_subject, [{"op": "replace", "path": path, "value": value}])
 
@@ -18,11 +18,11 @@ test_of_another_label_it_says_nothing if {
 }
 
 test_nothing_is_kept_by_default if {
-	count({{.Leaf}}.objections) == 0 with input as _changed("/config/own/{{.Own}}", [])
+	count({{.Leaf}}.objections) == 0 with input as _changed("/config/custom/{{.Own}}", [])
 }
 
 test_a_missing_fact_keeps if {
-	every path in ["/label", "/config/own/{{.Own}}", "/config"] {
+	every path in ["/label", "/config/custom/{{.Own}}", "/config"] {
 		count({{.Leaf}}.objections) == 1 with input as json.remove(_subject, [path])
 	}
 }

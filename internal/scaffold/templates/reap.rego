@@ -1,7 +1,7 @@
 # METADATA
 # title: {{.Title}}
 # description: |-
-#   {{.Several}} whose {{.Field}} begins with one of the words in `rules.own.{{.Own}}`{{.And}}.
+#   {{.Several}} whose {{.Field}} begins with one of the words in `rules.custom.{{.Own}}`{{.And}}.
 #
 #   The list is empty by default, so that the rule finds nothing before somebody fills it. Edit the conditions below,
 #   and say here what they mean.
@@ -24,7 +24,7 @@ package policies.{{.ID}}
 # description: The {{.Field}} begins with a word of the list. An empty word puts nothing in scope.
 in_scope if {
 	input.kind == "{{.Kind}}"
-	some word in input.config.own.{{.Own}}
+	some word in input.config.custom.{{.Own}}
 	word != ""
 	startswith(input.{{.Name}}, word)
 }

@@ -20,7 +20,7 @@ test_one_of_another_name_stays if {
 }
 
 test_nothing_goes_by_default if {
-	count({{.Leaf}}.findings) == 0 with input as _changed("/config/own/{{.Own}}", [])
+	count({{.Leaf}}.findings) == 0 with input as _changed("/config/custom/{{.Own}}", [])
 }
 
 test_{{.SpareName}}_stays if {

@@ -21,5 +21,5 @@ findings contains {
 	"evidence": {"idle": input.idle},
 } if {
 	in_scope
-	input.idle >= input.config.own.scratch_after
+	input.idle >= input.config.custom.scratch_after
 }

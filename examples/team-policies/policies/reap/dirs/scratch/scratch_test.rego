@@ -2,7 +2,7 @@ package policies.reap.dirs.scratch_test
 
 import data.policies.reap.dirs.scratch
 
-subject := {"dir": {"name": "scratch-7"}, "idle": 300000, "config": {"own": {"scratch_after": 259200}}}
+subject := {"dir": {"name": "scratch-7"}, "idle": 300000, "config": {"custom": {"scratch_after": 259200}}}
 
 test_an_old_one_may_go if count(scratch.findings) == 1 with input as subject
 

@@ -12,9 +12,9 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// ownValue is a value for a parameter of one's own rules, as a file or a variable of the environment gives it. What it must be is known only
+// customValue is a value for a parameter of one's own rules, as a file or a variable of the environment gives it. What it must be is known only
 // when the rules that declare it were loaded.
-type ownValue struct {
+type customValue struct {
 	name  string
 	value any
 	// at is the key of its section. file and line are where it stands; line 0 is the environment, and file then the variable.
@@ -23,15 +23,15 @@ type ownValue struct {
 	line int
 }
 
-func (v ownValue) bad(format string, args ...any) strict.Problem {
+func (v customValue) bad(format string, args ...any) strict.Problem {
 	key := v.at + "." + v.name
 	return strict.Problem{File: v.file, Line: v.line, Key: key, Text: key + ": " + fmt.Sprintf(format, args...)}
 }
 
-// readOwn reads the section of one's own parameters.
-func (r *levelReader) readOwn(section *yaml.Node) {
-	for _, at := range r.pairs(section, r.ownAt) {
-		v := ownValue{name: at.key.Value, at: r.ownAt, file: r.file, line: at.key.Line}
+// readCustom reads the section of one's own parameters.
+func (r *levelReader) readCustom(section *yaml.Node) {
+	for _, at := range r.pairs(section, r.customAt) {
+		v := customValue{name: at.key.Value, at: r.customAt, file: r.file, line: at.key.Line}
 		switch {
 		case at.value.ShortTag() == "!!null":
 			r.wrong = append(r.wrong, v.bad("it has no value; give it one or remove it"))
@@ -58,29 +58,29 @@ func plainValue(n *yaml.Node) error {
 	return nil
 }
 
-// ownEnv begins the variables for parameters of one's own: WINNOW_RULES_OWN_SCRATCH_AFTER=3d.
-var ownEnv = EnvName(policy.OwnKey) + "_"
+// customEnv begins the variables for parameters of one's own: WINNOW_RULES_CUSTOM_SCRATCH_AFTER=3d.
+var customEnv = EnvName(policy.CustomKey) + "_"
 
-// ownFromEnv adds what the environment says; it stands over the file. A value is read as one in YAML would be, and a list is split at commas.
-func (c *Config) ownFromEnv(env []string) {
+// customFromEnv adds what the environment says; it stands over the file. A value is read as one in YAML would be, and a list is split at commas.
+func (c *Config) customFromEnv(env []string) {
 	for _, e := range env {
 		name, val, ok := strings.Cut(e, "=")
-		if key, own := strings.CutPrefix(name, ownEnv); own && ok && val != "" {
-			c.own = append(c.own, ownValue{name: strings.ToLower(key), value: val, at: policy.OwnKey, file: name})
+		if key, own := strings.CutPrefix(name, customEnv); own && ok && val != "" {
+			c.custom = append(c.custom, customValue{name: strings.ToLower(key), value: val, at: policy.CustomKey, file: name})
 		}
 	}
 }
 
-// SetOwn gives the parameters that the loaded rules declare their values: the configuration's, or their defaults. A value for a parameter that
+// SetCustom gives the parameters that the loaded rules declare their values: the configuration's, or their defaults. A value for a parameter that
 // no rule declares, or of another type, is a Mistake.
-func (c *Config) SetOwn(declared []policy.Parameter) error {
+func (c *Config) SetCustom(declared []policy.Parameter) error {
 	values, names := map[string]any{}, []string{}
 	for _, p := range declared {
 		values[p.Name] = p.Default
 		names = append(names, p.Name)
 	}
 	var wrong strict.Problems
-	for _, v := range slices.Concat(c.layersOwn, c.own) {
+	for _, v := range slices.Concat(c.layersOwn, c.custom) {
 		i := slices.IndexFunc(declared, func(p policy.Parameter) bool { return p.Name == v.name })
 		if i < 0 {
 			none := text.Hint(v.name, names)
@@ -100,12 +100,12 @@ func (c *Config) SetOwn(declared []policy.Parameter) error {
 	if len(wrong) > 0 {
 		return Mistakef("%w; nothing was done", wrong)
 	}
-	c.Rules.Own = values
+	c.Rules.Custom = values
 	return nil
 }
 
 // typed is what a text from the environment stands for where another type is wanted.
-func (v ownValue) typed(as string) any {
+func (v customValue) typed(as string) any {
 	s, ok := v.value.(string)
 	if v.line != 0 || !ok {
 		return v.value

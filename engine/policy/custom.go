@@ -19,7 +19,7 @@ import (
 //
 //	own: {scratch_after: {type: duration, default: 3d, description: how long it must not have changed}}
 //
-// The configuration gives it a value as rules.own.scratch_after, and rules read input.config.own.scratch_after.
+// The configuration gives it a value as rules.custom.scratch_after, and rules read input.config.custom.scratch_after.
 type Parameter struct {
 	Name string `json:"name"`
 	// Type is duration, number, text, boolean or list (of texts).
@@ -33,8 +33,8 @@ type Parameter struct {
 	Line    int    `json:"line"`
 }
 
-// OwnKey begins the names of parameters of one's own in a configuration.
-const OwnKey = "rules.own"
+// CustomKey begins the names of parameters of one's own in a configuration.
+const CustomKey = "rules.custom"
 
 // types are what a parameter may be, each with what is written for it and how the input's schema says it.
 var types = map[string]struct {
@@ -125,7 +125,7 @@ var parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 func (p *Policy) Parameters() []Parameter {
 	by := map[string]Parameter{}
 	for _, id := range slices.Sorted(maps.Keys(p.rules)) {
-		for _, own := range p.rules[id].Own {
+		for _, own := range p.rules[id].Custom {
 			if list, ok := own.Default.([]any); ok { // it came as JSON from the process that built the policy
 				own.Default, _ = own.Read(list)
 			}
@@ -151,7 +151,7 @@ func declared(modules []module) (map[string]Parameter, Refusals) {
 		for _, p := range own {
 			first, taken := all[p.Name]
 			if taken && (first.Type != p.Type || !reflect.DeepEqual(first.Default, p.Default)) {
-				refused = append(refused, Refusal{Class: ClassOwn, File: p.File, Line: p.Line,
+				refused = append(refused, Refusal{Class: ClassCustom, File: p.File, Line: p.Line,
 					Problem: fmt.Sprintf("own: %s is declared otherwise in %s:%d", p.Name, first.File, first.Line), Fix: "write the same type and default, or choose another name"})
 			}
 			if !taken {
@@ -171,7 +171,7 @@ func (m module) parameters() (own []Parameter, refused Refusals) {
 		}
 		path := policyPath(m.Package)
 		bad := func(problem, fix string, args ...any) {
-			refused = append(refused, m.refuse(ClassOwn, a.Location, "own: "+fmt.Sprintf(problem, args...), fix))
+			refused = append(refused, m.refuse(ClassCustom, a.Location, "own: "+fmt.Sprintf(problem, args...), fix))
 		}
 		if a.Scope != "package" || len(path) == 0 || outputs[path[0]].set == "" {
 			bad("parameters are declared by a package under reap or protect and by nothing else", "move them to the METADATA of such a package, or take them out")
@@ -239,9 +239,9 @@ func closed(schema any, own map[string]Parameter) any {
 		at, _ = at[key].(map[string]any)
 	}
 	if len(own) == 0 { // OPA takes an object without properties for one of any
-		delete(at, "own")
+		delete(at, "custom")
 	} else if at != nil {
-		at["own"] = map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+		at["custom"] = map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	}
 	return schema
 }
@@ -250,7 +250,7 @@ func closed(schema any, own map[string]Parameter) any {
 // that never holds. It also refuses reading one where none is declared; where some are, the schema knows them.
 func wrongOwn(modules []module, own map[string]Parameter) Refusals {
 	var refused Refusals
-	prefix := ast.MustParseRef("input.config.own")
+	prefix := ast.MustParseRef("input.config.custom")
 	for _, m := range modules {
 		ast.WalkRefs(m.Module, func(r ast.Ref) bool {
 			if !r.HasPrefix(prefix) {
@@ -258,9 +258,9 @@ func wrongOwn(modules []module, own map[string]Parameter) Refusals {
 			}
 			switch name, constant := textAt(r, len(prefix)); {
 			case !constant:
-				refused = append(refused, m.refuse(ClassOwn, r[0].Location, fmt.Sprintf("%s is no single parameter", r), "name it: input.config.own.scratch_after"))
+				refused = append(refused, m.refuse(ClassCustom, r[0].Location, fmt.Sprintf("%s is no single parameter", r), "name it: input.config.custom.scratch_after"))
 			case len(own) == 0:
-				refused = append(refused, m.refuse(ClassOwn, r[0].Location, fmt.Sprintf("no rule declares %s", r),
+				refused = append(refused, m.refuse(ClassCustom, r[0].Location, fmt.Sprintf("no rule declares %s", r),
 					fmt.Sprintf("declare it in the METADATA of the package: custom: {own: {%s: {type: duration, default: 3d}}}", name)))
 			}
 			return false

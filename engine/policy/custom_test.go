@@ -38,11 +38,11 @@ func TestParameters(t *testing.T) {
 #     word: {type: text, default: x}
 #     on: {type: boolean, default: false}
 #     names: {type: list, default: [a, b]}`, `
-	input.idle >= input.config.own.after
-	input.age > input.config.own.most
-	input.dir.name == input.config.own.word
-	input.config.own.on == true
-	input.dir.name in input.config.own.names`))})
+	input.idle >= input.config.custom.after
+	input.age > input.config.custom.most
+	input.dir.name == input.config.custom.word
+	input.config.custom.on == true
+	input.dir.name in input.config.custom.names`))})
 	var got []policy.Parameter
 	for _, x := range p.Parameters() {
 		if x.Package != "reap.dirs.mine" || x.File == "" || x.Line != 1 {
@@ -66,17 +66,17 @@ func TestParameters(t *testing.T) {
 // TestWrongParametersAreRefused wants of each slip that no policy is loaded, with the file and what to write instead.
 func TestWrongParametersAreRefused(t *testing.T) {
 	t.Parallel()
-	good := "input.idle >= input.config.own.after"
+	good := "input.idle >= input.config.custom.after"
 	also := func(files map[string]string, path, text string) map[string]string { files[path] = text; return files }
 	for name, c := range map[string]struct {
 		files map[string]string
 		says  string
 	}{
-		"misspelt in the rule":      {own(after, "input.idle >= input.config.own.afterr"), "did you mean after?"},
-		"declared by no rule":       {rules.Finding("input.idle >= input.config.own.after"), "no rule declares input.config.own.after"},
-		"a text for a number":       {own(after, `input.config.own.after == "3d"`), "left is a number, right is a text"},
-		"read by a computed name":   {own(after, `some name in ["after"]`+"\n\tinput.idle >= input.config.own[name]"), "is no single parameter"},
-		"read as a whole":           {own(after, "count(input.config.own) == 1"), "is no single parameter"},
+		"misspelt in the rule":      {own(after, "input.idle >= input.config.custom.afterr"), "did you mean after?"},
+		"declared by no rule":       {rules.Finding("input.idle >= input.config.custom.after"), "no rule declares input.config.custom.after"},
+		"a text for a number":       {own(after, `input.config.custom.after == "3d"`), "left is a number, right is a text"},
+		"read by a computed name":   {own(after, `some name in ["after"]`+"\n\tinput.idle >= input.config.custom[name]"), "is no single parameter"},
+		"read as a whole":           {own(after, "count(input.config.custom) == 1"), "is no single parameter"},
 		"read through a local":      {own(after, "c := input.config\n\tinput.idle >= c.own.afterr"), "did you mean after?"},
 		"an unknown type":           {own("{after: {type: time, default: 3d}}", good), `own: after has the type "time": write one of boolean, duration, list, number, text`},
 		"no type":                   {own("{after: {default: 3d}}", good), "own: after has the type empty"},
