@@ -77,7 +77,7 @@ func TestWrongParametersAreRefused(t *testing.T) {
 		"a text for a number":       {own(after, `input.config.custom.after == "3d"`), "left is a number, right is a text"},
 		"read by a computed name":   {own(after, `some name in ["after"]`+"\n\tinput.idle >= input.config.custom[name]"), "is no single parameter"},
 		"read as a whole":           {own(after, "count(input.config.custom) == 1"), "is no single parameter"},
-		"read through a local":      {own(after, "c := input.config\n\tinput.idle >= c.own.afterr"), "did you mean after?"},
+		"read through a local":      {own(after, "c := input.config\n\tinput.idle >= c.custom.afterr"), "did you mean after?"},
 		"an unknown type":           {own("{after: {type: time, default: 3d}}", good), `own: after has the type "time": write one of boolean, duration, list, number, text`},
 		"no type":                   {own("{after: {default: 3d}}", good), "own: after has the type empty"},
 		"no default":                {own("{after: {type: duration}}", good), "own: after has no default"},
