@@ -281,7 +281,7 @@ func (t *table) escaped(shell *snapshot.Process, members []*snapshot.Process) []
 func paneProcs(ps []*snapshot.Process) []snapshot.PaneProc {
 	out := make([]snapshot.PaneProc, 0, len(ps))
 	for _, p := range ps {
-		out = append(out, snapshot.PaneProc{PID: p.PID, Name: p.Name, Interactive: p.Interactive})
+		out = append(out, snapshot.PaneProc{PID: p.PID, Name: p.Name, Interactive: p.Interactive, Rest: p.Rest})
 	}
 	return out
 }

@@ -35,6 +35,8 @@ type scan struct {
 	listeners func() listeners
 	// mounts are those of this process's own namespace, read once when they are first wanted; nil where they could not be read.
 	mounts func() []proc.Mount
+	// clocks tell for how long shells have not run.
+	clocks *proc.Clocks
 	shared
 	// text, link and environ are buffers: for stat, for a link, and for what may be long or has many entries.
 	text, link, environ []byte
@@ -46,7 +48,7 @@ type failure struct {
 }
 
 // record is a process with what it alone points to, so that one allocation holds both. There is one for each process of the machine: its size is that of the
-// allocator's classes (416 bytes).
+// allocator's classes (448 bytes).
 type record struct {
 	snapshot.Process
 	facts
@@ -76,7 +78,7 @@ type facts struct {
 }
 
 func newScan(r *root, o Options) *scan {
-	s := (&scan{root: r, o: o, uid: os.Geteuid()}).fork()
+	s := (&scan{root: r, o: o, uid: os.Geteuid(), clocks: new(proc.Clocks)}).fork()
 	if at, ok := bootTime(r); ok {
 		s.boot = &at
 	}
@@ -188,7 +190,9 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 	if mine {
 		s.ending(dir, st, r, asked && p.Exe == nil, refused && counted)
 	}
-	p.Interactive = s.interactive(dir, st, p)
+	if kind := s.shell(st, p); kind != "" {
+		p.Interactive, p.Rest = s.interactive(dir, kind, st, p), s.rest(dir, kind, st)
+	}
 	if s.o.WithArgv {
 		if text, err := proc.Read(dir, "cmdline", s.environ, environLimit); err == nil {
 			p.Argv = arguments(text)

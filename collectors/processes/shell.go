@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -13,16 +14,9 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// interactive says whether a shell of this user's takes commands from the person at its terminal, see snapshot.Process. Nil is not
+// interactive says whether a shell takes commands from the person at its terminal, see snapshot.Process. Nil is not
 // known. Its command line is read into a buffer, and nothing else of it is kept.
-func (s *scan) interactive(dir int, st proc.Stat, p *snapshot.Process) *bool {
-	if len(s.o.Shells) == 0 || *p.UID != s.uid || st.Kernel || st.Gone() {
-		return nil
-	}
-	kind := s.shell(p)
-	if kind == "" {
-		return nil
-	}
+func (s *scan) interactive(dir int, kind string, st proc.Stat, p *snapshot.Process) *bool {
 	text, err := proc.ReadSome(dir, "cmdline", s.text)
 	if err != nil {
 		return nil
@@ -37,9 +31,12 @@ func (s *scan) interactive(dir int, st proc.Stat, p *snapshot.Process) *bool {
 	return s.listens(dir, kind, st, p)
 }
 
-// shell is the name of the shell that a process is, "" for another program: by the file that it was started from, for it may go by the name of a
-// script, and by its own name.
-func (s *scan) shell(p *snapshot.Process) string {
+// shell is the name of the shell that a process of this user's is, "" for another one: by the file that it was started from, for it may go by the name
+// of a script, and by its own name.
+func (s *scan) shell(st proc.Stat, p *snapshot.Process) string {
+	if len(s.o.Shells) == 0 || *p.UID != s.uid || st.Kernel || st.Gone() {
+		return ""
+	}
 	if p.Exe != nil {
 		if file := path.Base(strings.TrimSuffix(*p.Exe, deleted)); slices.Contains(s.o.Shells, file) {
 			return file
@@ -155,7 +152,7 @@ func (s *scan) edits(dir int, kind string, st proc.Stat, e editor) bool {
 	}
 	defer func() { _ = unix.Close(held) }()
 	var device unix.Stat_t
-	if unix.Fstat(held, &device) != nil || device.Mode&unix.S_IFMT != unix.S_IFCHR || device.Rdev != proc.Device(st.TTY) {
+	if unix.Fstat(held, &device) != nil || !terminal(&device, st) {
 		return false
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(held), unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -209,4 +206,51 @@ func (s *scan) converses(dir int, kind string) *bool {
 		}
 	}
 	return new(false)
+}
+
+// terminal reports whether a file is the terminal of the process.
+func terminal(file *unix.Stat_t, st proc.Stat) bool {
+	return file.Mode&unix.S_IFMT == unix.S_IFCHR && st.TTY != 0 && file.Rdev == proc.Device(st.TTY)
+}
+
+// rest is for how long a shell with a terminal has done nothing, see snapshot.Rest. Zsh with TMOUT and TRAPALRM, and bash before 5.2 in read -e -t, show
+// by nothing else that they wait for a time.
+func (s *scan) rest(dir int, kind string, st proc.Stat) *snapshot.Rest {
+	if st.TTY == 0 {
+		return nil
+	}
+	ran, err := proc.ReadRan(dir, s.text)
+	if err != nil {
+		return nil
+	}
+	now, err := s.clocks.Now(ran.Processor)
+	if err != nil {
+		return nil
+	}
+	r := &snapshot.Rest{Seconds: max(0, now-ran.At).Seconds()}
+	if quiet, ok := s.unchanged(dir, kind, st); ok {
+		r.Woke = new(2*r.Seconds < (quiet - stampStep).Seconds())
+	}
+	return r
+}
+
+// stampStep is how exact the times of a terminal are: one is set where the event lies in another eight seconds than the last one
+// (tty_update_time in drivers/tty/tty_io.c).
+const stampStep = 8 * time.Second
+
+// unchanged is for how long nothing was typed or printed in the terminal of a process. A clock that was set back gives no answer.
+func (s *scan) unchanged(dir int, kind string, st proc.Stat) (time.Duration, bool) {
+	for _, name := range []string{input(kind), "fd/1", "fd/2"} {
+		link, err := proc.Readlink(dir, name, s.link)
+		if err != nil || !bytes.HasPrefix(link, []byte("/dev/")) { // what lies on a disk that does not answer would not be looked at in time
+			continue
+		}
+		var file unix.Stat_t
+		if unix.Fstatat(dir, name, &file, 0) != nil || !terminal(&file, st) {
+			continue
+		}
+		quiet := min(time.Since(time.Unix(file.Atim.Unix())), time.Since(time.Unix(file.Mtim.Unix())))
+		return quiet, quiet >= 0
+	}
+	return 0, false
 }

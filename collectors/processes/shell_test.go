@@ -239,6 +239,46 @@ func TestShellsThatWaitForMore(t *testing.T) {
 	}
 }
 
+// TestShellsThatWakeByThemselves has a zsh wait for a time while it stands at its prompt, which nothing shows but that it runs, and other shells beside it
+// that do not. One that wakes once by itself, as fish does, rests again after a while.
+func TestShellsThatWakeByThemselves(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/sched"); err != nil {
+		t.Skipf("the kernel does not say when a process last ran: %v", err)
+	}
+	becomes := func(t *testing.T, pid int, what string, so func(seconds float64, woke bool) bool) {
+		t.Helper()
+		wait.Eventually(t, what, func() bool {
+			r := look(t, processes.Options{Markers: []string{"SOME_MARKER"}, Shells: shells, Only: []int{os.Getpid()}}, pid).Rest
+			return r != nil && r.Woke != nil && so(r.Seconds, *r.Woke)
+		})
+	}
+	rests := func(seconds float64, woke bool) bool { return seconds > 12 && !woke }
+	for name, path := range installed(shells...) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := onTerminal(t, nil, path)
+			becomes(t, p.pid, "at rest", rests)
+			p.write("\r")
+			becomes(t, p.pid, "awake", func(seconds float64, _ bool) bool { return seconds < 12 })
+		})
+	}
+	t.Run("TRAPALRM", func(t *testing.T) {
+		t.Parallel()
+		path, ok := installed("zsh")["zsh"]
+		if !ok {
+			t.Skip("needs zsh")
+		}
+		p := onTerminal(t, nil, path, "-f")
+		becomes(t, p.pid, "at rest", rests)
+		p.write("TMOUT=1; TRAPALRM() { : $((n++)) }\r")
+		becomes(t, p.pid, "awake by itself", func(_ float64, woke bool) bool { return woke })
+		if got := interactive(t, p.pid); got == nil || !*got {
+			t.Errorf("interactive: %v; what the test is about shows by nothing else", got)
+		}
+	})
+}
+
 // newer reports whether bash is 5.2 or newer.
 func newer(t *testing.T, bash string) bool {
 	t.Helper()

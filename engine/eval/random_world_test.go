@@ -138,7 +138,7 @@ func (m *maker) codev(id string, i int) snapshot.Terminal {
 	}
 	if t.Status != "exited" || m.chance(0.5) {
 		t.PID, t.StartTicks = maybe(m, 400000+i), maybe(m, uint64(400000+i))
-		t.Below = maybe(m, pick(m, []snapshot.PaneProc{}, []snapshot.PaneProc{{PID: 500000 + i, Name: pick(m, "bash", "claude", "npm", "gitstatusd"), Interactive: maybe(m, m.chance(0.8))}}))
+		t.Below = maybe(m, pick(m, []snapshot.PaneProc{}, []snapshot.PaneProc{{PID: 500000 + i, Name: pick(m, "bash", "claude", "npm", "gitstatusd"), Interactive: maybe(m, m.chance(0.8)), Rest: rest(i)}}))
 	} else if m.chance(0.8) {
 		t.StartedAt = nil
 	}

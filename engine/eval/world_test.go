@@ -204,7 +204,7 @@ func (m *maker) session(i int) snapshot.Session {
 
 func (m *maker) pane(i, k int) snapshot.Pane {
 	pid := 100000 + 2*i + k
-	shell := snapshot.PaneProc{PID: pid, Name: pick(m, "zsh", "zsh", "bash", "bash", "zsh", "vim"), Interactive: maybe(m, !m.chance(0.1))}
+	shell := snapshot.PaneProc{PID: pid, Name: pick(m, "zsh", "zsh", "bash", "bash", "zsh", "vim"), Interactive: maybe(m, !m.chance(0.1)), Rest: rest(pid)}
 	p := snapshot.Pane{
 		ID: fmt.Sprintf("%%%d", 2*i+k), ShellPID: maybe(m, pid), ShellStartTicks: maybe(m, uint64(pid)), ForegroundPGID: maybe(m, pid),
 		Cwd: text(m, pick(m, "/w/acme", "/home/u")), TTY: text(m, "pts/1"), Dead: maybe(m, m.chance(0.1)),
@@ -226,6 +226,21 @@ func (m *maker) pane(i, k int) snapshot.Pane {
 		p.Descendants = []snapshot.PaneProc{{PID: 3, Name: "node"}}
 	}
 	return p
+}
+
+// rest is how the shell with that pid waits. It draws nothing, so that what else is made stays as it was.
+func rest(pid int) *snapshot.Rest {
+	switch pid % 20 {
+	case 0:
+		return nil
+	case 1:
+		return &snapshot.Rest{Seconds: 1}
+	case 2:
+		return &snapshot.Rest{Seconds: 1, Woke: new(true)}
+	case 3:
+		return &snapshot.Rest{Seconds: 1, Woke: new(false)}
+	}
+	return &snapshot.Rest{Seconds: 7000, Woke: new(pid%2 == 0)}
 }
 
 func (m *maker) process(i int) snapshot.Process {

@@ -137,6 +137,9 @@ func (c change) made() float64 {
 // paneDepth is where the number of a pane stands in input.tab.panes[0] and input.session.panes[0].
 const paneDepth = 3
 
+// longRest is longer than any rule waits for a shell to have done nothing: a year, in seconds.
+const longRest = 365 * 24 * 60 * 60
+
 // idlePane adds that nothing but its own interactive shell ran in a pane. It is one fact for a person, and six in the document. A pane without a
 // known shell has none.
 func (g *gatherer) idlePane(path ast.Ref) {
@@ -163,8 +166,10 @@ func (g *gatherer) idlePane(path ast.Ref) {
 	only := func(more ...[2]*ast.Term) *ast.Term {
 		return ast.ArrayTerm(ast.ObjectTerm(append(more, ast.Item(ast.StringTerm("pid"), shell), ast.Item(ast.StringTerm("name"), name))...))
 	}
+	rest := ast.ObjectTerm(ast.Item(ast.StringTerm("seconds"), ast.IntNumberTerm(longRest)), ast.Item(ast.StringTerm("woke"), ast.BooleanTerm(false)))
 	now := map[string]*ast.Term{
-		"dead": ast.BooleanTerm(false), "foreground_pgid": shell, "foreground": only(), "session": only(ast.Item(ast.StringTerm("interactive"), ast.BooleanTerm(true))),
+		"dead": ast.BooleanTerm(false), "foreground_pgid": shell, "foreground": only(),
+		"session": only(ast.Item(ast.StringTerm("interactive"), ast.BooleanTerm(true)), ast.Item(ast.StringTerm("rest"), rest)),
 		"session_pids": ast.ArrayTerm(shell), "descendants": ast.ArrayTerm(), "carriers": ast.ArrayTerm(), "linked": ast.ArrayTerm(),
 	}
 	to := ast.NewObject()

@@ -227,8 +227,18 @@ type Pane struct {
 type PaneProc struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
-	// Interactive is Process.Interactive.
+	// Interactive is Process.Interactive, and Rest is Process.Rest.
 	Interactive *bool `json:"interactive,omitempty"`
+	Rest        *Rest `json:"rest,omitempty"`
+}
+
+// Rest is how a shell waits: until something wakes it, or not even that long.
+type Rest struct {
+	// Seconds is for how many seconds its first thread has not run (/proc/<pid>/sched, se.exec_start), while the machine was awake.
+	Seconds float64 `json:"seconds"`
+	// Woke is true where it ran by itself: it has run in the younger half of the time since anything was typed or printed in its terminal (the times of
+	// the device, which are exact to 8 seconds). A resume of the machine and a new size of the terminal wake a shell too. Unknown: absent.
+	Woke *bool `json:"woke,omitempty"`
 }
 
 // Tab is a herdr tab, or a terminal tab of an editor: then Editor is set, and of the other fields State, Source, ID and Label.
@@ -814,6 +824,8 @@ type Process struct {
 	// input is its terminal, and where it is in front there nothing shows that it does something else than wait at its prompt. It is
 	// false where one of these is known to be otherwise. Unknown: absent. Not a shell: absent.
 	Interactive *bool `json:"interactive,omitempty"`
+	// Rest is for how long a shell of this user's with a terminal has done nothing. Unknown: absent. Not a shell: absent.
+	Rest *Rest `json:"rest,omitempty"`
 	// Argv is the command line, only with --with-argv.
 	Argv []string `json:"argv,omitempty"`
 }

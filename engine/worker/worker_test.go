@@ -45,7 +45,7 @@ func session(name, native string) snapshot.Session {
 	return snapshot.Session{
 		Source: tmux, ID: native, Name: name, CreatedAt: ago(time.Hour), Attached: new(0), Server: &snapshot.Server{Socket: "/t/default", PID: 9},
 		Panes: []snapshot.Pane{{ID: "%1", ShellPID: new(7), ForegroundPGID: new(7), Dead: new(false), SessionPIDs: []int{7},
-			Foreground: []snapshot.PaneProc{{PID: 7, Name: "sh"}}, Session: []snapshot.PaneProc{{PID: 7, Name: "sh", Interactive: new(true)}},
+			Foreground: []snapshot.PaneProc{{PID: 7, Name: "sh"}}, Session: []snapshot.PaneProc{{PID: 7, Name: "sh", Interactive: new(true), Rest: &snapshot.Rest{Seconds: 7000, Woke: new(false)}}},
 			Descendants: []snapshot.PaneProc{}, Carriers: []snapshot.PaneProc{}}},
 	}
 }

@@ -4,6 +4,7 @@
 package policies.lib.panes
 
 import data.policies.lib.leftovers
+import data.policies.lib.shells
 
 # METADATA
 # scope: document
@@ -16,8 +17,8 @@ present := input.tab.panes if input.kind == "tab"
 # METADATA
 # title: Idle panes
 # description: >-
-#   The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself and takes commands from
-#   a person, every process of its session is it, a prompt's helper or left over from an agent that is gone, and nothing that it
+#   The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself, takes commands from
+#   a person and rests, every process of its session is it, a prompt's helper or left over from an agent that is gone, and nothing that it
 #   started is at work elsewhere.
 idle := [id | some id in _idle_here; not id in _busy_elsewhere]
 
@@ -128,6 +129,7 @@ _idle_here := [pane.id |
 	some shell in pane.session
 	shell.pid == pane.shell_pid
 	shell.interactive == true
+	shell in shells.resting
 	count(pane.session) == count(pane.session_pids)
 	count(pane.session) - 1 == count([member |
 		some member in pane.session

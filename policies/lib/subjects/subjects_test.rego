@@ -82,9 +82,9 @@ idle_pane := {
 	"shell_pid": 812,
 	"shell_start_ticks": 93211,
 	"foreground_pgid": 812,
-	"foreground": [{"pid": 812, "name": "zsh", "interactive": true}],
+	"foreground": [{"pid": 812, "name": "zsh", "interactive": true, "rest": {"seconds": 7000, "woke": false}}],
 	"session_pids": [812],
-	"session": [{"pid": 812, "name": "zsh", "interactive": true}],
+	"session": [{"pid": 812, "name": "zsh", "interactive": true, "rest": {"seconds": 7000, "woke": false}}],
 	"cwd": "/w/x",
 	"tty": "pts/4",
 	"dead": false,
@@ -130,7 +130,7 @@ carried := object.union(session, {
 
 # A finished session in whose pane a server of its agent's was left.
 littered := object.union(finished, {
-	"session": {"panes": [object.union(idle_pane, {"session_pids": [812, 990], "session": [{"pid": 812, "name": "zsh", "interactive": true}, {"pid": 990, "name": "node"}]})]},
+	"session": {"panes": [object.union(idle_pane, {"session_pids": [812, 990], "session": [{"pid": 812, "name": "zsh", "interactive": true, "rest": {"seconds": 7000, "woke": false}}, {"pid": 990, "name": "node"}]})]},
 	"members": [leftover],
 })
 
@@ -223,7 +223,7 @@ terminal := object.union(_common, {
 		"scoped": true,
 		"created_at": "2026-11-20T12:26:40Z",
 		"started_at": "2026-11-20T12:26:40Z",
-		"below": [{"pid": 6102, "name": "bash"}, {"pid": 6103, "name": "claude"}],
+		"below": [{"pid": 6102, "name": "bash", "rest": {"seconds": 7000, "woke": false}}, {"pid": 6103, "name": "claude"}],
 		"owner": {
 			"id": "builder-pir-883",
 			"how": "row",

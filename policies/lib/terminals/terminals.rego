@@ -3,6 +3,8 @@
 # description: What is positively known of a Codev terminal - its owner, whether that owner is gone, and what lives in it.
 package policies.lib.terminals
 
+import data.policies.lib.shells
+
 # METADATA
 # scope: document
 # title: A builder's
@@ -83,23 +85,26 @@ quiet if input.idle >= input.config.terminal_idle
 # description: >-
 #   True when the terminal is ownerless and nobody is at work in it - it is a development server's and no agent lives in it, or it is a
 #   builder's and nothing but shells that take commands from a person do, or whatever lives in it has printed nothing for long
-#   enough. An agent does not always go by its own name, so in a builder's own terminal any program may be one, and a script may be
+#   enough. Every shell in it rests. An agent does not always go by its own name, so in a builder's own terminal any program may be one, and a script may be
 #   about to start it again.
 no_work if {
 	ownerless
+	shells.all_rest
+	_unattended
+}
+
+_unattended if {
 	input.terminal.role_kind == "dev"
 	count(input.config.agents) >= 0
 	input.lineage.agent_below == false
 	count(_programs) == count(input.terminal.below)
 }
 
-no_work if {
-	ownerless
+_unattended if {
 	count(_shells) == count(input.terminal.below)
 }
 
-no_work if {
-	ownerless
+_unattended if {
 	count(input.terminal.below) >= 0
 	quiet
 }

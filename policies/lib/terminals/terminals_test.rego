@@ -3,11 +3,13 @@ package policies.lib.terminals_test
 import data.policies.lib.subjects_test as subjects
 import data.policies.lib.terminals
 
-_below(terminal, names) := subjects.changed(terminal, "/terminal/below", [{"pid": 6102 + i, "name": name} | some i, name in names])
+_rest := {"seconds": 3, "woke": false}
+
+_below(terminal, names) := subjects.changed(terminal, "/terminal/below", [{"pid": 6102 + i, "name": name, "rest": _rest} | some i, name in names])
 
 # Shells that take commands from a person, and one program more.
 _shells(terminal, names, more) := subjects.changed(terminal, "/terminal/below", array.concat(
-	[{"pid": 6102 + i, "name": name, "interactive": true} | some i, name in names],
+	[{"pid": 6102 + i, "name": name, "interactive": true, "rest": _rest} | some i, name in names],
 	more,
 ))
 
@@ -142,13 +144,22 @@ test_a_shell_and_its_prompts_helpers_are_no_agent if {
 }
 
 test_a_script_in_a_builders_terminal_may_be_about_to_start_its_agent if {
-	every script in [{"pid": 6150, "name": "bash", "interactive": false}, {"pid": 6150, "name": "bash"}] {
+	every script in [{"pid": 6150, "name": "bash", "interactive": false, "rest": _rest}, {"pid": 6150, "name": "bash", "rest": _rest}] {
 		every names in [["bash"], []] {
 			not terminals.no_work with input as _busy(_shells(subjects.terminal, names, [script]))
 			terminals.no_work with input as _shells(subjects.terminal, names, [script])
 		}
 	}
 	not terminals.no_work with input as _busy(_shells(subjects.terminal, ["bash"], [{"pid": 6150, "name": "make", "interactive": true}]))
+}
+
+test_a_shell_that_wakes_by_itself_is_at_work if {
+	every terminal in [subjects.terminal, subjects.server] {
+		waking := subjects.changed(terminal, "/terminal/below", [{"pid": 6150, "name": "bash", "interactive": true, "rest": {"seconds": 3, "woke": true}}])
+		not terminals.no_work with input as waking
+		not terminals.no_work with input as subjects.without(waking, ["/terminal/below/0/rest"])
+		terminals.no_work with input as subjects.changed(waking, "/terminal/below/0/rest/woke", false)
+	}
 }
 
 test_what_is_not_known_may_be_at_work if {

@@ -14,12 +14,13 @@ package policies.protect.debounce
 
 import data.policies.lib.levels
 import data.policies.lib.reasons
+import data.policies.lib.shells
 
 # METADATA
 # title: The reason was not found at an earlier look yet
 # description: >-
-#   There is no earlier sighting of this thing with this reason, or it is too short a while ago. A process must also have done nothing
-#   in between, or have been found for so much longer.
+#   There is no earlier sighting of this thing with this reason, or it is too short a while ago. A process and the shells of a pane must also have
+#   done nothing for as long; a process that works must have been found for so much longer.
 objections contains {
 	"rule": "protect.debounce",
 	"message": reasons.or_default(_reasons, "when it was first found is not known"),
@@ -54,7 +55,7 @@ _asked := input.config.confirm_after if input.kind != "process"
 _asked := input.config.confirm_process_after if input.kind == "process"
 
 # In how many seconds a look may let it go at the earliest, by each of the ways in which it may.
-_remaining contains _asked - input.sighting.first if input.kind != "process"
+_remaining contains max([_asked - input.sighting.first, _asked - _rested]) if input.kind != "process"
 
 # A process when it does nothing until then.
 _remaining contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
@@ -65,6 +66,11 @@ _remaining contains max([_asked, input.config.confirm_busy_after]) - input.sight
 # Being busy is what a runaway goes for.
 _remaining contains _asked - input.sighting.first if "reap.processes.runaway" in levels.counting
 
+# Where there is no shell, nothing else is waited for.
+_rested := shells.rested if {
+	count(shells.present) > 0
+} else := _asked
+
 default _idle := 0
 
 _idle := input.sighting.idle
@@ -74,6 +80,12 @@ _reasons contains $"it needs a second look, {reasons.span(_asked)} after the fir
 _reasons contains $"it was first found {reasons.span(input.sighting.first)} ago; at least {reasons.span(_asked)} is required" if {
 	_same
 	input.sighting.first < _asked
+}
+
+_reasons contains $"a shell of it ran {reasons.span(_rested)} ago; at least {reasons.span(_asked)} is required" if {
+	input.kind != "process"
+	_same
+	_rested < _asked
 }
 
 _reasons contains "it has worked since the look before" if {

@@ -19,6 +19,16 @@ test_a_second_look_too_soon_keeps if {
 	subjects.reasons(debounce.objections) == ["protect.debounce: it was first found 29s ago; at least 30s is required"] with input as subjects.changed(subjects.session, "/sighting/first", 29)
 }
 
+test_a_shell_that_ran_between_the_looks_keeps if {
+	every subject in [subjects.session, subjects.tab] {
+		rest := concat("", ["/", subject.kind, "/panes/0/session/0/rest/seconds"])
+		subjects.reasons(debounce.objections) == ["protect.debounce: a shell of it ran 29s ago; at least 30s is required"] with input as subjects.changed(subject, rest, 29)
+		count(debounce.objections) == 0 with input as subjects.changed(subject, rest, 30)
+		some objection in debounce.objections with input as subjects.changed(subject, rest, 12)
+		objection.evidence.left == 18
+	}
+}
+
 test_a_sighting_of_something_else_keeps if {
 	subjects.reasons(debounce.objections) == ["protect.debounce: it needs a second look, 30s after the first"] with input as subjects.changed(subjects.session, "/sighting/identity", "another")
 }

@@ -18,6 +18,7 @@
 #     rules.shells, rules.prompt_daemons: "what an idle pane may hold: a shell that waits for a person, and what draws its prompt"
 #     rules.personal_daemons, rules.agent_daemons: "what lives on by design, whoever began it"
 #     rules.never_processes, rules.multiplexers: "what must not end with a process that it is below"
+#     rules.session_idle: "for how long a shell must not have run, where it ran by itself"
 #     rules.terminal_idle: "how long what may be an agent must have printed nothing, in the terminal of a builder that is gone"
 #     rules.opaque_processes: "processes that hide what they use, and are not taken for users of a folder"
 package policies.protect.live
@@ -31,6 +32,7 @@ import data.policies.lib.provenance
 import data.policies.lib.reasons
 import data.policies.lib.registry
 import data.policies.lib.sessions
+import data.policies.lib.shells
 import data.policies.lib.tabs
 import data.policies.lib.terminals
 import data.policies.lib.ties
@@ -70,7 +72,7 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": reasons.or_default(_in_panes, "what runs in one of its panes is not known"),
+	"message": reasons.or_default(_in_panes | shells.restless, "what runs in one of its panes is not known"),
 	"evidence": _panes,
 } if {
 	input.kind == "session"
@@ -106,7 +108,7 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": reasons.or_default(_in_panes | _agents, "what runs in one of its panes, or whether an agent does, is not known"),
+	"message": reasons.or_default((_in_panes | _agents) | shells.restless, "what runs in one of its panes, or whether an agent does, is not known"),
 	"evidence": _panes,
 } if {
 	input.kind == "tab"
@@ -249,6 +251,11 @@ _at_work contains $"it printed something {reasons.span(input.idle)} ago; at leas
 	terminals.ownerless
 	count(_below) > 0
 	input.idle < input.config.terminal_idle
+}
+
+_at_work contains why if {
+	terminals.ownerless
+	some why in shells.restless
 }
 
 _at_work contains "its Tower says that it runs" if {

@@ -310,6 +310,26 @@ test_a_script_keeps_its_session_and_its_tab if {
 	}
 }
 
+test_a_shell_that_wakes_by_itself_keeps_its_session_and_its_tab if {
+	every subject in [subjects.session, subjects.tab] {
+		shell := subject[subject.kind].panes[0].session[0]
+		rest := concat("", ["/", subject.kind, "/panes/0/session/0/rest"])
+		some objection in live.objections with input as subjects.changed(subject, rest, {"seconds": 3, "woke": true})
+		objection.message == $"its shell {shell.name} ({shell.pid}) ran 3s ago by itself, so it may wait for more than a person; it must not have run for 1h"
+		some unknown in live.objections with input as subjects.without(subject, [rest])
+		unknown.message == $"whether its shell {shell.name} ({shell.pid}) ran by itself, and may wait for more than a person, is not known"
+		count(live.objections) == 0 with input as subjects.changed(subject, rest, {"seconds": 3, "woke": false})
+	}
+}
+
+test_a_shell_that_wakes_by_itself_keeps_the_terminal_of_a_builder_that_is_gone if {
+	waking := subjects.changed(subjects.terminal, "/terminal/below", [{"pid": 6150, "name": "bash", "interactive": true, "rest": {"seconds": 3, "woke": true}}])
+	some objection in live.objections with input as waking
+	contains(objection.message, "its shell bash (6150) ran 3s ago by itself")
+	some unknown in live.objections with input as subjects.without(waking, ["/terminal/below/0/rest"])
+	contains(unknown.message, "whether its shell bash (6150) ran by itself")
+}
+
 test_one_busy_pane_of_two_keeps_the_tab if {
 	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes, or whether an agent does, is not known"] with input as json.patch(subjects.tab, [
 		{"op": "add", "path": "/tab/pane_count", "value": 2},

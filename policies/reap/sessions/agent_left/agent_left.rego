@@ -6,13 +6,14 @@
 #   needs: [tmux, worktrees]
 #   waits: [rules.grace.session, rules.session_idle, rules.confirm_after]
 #   parameters:
-#     rules.session_idle: "for how long nothing may have happened in the session"
+#     rules.session_idle: "for how long nothing may have happened in the session, and none of its shells may have run"
 #     rules.agents: "names of agents in the command that a pane was started with"
 #     collect.processes.markers: "variables that agents set for what they start"
 package policies.reap.sessions.agent_left
 
 import data.policies.lib.panes
 import data.policies.lib.reasons
+import data.policies.lib.shells
 
 # METADATA
 # title: In scope
@@ -34,6 +35,7 @@ findings contains {
 	in_scope
 	panes.all_idle
 	input.idle >= input.config.session_idle
+	shells.rested >= input.config.session_idle
 }
 
 # The shells are few, and asked first: most sessions have none there.

@@ -18,6 +18,11 @@ test_a_session_that_was_started_with_an_agent_goes if {
 	subjects.reasons(agent_left.findings) == _finding with input as _left
 }
 
+test_a_session_whose_shell_ran_lately_stays if {
+	count(agent_left.findings) == 0 with input as _with("/session/panes/0/session/0/rest/seconds", 3599)
+	count(agent_left.findings) == 0 with input as subjects.without(_left, ["/session/panes/0/session/0/rest"])
+}
+
 test_a_session_with_a_marker_of_a_dead_agent_goes if {
 	marked := object.union(_with("/shells/0/started_as", ""), {})
 	subjects.reasons(agent_left.findings) == _finding with input as json.patch(marked, [

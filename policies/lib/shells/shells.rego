@@ -1,0 +1,77 @@
+# METADATA
+# title: Shells
+# description: For how long the shells of a session, a tab or a terminal have done nothing, and whether one woke by itself.
+package policies.lib.shells
+
+import data.policies.lib.reasons
+
+# METADATA
+# title: The shells
+# description: The first process of each pane, and what lives in a terminal by the name of a shell.
+# scope: document
+present contains shell if {
+	some pane in input.session.panes
+	some shell in pane.session
+	shell.pid == pane.shell_pid
+}
+
+present contains shell if {
+	some pane in input.tab.panes
+	some shell in pane.session
+	shell.pid == pane.shell_pid
+}
+
+present contains shell if {
+	some shell in input.terminal.below
+	shell.name in input.config.shells
+}
+
+# METADATA
+# title: Rested
+# description: For how many seconds none of the shells has run, as far as that is known.
+rested := min({shell.rest.seconds | some shell in present})
+
+# METADATA
+# title: Resting
+# description: >-
+#   The shells that did not wake by themselves since their terminal last changed, or not for long. One that did may wait for more than a person:
+#   for a time, as with TMOUT and TRAPALRM of zsh. Unknown is no rest.
+# scope: document
+resting contains shell if {
+	some shell in present
+	shell.rest.seconds >= 0
+	shell.rest.woke == false
+}
+
+resting contains shell if {
+	some shell in present
+	shell.rest.seconds >= input.config.session_idle
+}
+
+# METADATA
+# title: All rest
+# description: True when every one of the shells rests.
+all_rest if count(resting) == count(present)
+
+# METADATA
+# title: Restless
+# description: What keeps shells from resting, in words.
+# scope: document
+restless contains $"its shell {shell.name} ({shell.pid}) ran {reasons.span(shell.rest.seconds)} ago by itself, so it may wait for more than a person; it must not have run for {reasons.span(input.config.session_idle)}" if {
+	some shell in present
+	shell.rest.woke == true
+	shell.rest.seconds < input.config.session_idle
+}
+
+restless contains $"whether its shell {shell.name} ({shell.pid}) ran by itself, and may wait for more than a person, is not known" if {
+	some shell in present
+	shell.name in input.config.shells
+	not shell in _known
+	not shell in resting
+}
+
+_known contains shell if {
+	some shell in present
+	shell.rest.seconds >= 0
+	is_boolean(shell.rest.woke)
+}
