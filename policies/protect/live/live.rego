@@ -108,7 +108,7 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": reasons.or_default((_in_panes | _agents) | shells.restless, "what runs in one of its panes, or whether an agent does, is not known"),
+	"message": reasons.or_default(((_in_panes | _agents) | shells.restless), "what runs in one of its panes, or whether an agent does, is not known"),
 	"evidence": _panes,
 } if {
 	input.kind == "tab"
