@@ -169,7 +169,7 @@ func (g *gatherer) idlePane(path ast.Ref) {
 	rest := ast.ObjectTerm(ast.Item(ast.StringTerm("seconds"), ast.IntNumberTerm(longRest)), ast.Item(ast.StringTerm("woke"), ast.BooleanTerm(false)))
 	now := map[string]*ast.Term{
 		"dead": ast.BooleanTerm(false), "foreground_pgid": shell, "foreground": only(),
-		"session": only(ast.Item(ast.StringTerm("interactive"), ast.BooleanTerm(true)), ast.Item(ast.StringTerm("rest"), rest)),
+		"session":      only(ast.Item(ast.StringTerm("interactive"), ast.BooleanTerm(true)), ast.Item(ast.StringTerm("rest"), rest)),
 		"session_pids": ast.ArrayTerm(shell), "descendants": ast.ArrayTerm(), "carriers": ast.ArrayTerm(), "linked": ast.ArrayTerm(),
 	}
 	to := ast.NewObject()
