@@ -57,10 +57,13 @@ all_rest if count(resting) == count(present)
 # title: Restless
 # description: What keeps shells from resting, in words.
 # scope: document
-restless contains $"its shell {shell.name} ({shell.pid}) ran {reasons.span(shell.rest.seconds)} ago by itself, so it may wait for more than a person; it must not have run for {reasons.span(input.config.session_idle)}" if {
+restless contains $"{name} ran {ago} ago by itself, so it may wait for more than a person; it must not have run for {wait}" if {
 	some shell in present
 	shell.rest.woke == true
 	shell.rest.seconds < input.config.session_idle
+	name := $"its shell {shell.name} ({shell.pid})"
+	ago := reasons.span(shell.rest.seconds)
+	wait := reasons.span(input.config.session_idle)
 }
 
 restless contains $"whether its shell {shell.name} ({shell.pid}) ran by itself, and may wait for more than a person, is not known" if {
