@@ -57,13 +57,12 @@ all_rest if count(resting) == count(present)
 # title: Restless
 # description: What keeps shells from resting, in words.
 # scope: document
-restless contains $"{name} ran {ago} ago by itself, so it may wait for more than a person; it must not have run for {wait}" if {
+restless contains $"{name} ran {ago} ago by itself, so it may wait for more than a person; it must not have run for {_wait}" if {
 	some shell in present
 	shell.rest.woke == true
 	shell.rest.seconds < input.config.session_idle
 	name := $"its shell {shell.name} ({shell.pid})"
 	ago := reasons.span(shell.rest.seconds)
-	wait := reasons.span(input.config.session_idle)
 }
 
 restless contains $"whether its shell {shell.name} ({shell.pid}) ran by itself, and may wait for more than a person, is not known" if {
@@ -72,6 +71,8 @@ restless contains $"whether its shell {shell.name} ({shell.pid}) ran by itself, 
 	not shell in _known
 	not shell in resting
 }
+
+_wait := reasons.span(input.config.session_idle)
 
 _known contains shell if {
 	some shell in present
