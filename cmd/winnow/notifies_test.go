@@ -246,7 +246,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 	}
 	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\n", o.URL))
 	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
-	d, err := daemon.New(t.Context(), &a.Ops, daemon.Options{Line: func(string) {}})
+	d, err := daemon.New(t.Context(), &a.Ops, daemon.Options{Components: []daemon.Component{daemon.Notify}, Line: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
-	d, err := daemon.New(t.Context(), &a.Ops, daemon.Options{Apply: true, Line: func(string) {}})
+	d, err := daemon.New(t.Context(), &a.Ops, daemon.Options{Apply: true, Components: []daemon.Component{daemon.Metrics, daemon.Notify}, Line: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
