@@ -262,7 +262,7 @@ func unchanged(d decision.Decision, j Judgement) error {
 		return Gone("%s no longer existed right before the act", d.ID)
 	case again.Identity.Key == "":
 		return Refused("the identity of %s could not be read right before the act; it was left untouched", d.ID)
-	case again.ID != d.ID || again.Kind != d.Kind || !again.Identity.Equal(d.Identity):
+	case again.ID != d.ID || again.Kind != d.Kind || !again.Identity.Matches(d.Identity):
 		return Changed("%s is no longer the thing that was judged; it was left untouched, and the next sweep looks at it again", d.ID)
 	case again.Verdict != decision.Reap:
 		return Changed("%s must stay, by a second look right before the act: %s; it was left untouched", d.ID, objections(again))

@@ -310,8 +310,8 @@ type Identity struct {
 	Below []Member `json:"below,omitempty"`
 }
 
-// Equal reports whether two identities are known and equal.
-func (i Identity) Equal(other Identity) bool { return i.Key != "" && i.Key == other.Key }
+// Matches reports whether two identities are known and equal.
+func (i Identity) Matches(other Identity) bool { return i.Key != "" && i.Key == other.Key }
 
 // State is the state of what the identity names, "" for a kind without a state.
 func (i Identity) State() string {

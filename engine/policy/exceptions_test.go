@@ -38,7 +38,7 @@ exceptions:
 	must.Equal(t, "team", a.Tree, "tree")
 	must.Equal(t, "2026-12-02T00:00:00Z", a.End.Format("2006-01-02T15:04:05Z07:00"), "a day is over at its end")
 	must.Equal(t, "2026-12-01T08:00:00Z", b.End.Format("2006-01-02T15:04:05Z07:00"), "a time")
-	must.Equal(t, "reap.dirs.prunable reap.dirs.landed", strings.Join(b.Rules, " "), "rules")
+	must.Equal(t, "reap.dirs.landed reap.dirs.prunable", strings.Join(b.Rules, " "), "rules")
 	all, err = policy.ReadExceptions("team", "exceptions.yaml", []byte(one))
 	must.Do(t, err)
 	if all[0].End != nil {
