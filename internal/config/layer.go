@@ -31,7 +31,7 @@ type Layer struct {
 	// Held is true where all that it does not give stands at the program's defaults, and is held like what it gives.
 	Held bool
 
-	parameters map[string]any // as a section rules of a configuration, without own
+	parameters map[string]any // as a section rules of a configuration, without custom
 	own        []customValue
 	lines      map[string]int // by the key from the top of the file
 }
@@ -71,7 +71,7 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 	}
 	l := &Layer{Name: name, File: file, parameters: map[string]any{}, lines: map[string]int{}}
 	levels, own, again := cut(&doc, "levels"), cut(&doc, "parameters", "custom"), cut(&doc, "parameters", "levels")
-	r := levelReader{file: file, levelsAt: "levels", customAt: "parameters.own"}
+	r := levelReader{file: file, levelsAt: "levels", customAt: "parameters.custom"}
 	if at := cut(&doc, "defaults"); at != nil {
 		l.Held, l.lines["defaults"] = at.Value == defaultsHeld, at.Line
 		if words := []string{defaultsFree, defaultsHeld}; !slices.Contains(words, at.Value) {
