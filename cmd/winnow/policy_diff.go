@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -137,12 +138,21 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) er
 	if err := f.check(); err != nil {
 		return err
 	}
-	d := &difference{app: a, names: [2]string{base, head}, flags: f}
+	d := &difference{Ops: &a.Ops, names: [2]string{base, head}, flags: f, configFile: a.flags.config, policy: a.flags.policy}
 	if err := d.findSamples(ctx); err != nil {
 		return err
 	}
 	if f.watch {
-		return d.watch(ctx)
+		return d.watch(ctx, func(doc *comparison.Document, err error) error {
+			if !a.json() {
+				fmt.Fprintf(a.out, "%s\n", a.paint.Dim("-- "+time.Now().Format(time.TimeOnly)))
+			}
+			if err != nil {
+				a.showDiffError(err)
+				return nil
+			}
+			return a.writeDiff(doc, f)
+		})
 	}
 	doc, err := d.compare(ctx)
 	if err != nil {
@@ -159,9 +169,12 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) er
 
 // difference compares two versions of the policies.
 type difference struct {
-	*app
+	*ops.Ops
 	names [2]string
 	flags diffFlags
+	// configFile is the configuration that a person named, policy are the policies that they put above all.
+	configFile string
+	policy     []string
 	// samples are what both versions decide; empty until this machine was looked at, where nothing else was named.
 	samples []foundSnapshot
 }
@@ -170,7 +183,7 @@ func (d *difference) findSamples(ctx context.Context) (err error) {
 	if d.samples, err = snapshotFiles(d.flags.snapshots); err != nil || !d.flags.recorded {
 		return err
 	}
-	recorded, err := d.recordedSnapshots(ctx)
+	recorded, err := recordedSnapshots(ctx, d.Ops)
 	d.samples = append(d.samples, recorded...)
 	return err
 }
@@ -209,7 +222,7 @@ func (d *difference) compare(ctx context.Context) (doc *comparison.Document, err
 // load finds and loads both versions.
 func (d *difference) load(ctx context.Context, sides [2]*side) error {
 	f, words := d.flags, []string{comparison.Base, comparison.Head}
-	v := versions{ops: &d.Ops, configFile: d.app.flags.config, policy: d.app.flags.policy, repo: f.repo, path: f.path}
+	v := versions{ops: d.Ops, configFile: d.configFile, policy: d.policy, repo: f.repo, path: f.path}
 	for i, of := range []struct {
 		configFlag, config string
 		levels             []string
@@ -228,7 +241,7 @@ func (d *difference) load(ctx context.Context, sides [2]*side) error {
 		if f.configBase == f.configHead {
 			beside = append(beside, sides[1-i].policy)
 		}
-		if err := s.check(ctx, d.app, beside...); err != nil {
+		if err := s.check(ctx, d.Ops, beside...); err != nil {
 			return fmt.Errorf("%s:\n%w", words[i], err)
 		}
 	}
@@ -256,6 +269,17 @@ func explainSilent(ctx context.Context, b *comparison.Builder, head *side, s *sn
 			b.Ended(id, sub.Kind, &x)
 		}
 	}
+}
+
+// showDiffError shows why the policies of now cannot be compared; the next save is compared again.
+func (a *app) showDiffError(err error) {
+	var rs policy.Refusals
+	if a.json() || !errors.As(err, &rs) {
+		printError(a.errOut, err)
+		return
+	}
+	a.refusalsText(a.out, rs, a.paint.Red)
+	fmt.Fprintf(a.out, "not loaded: %s; nothing was decided\n", text.Plural(len(rs), "problem"))
 }
 
 func (a *app) writeDiff(doc *comparison.Document, f diffFlags) error {
@@ -297,11 +321,11 @@ func (s *side) load(ctx context.Context, v versions, name, flag, file string, le
 }
 
 // check is ruleset.check of a side that was loaded, and has the exceptions of trusted repositories in force.
-func (s *side) check(ctx context.Context, a *app, beside ...*policy.Policy) error {
+func (s *side) check(ctx context.Context, o *ops.Ops, beside ...*policy.Policy) error {
 	if err := s.rules.Check(s.policy, beside...); err != nil {
 		return err
 	}
-	a.Admit(ctx, s.engine, s.rules.Cfg)
+	o.Admit(ctx, s.engine, s.rules.Cfg)
 	return nil
 }
 
@@ -430,7 +454,7 @@ type compared struct {
 const maxUnanswered = 3
 
 // compareAll compares the snapshots, several at a time, and adds them in their order. A few are held in memory. It gives the first one that was compared.
-func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, found []foundSnapshot) (first *snapshot.Snapshot, err error) {
+func (d *difference) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, found []foundSnapshot) (first *snapshot.Snapshot, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(found), 4))
@@ -464,7 +488,7 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 		for _, field := range c.unknown {
 			if !warned[field] {
 				warned[field] = true
-				a.Log.Warn("unknown field in a snapshot, passed over", "file", name, "field", field)
+				d.Log.Warn("unknown field in a snapshot, passed over", "file", name, "field", field)
 			}
 		}
 		if c.err != nil {
@@ -472,7 +496,7 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 			continue
 		}
 		if excepted && c.s.Redaction != nil {
-			a.Note(redactedNames, text.Clean(name))
+			d.Note(redactedNames, text.Clean(name))
 			excepted = false
 		}
 		first = cmp.Or(first, c.s)

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/recorded"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -67,7 +68,7 @@ func (f replayFlags) check() error {
 }
 
 func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
-	sweeps, err := a.recordings(ctx, f.sweep, f.last)
+	sweeps, err := recordings(ctx, &a.Ops, f.sweep, f.last)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 	excepted := len(p.Exceptions()) > 0
 	out := render.Replay{Schema: ReplaySchema, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Same: true, Sweeps: []render.ReplayedSweep{}}
 	for _, id := range sweeps {
-		doc, err := a.recording(ctx, id)
+		doc, err := recording(ctx, &a.Ops, id)
 		if err != nil {
 			return err
 		}
@@ -109,9 +110,9 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 }
 
 // recordings are the ids of recorded sweeps, the latest first: that one, the last so many, or all.
-func (a *app) recordings(ctx context.Context, sweep string, last int) (ids []string, err error) {
+func recordings(ctx context.Context, o *ops.Ops, sweep string, last int) (ids []string, err error) {
 	var all []ledger.Recording
-	if err := a.ReadLedger(func(l *ledger.Ledger) error {
+	if err := o.ReadLedger(func(l *ledger.Ledger) error {
 		all, err = l.Recordings(ctx)
 		return err
 	}); err != nil {
@@ -124,7 +125,7 @@ func (a *app) recordings(ctx context.Context, sweep string, last int) (ids []str
 	}
 	switch {
 	case len(all) == 0:
-		return nil, config.Mistakef("no sweep is recorded in %s: write record: 20 into config.yaml, and sweeps are recorded from then on", a.LedgerPath())
+		return nil, config.Mistakef("no sweep is recorded in %s: write record: 20 into config.yaml, and sweeps are recorded from then on", o.LedgerPath())
 	case len(ids) == 0:
 		return nil, config.Mistakef("--sweep: sweep %s is not recorded; the last one that is is %s", sweep, all[0].Sweep)
 	case last > 0:
@@ -134,8 +135,8 @@ func (a *app) recordings(ctx context.Context, sweep string, last int) (ids []str
 }
 
 // recording reads one recorded sweep.
-func (a *app) recording(ctx context.Context, id string) (doc *recorded.Document, err error) {
-	err = a.ReadLedger(func(l *ledger.Ledger) error {
+func recording(ctx context.Context, o *ops.Ops, id string) (doc *recorded.Document, err error) {
+	err = o.ReadLedger(func(l *ledger.Ledger) error {
 		_, data, err := l.Recording(ctx, id)
 		if err == nil {
 			doc, err = recorded.Decode(data)
@@ -180,15 +181,15 @@ func differ(was, now []recorded.Decided) []render.ChangedDecision {
 }
 
 // recordedSnapshots are the recorded sweeps as snapshots to compare.
-func (a *app) recordedSnapshots(ctx context.Context) ([]foundSnapshot, error) {
-	ids, err := a.recordings(ctx, "", 0)
+func recordedSnapshots(ctx context.Context, o *ops.Ops) ([]foundSnapshot, error) {
+	ids, err := recordings(ctx, o, "", 0)
 	if err != nil {
 		return nil, err
 	}
 	var out []foundSnapshot
 	for _, id := range ids {
 		out = append(out, foundSnapshot{"sweep " + id, func(ctx context.Context) (*snapshot.Snapshot, []string, error) {
-			doc, err := a.recording(ctx, id)
+			doc, err := recording(ctx, o, id)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -12,17 +12,16 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/internal/comparison"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // quietBeforeRead is how long nothing must have happened to a file before it is read: an editor saves in several steps.
 const quietBeforeRead = 50 * time.Millisecond
 
-// watch compares again after every save below a folder that is a version, until ctx ends. Folders are watched, and not files: many editors write a
+// watch compares again after every save below a folder that is a version, until ctx ends, and has each result shown. Folders are watched, and not files: many editors write a
 // new file and rename it.
-func (d *difference) watch(ctx context.Context) (err error) {
+func (d *difference) watch(ctx context.Context, show func(*comparison.Document, error) error) (err error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch policies: %w", err)
@@ -70,27 +69,11 @@ func (d *difference) watch(ctx context.Context) (err error) {
 				continue
 			}
 			shown = now
-			if !d.json() {
-				fmt.Fprintf(d.out, "%s\n", d.paint.Dim("-- "+time.Now().Format(time.TimeOnly)))
-			}
-			if err != nil {
-				d.showError(err)
-			} else if err := d.writeDiff(doc, d.flags); err != nil {
+			if err := show(doc, err); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-// showError shows why the policies of now cannot be compared; the next save is compared again.
-func (d *difference) showError(err error) {
-	var rs policy.Refusals
-	if d.json() || !errors.As(err, &rs) {
-		printError(d.errOut, err)
-		return
-	}
-	d.refusalsText(d.out, rs, d.paint.Red)
-	fmt.Fprintf(d.out, "not loaded: %s; nothing was decided\n", text.Plural(len(rs), "problem"))
 }
 
 // watchTree watches a folder and all that are in it. Those whose name begins with a dot hold no policies.
