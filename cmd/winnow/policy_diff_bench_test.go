@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/policycmp"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/saved"
 	"github.com/winnow-reaper/winnow/internal/sources"
@@ -103,7 +104,7 @@ func diffAndOPA(b *testing.B, opa string, s *snapshot.Snapshot, change func(dir 
 	each, eachCPU := math.Inf(1), math.Inf(1)
 	for b.Loop() {
 		begin, before := time.Now(), processors(b)
-		if err := a.policyDiff(b.Context(), ruleset.EmbeddedName, own, diffFlags{snapshots: []string{snaps}, repo: ".", path: "policies"}); err != nil {
+		if err := a.policyDiff(b.Context(), ruleset.EmbeddedName, own, policycmp.Options{Snapshots: []string{snaps}, Repo: ".", Path: "policies"}); err != nil {
 			b.Fatal(err)
 		}
 		each, eachCPU = min(each, time.Since(begin).Seconds()/float64(recorded)), min(eachCPU, (processors(b)-before)/float64(recorded))

@@ -12,12 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
-	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/policycmp"
 	"github.com/winnow-reaper/winnow/internal/recorded"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -68,7 +66,7 @@ func (f replayFlags) check() error {
 }
 
 func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
-	sweeps, err := recordings(ctx, &a.Ops, f.sweep, f.last)
+	sweeps, err := policycmp.Recordings(ctx, &a.Ops, f.sweep, f.last)
 	if err != nil {
 		return err
 	}
@@ -80,12 +78,12 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 	excepted := len(p.Exceptions()) > 0
 	out := render.Replay{Schema: ReplaySchema, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Same: true, Sweeps: []render.ReplayedSweep{}}
 	for _, id := range sweeps {
-		doc, err := recording(ctx, &a.Ops, id)
+		doc, err := policycmp.Recording(ctx, &a.Ops, id)
 		if err != nil {
 			return err
 		}
 		if excepted && doc.Policy.Digest != p.Digest {
-			a.Note(redactedNames, "the recording of sweep "+id)
+			a.Note(policycmp.RedactedNames, "the recording of sweep "+id)
 			excepted = false
 		}
 		rules := &doc.Rules
@@ -107,46 +105,6 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 		return exit.Error{Code: exit.Failed, Err: errors.New("policy replay: not every recorded sweep is decided as it was then; nothing was changed")}
 	}
 	return nil
-}
-
-// recordings are the ids of recorded sweeps, the latest first: that one, the last so many, or all.
-func recordings(ctx context.Context, o *ops.Ops, sweep string, last int) (ids []string, err error) {
-	var all []ledger.Recording
-	if err := o.ReadLedger(func(l *ledger.Ledger) error {
-		all, err = l.Recordings(ctx)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	for _, r := range all {
-		if sweep == "" || r.Sweep == sweep {
-			ids = append(ids, r.Sweep)
-		}
-	}
-	switch {
-	case len(all) == 0:
-		return nil, config.Mistakef("no sweep is recorded in %s: write record: 20 into config.yaml, and sweeps are recorded from then on", o.LedgerPath())
-	case len(ids) == 0:
-		return nil, config.Mistakef("--sweep: sweep %s is not recorded; the last one that is is %s", sweep, all[0].Sweep)
-	case last > 0:
-		ids = ids[:min(last, len(ids))]
-	}
-	return ids, nil
-}
-
-// recording reads one recorded sweep.
-func recording(ctx context.Context, o *ops.Ops, id string) (doc *recorded.Document, err error) {
-	err = o.ReadLedger(func(l *ledger.Ledger) error {
-		_, data, err := l.Recording(ctx, id)
-		if err == nil {
-			doc, err = recorded.Decode(data)
-		}
-		return err
-	})
-	if err == nil && doc == nil {
-		err = fmt.Errorf("read recording of sweep %s: the ledger is gone", id)
-	}
-	return doc, err
 }
 
 // decideAgain decides a recording by those rules, as a recording has decisions.
@@ -178,23 +136,4 @@ func differ(was, now []recorded.Decided) []render.ChangedDecision {
 	}
 	slices.SortFunc(out, func(a, b render.ChangedDecision) int { return strings.Compare(a.ID, b.ID) })
 	return out
-}
-
-// recordedSnapshots are the recorded sweeps as snapshots to compare.
-func recordedSnapshots(ctx context.Context, o *ops.Ops) ([]foundSnapshot, error) {
-	ids, err := recordings(ctx, o, "", 0)
-	if err != nil {
-		return nil, err
-	}
-	var out []foundSnapshot
-	for _, id := range ids {
-		out = append(out, foundSnapshot{"sweep " + id, func(ctx context.Context) (*snapshot.Snapshot, []string, error) {
-			doc, err := recording(ctx, o, id)
-			if err != nil {
-				return nil, nil, err
-			}
-			return doc.Snapshot, nil, nil
-		}})
-	}
-	return out, nil
 }

@@ -1,4 +1,4 @@
-package main
+package policycmp
 
 import (
 	"cmp"
@@ -19,11 +19,11 @@ import (
 	"github.com/winnow-reaper/winnow/policies"
 )
 
-// configuredTrees is the name of the policies that the configuration names.
-const configuredTrees = "configured"
+// ConfiguredTrees is the name of the policies that the configuration names.
+const ConfiguredTrees = "configured"
 
-// policyVersion is one version of the policies, as a person names it.
-type policyVersion struct {
+// Version is one version of the policies, as a person names it.
+type Version struct {
 	name string
 	// commit is what a revision stands for, "" for all else.
 	commit string
@@ -45,12 +45,12 @@ const versionHint = "name a folder (./policies), a revision (main, HEAD~1, main:
 
 // trees finds what a name stands for: the word embedded or configured, a folder or a bundle, or a revision of the repository, with a path
 // behind a colon or without. The embedded policies stand below it, unless they are left out or it is a copy of them as a whole.
-func (v versions) trees(ctx context.Context, name string) (policyVersion, error) {
-	out := policyVersion{name: name}
+func (v versions) trees(ctx context.Context, name string) (Version, error) {
+	out := Version{name: name}
 	var tree policy.Tree
 	var err error
 	switch name {
-	case configuredTrees:
+	case ConfiguredTrees:
 		if out.trees, err = v.ops.Trees(ctx); err != nil {
 			return out, err
 		}
@@ -77,7 +77,7 @@ func (v versions) trees(ctx context.Context, name string) (policyVersion, error)
 }
 
 // withTree puts a tree into a version, on top of the embedded policies and below those that --policy names.
-func (v versions) withTree(ctx context.Context, out policyVersion, tree policy.Tree) (policyVersion, error) {
+func (v versions) withTree(ctx context.Context, out Version, tree policy.Tree) (Version, error) {
 	if v.ops.Cfg.Policy.Embedded && !replaces(tree) {
 		out.trees = append(out.trees, policy.Tree{Name: ruleset.EmbeddedName, FS: policies.Files})
 	}

@@ -1,4 +1,4 @@
-package main
+package policycmp
 
 import (
 	"context"
@@ -19,15 +19,15 @@ import (
 // quietBeforeRead is how long nothing must have happened to a file before it is read: an editor saves in several steps.
 const quietBeforeRead = 50 * time.Millisecond
 
-// watch compares again after every save below a folder that is a version, until ctx ends, and has each result shown. Folders are watched, and not files: many editors write a
+// Watch compares again after every save below a folder that is a version, until ctx ends, and has each result shown. Folders are watched, and not files: many editors write a
 // new file and rename it.
-func (d *difference) watch(ctx context.Context, show func(*comparison.Document, error) error) (err error) {
+func (d *Difference) Watch(ctx context.Context, show func(*comparison.Document, error) error) (err error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch policies: %w", err)
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	for _, name := range d.names {
+	for _, name := range d.Names {
 		if st, err := os.Stat(name); err != nil || !st.IsDir() {
 			continue
 		}
@@ -36,7 +36,7 @@ func (d *difference) watch(ctx context.Context, show func(*comparison.Document, 
 		}
 	}
 	if len(w.WatchList()) == 0 {
-		return config.Mistakef("--watch: neither %s nor %s is a folder, so nothing can be saved there. Nothing was decided", d.names[0], d.names[1])
+		return config.Mistakef("--watch: neither %s nor %s is a folder, so nothing can be saved there. Nothing was decided", d.Names[0], d.Names[1])
 	}
 	quiet := time.NewTimer(0)
 	for shown := ""; ; {
@@ -50,14 +50,14 @@ func (d *difference) watch(ctx context.Context, show func(*comparison.Document, 
 				}
 			}
 			if len(w.WatchList()) == 0 {
-				return fmt.Errorf("%s is no longer there; nothing more is watched", d.names[1])
+				return fmt.Errorf("%s is no longer there; nothing more is watched", d.Names[1])
 			}
 			quiet.Reset(quietBeforeRead)
 		case err := <-w.Errors: // such as too many events at once: what there is now is read anyway
 			d.Log.Debug("watch policies", "error", err)
 			quiet.Reset(quietBeforeRead)
 		case <-quiet.C:
-			doc, err := d.compare(ctx)
+			doc, err := d.Compare(ctx)
 			if ctx.Err() != nil {
 				return nil
 			}

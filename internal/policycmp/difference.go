@@ -1,0 +1,433 @@
+// Package policycmp holds two versions of the policies against each other, on samples of the outside world.
+package policycmp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/comparison"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
+	"github.com/winnow-reaper/winnow/internal/saved"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// Options are the flags of winnow policy diff.
+type Options struct {
+	Snapshots              []string
+	Recorded               bool
+	ConfigBase, ConfigHead string
+	Repo, Path             string
+	Levels                 []string
+	Require                int
+	FailOn                 string
+	All, Watch             bool
+}
+
+func (f Options) Check() error {
+	if f.FailOn != "" && !slices.Contains(comparison.FailOn, f.FailOn) {
+		return config.Mistakef("--fail-on: unknown word %q%s", f.FailOn, text.Hint(f.FailOn, comparison.FailOn))
+	}
+	if f.Require < 0 || f.Require > 0 && len(f.Levels) == 0 {
+		return config.Mistakef("--require wants a number of snapshots from 1 on, and --level RULE=LEVEL. Nothing was decided")
+	}
+	return nil
+}
+
+// side is one of both versions, ready to decide.
+type side struct {
+	Version
+	rules  ruleset.Set
+	engine *eval.Engine
+	policy *policy.Policy
+}
+
+// bisectSkip is the exit code that has git bisect run pass over a commit.
+const bisectSkip = 125
+
+// Difference compares two versions of the policies.
+type Difference struct {
+	*ops.Ops
+	Names   [2]string
+	Options Options
+	// ConfigFile is the configuration that a person named, policy are the policies that they put above all.
+	ConfigFile  string
+	PolicyPaths []string
+	// samples are what both versions decide; empty until this machine was looked at, where nothing else was named.
+	samples []Sample
+}
+
+func (d *Difference) FindSamples(ctx context.Context) (err error) {
+	if d.samples, err = savedSamples(d.Options.Snapshots); err != nil || !d.Options.Recorded {
+		return err
+	}
+	recorded, err := recordedSamples(ctx, d.Ops)
+	d.samples = append(d.samples, recorded...)
+	return err
+}
+
+// Compare loads both versions and decides all samples by both.
+func (d *Difference) Compare(ctx context.Context) (doc *comparison.Document, err error) {
+	sides := [2]*side{{}, {}}
+	defer func() {
+		for _, s := range sides {
+			if s.engine != nil {
+				err = errors.Join(err, s.engine.Close())
+			}
+		}
+	}()
+	if err := d.load(ctx, sides); err != nil {
+		return nil, err
+	}
+	if len(d.samples) == 0 {
+		d.Policy = sides[1].policy // it says which candidates are read in full
+		s, err := d.LookOrRead(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		d.samples = []Sample{{"this machine", func(context.Context) (*snapshot.Snapshot, []string, error) { return s, nil, nil }}}
+	}
+	b := comparison.New(sides[0].label(), sides[1].label(), sides[0].decides(), sides[1].decides())
+	first, err := d.compareAll(ctx, b, sides, d.samples)
+	if err != nil {
+		return nil, err
+	}
+	explainSilent(ctx, b, sides[1], first)
+	b.Require(sides[1].rules.Cfg.GivenLevels(), d.Options.Require)
+	return b.Document(d.Options.FailOn), nil
+}
+
+// load finds and loads both versions.
+func (d *Difference) load(ctx context.Context, sides [2]*side) error {
+	f, words := d.Options, []string{comparison.Base, comparison.Head}
+	v := versions{ops: d.Ops, configFile: d.ConfigFile, policy: d.PolicyPaths, repo: f.Repo, path: f.Path}
+	for i, of := range []struct {
+		configFlag, config string
+		levels             []string
+	}{{"--config-base", f.ConfigBase, nil}, {"--config-head", f.ConfigHead, f.Levels}} {
+		if err := sides[i].load(ctx, v, d.Names[i], of.configFlag, of.config, of.levels); err != nil {
+			err = fmt.Errorf("%s:\n%w", words[i], err)
+			if i == 1 && errors.As(err, new(policy.Refusals)) {
+				return exit.Error{Code: bisectSkip, Err: err}
+			}
+			return err
+		}
+	}
+	for i, s := range sides {
+		// One configuration for both may name rules that only one of both has.
+		var beside []*policy.Policy
+		if f.ConfigBase == f.ConfigHead {
+			beside = append(beside, sides[1-i].policy)
+		}
+		if err := s.check(ctx, d.Ops, beside...); err != nil {
+			return fmt.Errorf("%s:\n%w", words[i], err)
+		}
+	}
+	return nil
+}
+
+// endedIn is for how many candidates it is shown at which condition a silent rule ended.
+const endedIn = 3
+
+// explainSilent shows where rules of one's own that said nothing ended, for the first candidates of a snapshot that they could be about.
+func explainSilent(ctx context.Context, b *comparison.Builder, head *side, s *snapshot.Snapshot) {
+	silent := b.Silent()
+	if s == nil || len(silent) == 0 {
+		return
+	}
+	joined := subject.Join(s, &head.rules.Cfg.Rules.Config)
+	explained := map[string]int{}
+	for _, id := range ops.Ids(s) {
+		sub, ok := joined.Subject(id)
+		if !ok || explained[sub.Kind] == endedIn {
+			continue
+		}
+		if x, err := head.engine.Explain(ctx, sub); err == nil { // else it is decided all the same
+			explained[sub.Kind]++
+			b.Ended(id, sub.Kind, &x)
+		}
+	}
+}
+
+// load finds and loads one version. Its limits are those of the configuration in force, not its own: who brings policies that never end may
+// bring a configuration that lets them.
+func (s *side) load(ctx context.Context, v versions, name, flag, file string, levels []string) (err error) {
+	if s.Version, err = v.trees(ctx, name); err != nil {
+		return err
+	}
+	cfg, err := v.config(ctx, flag, file)
+	if err != nil {
+		return err
+	}
+	if err := cfg.SetLevels(levels); err != nil {
+		return err
+	}
+	cfg.Policy.Timeout, cfg.Policy.Memory = v.ops.Cfg.Policy.Timeout, v.ops.Cfg.Policy.Memory
+	s.rules = ruleset.Set{Trees: s.trees, Cfg: cfg}
+	if s.rules.Embedded() {
+		// Decided in this process, beside the reading of other snapshots, whose memory would count.
+		cfg.Policy.Memory = max(cfg.Policy.Memory, besideOthers)
+	}
+	s.engine, s.policy, err = s.rules.Load(ctx)
+	return err
+}
+
+// check is ruleset.check of a side that was loaded, and has the exceptions of trusted repositories in force.
+func (s *side) check(ctx context.Context, o *ops.Ops, beside ...*policy.Policy) error {
+	if err := s.rules.Check(s.policy, beside...); err != nil {
+		return err
+	}
+	o.Admit(ctx, s.engine, s.rules.Cfg)
+	return nil
+}
+
+// besideOthers is by how much the heap may grow during one evaluation where other snapshots are read at the same time.
+const besideOthers = 1 << 30
+
+func (s *side) label() comparison.Side {
+	out := comparison.Side{
+		Name: s.name, Commit: s.commit, Policy: report.PolicyRef{Revision: s.policy.Revision, Digest: s.policy.Digest}, Config: s.rules.Cfg.File,
+	}
+	for _, t := range s.trees {
+		if t.Name != ruleset.EmbeddedName && out.Folder == "" {
+			out.Folder = t.Prefix
+		}
+	}
+	return out
+}
+
+func (s *side) decides() comparison.Rules {
+	out := comparison.Rules{Loaded: s.policy.Rules(), Levels: s.rules.Cfg.Rules.Levels, Shipped: map[string]bool{}}
+	for _, f := range s.policy.Files {
+		if f.Tree == ruleset.EmbeddedName {
+			out.Shipped[f.Name] = true
+		}
+	}
+	return out
+}
+
+// Sample is a snapshot to compare, by the name that it has in the output: read gives it, and the fields of it that are not known.
+type Sample struct {
+	name string
+	read func(context.Context) (*snapshot.Snapshot, []string, error)
+}
+
+func savedSample(path string) Sample {
+	return Sample{path, func(ctx context.Context) (*snapshot.Snapshot, []string, error) { return saved.ReadLabelled(ctx, path) }}
+}
+
+// brokenSample is something that stands in the place of a snapshot.
+func brokenSample(name, format string, args ...any) Sample {
+	err := fmt.Errorf(format, args...)
+	return Sample{name, func(context.Context) (*snapshot.Snapshot, []string, error) { return nil, nil, err }}
+}
+
+// maxSnapshots is how many snapshots are compared.
+const maxSnapshots = 100_000
+
+// savedSamples lists the snapshots that were named, sorted within each folder. A file of labels without its snapshot is among them, with
+// what is wrong.
+func savedSamples(named []string) (out []Sample, err error) {
+	for _, name := range named {
+		st, err := os.Stat(name)
+		if err != nil {
+			return nil, config.Mistakef("--snapshots: %v; name a snapshot or a folder of snapshots. Nothing was decided", err)
+		}
+		if !st.IsDir() {
+			out = append(out, savedSample(name))
+			continue
+		}
+		in, err := samplesIn(name)
+		if err != nil {
+			return nil, fmt.Errorf("--snapshots %s: %w; nothing was decided", name, err)
+		}
+		if len(in) == 0 {
+			return nil, config.Mistakef("--snapshots: %s holds no snapshot: no file that ends in .json or .json.gz. Nothing was decided", name)
+		}
+		out = append(out, in...)
+	}
+	if len(out) > maxSnapshots {
+		return nil, config.Mistakef("--snapshots: %d snapshots, and %d are the most. Nothing was decided", len(out), maxSnapshots)
+	}
+	return out, nil
+}
+
+func samplesIn(folder string) (out []Sample, err error) {
+	stems := map[string]bool{}
+	var labels []string
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path != folder && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return nil
+		}
+		if stem, ok := strings.CutSuffix(path, saved.LabelsEnding); ok {
+			labels = append(labels, stem)
+			return nil
+		}
+		stem, ok := saved.Stem(path)
+		if !ok {
+			return nil
+		}
+		stems[stem] = true
+		if d.Type().IsRegular() {
+			out = append(out, savedSample(path))
+		} else {
+			out = append(out, brokenSample(path, "%s is not a regular file: put the snapshot itself there", path))
+		}
+		return nil
+	})
+	for _, stem := range labels {
+		if !stems[stem] {
+			out = append(out, brokenSample(stem+saved.LabelsEnding, "there is no snapshot %s.json or %s.json.gz that these labels are of", stem, stem))
+		}
+	}
+	return out, err
+}
+
+// compared is what became of one snapshot.
+type compared struct {
+	s          *snapshot.Snapshot
+	unknown    []string
+	head       []decision.Decision
+	result     flips.Result
+	unanswered []comparison.Unanswered
+	err        error
+}
+
+// maxUnanswered is after how many snapshots in which policies came to no answer the rest is not decided: each costs as long as the limits let
+// it.
+const maxUnanswered = 3
+
+// compareAll compares the snapshots, several at a time, and adds them in their order. A few are held in memory. It gives the first one that was compared.
+func (d *Difference) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, found []Sample) (first *snapshot.Snapshot, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	workers := max(1, min(runtime.GOMAXPROCS(0), len(found), 4))
+	pending := make(chan chan compared, workers)
+	go func() {
+		defer close(pending)
+		slots := make(chan struct{}, workers)
+		for _, f := range found {
+			done := make(chan compared, 1)
+			select {
+			case pending <- done:
+			case <-ctx.Done():
+				return
+			}
+			slots <- struct{}{}
+			go func() {
+				defer func() { <-slots }()
+				done <- compareOne(ctx, sides, f)
+			}()
+		}
+	}()
+	warned, failing, i := map[string]bool{}, 0, 0
+	excepted := !slices.Equal(excepting(sides[0]), excepting(sides[1]))
+	for done := range pending {
+		c := <-done
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("interrupted after %s of %d; nothing was changed", text.Plural(i, "snapshot"), len(found))
+		}
+		name := found[i].name
+		i++
+		for _, field := range c.unknown {
+			if !warned[field] {
+				warned[field] = true
+				d.Log.Warn("unknown field in a snapshot, passed over", "file", name, "field", field)
+			}
+		}
+		if c.err != nil {
+			b.Broken(name, c.err)
+			continue
+		}
+		if excepted && c.s.Redaction != nil {
+			d.Note(RedactedNames, text.Clean(name))
+			excepted = false
+		}
+		first = cmp.Or(first, c.s)
+		b.Count(c.head)
+		b.Add(name, c.s.TakenAt, c.s.Host.Name, c.result, c.unanswered, func(id string) comparison.Explained { return explainBoth(ctx, sides, c.s, id) })
+		if len(c.unanswered) > 0 {
+			failing++
+		}
+		if failing == maxUnanswered && i < len(found) {
+			b.Stop(fmt.Sprintf("stopped after %d of %d snapshots, since policies came to no answer in %d of them", i, len(found), failing))
+			return first, nil
+		}
+	}
+	return first, nil
+}
+
+// excepting is what the exceptions of one version match, wherever they stand.
+func excepting(s *side) (out []subject.What) {
+	for _, x := range s.policy.Exceptions() {
+		out = append(out, x.What)
+	}
+	return out
+}
+
+// RedactedNames is what a person has to know of exceptions and snapshots without names.
+const RedactedNames = "%s is redacted: an exception matches a name there only where the snapshot was written with that exception loaded, " +
+	"since only then what it needs of names was kept; a snapshot with names shows what a new exception keeps"
+
+// compareOne compares one snapshot.
+func compareOne(ctx context.Context, sides [2]*side, f Sample) (out compared) {
+	if out.s, out.unknown, out.err = f.read(ctx); out.err != nil {
+		return out
+	}
+	var results [2]eval.Result
+	for i, s := range sides {
+		if results[i], out.err = s.engine.Decide(ctx, out.s, &s.rules.Cfg.Rules.Config); out.err != nil {
+			return out
+		}
+	}
+	out.head = results[1].Decisions
+	for i, r := range results {
+		for _, e := range r.Errors {
+			out.unanswered = append(out.unanswered, comparison.Unanswered{In: []string{comparison.Base, comparison.Head}[i], ID: e.ID, Error: e.Err.Error()})
+		}
+	}
+	out.result = flips.Compare(out.s, results[0].Decisions, results[1].Decisions)
+	return out
+}
+
+// explainBoth explains one candidate by both. What cannot be explained is left out: the decision stands all the same.
+func explainBoth(ctx context.Context, sides [2]*side, s *snapshot.Snapshot, id string) comparison.Explained {
+	by := func(s2 *side) *explain.Explanation {
+		sub, ok := subject.Join(s, &s2.rules.Cfg.Rules.Config).Subject(id)
+		if !ok {
+			return nil
+		}
+		x, err := s2.engine.Explain(ctx, sub)
+		if err != nil {
+			return nil
+		}
+		return &x
+	}
+	return comparison.Explained{Base: by(sides[0]), Head: by(sides[1])}
+}
