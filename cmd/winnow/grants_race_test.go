@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/internal/demo"
 	"github.com/winnow-reaper/winnow/test/kit/figures"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	musts "github.com/winnow-reaper/winnow/test/kit/must"
@@ -277,7 +278,7 @@ func (w *raceWorld) process(int) (string, func() bool) {
 	pid := musts.Get(startOrphan(w.dir, []string{w.marker + "=gone"}, "sleep", "900"))(w.t)
 	p := musts.Get(os.FindProcess(pid))(w.t)
 	w.t.Cleanup(func() { _ = p.Kill() })
-	return processID(w.t, pid), func() bool { return isRunning(p) }
+	return processID(w.t, pid), func() bool { return demo.IsRunning(p) }
 }
 
 func exists(path string) bool { _, err := os.Lstat(path); return err == nil }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/internal/demo"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -100,10 +101,10 @@ func TestAScriptsProcessesEndWithIt(t *testing.T) {
 		t.Cleanup(func() { _ = c.cmd.Process.Kill(); _ = c.cmd.Wait() })
 		defer func() {
 			end := time.Now().Add(wait.Patience)
-			for isRunning(c.cmd.Process) && !c.stays && time.Now().Before(end) {
+			for demo.IsRunning(c.cmd.Process) && !c.stays && time.Now().Before(end) {
 				time.Sleep(5 * time.Millisecond)
 			}
-			if running := isRunning(c.cmd.Process); running != c.stays {
+			if running := demo.IsRunning(c.cmd.Process); running != c.stays {
 				t.Errorf("a process that %s runs on: %v", name, running)
 			}
 		}()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/winnow-reaper/winnow/internal/demo"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/nginx"
@@ -212,7 +213,7 @@ func aliveCmd(ts *testscript.TestScript, neg bool, args []string) {
 	pid, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	p, err := os.FindProcess(pid)
-	running := err == nil && isRunning(p)
+	running := err == nil && demo.IsRunning(p)
 	if running == neg {
 		ts.Fatalf("process %d alive: %v", pid, running)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/demo"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -116,7 +117,7 @@ func TestAChildsChildEndsWithIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p, err := os.FindProcess(pid); err == nil && isRunning(p) {
+			if p, err := os.FindProcess(pid); err == nil && demo.IsRunning(p) {
 				left = append(left, pid)
 			}
 		}

@@ -12,6 +12,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
@@ -26,7 +29,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
-	"github.com/winnow-reaper/winnow/internal/saved"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -42,6 +44,7 @@ type Options struct {
 	All, Watch             bool
 }
 
+// Check refuses flags that contradict one another.
 func (f Options) Check() error {
 	if f.FailOn != "" && !slices.Contains(comparison.FailOn, f.FailOn) {
 		return config.Mistakef("--fail-on: unknown word %q%s", f.FailOn, text.Hint(f.FailOn, comparison.FailOn))
@@ -224,91 +227,6 @@ func (s *side) decides() comparison.Rules {
 	return out
 }
 
-// Sample is a snapshot to compare, by the name that it has in the output: read gives it, and the fields of it that are not known.
-type Sample struct {
-	name string
-	read func(context.Context) (*snapshot.Snapshot, []string, error)
-}
-
-func savedSample(path string) Sample {
-	return Sample{path, func(ctx context.Context) (*snapshot.Snapshot, []string, error) { return saved.ReadLabelled(ctx, path) }}
-}
-
-// brokenSample is something that stands in the place of a snapshot.
-func brokenSample(name, format string, args ...any) Sample {
-	err := fmt.Errorf(format, args...)
-	return Sample{name, func(context.Context) (*snapshot.Snapshot, []string, error) { return nil, nil, err }}
-}
-
-// maxSnapshots is how many snapshots are compared.
-const maxSnapshots = 100_000
-
-// savedSamples lists the snapshots that were named, sorted within each folder. A file of labels without its snapshot is among them, with
-// what is wrong.
-func savedSamples(named []string) (out []Sample, err error) {
-	for _, name := range named {
-		st, err := os.Stat(name)
-		if err != nil {
-			return nil, config.Mistakef("--snapshots: %v; name a snapshot or a folder of snapshots. Nothing was decided", err)
-		}
-		if !st.IsDir() {
-			out = append(out, savedSample(name))
-			continue
-		}
-		in, err := samplesIn(name)
-		if err != nil {
-			return nil, fmt.Errorf("--snapshots %s: %w; nothing was decided", name, err)
-		}
-		if len(in) == 0 {
-			return nil, config.Mistakef("--snapshots: %s holds no snapshot: no file that ends in .json or .json.gz. Nothing was decided", name)
-		}
-		out = append(out, in...)
-	}
-	if len(out) > maxSnapshots {
-		return nil, config.Mistakef("--snapshots: %d snapshots, and %d are the most. Nothing was decided", len(out), maxSnapshots)
-	}
-	return out, nil
-}
-
-func samplesIn(folder string) (out []Sample, err error) {
-	stems := map[string]bool{}
-	var labels []string
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case path != folder && strings.HasPrefix(d.Name(), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir():
-			return nil
-		}
-		if stem, ok := strings.CutSuffix(path, saved.LabelsEnding); ok {
-			labels = append(labels, stem)
-			return nil
-		}
-		stem, ok := saved.Stem(path)
-		if !ok {
-			return nil
-		}
-		stems[stem] = true
-		if d.Type().IsRegular() {
-			out = append(out, savedSample(path))
-		} else {
-			out = append(out, brokenSample(path, "%s is not a regular file: put the snapshot itself there", path))
-		}
-		return nil
-	})
-	for _, stem := range labels {
-		if !stems[stem] {
-			out = append(out, brokenSample(stem+saved.LabelsEnding, "there is no snapshot %s.json or %s.json.gz that these labels are of", stem, stem))
-		}
-	}
-	return out, err
-}
-
 // compared is what became of one snapshot.
 type compared struct {
 	s          *snapshot.Snapshot
@@ -430,4 +348,79 @@ func explainBoth(ctx context.Context, sides [2]*side, s *snapshot.Snapshot, id s
 		return &x
 	}
 	return comparison.Explained{Base: by(sides[0]), Head: by(sides[1])}
+}
+
+// quietBeforeRead is how long nothing must have happened to a file before it is read: an editor saves in several steps.
+const quietBeforeRead = 50 * time.Millisecond
+
+// Watch compares again after every save below a folder that is a version, until ctx ends, and has each result shown. Folders are watched, and not files: many editors write a
+// new file and rename it.
+func (d *Difference) Watch(ctx context.Context, show func(*comparison.Document, error) error) (err error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch policies: %w", err)
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for _, name := range d.Names {
+		if st, err := os.Stat(name); err != nil || !st.IsDir() {
+			continue
+		}
+		if err := watchTree(w, name); err != nil {
+			return fmt.Errorf("watch %s: %w", name, err)
+		}
+	}
+	if len(w.WatchList()) == 0 {
+		return config.Mistakef("--watch: neither %s nor %s is a folder, so nothing can be saved there. Nothing was decided", d.Names[0], d.Names[1])
+	}
+	quiet := time.NewTimer(0)
+	for shown := ""; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-w.Events:
+			if st, err := os.Stat(e.Name); e.Has(fsnotify.Create) && err == nil && st.IsDir() {
+				if err := watchTree(w, e.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("watch %s: %w", e.Name, err)
+				}
+			}
+			if len(w.WatchList()) == 0 {
+				return fmt.Errorf("%s is no longer there; nothing more is watched", d.Names[1])
+			}
+			quiet.Reset(quietBeforeRead)
+		case err := <-w.Errors: // such as too many events at once: what there is now is read anyway
+			d.Log.Debug("watch policies", "error", err)
+			quiet.Reset(quietBeforeRead)
+		case <-quiet.C:
+			doc, err := d.Compare(ctx)
+			if ctx.Err() != nil {
+				return nil
+			}
+			now := fmt.Sprint(err)
+			if err == nil {
+				now = doc.Base.Policy.Digest + doc.Head.Policy.Digest
+			}
+			if now == shown { // such as a file that was only touched
+				continue
+			}
+			shown = now
+			if err := show(doc, err); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// watchTree watches a folder and all that are in it. Those whose name begins with a dot hold no policies.
+func watchTree(w *fsnotify.Watcher, folder string) error {
+	return filepath.WalkDir(folder, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !e.IsDir():
+			return nil
+		case name != folder && strings.HasPrefix(e.Name(), "."):
+			return fs.SkipDir
+		}
+		return w.Add(name)
+	})
 }

@@ -3,12 +3,17 @@ package policycmp
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/recorded"
+	"github.com/winnow-reaper/winnow/internal/saved"
 )
 
 // Recordings are the ids of recorded sweeps, the latest first: that one, the last so many, or all.
@@ -68,4 +73,89 @@ func recordedSamples(ctx context.Context, o *ops.Ops) ([]Sample, error) {
 		}})
 	}
 	return out, nil
+}
+
+// Sample is a snapshot to compare, by the name that it has in the output: read gives it, and the fields of it that are not known.
+type Sample struct {
+	name string
+	read func(context.Context) (*snapshot.Snapshot, []string, error)
+}
+
+func savedSample(path string) Sample {
+	return Sample{path, func(ctx context.Context) (*snapshot.Snapshot, []string, error) { return saved.ReadLabelled(ctx, path) }}
+}
+
+// brokenSample is something that stands in the place of a snapshot.
+func brokenSample(name, format string, args ...any) Sample {
+	err := fmt.Errorf(format, args...)
+	return Sample{name, func(context.Context) (*snapshot.Snapshot, []string, error) { return nil, nil, err }}
+}
+
+// maxSnapshots is how many snapshots are compared.
+const maxSnapshots = 100_000
+
+// savedSamples lists the snapshots that were named, sorted within each folder. A file of labels without its snapshot is among them, with
+// what is wrong.
+func savedSamples(named []string) (out []Sample, err error) {
+	for _, name := range named {
+		st, err := os.Stat(name)
+		if err != nil {
+			return nil, config.Mistakef("--snapshots: %v; name a snapshot or a folder of snapshots. Nothing was decided", err)
+		}
+		if !st.IsDir() {
+			out = append(out, savedSample(name))
+			continue
+		}
+		in, err := samplesIn(name)
+		if err != nil {
+			return nil, fmt.Errorf("--snapshots %s: %w; nothing was decided", name, err)
+		}
+		if len(in) == 0 {
+			return nil, config.Mistakef("--snapshots: %s holds no snapshot: no file that ends in .json or .json.gz. Nothing was decided", name)
+		}
+		out = append(out, in...)
+	}
+	if len(out) > maxSnapshots {
+		return nil, config.Mistakef("--snapshots: %d snapshots, and %d are the most. Nothing was decided", len(out), maxSnapshots)
+	}
+	return out, nil
+}
+
+func samplesIn(folder string) (out []Sample, err error) {
+	stems := map[string]bool{}
+	var labels []string
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path != folder && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return nil
+		}
+		if stem, ok := strings.CutSuffix(path, saved.LabelsEnding); ok {
+			labels = append(labels, stem)
+			return nil
+		}
+		stem, ok := saved.Stem(path)
+		if !ok {
+			return nil
+		}
+		stems[stem] = true
+		if d.Type().IsRegular() {
+			out = append(out, savedSample(path))
+		} else {
+			out = append(out, brokenSample(path, "%s is not a regular file: put the snapshot itself there", path))
+		}
+		return nil
+	})
+	for _, stem := range labels {
+		if !stems[stem] {
+			out = append(out, brokenSample(stem+saved.LabelsEnding, "there is no snapshot %s.json or %s.json.gz that these labels are of", stem, stem))
+		}
+	}
+	return out, err
 }

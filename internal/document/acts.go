@@ -1,6 +1,7 @@
 package document
 
 import (
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
@@ -34,4 +35,13 @@ type Restored struct {
 type SetAside struct {
 	ledger.Act
 	Bytes *int64 `json:"bytes,omitempty"`
+}
+
+// Cleaned is what winnow cleanup prints as JSON when it did it.
+type Cleaned struct {
+	Cleaned string        `json:"cleaned"`
+	Worker  string        `json:"worker,omitempty"`
+	Act     *decision.Act `json:"act"`
+	// Settled are acts of an earlier sweep that was cut short, with how they went in the end.
+	Settled []decision.Act `json:"settled,omitempty"`
 }

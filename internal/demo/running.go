@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isRunning reports whether the process that p pins still runs; a zombie does not.
-func isRunning(p *os.Process) bool {
+// IsRunning reports whether the process that p pins still runs; a zombie does not.
+func IsRunning(p *os.Process) bool {
 	running := false
 	err := p.WithHandle(func(fd uintptr) {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
