@@ -19,11 +19,11 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
-	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/policies"
 )
@@ -183,9 +183,9 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 func (a *app) showCheck(doc report.PolicyCheck) error {
 	switch a.flags.format {
 	case formJUnit:
-		return a.junit("winnow policy check", []junit.Suite{refusalSuite("policy check", slices.Concat(doc.Files, doc.Tests), doc.Problems)})
+		return a.junit("winnow policy check", []junit.Suite{policytest.RefusalSuite("policy check", slices.Concat(doc.Files, doc.Tests), doc.Problems)})
 	case formSARIF, formQuality:
-		return a.findings("policy check", sarifRules(), slices.Concat(refusalFindings(doc.Problems, sarif.Error), refusalFindings(doc.Advice, sarif.Note)))
+		return a.findings("policy check", sarifRules(), slices.Concat(policytest.RefusalFindings(doc.Problems, sarif.Error), policytest.RefusalFindings(doc.Advice, sarif.Note)))
 	}
 	return a.show(doc, "  ", func(w io.Writer) { a.checkText(w, doc) })
 }
@@ -197,45 +197,6 @@ func sarifRules() []sarif.Rule {
 		rules = append(rules, sarif.Rule{ID: c.ID, Short: c.Short})
 	}
 	return rules
-}
-
-func refusalFindings(rs []policy.Refusal, level string) []sarif.Finding {
-	var findings []sarif.Finding
-	for _, r := range rs {
-		findings = append(findings, sarif.Finding{
-			Rule: r.Class, Level: level, Message: termsafe.Line(r.Problem) + ": " + termsafe.Line(r.Fix), File: r.File, Line: r.Line, Column: r.Column, Snippet: termsafe.Line(r.Text),
-		})
-	}
-	return findings
-}
-
-// refusalSuite has a case for each file, and one for each place of a problem that is no such file.
-func refusalSuite(name string, files []string, problems []policy.Refusal) junit.Suite {
-	by := map[string][]policy.Refusal{}
-	for _, r := range problems {
-		if !slices.Contains(files, r.File) {
-			files = append(files[:len(files):len(files)], r.File)
-		}
-		by[r.File] = append(by[r.File], r)
-	}
-	s := junit.Suite{Name: name}
-	for _, file := range files {
-		c := junit.Case{Name: termsafe.Line(file), Class: name, File: termsafe.Line(file)}
-		if rs := by[file]; len(rs) > 0 {
-			c.Line = rs[0].Line
-			c.Failure = &junit.Outcome{Type: rs[0].Class, Message: termsafe.Line(rs[0].Problem), Text: strings.Join(lines(rs), "\n")}
-		}
-		s.Cases = append(s.Cases, c)
-	}
-	return s
-}
-
-func lines(rs []policy.Refusal) []string {
-	var out []string
-	for _, r := range rs {
-		out = append(out, text.Clean(r.Error()))
-	}
-	return out
 }
 
 // spot is a file with line and column, as editors and terminals take it.

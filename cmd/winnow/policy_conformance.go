@@ -9,12 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/incidents"
+	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
@@ -52,7 +50,7 @@ func (a *app) conformance(ctx context.Context, folders []string, f testFlags) er
 		if !only.MatchString(name) && !only.MatchString(all[name].Sentence) {
 			continue
 		}
-		i, err := decideIncident(ctx, e, p, cfg.Rules.Custom, name, all[name])
+		i, err := policytest.DecideIncident(ctx, e, p, cfg.Rules.Custom, name, all[name])
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("interrupted after %s; the rest was not decided", text.Plural(len(doc.Incidents), "incident"))
@@ -80,75 +78,12 @@ func (a *app) conformance(ctx context.Context, folders []string, f testFlags) er
 // maxUndecided is how many incidents may come to no answer: a rule that never ends takes its whole time in each.
 const maxUndecided = 10
 
-// decideIncident says what the policies do in one incident, and where that is not what has to happen.
-func decideIncident(ctx context.Context, e *eval.Engine, p *policy.Policy, own map[string]any, name string, c incidents.Case) (report.Incident, error) {
-	out := report.Incident{Name: name, Sentence: c.Sentence, Outcome: report.Right, Candidates: []report.IncidentCandidate{}}
-	doc, err := c.Document()
-	if err != nil {
-		return out, err
-	}
-	world, err := incidents.Parse(doc)
-	if err != nil {
-		return out, err
-	}
-	rules, err := c.Rules()
-	if err != nil {
-		return out, err
-	}
-	rules.Custom = own
-	r, err := e.Decide(ctx, world, rules)
-	if err != nil {
-		return out, err
-	}
-	got := map[string]decision.Decision{}
-	for _, d := range r.Decisions {
-		got[d.ID] = d
-	}
-	failed := map[string]string{}
-	for _, f := range r.Errors {
-		failed[f.ID] = f.Err.Error()
-	}
-	for _, id := range slices.Sorted(maps.Keys(c.Want)) {
-		want, d := c.Want[id], got[id]
-		of := report.IncidentCandidate{ID: id, Want: decision.Spare, Got: decision.Spare, Findings: reasonsOf(p, d.Findings), Objections: reasonsOf(p, d.Objections), Error: failed[id]}
-		if want != nil {
-			of.Want = want.Verdict
-		}
-		if d.Verdict == decision.Reap {
-			of.Got = d.Verdict
-		}
-		switch {
-		case of.Want != decision.Reap && of.Got == decision.Reap:
-			of.Outcome = report.WronglyReaped
-		case of.Error != "":
-			of.Outcome = report.Undecided
-		case of.Want == decision.Reap && of.Got != decision.Reap:
-			of.Outcome = report.Kept
-		default:
-			continue
-		}
-		out.Candidates = append(out.Candidates, of)
-	}
-	out.Outcome = report.Worst(out.Candidates)
-	return out, nil
-}
-
-// reasonsOf are reasons by their rules, each once, with the place of the rule.
-func reasonsOf(p *policy.Policy, rs []decision.Reason) []report.IncidentReason {
-	out := []report.IncidentReason{}
-	for _, r := range rs {
-		rule := p.Rule(r.Rule)
-		out = append(out, report.IncidentReason{Rule: r.Rule, Message: r.Message, File: rule.File, Line: rule.Line})
-	}
-	return out
-}
-
 func (a *app) showConformance(doc report.Conformance, verbose bool) error {
 	if a.flags.format == formJUnit {
 		s := junit.Suite{Name: "incidents"}
 		for _, i := range doc.Incidents {
 			c := junit.Case{Name: termsafe.Line(i.Sentence), Class: "incidents." + i.Name}
-			said := &junit.Outcome{Type: i.Outcome, Message: outcomeWords[i.Outcome], Text: strings.Join(candidateLines(i), "\n")}
+			said := &junit.Outcome{Type: i.Outcome, Message: outcomeWords[i.Outcome], Text: strings.Join(policytest.CandidateLines(i), "\n")}
 			switch i.Outcome {
 			case report.WronglyReaped:
 				c.Failure = said
@@ -162,7 +97,7 @@ func (a *app) showConformance(doc report.Conformance, verbose bool) error {
 		return a.junit("winnow policy test --conformance", []junit.Suite{s})
 	}
 	if a.finds() {
-		return a.findings("policy test --conformance", incidentRules, incidentFindings(doc))
+		return a.findings("policy test --conformance", incidentRules, policytest.IncidentFindings(doc))
 	}
 	return a.show(doc, "  ", func(w io.Writer) { a.conformanceText(w, doc, verbose) })
 }
@@ -173,66 +108,11 @@ var incidentRules = []sarif.Rule{
 	{ID: "incident-kept", Short: "In an incident that ships with Winnow, something stays that could go."},
 }
 
-// incidentFindings are at the rules that decided: a finding of which what has to stay goes, an objection of which what could go stays.
-func incidentFindings(doc report.Conformance) []sarif.Finding {
-	var findings []sarif.Finding
-	for _, i := range doc.Incidents {
-		for n, c := range i.Candidates {
-			level, by := sarif.Error, c.Findings
-			if c.Outcome == report.Kept {
-				level, by = sarif.Note, c.Objections
-			}
-			f := sarif.Finding{Rule: "incident-" + c.Outcome, Level: level, Message: termsafe.Line(i.Sentence) + ": " + candidateLines(i)[n], File: "policies"}
-			for _, r := range by {
-				if r.File != "" {
-					f.File, f.Line = r.File, r.Line
-				}
-			}
-			findings = append(findings, f)
-		}
-	}
-	return findings
-}
-
 var outcomeWords = map[string]string{
 	report.Right:         "as it has to be",
 	report.WronglyReaped: "what has to stay goes",
 	report.Undecided:     "the policies came to no answer",
 	report.Kept:          "what could go stays",
-}
-
-// candidateLines say of each candidate that is not as it has to be what happens to it, and by which rules.
-func candidateLines(i report.Incident) []string {
-	var out []string
-	for _, c := range i.Candidates {
-		line := text.Clean(c.ID)
-		switch {
-		case c.Error != "":
-			line += ": " + text.Clean(c.Error)
-		case c.Outcome == report.WronglyReaped:
-			line += " goes, by " + reasonLine(c.Findings)
-		case len(c.Objections) > 0:
-			line += " stays, by " + reasonLine(c.Objections)
-		default:
-			line += " stays: no rule finds a reason"
-		}
-		out = append(out, line)
-	}
-	return out
-}
-
-func reasonLine(rs []report.IncidentReason) string {
-	var out []string
-	for _, r := range rs {
-		s := text.Clean(r.Rule)
-		if r.File != "" {
-			s += fmt.Sprintf(" (%s:%d)", text.Clean(r.File), r.Line)
-		}
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return strings.Join(out, ", ")
 }
 
 func (a *app) conformanceText(w io.Writer, doc report.Conformance, verbose bool) {
@@ -247,7 +127,7 @@ func (a *app) conformanceText(w io.Writer, doc report.Conformance, verbose bool)
 				paint = a.paint.Red
 			}
 			fmt.Fprintf(w, "%s  %s %s\n", paint(fmt.Sprintf("%-9s", o)), text.Clean(i.Sentence), a.paint.Dim("["+i.Name+"]"))
-			for _, line := range candidateLines(i) {
+			for _, line := range policytest.CandidateLines(i) {
 				fmt.Fprintf(w, "    %s\n", line)
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
@@ -163,10 +164,10 @@ func writeFormatted(ctx context.Context, name string, old, formatted []byte) err
 func (a *app) showFormat(doc report.PolicyFormat, left []policy.Refusal, f fmtFlags, changes string) error {
 	switch a.flags.format {
 	case formJUnit:
-		return a.junit("winnow policy fmt", []junit.Suite{refusalSuite("policy fmt", doc.Files, slices.Concat(doc.Problems, left))})
+		return a.junit("winnow policy fmt", []junit.Suite{policytest.RefusalSuite("policy fmt", doc.Files, slices.Concat(doc.Problems, left))})
 	case formSARIF, formQuality:
 		rule := sarif.Rule{ID: "unformatted", Short: "The file is not written as opa fmt writes it.", Help: "Run winnow policy fmt -w."}
-		return a.findings("policy fmt", append(sarifRules(), rule), slices.Concat(refusalFindings(doc.Problems, sarif.Error), refusalFindings(left, sarif.Warning)))
+		return a.findings("policy fmt", append(sarifRules(), rule), slices.Concat(policytest.RefusalFindings(doc.Problems, sarif.Error), policytest.RefusalFindings(left, sarif.Warning)))
 	}
 	return a.show(doc, "  ", func(w io.Writer) {
 		a.refusalsText(w, doc.Problems, a.paint.Red)

@@ -17,10 +17,9 @@ import (
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
-	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -171,9 +170,9 @@ func (f testFlags) problem(doc report.PolicyTest) string {
 func (a *app) showTests(doc report.PolicyTest, verbose bool) error {
 	switch a.flags.format {
 	case formJUnit:
-		return a.junit("winnow policy test", testSuites(doc))
+		return a.junit("winnow policy test", policytest.TestSuites(doc))
 	case formSARIF, formQuality:
-		return a.findings("policy test", append(sarifRules(), testRules...), testFindings(doc))
+		return a.findings("policy test", append(sarifRules(), testRules...), policytest.TestFindings(doc))
 	}
 	return a.show(doc, "  ", func(w io.Writer) { a.testsText(w, doc, verbose) })
 }
@@ -183,108 +182,6 @@ var testRules = []sarif.Rule{
 	{ID: "test-error", Short: "A test came to no result."},
 	{ID: "test-todo", Short: "A test is marked todo_ and was not run."},
 	{ID: "not-covered", Short: "No test reaches this line."},
-}
-
-// testFindings are the tests that did not pass, each at the condition that did not hold where that is known, and the lines that no test reaches.
-func testFindings(doc report.PolicyTest) []sarif.Finding {
-	findings := refusalFindings(doc.Problems, sarif.Error)
-	for _, r := range doc.Tests {
-		f := sarif.Finding{Level: sarif.Error, File: r.File, Line: r.Line}
-		switch r.Outcome {
-		case tester.Fail:
-			f.Rule, f.Message = "test-failed", termsafe.Line(r.Name)+": "+notTrue(r)
-			if r.At > 0 {
-				f.Line, f.Snippet = r.At, termsafe.Line(r.Text)
-			}
-		case tester.Error:
-			f.Rule, f.Message = "test-error", termsafe.Line(r.Name)+": "+termsafe.Line(r.Message)
-		case tester.Skip:
-			f.Rule, f.Level, f.Message = "test-todo", sarif.Warning, termsafe.Line(r.Name)+" is marked todo_"
-		default:
-			continue
-		}
-		findings = append(findings, f)
-	}
-	if doc.Coverage == nil {
-		return findings
-	}
-	for _, f := range doc.Coverage.Files {
-		for _, m := range f.Missed {
-			findings = append(findings, sarif.Finding{Rule: "not-covered", Level: sarif.Note, Message: "no test reaches this line", File: f.File, Line: m[0]})
-		}
-	}
-	return findings
-}
-
-// testSuites has a suite for each package of tests, and one for the coverage where it was asked for.
-func testSuites(doc report.PolicyTest) []junit.Suite {
-	var suites []junit.Suite
-	if len(doc.Problems) > 0 {
-		suites = append(suites, refusalSuite("policy test", nil, doc.Problems))
-	}
-	at := map[string]int{}
-	for _, r := range doc.Tests {
-		pkg, name := cutName(r.Name)
-		i, known := at[pkg]
-		if !known {
-			i, at[pkg] = len(suites), len(suites)
-			suites = append(suites, junit.Suite{Name: pkg})
-		}
-		c := junit.Case{
-			Name: name, Class: pkg, File: termsafe.Line(r.File), Line: r.Line, Took: time.Duration(r.Seconds * float64(time.Second)), Output: termsafe.Lines(r.Output),
-		}
-		switch r.Outcome {
-		case tester.Fail:
-			c.Failure = &junit.Outcome{Type: "test", Message: notTrue(r), Text: strings.Join(failedCases(r), "\n")}
-		case tester.Error:
-			c.Error = &junit.Outcome{Type: "test", Message: termsafe.Line(r.Message)}
-		case tester.Skip:
-			c.Skipped = &junit.Outcome{Message: "it is marked todo_"}
-		}
-		suites[i].Cases = append(suites[i].Cases, c)
-	}
-	if doc.Problem != "" {
-		suites = append(suites, junit.Suite{Name: "policy test", Cases: []junit.Case{
-			{Name: "all tests", Class: "policy test", Failure: &junit.Outcome{Type: "run", Message: termsafe.Line(doc.Problem)}},
-		}})
-	}
-	return suites
-}
-
-// notTrue says of a test that failed where.
-func notTrue(r tester.Result) string {
-	if r.Message != "" { // a case says more than a line
-		return text.Clean(r.Message)
-	}
-	if r.At == 0 {
-		return "the test is not true"
-	}
-	return fmt.Sprintf("line %d did not hold: %s", r.At, text.Clean(r.Text))
-}
-
-// cutName parts the whole name of a test into package and name.
-func cutName(name string) (pkg, test string) {
-	if c, ok := strings.CutPrefix(name, casePrefix); ok {
-		return strings.TrimSuffix(casePrefix, "/"), termsafe.Line(c)
-	}
-	i := strings.LastIndex(name, ".test_")
-	if i < 0 {
-		i = strings.LastIndex(name, ".")
-	}
-	if i < 0 {
-		return "", termsafe.Line(name)
-	}
-	return termsafe.Line(name[:i]), termsafe.Line(name[i+1:])
-}
-
-func failedCases(r tester.Result) []string {
-	var out []string
-	for _, c := range r.Cases {
-		if c.Outcome != tester.Pass {
-			out = append(out, text.Clean(c.Name))
-		}
-	}
-	return out
 }
 
 func (a *app) testsText(w io.Writer, doc report.PolicyTest, verbose bool) {
@@ -310,7 +207,7 @@ func (a *app) testsText(w io.Writer, doc report.PolicyTest, verbose bool) {
 		if r.At > 0 {
 			fmt.Fprintf(w, "    line %d did not hold: %s\n", r.At, text.Clean(r.Text))
 		}
-		for _, name := range failedCases(r) {
+		for _, name := range policytest.FailedCases(r) {
 			fmt.Fprintf(w, "    case %s\n", name)
 		}
 		for line := range strings.Lines(r.Output) {

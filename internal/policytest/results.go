@@ -1,0 +1,157 @@
+package policytest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/tester"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/junit"
+	"github.com/winnow-reaper/winnow/internal/sys/sarif"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
+	"github.com/winnow-reaper/winnow/internal/text"
+)
+
+// TestFindings are the tests that did not pass, each at the condition that did not hold where that is known, and the lines that no test reaches.
+func TestFindings(doc report.PolicyTest) []sarif.Finding {
+	findings := RefusalFindings(doc.Problems, sarif.Error)
+	for _, r := range doc.Tests {
+		f := sarif.Finding{Level: sarif.Error, File: r.File, Line: r.Line}
+		switch r.Outcome {
+		case tester.Fail:
+			f.Rule, f.Message = "test-failed", termsafe.Line(r.Name)+": "+notTrue(r)
+			if r.At > 0 {
+				f.Line, f.Snippet = r.At, termsafe.Line(r.Text)
+			}
+		case tester.Error:
+			f.Rule, f.Message = "test-error", termsafe.Line(r.Name)+": "+termsafe.Line(r.Message)
+		case tester.Skip:
+			f.Rule, f.Level, f.Message = "test-todo", sarif.Warning, termsafe.Line(r.Name)+" is marked todo_"
+		default:
+			continue
+		}
+		findings = append(findings, f)
+	}
+	if doc.Coverage == nil {
+		return findings
+	}
+	for _, f := range doc.Coverage.Files {
+		for _, m := range f.Missed {
+			findings = append(findings, sarif.Finding{Rule: "not-covered", Level: sarif.Note, Message: "no test reaches this line", File: f.File, Line: m[0]})
+		}
+	}
+	return findings
+}
+
+// TestSuites has a suite for each package of tests, and one for the coverage where it was asked for.
+func TestSuites(doc report.PolicyTest) []junit.Suite {
+	var suites []junit.Suite
+	if len(doc.Problems) > 0 {
+		suites = append(suites, RefusalSuite("policy test", nil, doc.Problems))
+	}
+	at := map[string]int{}
+	for _, r := range doc.Tests {
+		pkg, name := cutName(r.Name)
+		i, known := at[pkg]
+		if !known {
+			i, at[pkg] = len(suites), len(suites)
+			suites = append(suites, junit.Suite{Name: pkg})
+		}
+		c := junit.Case{
+			Name: name, Class: pkg, File: termsafe.Line(r.File), Line: r.Line, Took: time.Duration(r.Seconds * float64(time.Second)), Output: termsafe.Lines(r.Output),
+		}
+		switch r.Outcome {
+		case tester.Fail:
+			c.Failure = &junit.Outcome{Type: "test", Message: notTrue(r), Text: strings.Join(FailedCases(r), "\n")}
+		case tester.Error:
+			c.Error = &junit.Outcome{Type: "test", Message: termsafe.Line(r.Message)}
+		case tester.Skip:
+			c.Skipped = &junit.Outcome{Message: "it is marked todo_"}
+		}
+		suites[i].Cases = append(suites[i].Cases, c)
+	}
+	if doc.Problem != "" {
+		suites = append(suites, junit.Suite{Name: "policy test", Cases: []junit.Case{
+			{Name: "all tests", Class: "policy test", Failure: &junit.Outcome{Type: "run", Message: termsafe.Line(doc.Problem)}},
+		}})
+	}
+	return suites
+}
+
+// notTrue says of a test that failed where.
+func notTrue(r tester.Result) string {
+	if r.Message != "" { // a case says more than a line
+		return text.Clean(r.Message)
+	}
+	if r.At == 0 {
+		return "the test is not true"
+	}
+	return fmt.Sprintf("line %d did not hold: %s", r.At, text.Clean(r.Text))
+}
+
+// cutName parts the whole name of a test into package and name.
+func cutName(name string) (pkg, test string) {
+	if c, ok := strings.CutPrefix(name, casePrefix); ok {
+		return strings.TrimSuffix(casePrefix, "/"), termsafe.Line(c)
+	}
+	i := strings.LastIndex(name, ".test_")
+	if i < 0 {
+		i = strings.LastIndex(name, ".")
+	}
+	if i < 0 {
+		return "", termsafe.Line(name)
+	}
+	return termsafe.Line(name[:i]), termsafe.Line(name[i+1:])
+}
+
+func FailedCases(r tester.Result) []string {
+	var out []string
+	for _, c := range r.Cases {
+		if c.Outcome != tester.Pass {
+			out = append(out, text.Clean(c.Name))
+		}
+	}
+	return out
+}
+
+func RefusalFindings(rs []policy.Refusal, level string) []sarif.Finding {
+	var findings []sarif.Finding
+	for _, r := range rs {
+		findings = append(findings, sarif.Finding{
+			Rule: r.Class, Level: level, Message: termsafe.Line(r.Problem) + ": " + termsafe.Line(r.Fix), File: r.File, Line: r.Line, Column: r.Column, Snippet: termsafe.Line(r.Text),
+		})
+	}
+	return findings
+}
+
+// RefusalSuite has a case for each file, and one for each place of a problem that is no such file.
+func RefusalSuite(name string, files []string, problems []policy.Refusal) junit.Suite {
+	by := map[string][]policy.Refusal{}
+	for _, r := range problems {
+		if !slices.Contains(files, r.File) {
+			files = append(files[:len(files):len(files)], r.File)
+		}
+		by[r.File] = append(by[r.File], r)
+	}
+	s := junit.Suite{Name: name}
+	for _, file := range files {
+		c := junit.Case{Name: termsafe.Line(file), Class: name, File: termsafe.Line(file)}
+		if rs := by[file]; len(rs) > 0 {
+			c.Line = rs[0].Line
+			c.Failure = &junit.Outcome{Type: rs[0].Class, Message: termsafe.Line(rs[0].Problem), Text: strings.Join(lines(rs), "\n")}
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	return s
+}
+
+func lines(rs []policy.Refusal) []string {
+	var out []string
+	for _, r := range rs {
+		out = append(out, text.Clean(r.Error()))
+	}
+	return out
+}
