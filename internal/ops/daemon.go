@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -90,4 +91,25 @@ func (a *Ops) NotifyOptions() notify.Options {
 		o.Sinks = append(o.Sinks, notify.Webhook{URL: w.URL, URLFile: w.URLFile, Format: w.Format, TokenFile: w.TokenFile, Header: w.Header, Within: c.Timeout})
 	}
 	return o
+}
+
+// Pause stops all acts of this user, for so long or, with 0, until Resume. It gives the pause that stands.
+func (o *Ops) Pause(ctx context.Context, long time.Duration, reason string) (ledger.Pause, error) {
+	if stands := o.LastsLonger(long); stands != nil {
+		return *stands, nil
+	}
+	p, err := o.PlacePause(ctx, long, reason)
+	if err != nil {
+		return p, fmt.Errorf("%w; nothing is paused", err)
+	}
+	return p, nil
+}
+
+// PausePath is the file of a pause of this user's.
+func (o *Ops) PausePath() string { return o.Acting.PausePath(o.Cfg.State) }
+
+// EndPause ends a pause.
+func (o *Ops) EndPause() (document.Resumed, error) {
+	was, err := o.Resume()
+	return document.Resumed{Resumed: was}, err
 }
