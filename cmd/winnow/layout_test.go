@@ -19,7 +19,7 @@ const (
 	maxTests         = 76_000  // lines of _test.go without test/ and editors/
 	maxEntries       = 26      // at the top, without dot files
 	maxRuleIDs       = 0       // places outside engine/decision that have a rule's id
-	maxLongFaces     = 7      // files in cmd/winnow of more than maxFace lines
+	maxLongFaces     = 7       // files in cmd/winnow of more than maxFace lines
 	maxVagueNames    = 29      // functions called by a preposition, a pronoun or the like
 	maxFace          = 200
 	maxPackageLines  = 3000
