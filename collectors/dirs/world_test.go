@@ -14,11 +14,13 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestMain gives all git processes, the reader's own among them, a home without any configuration.
 func TestMain(m *testing.M) {
+	machine.Alone()
 	os.Exit(run(m))
 }
 

@@ -28,6 +28,7 @@ const part = "PROCESSES_TEST_PART"
 func TestMain(m *testing.M) {
 	play, ok := parts[os.Getenv(part)]
 	if !ok {
+		machine.Alone()
 		machine.CloseOnExec()
 		os.Exit(m.Run())
 	}
