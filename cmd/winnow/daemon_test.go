@@ -224,7 +224,11 @@ func TestTheDaemonIsWoken(t *testing.T) {
 	d := w.daemon(t)
 	d.says(`observing: 1 candidate to go`)
 	w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", filepath.Join(w.dir, "wt", "project-review-00000002"))
-	d.says(`observing: 2 candidates to go`)
+	wait.Eventually(t, "it is woken", func() bool { // what is changed before the folder is watched wakes nobody
+		at := filepath.Join(w.dir, "wt", "stirs")
+		_ = errors.Join(os.Mkdir(at, 0o755), os.Remove(at))
+		return strings.Contains(d.output(), "observing: 2 candidates to go")
+	})
 	user := exec.Command("sleep", "300")
 	user.Dir = w.worktree
 	if err := user.Start(); err != nil {
