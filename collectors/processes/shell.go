@@ -223,11 +223,11 @@ func (s *scan) rest(dir int, kind string, st proc.Stat) *snapshot.Rest {
 	if err != nil {
 		return nil
 	}
-	now, err := s.clocks.Now(ran.Processor)
+	since, err := s.clocks.Since(ran)
 	if err != nil {
 		return nil
 	}
-	r := &snapshot.Rest{Seconds: max(0, now-ran.At).Seconds()}
+	r := &snapshot.Rest{Seconds: since.Seconds()}
 	if quiet, ok := s.unchanged(dir, kind, st); ok {
 		r.Woke = new(2*r.Seconds < (quiet - stampStep).Seconds())
 	}

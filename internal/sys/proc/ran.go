@@ -19,9 +19,17 @@ var (
 
 // Ran is when the first thread of a process last ran.
 type Ran struct {
-	// At is on the clock of the processor on which it did, see Clocks.
-	At        time.Duration
+	at        sched
 	Processor int
+}
+
+// sched are times of a thread, on clocks of the processor on which it was then, see Clocks.
+type sched struct {
+	// ran is se.exec_start. It is 0 in a thread that was moved to another processor, and has not run there: one that runs waits for its turn, and one
+	// that was moved as it fell asleep sleeps.
+	ran time.Duration
+	// counted is se.avg.last_update_time, when its load was last counted: at such a move, or later. 0 is unknown.
+	counted time.Duration
 }
 
 // ReadRan reads when the first thread of the process behind dir last ran. It fails where the kernel does not tell (before 6.15 without
@@ -56,28 +64,42 @@ func readProcessor(dir int, buf []byte) (int, error) {
 	return 0, errStat
 }
 
-func readSched(dir int, name string, buf []byte) (time.Duration, error) {
+func readSched(dir int, name string, buf []byte) (sched, error) {
 	text, err := ReadOnce(dir, name, buf)
 	if err != nil {
-		return 0, fmt.Errorf("read sched: %w", err)
+		return sched{}, fmt.Errorf("read sched: %w", err)
 	}
 	return parseSched(text)
 }
 
-// parseSched takes se.exec_start out of the text of a sched file (proc_sched_show_task in kernel/sched/debug.c): milliseconds, with six digits behind
-// the point. It is 0 in a thread that is being moved to another processor.
-func parseSched(text []byte) (time.Duration, error) {
+// parseSched takes the times out of the text of a sched file (proc_sched_show_task in kernel/sched/debug.c): one in milliseconds with six digits
+// behind the point, one in nanoseconds.
+func parseSched(text []byte) (at sched, err error) {
 	for line := range bytes.Lines(text) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
-		if string(bytes.TrimSpace(name)) != "se.exec_start" {
-			continue
-		}
-		ms, rest, ok := bytes.Cut(bytes.TrimSpace(value), []byte("."))
-		if n, err := strconv.ParseInt(string(ms)+string(rest), 10, 64); ok && len(rest) == 6 && err == nil && n > 0 {
-			return time.Duration(n), nil
+		value = bytes.TrimSpace(value)
+		switch string(bytes.TrimSpace(name)) {
+		case "se.exec_start":
+			if ms, rest, ok := bytes.Cut(value, []byte(".")); ok && len(rest) == 6 {
+				at.ran = nanoseconds(string(ms) + string(rest))
+			}
+		case "se.avg.last_update_time":
+			at.counted = nanoseconds(string(value))
 		}
 	}
-	return 0, fmt.Errorf("read sched: %w", errRan)
+	if at == (sched{}) {
+		err = fmt.Errorf("read sched: %w", errRan)
+	}
+	return at, err
+}
+
+// nanoseconds is 0 for what is no time.
+func nanoseconds(text string) time.Duration {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(max(0, n))
 }
 
 // Clocks are those of the processors' run queues, each read once when it is first asked for. They count while the machine is awake, leave out what
@@ -88,38 +110,46 @@ type Clocks struct {
 }
 
 type clock struct {
-	now time.Duration
+	now sched
 	err error
 }
 
-// Now is the time on the clock of a processor when it was first asked for. It fails where this process may not run on that processor.
-func (c *Clocks) Now(processor int) (time.Duration, error) {
+// Since is for how long a thread has not run, at least, when the clock of its processor was first asked for. It fails where this process may not run on
+// that processor.
+func (c *Clocks) Since(r Ran) (time.Duration, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if got, ok := c.read[processor]; ok {
-		return got.now, got.err
+	got, ok := c.read[r.Processor]
+	if !ok {
+		if c.read == nil {
+			c.read = map[int]clock{}
+		}
+		got.now, got.err = readClock(r.Processor)
+		c.read[r.Processor] = got
 	}
-	if c.read == nil {
-		c.read = map[int]clock{}
+	switch {
+	case got.err != nil:
+		return 0, got.err
+	case r.at.ran > 0 && got.now.ran > 0:
+		return max(0, got.now.ran-r.at.ran), nil
+	case r.at.ran == 0 && r.at.counted > 0 && got.now.counted > 0:
+		return max(0, got.now.counted-r.at.counted), nil
 	}
-	var got clock
-	got.now, got.err = readClock(processor)
-	c.read[processor] = got
-	return got.now, got.err
+	return 0, errRan
 }
 
 // readClock runs on that processor for a moment, and reads when it did.
-func readClock(processor int) (time.Duration, error) {
+func readClock(processor int) (sched, error) {
 	runtime.LockOSThread()
 	var before, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		runtime.UnlockOSThread()
-		return 0, fmt.Errorf("read the clock of processor %d: %w", processor, err)
+		return sched{}, fmt.Errorf("read the clock of processor %d: %w", processor, err)
 	}
 	one.Set(processor)
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
 		runtime.UnlockOSThread()
-		return 0, fmt.Errorf("read the clock of processor %d: %w", processor, err)
+		return sched{}, fmt.Errorf("read the clock of processor %d: %w", processor, err)
 	}
 	now, err := readSched(unix.AT_FDCWD, "/proc/thread-self/sched", make([]byte, 8<<10))
 	if unix.SchedSetaffinity(0, &before) == nil { // else the thread ends with its goroutine

@@ -14,20 +14,22 @@ import (
 func TestParseSched(t *testing.T) {
 	t.Parallel()
 	line := "se.exec_start                                :      27748392.283816\n"
-	for text, want := range map[string]time.Duration{
-		"zsh (12, #threads: 1)\n---\n" + line + "se.vruntime   :   1.000000\n": 27748392283816,
-		"se.exec_start : 0.000001\n":                    1,
-		"":                                              0,
-		"se.vruntime : 1.000000\n":                      0,
-		"se.exec_start : 0.000000\n":                    0,
-		"se.exec_start : -1.000000\n":                   0,
-		"se.exec_start : 5\n":                           0,
-		"se.exec_start : 5.5\n":                         0,
-		"se.exec_start : x.000000\n":                    0,
-		"se.exec_start : 99999999999999999999.000000\n": 0,
+	for text, want := range map[string]sched{
+		"zsh (12, #threads: 1)\n---\n" + line + "se.vruntime   :   1.000000\nse.avg.last_update_time : 27748392283000\n": {27748392283816, 27748392283000},
+		"se.exec_start : 0.000001\n":                               {ran: 1},
+		"se.exec_start : 0.000000\nse.avg.last_update_time : 7\n":  {counted: 7},
+		"se.exec_start : 0.000000\nse.avg.last_update_time : -7\n": {},
+		"":                            {},
+		"se.vruntime : 1.000000\n":    {},
+		"se.exec_start : 0.000000\n":  {},
+		"se.exec_start : -1.000000\n": {},
+		"se.exec_start : 5\n":         {},
+		"se.exec_start : 5.5\n":       {},
+		"se.exec_start : x.000000\n":  {},
+		"se.exec_start : 99999999999999999999.000000\n": {},
 	} {
 		got, err := parseSched([]byte(text))
-		if got != want || (err != nil) != (want == 0) {
+		if got != want || (err != nil) != (want == sched{}) {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
 	}
@@ -64,11 +66,16 @@ func TestWhenAProcessRan(t *testing.T) {
 		if err != nil {
 			t.Skipf("the kernel does not tell: %v", err)
 		}
-		now, err := new(Clocks).Now(ran.Processor)
+		clocks := new(Clocks)
+		since, err := clocks.Since(ran)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return now - ran.At
+		// One that was moved as it fell asleep has no other time than that of its load.
+		if moved, err := clocks.Since(Ran{sched{counted: ran.at.counted}, ran.Processor}); err != nil || moved > since+time.Second {
+			t.Errorf("it rested for %v, and by its load for %v: %v", since, moved, err)
+		}
+		return since
 	}
 	wake := func() {
 		t.Helper()
@@ -113,7 +120,7 @@ func TestWhenAProcessRan(t *testing.T) {
 // TestAClockThatIsNotThere asks for a processor that no machine has.
 func TestAClockThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	if _, err := new(Clocks).Now(1 << 20); err == nil {
+	if _, err := new(Clocks).Since(Ran{sched{ran: 1}, 1 << 20}); err == nil {
 		t.Error("there is a clock of processor 1048576")
 	}
 }
