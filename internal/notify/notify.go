@@ -162,16 +162,6 @@ func (n *Notifier) End() {
 	n.save()
 }
 
-// Lost counts the messages and the acts in them that could not be delivered, also before this start, and of which no later message has told the sink.
-func (n *Notifier) Lost() (messages, acts int) {
-	for _, c := range n.channels {
-		c.mu.Lock()
-		messages, acts = messages+c.lost.Messages, acts+c.lost.Acts
-		c.mu.Unlock()
-	}
-	return messages, acts
-}
-
 func (c *channel) wants(group string) bool { return slices.Contains(c.n.o.On, group) }
 
 // hear puts what is new of a sweep to what waits.

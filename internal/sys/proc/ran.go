@@ -23,14 +23,9 @@ type Ran struct {
 	Processor int
 }
 
-// sched are times of a thread, on clocks of the processor on which it was then, see Clocks.
-type sched struct {
-	// ran is se.exec_start. It is 0 in a thread that was moved to another processor, and has not run there: one that runs waits for its turn, and one
-	// that was moved as it fell asleep sleeps.
-	ran time.Duration
-	// counted is se.avg.last_update_time, when its load was last counted: at such a move, or later. 0 is unknown.
-	counted time.Duration
-}
+// sched are times of a thread, on the clock of its processor (see Clocks). ran is se.exec_start: 0 in one that was moved to another processor, as it
+// fell asleep too, and has not run there. counted is se.avg.last_update_time, when its load was last counted: at such a move or later; 0 is unknown.
+type sched struct{ ran, counted time.Duration }
 
 // ReadRan reads when the first thread of the process behind dir last ran. It fails where the kernel does not tell (before 6.15 without
 // CONFIG_SCHED_DEBUG), and where the thread moved to another processor meanwhile.

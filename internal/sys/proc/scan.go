@@ -76,21 +76,6 @@ func Hidden(all map[int]Stat) error {
 	return nil
 }
 
-// Descends reports whether the process with pid is below another one, by what Scan gave.
-func Descends(all map[int]Stat, pid, above int) bool {
-	for range len(all) { // while processes come and go, what was read may run in a circle
-		s, ok := all[pid]
-		if !ok {
-			return false
-		}
-		if s.Parent == above {
-			return true
-		}
-		pid = s.Parent
-	}
-	return false
-}
-
 // tries is how often a line of parents is read again that changes while it is read.
 const tries = 3
 
