@@ -118,13 +118,13 @@ func (l *Ledger) SaveMounts(ctx context.Context, namespace string, next []string
 	if err := l.recall(ctx, "mounts", &all); err != nil {
 		return err
 	}
-	for other := range all {
-		if len(all) > maxNamespaces && other != proc.FirstNamespace {
-			delete(all, other)
+	kept := map[string][]string{namespace: next}
+	for other, points := range all {
+		if other != namespace && (len(kept) <= maxNamespaces || other == proc.FirstNamespace) {
+			kept[other] = points
 		}
 	}
-	all[namespace] = next
-	return l.remember(ctx, "mounts", all)
+	return l.remember(ctx, "mounts", kept)
 }
 
 // Connected gives since when looks have found processes connected, by candidate id.
