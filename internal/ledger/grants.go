@@ -128,7 +128,7 @@ func (g *Grants) Close() error {
 	return err
 }
 
-// Begun says that an act has begun that takes what was asked for.
+// Begun says that an act has begun that takes what was asked for, or, without an Act, that the process asked for has ended.
 type Begun struct {
 	Act, Candidate string
 	// Over is true where the act has ended.
@@ -136,6 +136,9 @@ type Begun struct {
 }
 
 func (b *Begun) Error() string {
+	if b.Act == "" {
+		return fmt.Sprintf("it came too late: %s has ended", b.Candidate)
+	}
 	if b.Over {
 		return fmt.Sprintf("it came too late: act %s has just taken %s", b.Act, b.Candidate)
 	}
@@ -161,6 +164,8 @@ func (g *Grants) grant(ctx context.Context, id string, place func(*sql.Tx) error
 			return err
 		case b != nil:
 			own = b
+		case g.ended(id): // an act on something else may have taken it along
+			own = &Begun{Candidate: id, Over: true}
 		default:
 			own = place(tx)
 		}
@@ -201,6 +206,15 @@ func (g *Grants) isThere(id string) bool {
 	}
 	line, err := g.line(id)
 	return err == nil && len(line) > 0
+}
+
+// ended reports whether what was asked for is a process that has positively ended.
+func (g *Grants) ended(id string) bool {
+	if !strings.HasPrefix(id, snapshot.KindProcess+":") {
+		return false
+	}
+	line, err := g.line(id)
+	return err == nil && len(line) == 0
 }
 
 // went reports whether a process ended with what was taken. It has no processes above it any more.

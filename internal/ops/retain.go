@@ -11,7 +11,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sweep"
-	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // Retain holds a candidate, for so long or, with 0, until it is released. An error may be a *document.Declined.
@@ -49,11 +48,6 @@ func (o *Ops) RetainIn(ctx context.Context, s *snapshot.Snapshot, id, reason str
 	}
 	if long > 0 {
 		h.Until = new(h.Since.Add(long))
-	}
-	if p := s.Processes[h.ID]; p != nil { // an act on something else may have taken it along since the look
-		if alive, err := proc.Alive(o.Cfg.Collect.Processes.Root, p.PID, p.StartTicks); err == nil && !alive {
-			return h, decline(t.Declined(t.Worker, sweep.BeingTaken, sweep.NothingHeld, "winnow history", "it came too late: it has ended"))
-		}
 	}
 	err = o.Place(ctx, h.ID, func() (err error) {
 		if o.Asker.Conn != nil && !o.CommandLine { // all programs of this user's hold in the user's name, and none of them ends what a person or another program holds for longer
