@@ -28,8 +28,11 @@ present contains shell if {
 
 # METADATA
 # title: Rested
-# description: For how many seconds none of the shells has run, as far as that is known.
-rested := min({shell.rest.seconds | some shell in present})
+# description: For how many seconds none of the shells has run. Of one shell unknown, it is unknown of all.
+rested := min(known) if {
+	known := [shell.rest.seconds | some shell in present]
+	count(known) == count(present)
+}
 
 # METADATA
 # title: Resting

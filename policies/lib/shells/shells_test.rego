@@ -41,3 +41,8 @@ test_one_shell_that_woke_is_enough if {
 	not shells.all_rest with input as two
 	shells.rested == 2 with input as two
 }
+
+test_of_one_shell_unknown_is_unknown_of_all if {
+	two := subjects.changed(_rested(subjects.session, _restful), "/session/panes/1", object.union(subjects.idle_pane, {"id": "%6", "shell_pid": 813, "session": [{"pid": 813, "name": "zsh"}]}))
+	not shells.rested with input as two
+}

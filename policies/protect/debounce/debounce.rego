@@ -66,10 +66,10 @@ _remaining contains max([_asked, input.config.confirm_busy_after]) - input.sight
 # Being busy is what a runaway goes for.
 _remaining contains _asked - input.sighting.first if "reap.processes.runaway" in levels.counting
 
+_rested := shells.rested if count(shells.present) > 0
+
 # Where there is no shell, nothing else is waited for.
-_rested := shells.rested if {
-	count(shells.present) > 0
-} else := _asked
+_rested := _asked if count(shells.present) == 0
 
 default _idle := 0
 
@@ -86,6 +86,12 @@ _reasons contains $"a shell of it ran {reasons.span(_rested)} ago; at least {rea
 	input.kind != "process"
 	_same
 	_rested < _asked
+}
+
+_reasons contains "when a shell of it last ran is not known" if {
+	input.kind != "process"
+	_same
+	not _rested
 }
 
 _reasons contains "it has worked since the look before" if {

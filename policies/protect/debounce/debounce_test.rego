@@ -29,6 +29,11 @@ test_a_shell_that_ran_between_the_looks_keeps if {
 	}
 }
 
+test_a_shell_of_which_it_is_not_known_when_it_ran_keeps if {
+	unknown := subjects.without(subjects.finished, ["/session/panes/0/session/0/rest"])
+	subjects.reasons(debounce.objections) == ["protect.debounce: when a shell of it last ran is not known"] with input as unknown
+}
+
 test_a_sighting_of_something_else_keeps if {
 	subjects.reasons(debounce.objections) == ["protect.debounce: it needs a second look, 30s after the first"] with input as subjects.changed(subjects.session, "/sighting/identity", "another")
 }
