@@ -17,8 +17,8 @@ import (
 // checkEvents says which events wake the daemon of this state folder, and why others do not.
 func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []ops.Check {
 	c := ops.Check{Area: "source", Name: "events", Status: ops.Healthy, Detail: ""}
-	state, err := a.stateOf(ctx)
-	if err != nil {
+	var state document.State
+	if err := a.ask(ctx, http.MethodGet, "/v1/state", nil, nil, &state); err != nil {
 		c.Detail = "events wake winnow run alone, and no winnow run answers for this state folder"
 		return []ops.Check{c}
 	}
@@ -53,11 +53,4 @@ func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []ops.Check
 	}
 	c.Detail = fmt.Sprintf("winnow run, process %d, %s", state.PID, strings.Join(parts, "; "))
 	return []ops.Check{c}
-}
-
-// stateOf is how the daemon of this state folder stands; an error where none answers.
-func (a *app) stateOf(ctx context.Context) (document.State, error) {
-	var s document.State
-	err := a.ask(ctx, http.MethodGet, "/v1/state", nil, nil, &s)
-	return s, err
 }

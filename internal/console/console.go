@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/client"
-	"github.com/winnow-reaper/winnow/engine/alarm"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
@@ -30,7 +29,7 @@ type World interface {
 	Explain(ctx context.Context, id string) (*Explanation, error)
 	Holds(ctx context.Context) ([]snapshot.Hold, error)
 	// Acts gives the sweeps and acts since a time, the latest first.
-	Acts(ctx context.Context, since time.Time) ([]ledger.Sweep, []ledger.Act, error)
+	Acts(ctx context.Context, since time.Time) (document.History, error)
 	// Trash gives what can be brought back.
 	Trash(ctx context.Context) ([]document.SetAside, error)
 	Policies(ctx context.Context) (*Policies, error)
@@ -58,23 +57,12 @@ var ErrNotFound = errors.New("it is not there, or not any more")
 
 // Explanation is why a candidate goes or stays.
 type Explanation struct {
-	explain.Explanation
-	Main        *decision.Main
-	WouldChange *decision.Counterfactual
-	TakenAt     time.Time
-	Owner       string
-	About       *decision.About
+	ops.Explanation
+	Owner string
+	About *decision.About
 	// Users are the processes that use a folder, a sentence each.
-	Users   []string
-	Sources map[string]snapshot.Source
-	// Refusal is what came of acts on it that came to nothing.
-	Refusal *alarm.Refusal
-	// Trail answers why a terminal whose builder is gone stays.
-	Trail []Question
+	Users []string
 }
-
-// Question is a question with its answer: yes, no or unknown, and why.
-type Question struct{ Question, Answer, Detail string }
 
 // Policies are what decides.
 type Policies struct {

@@ -15,10 +15,10 @@ import (
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
@@ -200,34 +200,18 @@ func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, a
 	if err != nil {
 		return "", "", nil, err
 	}
-	d := decided(x)
+	d := ops.Decided(x.Explanation)
 	body := struct {
 		*Explanation
 		Label, State, Words, Different string
 		Due                            time.Time
 		Hold                           *snapshot.Hold
-		Answers                        []string
 	}{Explanation: x, Label: report.Label(d), State: stateOf(d), Different: report.Counterfactual(x.WouldChange), Hold: hold}
 	body.Words = stateWords[body.State]
 	if body.State == waits {
 		body.Due, _ = report.Due(d, x.TakenAt)
 	}
 	return report.Label(d), "candidate", body, nil
-}
-
-// decided is the decision that an explanation is of, with the reasons that count.
-func decided(x *Explanation) decision.Decision {
-	d := decision.Decision{ID: x.ID, Kind: x.Kind, Label: x.Label, Verdict: x.Verdict, Level: x.Level, InScope: x.InScope, Owner: x.Owner, About: x.About}
-	count := func(fired []explain.Fired) (out []decision.Reason) {
-		for _, f := range fired {
-			if f.Level != decision.Off {
-				out = append(out, f.Reason)
-			}
-		}
-		return out
-	}
-	d.Findings, d.Objections = count(x.Findings), count(x.Objections)
-	return d
 }
 
 func (s *Server) holdOn(ctx context.Context, id string) (*snapshot.Hold, error) {
@@ -265,12 +249,12 @@ func (s *Server) acts(r *http.Request, _ *report.Report) (string, string, any, e
 	if n, err := strconv.Atoi(r.URL.Query().Get("days")); err == nil && n > 0 && n <= 3650 {
 		days = n
 	}
-	sweeps, acts, err := s.world.Acts(r.Context(), s.now().AddDate(0, 0, -days))
+	done, err := s.world.Acts(r.Context(), s.now().AddDate(0, 0, -days))
 	if err != nil {
 		return "", "", nil, err
 	}
-	all := make([]act, 0, len(acts))
-	for _, x := range acts {
+	all := make([]act, 0, len(done.Acts))
+	for _, x := range done.Acts {
 		all = append(all, actOf(x))
 	}
 	body := struct {
@@ -280,7 +264,7 @@ func (s *Server) acts(r *http.Request, _ *report.Report) (string, string, any, e
 		Pager  pager
 		Sweeps []ledger.Sweep
 		Total  int
-	}{Days: days, Choice: []int{1, 7, 30, 365}, Sweeps: sweeps[:min(len(sweeps), 20)], Total: len(sweeps)}
+	}{Days: days, Choice: []int{1, 7, 30, 365}, Sweeps: done.Sweeps[:min(len(done.Sweeps), 20)], Total: len(done.Sweeps)}
 	body.Acts, body.Pager = paged(all, filterOf(r.URL.Query()).Page, actsAPage, func(n int) string { return link("/acts", "days", days, "page", pageNumber(n)) })
 	return "Acts", "acts", body, nil
 }

@@ -421,7 +421,7 @@ func (d *Daemon) Say(format string, args ...any) {
 	d.Options.Line(time.Now().Format(time.DateTime) + " " + text.Clean(fmt.Sprintf(format, args...)))
 }
 
-// tellNew is tell, unless the latest line had the same key.
+// tellNew is Say, unless the latest line had the same key.
 func (d *Daemon) tellNew(key, format string, args ...any) {
 	if key != d.said {
 		d.said = key

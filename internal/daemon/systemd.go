@@ -41,7 +41,7 @@ func (m *Manager) says(state string) {
 		return
 	}
 	if _, err := systemd.SdNotify(false, state); err != nil {
-		m.D.Log.Debug("tell the service manager", "error", err)
+		m.D.Now().Log.Debug("tell the service manager", "error", err)
 	}
 }
 

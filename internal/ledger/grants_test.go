@@ -11,7 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
-// TestNoGrantOnAProcessThatHasEnded: an act on something else may have taken it along, and no act names it then. One of which that is not known is granted.
+// TestNoGrantOnAProcessThatHasEnded: an act on something else may have taken it along, and no act names it then. Where that is not known it is granted.
 func TestNoGrantOnAProcessThatHasEnded(t *testing.T) {
 	t.Parallel()
 	lines := map[string][]int{"process:10@1": {10, 1}}

@@ -9,8 +9,8 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
-// TestMountsOfEachNamespace: those of one namespace do not replace another's, what was remembered as nothing is no error, and those of the host stay
-// whatever number of containers comes.
+// TestMountsOfEachNamespace: those of one namespace do not replace another's, nothing remembered is no error, and the host keeps its own
+// also after many containers.
 func TestMountsOfEachNamespace(t *testing.T) {
 	t.Parallel()
 	l := open(t)

@@ -34,7 +34,7 @@ type leases struct {
 	// over is closed when the daemon ends.
 	over chan struct{}
 	// Renewed is how often a lease is put off, looked how often the clock is asked for that, and lasts for how long a lapsed one of another daemon stays: leaseRenewed, leaseLooked and
-	// leaseLasts.
+	// LeaseLasts.
 	Renewed, Looked, Lasts time.Duration
 	// lapsed are the leases of other daemons that have lapsed, by their owners, and since when that is known. Only work touches it.
 	lapsed map[string]time.Time
@@ -207,16 +207,16 @@ func (l *leases) Last(ctx context.Context, h *snapshot.Hold, looked <-chan time.
 		}
 		switch {
 		case gone:
-			l.d.Log.Info("a lease was released by a person", "candidate", h.ID)
+			l.d.Now().Log.Info("a lease was released by a person", "candidate", h.ID)
 			return false
 		case !until.Equal(told) || again():
 			return true
 		case err != nil && left <= 0:
-			l.d.Log.Warn("a lease is over: it could not be put off", "candidate", h.ID, "error", err)
+			l.d.Now().Log.Warn("a lease is over: it could not be put off", "candidate", h.ID, "error", err)
 			return false
 		case err != nil && !said && ctx.Err() == nil:
 			said = true
-			l.d.Log.Warn("a lease could not be put off; it is tried again", "candidate", h.ID, "until", until, "error", err)
+			l.d.Now().Log.Warn("a lease could not be put off; it is tried again", "candidate", h.ID, "until", until, "error", err)
 		}
 	}
 }
@@ -329,7 +329,7 @@ func (l *leases) end(h *snapshot.Hold) {
 	defer l.Mu.Unlock()
 	delete(l.Open, h)
 	if err != nil && h.Until != nil { // else nothing was placed
-		l.d.Log.Warn("the hold of a lease that ended could not be lifted; it ends by itself", "candidate", h.ID, "until", *h.Until, "error", err)
+		l.d.Now().Log.Warn("the hold of a lease that ended could not be lifted; it ends by itself", "candidate", h.ID, "until", *h.Until, "error", err)
 	}
 }
 

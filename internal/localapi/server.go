@@ -79,7 +79,7 @@ func (s *Server) Serve(ctx context.Context, path string) (stop func(), err error
 		return nil, nil
 	}
 	log := s.d.Log.Named("api")
-	inner, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is under way ends after the act in hand, with the part
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is under way ends after the act in hand, with the component
 	srv := &http.Server{
 		Handler: s.Routes(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return inner },
@@ -128,7 +128,7 @@ func peer(r *http.Request) listen.Conn {
 // The headers between the command line and the daemon.
 const (
 	HeaderFolder = "Winnow-Folder" // the folder that it is in
-	HeaderConfig = "Winnow-Config" // what decides there, see configFingerprint; a program that says it is this command line
+	HeaderConfig = "Winnow-Config" // what decides there, see state.ConfigFingerprint; a program that says it is this command line
 )
 
 // ErrConfigDiffers says that the daemon decides by another configuration than who asks.

@@ -285,7 +285,7 @@ func Confirmable(r *report.Report) time.Duration {
 	return least
 }
 
-// Pressure is readPressure; what cannot be read is a line of the log, and unknown.
+// Pressure is ReadPressure; what cannot be read is a line of the log, and unknown.
 func (l *Looker) Pressure() *snapshot.Pressure {
 	p, err := l.ReadPressure()
 	if err != nil {

@@ -78,19 +78,19 @@ const (
 )
 
 // NotifyOptions are what the configuration says of notifications.
-func (a *Ops) NotifyOptions() notify.Options {
-	c := a.Cfg.Notify
-	o := notify.Options{
+func (o *Ops) NotifyOptions() notify.Options {
+	c := o.Cfg.Notify
+	out := notify.Options{
 		On: c.On, Names: c.Names, Rest: c.Rest, Forget: c.Forget, Tries: c.Tries, Wait: notifyWait, Timeout: c.Timeout, Last: notifyLast,
 	}
-	o.Host, _ = os.Hostname() // a message without it says all the rest
+	out.Host, _ = os.Hostname() // a message without it says all the rest
 	if c.Desktop {
-		o.Sinks = append(o.Sinks, notify.Desktop{Env: os.Getenv})
+		out.Sinks = append(out.Sinks, notify.Desktop{Env: os.Getenv})
 	}
 	for _, w := range c.Webhooks {
-		o.Sinks = append(o.Sinks, notify.Webhook{URL: w.URL, URLFile: w.URLFile, Format: w.Format, TokenFile: w.TokenFile, Header: w.Header, Within: c.Timeout})
+		out.Sinks = append(out.Sinks, notify.Webhook{URL: w.URL, URLFile: w.URLFile, Format: w.Format, TokenFile: w.TokenFile, Header: w.Header, Within: c.Timeout})
 	}
-	return o
+	return out
 }
 
 // Pause stops all acts of this user, for so long or, with 0, until Resume. It gives the pause that stands.

@@ -56,14 +56,9 @@ func TrashTotal(all []document.SetAside) string {
 	return out
 }
 
-// Emptied says what was removed for good.
+// Emptied says what was removed for good, and what was not.
 func (p Paint) Emptied(w io.Writer, out document.Emptied) {
 	fmt.Fprintf(w, "%s removed for good, %s freed\n", text.Plural(len(out.Removed), "act"), text.Size(out.Freed))
-	p.TrashLeft(w, out)
-}
-
-// TrashLeft lists what was not removed.
-func (p Paint) TrashLeft(w io.Writer, out document.Emptied) {
 	var rows []text.Row
 	for _, l := range out.Left {
 		rows = append(rows, text.Row{Lead: "left", Color: p.Yellow, Label: l.Act, Text: l.Why})

@@ -18,7 +18,7 @@ import (
 // Folder is the state folder of one configuration, and who works with it.
 type Folder struct {
 	Cfg         *config.Config
-	Fingerprint string // of what decides: see deciding
+	Fingerprint string // of what decides: see ConfigFingerprint
 	Log         hclog.Logger
 	Hands       *stop.Inflight
 	Acting      ledger.Acting

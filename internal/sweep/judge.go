@@ -36,7 +36,7 @@ func (j *judge) rejudge(ctx context.Context, ds []decision.Decision) ([]actuator
 	return j.rejudgeScope(ctx, sources.ScopeOf(j.last, ds[0].ID, candidates(ds[1:])...), ds)
 }
 
-// rejudgeScope is again by a look of the given scope.
+// rejudgeScope is rejudge by a look of the given scope.
 func (j *judge) rejudgeScope(ctx context.Context, sc sources.Scope, ds []decision.Decision) ([]actuators.Judgement, *snapshot.Snapshot) {
 	out := make([]actuators.Judgement, len(ds))
 	s, err := j.looker.Look(ctx, sc, j.memory)

@@ -368,20 +368,18 @@ func (w *World) Explain(ctx context.Context, id string) (*console.Explanation, e
 	if err != nil {
 		return nil, err
 	}
-	out := &console.Explanation{Explanation: x.Explanation, Main: x.Main, WouldChange: x.WouldChange, TakenAt: x.TakenAt, Sources: x.Sources}
+	if x.Refusal, err = a.Refusal(ctx, id); err != nil {
+		return nil, err
+	}
+	if x.Terminal, err = a.CheckTerminal(ctx, &s, id); err != nil {
+		return nil, err
+	}
 	d := ops.Decided(x)
-	out.Owner, out.About = d.Owner, d.About
+	out := &console.Explanation{Explanation: x, Owner: d.Owner, About: d.About}
 	if x.Subject != nil {
 		out.Users = usersOf(x.Subject.Dir)
 	}
-	if out.Refusal, err = a.Refusal(ctx, id); err != nil {
-		return nil, err
-	}
-	trail, err := a.CheckTerminal(ctx, &s, id)
-	for _, t := range trail {
-		out.Trail = append(out.Trail, console.Question(t))
-	}
-	return out, err
+	return out, nil
 }
 
 // usersOf says of each process that uses a folder how it does.
@@ -401,9 +399,8 @@ func (w *World) Holds(ctx context.Context) (holds []snapshot.Hold, err error) {
 }
 
 // Acts implements console.World.
-func (w *World) Acts(ctx context.Context, since time.Time) (sweeps []ledger.Sweep, acts []ledger.Act, err error) {
-	h, err := w.now().History(ctx, since)
-	return h.Sweeps, h.Acts, err
+func (w *World) Acts(ctx context.Context, since time.Time) (document.History, error) {
+	return w.now().History(ctx, since)
 }
 
 // Trash implements console.World.
