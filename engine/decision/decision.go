@@ -34,7 +34,7 @@ const (
 // memory watchdog or an empty answer.
 const PolicyError = "policy_error"
 
-// The rules whose objections the engine itself must know, to keep sightings: SeenOnce is the wait for a second look, and
+// The rules whose objections the engine itself must know, to keep sightings: Debounce is the wait for a second look, and
 // the Unknown ones say that something could not be read, which proves nothing either way.
 const (
 	RuleDebounce = "protect.debounce"

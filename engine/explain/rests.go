@@ -103,7 +103,7 @@ func sourceOf(in ast.Value, path ast.Ref) string {
 }
 
 // inProc are the facts about panes, terminals and folders that the reader of processes gives.
-var inProc = []string{"session_pids", "descendants", "carriers", "linked", "below", "holders", "holders_known", "foreground"}
+var inProc = []string{"session_pids", "descendants", "carriers", "linked", "below", "holders", "holders_known", "foreground", "interactive", "rest"}
 
 // recordsOf names the source of a record, or of all records of a kind, each once.
 func recordsOf(in ast.Value, list string, path ast.Ref) string {

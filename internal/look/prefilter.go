@@ -16,7 +16,7 @@ import (
 )
 
 // prefilter says of each folder of a look whether the dear questions about it (who uses it, what git says of its content, how its work has landed, how large it is) are
-// worth asking: see eval.Engine.Foregone.
+// worth asking: see eval.Engine.Prejudge.
 //
 // It is nil where the rules are not such that this is known (thrifty), where no engine judges the look, and where what it saw is recorded, so that any rules
 // may judge it later: then the folders themselves say what most rules keep.

@@ -22,7 +22,8 @@ import (
 const (
 	rankOwn      = 100
 	rankError    = 110
-	rankUnread   = 130
+	rankUnknown  = 130 // protect.unknown, which names the cause
+	rankUnread   = 131
 	rankNothing  = 200
 	rankNoReason = 300
 	rankSkipped  = 400
@@ -83,7 +84,7 @@ func weigh(o decision.Reason, p *policy.Policy) metadata.Summary {
 	}
 	known := stated(o)
 	for _, w := range all {
-		if about(w, o) && (known || len(w.Evidence) > 0 || w.Passes || w.Rank >= rankUnread) {
+		if about(w, o) && (known || len(w.Evidence) > 0 || w.Passes || w.Rank >= rankUnknown) {
 			return w
 		}
 	}
@@ -113,12 +114,16 @@ func has(o decision.Reason, name string) bool {
 
 // tell writes the main reason of a decision from an objection.
 func tell(w metadata.Summary, d decision.Decision, o decision.Reason) *decision.Main {
-	m := &decision.Main{Rule: o.Rule, Group: w.Group, Message: users(o), Next: command(w.Next, d), Passes: w.Passes}
+	m := &decision.Main{Rule: o.Rule, Group: w.Group, Message: o.Message, Next: command(w.Next, d), Passes: w.Passes}
+	if slices.Contains(w.Evidence, "holders") {
+		m.Message = users(o)
+	}
 	if w.Message != "" {
 		m.Message, m.Once = w.Message, o.Message
 	}
-	for _, end := range []string{"; " + thrift, ": git -C "} { // the second one is the command that Next is
-		m.Message, _, _ = strings.Cut(m.Message, end)
+	m.Message, _, _ = strings.Cut(m.Message, "; "+thrift)
+	if m.Next != "" { // the command that Next is
+		m.Message, _, _ = strings.Cut(m.Message, ": git -C ")
 	}
 	m.Message = strings.TrimSuffix(m.Message, ".")
 	return m

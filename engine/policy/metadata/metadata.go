@@ -63,8 +63,12 @@ func readSummary(declared any) (s Summary, problem string) {
 			return s, fmt.Sprintf("%.20q is no line of at most %d letters", text, maxText)
 		}
 	}
-	if s.Rank <= 0 || s.Group == "" {
-		return s, "it needs a rank above 0 and a group"
+	if s.Rank < 10 || s.Group == "" {
+		return s, "it needs a rank of 10 or more and a group"
+	}
+	// A person may copy it, and policies come from others too.
+	if s.Next != "" && !strings.HasPrefix(s.Next, "winnow ") && !strings.HasPrefix(s.Next, "git -C ") || strings.ContainsAny(s.Next, "|&;<>$`(){}\\'\"") {
+		return s, fmt.Sprintf("next: %.20q is no one command of winnow, or of git in a folder (git -C)", s.Next)
 	}
 	return s, ""
 }

@@ -7,7 +7,7 @@ import data.policies.lib.reasons
 
 # METADATA
 # title: The shells
-# description: The first process of each pane, and what lives in a terminal by the name of a shell.
+# description: The first process of each pane, and what lives in a terminal and is not known to be no shell.
 # scope: document
 present contains shell if {
 	some pane in input.session.panes
@@ -23,7 +23,14 @@ present contains shell if {
 
 present contains shell if {
 	some shell in input.terminal.below
-	shell.name in input.config.shells
+	not shell in _programs
+}
+
+_programs contains member if {
+	count(input.config.shells) >= 0
+	some member in input.terminal.below
+	member.name != ""
+	not member.name in input.config.shells
 }
 
 # METADATA
@@ -60,7 +67,7 @@ all_rest if count(resting) == count(present)
 # title: Restless
 # description: What keeps shells from resting, in words.
 # scope: document
-restless contains $"{name} ran {ago} ago by itself, so it may wait for more than a person; it must not have run for {_wait}" if {
+restless contains $"{name} ran {ago} ago by itself, so it may wait for more than a person; it must not have run for {_wait}; end it yourself when it is no longer wanted" if {
 	some shell in present
 	shell.rest.woke == true
 	shell.rest.seconds < input.config.session_idle
@@ -68,7 +75,7 @@ restless contains $"{name} ran {ago} ago by itself, so it may wait for more than
 	ago := reasons.span(shell.rest.seconds)
 }
 
-restless contains $"whether its shell {shell.name} ({shell.pid}) ran by itself, and may wait for more than a person, is not known" if {
+restless contains $"whether its shell {shell.name} ({shell.pid}) ran by itself, and may wait for more than a person, is not known; end it yourself when it is no longer wanted" if {
 	some shell in present
 	shell.name in input.config.shells
 	not shell in _known

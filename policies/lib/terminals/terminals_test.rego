@@ -15,6 +15,16 @@ _shells(terminal, names, more) := subjects.changed(terminal, "/terminal/below", 
 
 _busy(terminal) := subjects.changed(terminal, "/idle", 599)
 
+test_what_may_be_a_shell_must_rest if {
+	woken := subjects.changed(subjects.terminal, "/terminal/below", [{"pid": 6102, "name": "bash", "interactive": true, "rest": {"seconds": 40, "woke": true}}])
+	not terminals.no_work with input as woken
+	not terminals.no_work with input as subjects.without(woken, ["/terminal/below/0/name"])
+	not terminals.no_work with input as subjects.without(woken, ["/config/shells"])
+	not terminals.no_work with input as subjects.changed(woken, "/terminal/below/0/name", "")
+	terminals.no_work with input as subjects.changed(woken, "/terminal/below/0/rest/woke", false)
+	terminals.no_work with input as subjects.changed(woken, "/terminal/below", [{"pid": 6102, "name": "node"}])
+}
+
 test_builders_and_their_servers_are_a_builders if {
 	terminals.of_builder with input as subjects.terminal
 	terminals.of_builder with input as subjects.server

@@ -315,9 +315,9 @@ test_a_shell_that_wakes_by_itself_keeps_its_session_and_its_tab if {
 		shell := subject[subject.kind].panes[0].session[0]
 		rest := concat("", ["/", subject.kind, "/panes/0/session/0/rest"])
 		some objection in live.objections with input as subjects.changed(subject, rest, {"seconds": 3, "woke": true})
-		objection.message == $"its shell {shell.name} ({shell.pid}) ran 3s ago by itself, so it may wait for more than a person; it must not have run for 1h"
+		objection.message == $"its shell {shell.name} ({shell.pid}) ran 3s ago by itself, so it may wait for more than a person; it must not have run for 1h; end it yourself when it is no longer wanted"
 		some unknown in live.objections with input as subjects.without(subject, [rest])
-		unknown.message == $"whether its shell {shell.name} ({shell.pid}) ran by itself, and may wait for more than a person, is not known"
+		unknown.message == $"whether its shell {shell.name} ({shell.pid}) ran by itself, and may wait for more than a person, is not known; end it yourself when it is no longer wanted"
 		count(live.objections) == 0 with input as subjects.changed(subject, rest, {"seconds": 3, "woke": false})
 	}
 }
