@@ -210,11 +210,8 @@ func (g *Grants) isThere(id string) bool {
 
 // ended reports whether what was asked for is a process that has positively ended.
 func (g *Grants) ended(id string) bool {
-	if !strings.HasPrefix(id, snapshot.KindProcess+":") {
-		return false
-	}
 	line, err := g.line(id)
-	return err == nil && len(line) == 0
+	return err == nil && len(line) == 0 && strings.HasPrefix(id, snapshot.KindProcess+":")
 }
 
 // went reports whether a process ended with what was taken. It has no processes above it any more.

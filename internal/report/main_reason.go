@@ -79,10 +79,7 @@ func weigh(o decision.Reason, p *policy.Policy) metadata.Summary {
 	if p != nil {
 		all = p.Rule(o.Rule).Summaries
 	}
-	if len(all) == 0 {
-		return metadata.Summary{Rank: rankOwn, Group: "kept by " + decision.Leaf(o.Rule)}
-	}
-	known := stated(o)
+	known := len(all) == 0 || stated(o)
 	for _, w := range all {
 		if about(w, o) && (known || len(w.Evidence) > 0 || w.Passes || w.Rank >= rankUnknown) {
 			return w

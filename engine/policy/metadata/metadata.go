@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -48,6 +49,10 @@ func Summaries(declared any) (all []Summary, problems []string) {
 	return all, problems
 }
 
+// nexts are the commands that a person may be told to run next, and may copy: rules come from others too.
+var nexts = []string{"winnow explain ID", "winnow history ID", "winnow release ID", "winnow doctor",
+	"git -C DIR log --oneline -5", "git -C DIR status --short --ignored", "git -C REPO worktree unlock DIR"}
+
 func readSummary(declared any) (s Summary, problem string) {
 	data, err := json.Marshal(declared)
 	if err != nil {
@@ -66,9 +71,8 @@ func readSummary(declared any) (s Summary, problem string) {
 	if s.Rank < 10 || s.Group == "" {
 		return s, "it needs a rank of 10 or more and a group"
 	}
-	// A person may copy it, and policies come from others too.
-	if s.Next != "" && !strings.HasPrefix(s.Next, "winnow ") && !strings.HasPrefix(s.Next, "git -C ") || strings.ContainsAny(s.Next, "|&;<>$`(){}\\'\"") {
-		return s, fmt.Sprintf("next: %.20q is no one command of winnow, or of git in a folder (git -C)", s.Next)
+	if s.Next != "" && !slices.Contains(nexts, s.Next) {
+		return s, "next is one of: " + strings.Join(nexts, ", ")
 	}
 	return s, ""
 }

@@ -7,14 +7,13 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy/metadata"
 )
 
-// TestANextCommandIsOneOfWinnowOrGit: a person may copy what is printed as the next command, and a rule may come from somebody else.
-func TestANextCommandIsOneOfWinnowOrGit(t *testing.T) {
+// TestANextCommandIsOneThatIsKnown: a person may copy what is printed as the next command, and a rule may come from somebody else.
+func TestANextCommandIsOneThatIsKnown(t *testing.T) {
 	t.Parallel()
 	for next, good := range map[string]bool{
 		"": true, "winnow release ID": true, "git -C DIR log --oneline -5": true,
-		"curl example.org/fix": false, "winnow explain ID | sh": false, "winnow explain ID; rm -r x": false, "git -C DIR log > x": false,
-		"git clean -fd": false, "winnow explain $(x)": false, "winnow explain `x`": false, "winnow explain 'x'": false, "winnow explain \"x\"": false,
-		"winnowed": false,
+		"curl example.org/fix": false, "winnow explain ID | sh": false, "git -C DIR log --output=x": false, "git -C DIR clean -fd": false,
+		"winnow trash empty --yes": false,
 	} {
 		_, problems := metadata.Summaries(map[string]any{"rank": 45, "group": "mine", "next": next})
 		if (len(problems) == 0) != good {

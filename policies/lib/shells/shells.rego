@@ -7,28 +7,30 @@ import data.policies.lib.reasons
 
 # METADATA
 # title: The shells
-# description: The first process of each pane, and what lives in a terminal and is not known to be no shell.
+# description: Of the first processes of the panes and of what lives in a terminal, all that is not known to be another program.
 # scope: document
 present contains shell if {
-	some pane in input.session.panes
-	some shell in pane.session
-	shell.pid == pane.shell_pid
-}
-
-present contains shell if {
-	some pane in input.tab.panes
-	some shell in pane.session
-	shell.pid == pane.shell_pid
-}
-
-present contains shell if {
-	some shell in input.terminal.below
+	some shell in _members
 	not shell in _programs
 }
 
+_members contains member if {
+	some pane in input.session.panes
+	some member in pane.session
+	member.pid == pane.shell_pid
+}
+
+_members contains member if {
+	some pane in input.tab.panes
+	some member in pane.session
+	member.pid == pane.shell_pid
+}
+
+_members contains member if some member in input.terminal.below
+
 _programs contains member if {
 	count(input.config.shells) >= 0
-	some member in input.terminal.below
+	some member in _members
 	member.name != ""
 	not member.name in input.config.shells
 }

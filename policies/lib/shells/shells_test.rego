@@ -46,3 +46,10 @@ test_of_one_shell_unknown_is_unknown_of_all if {
 	two := subjects.changed(_rested(subjects.session, _restful), "/session/panes/1", object.union(subjects.idle_pane, {"id": "%6", "shell_pid": 813, "session": [{"pid": 813, "name": "zsh"}]}))
 	not shells.rested with input as two
 }
+
+test_a_program_that_is_no_shell_is_not_waited_for if {
+	program := subjects.changed(subjects.session, "/session/panes/0/session", [{"pid": 812, "name": "less"}])
+	shells.present == set() with input as program
+	count(shells.present) == 1 with input as subjects.without(program, ["/config/shells"])
+	count(shells.present) == 1 with input as subjects.changed(program, "/session/panes/0/session/0/name", "")
+}
