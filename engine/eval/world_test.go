@@ -2,7 +2,9 @@ package eval_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -101,7 +103,7 @@ func (m *maker) world(n int) *snapshot.Snapshot {
 // remember gives sessions a sighting, most of them one that fits.
 func (m *maker) remember(s *snapshot.Snapshot) {
 	j := subject.Join(s, config())
-	for id := range s.Sessions {
+	for _, id := range slices.Sorted(maps.Keys(s.Sessions)) { // by chance and not by the order of a map: a seed gives one world
 		if key := j.Identity(id).Key; m.chance(0.8) && m.has() {
 			s.Sightings[id] = snapshot.Sighting{
 				Rule: pick(m, "reap.sessions.idle_shell", "reap.sessions.idle_shell", "reap.sessions.finished"), Identity: key,
@@ -109,7 +111,7 @@ func (m *maker) remember(s *snapshot.Snapshot) {
 			}
 		}
 	}
-	for id := range s.Processes {
+	for _, id := range slices.Sorted(maps.Keys(s.Processes)) {
 		if key := j.Identity(id).Key; m.chance(0.8) && m.has() {
 			first := now.Add(-pick(m, 10*time.Minute, 10*time.Minute, time.Hour, time.Second))
 			s.Sightings[id] = snapshot.Sighting{
