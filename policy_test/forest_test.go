@@ -51,7 +51,7 @@ type forest struct {
 	init     *being
 	manager  *being
 	shells   map[int]string // panes by the pids of their shells
-	before   []snapshot.Descent
+	before   []snapshot.Ancestry
 	config   *subject.Config
 	sessions int
 	// wired has processes speak with one another, over wires.
@@ -411,8 +411,8 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 		Sources: map[string]snapshot.Source{"proc": {Kind: "processes", Status: snapshot.OK}, "ledger": {Kind: "ledger", Status: snapshot.OK},
 			"tmux/default": {Kind: "tmux", Status: snapshot.OK}, "agents/claude": {Kind: "agents", Status: snapshot.OK}, "agents/codex": {Kind: "agents", Status: snapshot.OK}, "dirs//w": {Kind: "dirs", Status: snapshot.OK}},
 		Processes: map[string]*snapshot.Process{}, Sessions: map[string]snapshot.Session{}, Sightings: map[string]snapshot.Sighting{},
-		Dirs:     map[string]snapshot.Dir{"dir:/w/feature": {Source: "dirs//w", Path: "/w/feature", Name: "feature", Git: &snapshot.Git{Worktree: new(true)}}},
-		Descents: f.before,
+		Dirs:       map[string]snapshot.Dir{"dir:/w/feature": {Source: "dirs//w", Path: "/w/feature", Name: "feature", Git: &snapshot.Git{Worktree: new(true)}}},
+		Ancestries: f.before,
 	}
 	for _, r := range f.records {
 		s.OpenSessions = append(s.OpenSessions, r)
@@ -514,7 +514,7 @@ func (f *forest) history() int {
 	remembers := 0
 	if f.chance(0.5) {
 		remembers = 1
-		f.before = subject.Descents(f.look(0), f.config, nil)
+		f.before = subject.Ancestries(f.look(0), f.config, nil)
 	}
 	f.live()
 	if f.chance(0.5) { // what came after: another agent, who is younger

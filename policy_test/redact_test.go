@@ -47,7 +47,7 @@ func TestARedactedMachineIsDecidedAlike(t *testing.T) {
 			f.person(s)
 			f.grow(f.agent(s), 0)
 		}
-		f.before = subject.Descents(f.look(0), config, nil)
+		f.before = subject.Ancestries(f.look(0), config, nil)
 		f.live()
 		s := f.look(choose(f, 0, 0, 0.05))
 		sighted(s, config)

@@ -23,12 +23,12 @@ import (
 )
 
 // looked is a capture as the program with its own configuration sees it.
-func looked(t *testing.T, c agents.Capture) *subject.Joined {
+func looked(t *testing.T, c agents.Capture) *subject.Index {
 	t.Helper()
 	return lookedAt(t, c.Proc(t), nil)
 }
 
-func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.Joined {
+func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.Index {
 	t.Helper()
 	cfg, err := config.Defaults()
 	if err != nil {
@@ -50,7 +50,7 @@ func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.
 	return subject.Join(s, &cfg.Rules.Config)
 }
 
-func subjectOf(t *testing.T, j *subject.Joined, pid int) *subject.Subject {
+func subjectOf(t *testing.T, j *subject.Index, pid int) *subject.Subject {
 	t.Helper()
 	sub, ok := j.Subject(snapshot.ProcessID(pid, agents.Ticks(pid)))
 	if !ok {

@@ -20,7 +20,7 @@ const (
 	maxEntries       = 26      // at the top, without dot files
 	maxRuleIDs       = 0       // places outside engine/decision that have a rule's id
 	maxLongFaces     = 7       // files in cmd/winnow of more than maxFace lines
-	maxVagueNames    = 29      // functions called by a preposition, a pronoun or the like
+	maxVagueNames    = 0       // functions called by a preposition, a pronoun or the like
 	maxFace          = 200
 	maxPackageLines  = 3000
 	maxPackageFiles  = 25

@@ -151,7 +151,7 @@ var usual = processes.Options{
 	Interpreters: []string{"node", "nodejs", "MainThread", "node-MainThread", "bun", "bunx", "deno", "python", "python2*", "python3*", "pypy*"},
 	Shells:       []string{"ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "oksh", "pwsh", "sh", "tcsh", "xonsh", "zsh"},
 	Daemons:      []processes.Daemon{{Name: "codex app-server", Programs: []string{"codex"}, Args: []string{"app-server", "--managed-daemon"}}},
-	Classes:      []string{processes.Marked, processes.CwdDeleted, processes.InputEnded, processes.Descended},
+	Classes:      []string{processes.Marked, processes.CwdDeleted, processes.InputEnded, processes.BelowAgent},
 }
 
 // variables are an environment of so many variables.

@@ -76,7 +76,7 @@ func (s *scan) readDepth(p *record) depth {
 		len(s.o.Only) == 0 && !s.o.All && (marked && slices.Contains(c, Marked) ||
 			p.CwdDeleted != nil && *p.CwdDeleted && slices.Contains(c, CwdDeleted) ||
 			p.InputEnded != nil && *p.InputEnded && slices.Contains(c, InputEnded) ||
-			p.StartTicks > 0 && s.o.Remembered[p.PID] == p.StartTicks && slices.Contains(c, Descended)):
+			p.StartTicks > 0 && s.o.Remembered[p.PID] == p.StartTicks && slices.Contains(c, BelowAgent)):
 		return full
 	case marked:
 		return served

@@ -37,7 +37,7 @@ type Options struct {
 	Daemons []Daemon
 	// WithArgv keeps the command lines.
 	WithArgv bool
-	// All reads all of this user's processes in full, and Classes those of these classes (Marked, CwdDeleted, InputEnded, Descended) with their descendants.
+	// All reads all of this user's processes in full, and Classes those of these classes (Marked, CwdDeleted, InputEnded, BelowAgent) with their descendants.
 	// They are what the rules that judge can be about: of a process that was read in brief nothing tells whether it is the same one at
 	// a later look.
 	All     bool
@@ -60,7 +60,7 @@ const (
 	Marked     = "marked"
 	CwdDeleted = "cwd_deleted"
 	InputEnded = "input_ended"
-	Descended  = "descended"
+	BelowAgent = "below_agent"
 )
 
 // New is the reader of one /proc. Its Part holds the processes by snapshot.ProcessID.

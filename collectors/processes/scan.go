@@ -191,7 +191,7 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 		s.ending(dir, st, r, asked && p.Exe == nil, refused && counted)
 	}
 	if kind := s.shell(st, p); kind != "" {
-		p.Interactive, p.Rest = s.interactive(dir, kind, st, p), s.rest(dir, kind, st)
+		p.Interactive, p.Rest = s.interactive(dir, kind, st, p), s.readRest(dir, kind, st)
 	}
 	if s.o.WithArgv {
 		if text, err := proc.Read(dir, "cmdline", s.environ, environLimit); err == nil {

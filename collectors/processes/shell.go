@@ -213,9 +213,9 @@ func terminal(file *unix.Stat_t, st proc.Stat) bool {
 	return file.Mode&unix.S_IFMT == unix.S_IFCHR && st.TTY != 0 && file.Rdev == proc.Device(st.TTY)
 }
 
-// rest is for how long a shell with a terminal has done nothing, see snapshot.Rest. Zsh with TMOUT and TRAPALRM, and bash before 5.2 in read -e -t, show
+// readRest is for how long a shell with a terminal has done nothing, see snapshot.Rest. Zsh with TMOUT and TRAPALRM, and bash before 5.2 in read -e -t, show
 // by nothing else that they wait for a time.
-func (s *scan) rest(dir int, kind string, st proc.Stat) *snapshot.Rest {
+func (s *scan) readRest(dir int, kind string, st proc.Stat) *snapshot.Rest {
 	if st.TTY == 0 {
 		return nil
 	}

@@ -177,7 +177,7 @@ type answer struct {
 	s      *snapshot.Snapshot
 	cfg    *subject.Config
 	q      Question
-	joined *subject.Joined
+	joined *subject.Index
 	out    Answer
 	// live are the living processes by pid with the ids that they have in the snapshot, own those that never count.
 	live map[int]string

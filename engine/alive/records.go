@@ -156,7 +156,7 @@ func (a *answer) ofRecords(refs []ref) {
 			what, at = "spawn", "spawns"
 		}
 		fact := Pointer(at, strconv.Itoa(r.at))
-		if r.list == BySpawn && r.CompletedAt != nil || r.list == ByRegistry && a.cfg.Over(r.Record) {
+		if r.list == BySpawn && r.CompletedAt != nil || r.list == ByRegistry && a.cfg.Ended(r.Record) {
 			a.say(r.Source, fact, r.EndedAt, "%s %s of %s says that it has ended", what, r.ID, r.Source)
 			continue
 		}

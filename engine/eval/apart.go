@@ -48,10 +48,10 @@ type apart struct {
 	peak    int64      // the most memory that a process of ours that ended has had, in bytes
 }
 
-// Apart is Load and New for policies of which nothing is known: they are read here, and parsed, compiled and evaluated in a process
+// LoadApart is Load and New for policies of which nothing is known: they are read here, and parsed, compiled and evaluated in a process
 // of its own, that is given no environment, no more than twice the memory of one evaluation, and no time that it does not work in.
 // The policies are checked as Load does, and candidates decided as New's engine does. The engine must be closed.
-func Apart(ctx context.Context, o policy.LoadOptions, l Limits, program Program) (*Engine, *policy.Policy, error) {
+func LoadApart(ctx context.Context, o policy.LoadOptions, l Limits, program Program) (*Engine, *policy.Policy, error) {
 	sources, err := policy.Read(ctx, o)
 	if err != nil {
 		return nil, nil, err

@@ -22,7 +22,7 @@ import (
 // apart loads policies into a process of their own, which ends with the test.
 func apart(t testing.TB, l eval.Limits, trees ...policy.Tree) *eval.Engine {
 	t.Helper()
-	e, _, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: trees}, l, eval.Self())
+	e, _, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: trees}, l, eval.Self())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestApartSearchesTheSame(t *testing.T) {
 func TestApartLoadsTheSame(t *testing.T) {
 	t.Parallel()
 	want := shipped(t)
-	e, have, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, eval.Self())
+	e, have, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, eval.Self())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestApartLoadsTheSame(t *testing.T) {
 	} {
 		o := policy.LoadOptions{Trees: []policy.Tree{{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: rules.Tree(files), Prefix: "my"}}}
 		_, want := policy.Load(t.Context(), o)
-		_, _, have := eval.Apart(t.Context(), o, eval.Limits{}, eval.Self())
+		_, _, have := eval.LoadApart(t.Context(), o, eval.Limits{}, eval.Self())
 		if want == nil || have == nil || want.Error() != have.Error() {
 			t.Errorf("%s: here %v\nthere %v", name, want, have)
 		}
@@ -148,7 +148,7 @@ func TestApartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	_, _, err := eval.Apart(ctx, policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, eval.Program{Path: "/bin/sleep", Args: []string{"sleep", "60"}})
+	_, _, err := eval.LoadApart(ctx, policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, eval.Program{Path: "/bin/sleep", Args: []string{"sleep", "60"}})
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > wait.Patience {
 		t.Errorf("%v after %s", err, time.Since(begin))
 	}
@@ -161,7 +161,7 @@ func TestApartEndsWithItsContext(t *testing.T) {
 func TestApartWithoutAProgram(t *testing.T) {
 	t.Parallel()
 	for _, p := range []eval.Program{{Path: "/nonexistent", Args: []string{"x"}}, {Path: "/bin/true", Args: []string{"true"}}, {Path: "/bin/echo", Args: []string{"echo", "{}"}}, {Path: "/bin/echo", Args: []string{"echo", "nonsense"}}} {
-		if e, _, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, p); err == nil {
+		if e, _, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, p); err == nil {
 			_ = e.Close()
 			t.Errorf("%v: policies were loaded by nobody", p)
 		}
@@ -181,7 +181,7 @@ func BenchmarkApart(b *testing.B) {
 // BenchmarkApartLoad starts the process and loads the shipped policies in it, and loads them here in the same run.
 func BenchmarkApartLoad(b *testing.B) {
 	took, other := compared(b, func() {
-		e, _, err := eval.Apart(b.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, eval.Self())
+		e, _, err := eval.LoadApart(b.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, eval.Self())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -41,7 +41,7 @@ func asks(n int) string {
 
 func loadApart(t *testing.T, files map[string]string, l eval.Limits) (*eval.Engine, error) {
 	t.Helper()
-	e, _, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
+	e, _, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
 		{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: rules.Tree(files), Prefix: "my"},
 	}}, l, eval.Self())
 	if err == nil {

@@ -141,7 +141,7 @@ func TestAttackMemoryAndTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := violentRule(name)
 			begin := time.Now()
-			e, _, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
+			e, _, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
 				{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: rules.Tree(files), Prefix: "my"},
 			}}, eval.Limits{Timeout: timeout, HeapBytes: limit, Load: 5 * time.Second}, eval.Self())
 			if err != nil {

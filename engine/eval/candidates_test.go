@@ -52,7 +52,7 @@ func TestCandidates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, there, err := eval.Apart(t.Context(), o, eval.Limits{}, eval.Self())
+			e, there, err := eval.LoadApart(t.Context(), o, eval.Limits{}, eval.Self())
 			if err != nil {
 				t.Fatal(err)
 			}

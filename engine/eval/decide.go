@@ -23,8 +23,8 @@ type Result struct {
 	Decisions []decision.Decision
 	// Seen counts all candidates by kind, in scope or not.
 	Seen map[string]int
-	// Veil is a process that may be an agent and does not show it, nil when it is missing: no younger process is an orphan.
-	Veil *snapshot.PaneProc
+	// PossibleAgent is a process that may be an agent and does not show it, nil when it is missing: no younger process is an orphan.
+	PossibleAgent *snapshot.PaneProc
 	// Levels are the rules that were not on.
 	Levels []subject.RuleLevel
 	// Exceptions are those that were in force, Excepted counts for each the candidates in scope that it matches or may match.
@@ -114,7 +114,7 @@ func (e *Engine) askAll(ctx context.Context, l *look, ids []string, tell emit) e
 func (e *Engine) result(ctx context.Context, l *look, answers []outcome) (Result, error) {
 	j, s, c := l.joined, l.snapshot, l.config
 	out := Result{
-		Seen: map[string]int{}, Veil: j.Veil(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels),
+		Seen: map[string]int{}, PossibleAgent: j.PossibleAgent(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels),
 		Exceptions: c.Exceptions, Excepted: make([]int, len(c.Exceptions)),
 	}
 	for _, kind := range snapshot.Kinds {
@@ -208,7 +208,7 @@ func (e *Engine) askHere(ctx context.Context, l *look, ids []string, tell emit) 
 }
 
 // decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
-func decide(j *subject.Joined, sub *subject.Subject, said *reasons, err error) outcome {
+func decide(j *subject.Index, sub *subject.Subject, said *reasons, err error) outcome {
 	out := outcome{id: sub.ID, kind: sub.Kind, sub: sub, said: said, err: err}
 	if said == nil && err == nil {
 		return out

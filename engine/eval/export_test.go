@@ -12,7 +12,7 @@ import (
 )
 
 // Inputs gives the documents of a joined snapshot as Decide makes them.
-func Inputs(j *subject.Joined) func(*subject.Subject) ast.Value {
+func Inputs(j *subject.Index) func(*subject.Subject) ast.Value {
 	return plan.NewEncoder(j).Fork().Document
 }
 
@@ -37,7 +37,7 @@ func Send(t testing.TB, v ast.Value) []byte {
 	return data
 }
 
-func Sent(t testing.TB, j *subject.Joined) [][]byte {
+func Sent(t testing.TB, j *subject.Index) [][]byte {
 	var out [][]byte
 	input := Inputs(j)
 	for _, kind := range []string{"dir", "session", "process"} {
@@ -81,7 +81,7 @@ type Judge struct {
 }
 
 // NewJudge asks an engine's rules of the subjects of a joined snapshot. It must be closed.
-func NewJudge(t testing.TB, e *Engine, j *subject.Joined) *Judge {
+func NewJudge(t testing.TB, e *Engine, j *subject.Index) *Judge {
 	t.Helper()
 	txn, err := e.store.NewTransaction(t.Context())
 	if err != nil {

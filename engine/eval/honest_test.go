@@ -39,7 +39,7 @@ _named if {
 		limits.HeapBytes = 4 << 30 // the race detector's own memory counts too
 	}
 	begin := time.Now()
-	e, p, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded, {Name: "mine", FS: rules.Tree(files), Prefix: "my"}}}, limits, eval.Self())
+	e, p, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded, {Name: "mine", FS: rules.Tree(files), Prefix: "my"}}}, limits, eval.Self())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 type look struct {
 	snapshot *snapshot.Snapshot
 	config   *subject.Config
-	joined   *subject.Joined
+	joined   *subject.Index
 	encoder  *plan.Encoder
 	// guess takes OPA's plan at its word: what is said only serves to leave something out that would be read.
 	guess bool

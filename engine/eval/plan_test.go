@@ -185,7 +185,7 @@ func TestACachedPlanDecidesTheSame(t *testing.T) {
 	kept := &cache{data: map[string][]byte{}}
 	decide := func(c policy.Cache, trees []policy.Tree) (eval.Result, bool) {
 		t.Helper()
-		e, p, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: trees, Cache: c}, eval.Limits{Timeout: time.Minute}, eval.Self())
+		e, p, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: trees, Cache: c}, eval.Limits{Timeout: time.Minute}, eval.Self())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestAGuessNeedsNoCompiledRules(t *testing.T) {
 	trees := []policy.Tree{{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: rules.Tree(rules.Objection(`input.dir.name != "x-review-0000000a"`)), Prefix: "my"}}
 	kept := &cache{data: map[string][]byte{}}
 	for _, again := range []bool{false, true} {
-		e, _, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: trees, Cache: kept}, eval.Limits{Timeout: time.Minute}, eval.Self())
+		e, _, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: trees, Cache: kept}, eval.Limits{Timeout: time.Minute}, eval.Self())
 		if err != nil {
 			t.Fatal(err)
 		}

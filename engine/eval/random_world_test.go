@@ -75,7 +75,7 @@ func (m *maker) further(n int) *snapshot.Snapshot {
 	return s
 }
 
-func (m *maker) see(s *snapshot.Snapshot, j *subject.Joined, id string, rules ...string) {
+func (m *maker) see(s *snapshot.Snapshot, j *subject.Index, id string, rules ...string) {
 	if key := j.Identity(id).Key; m.chance(0.8) && m.has() {
 		s.Sightings[id] = snapshot.Sighting{
 			Rule: pick(m, rules...), Identity: key, FirstAt: now.Add(-pick(m, time.Minute, time.Minute, time.Second)), LastAt: now.Add(-time.Second), Count: 1,
@@ -241,7 +241,7 @@ func (m *maker) lineage() *subject.Lineage {
 		l.Agent = &snapshot.PaneProc{PID: 9, Name: "claude"}
 	}
 	if agents == nil && m.chance(0.5) {
-		l.VeiledBy = &snapshot.PaneProc{PID: 9, Name: "node"}
+		l.PossibleAgent = &snapshot.PaneProc{PID: 9, Name: "node"}
 	}
 	return l
 }

@@ -67,7 +67,7 @@ type Encoder struct {
 const room = 64
 
 // NewEncoder is a place to write the subjects of a joined snapshot at; nil for single ones, which have nothing in common.
-func NewEncoder(j *subject.Joined) *Encoder {
+func NewEncoder(j *subject.Index) *Encoder {
 	d := &Encoder{sources: map[uintptr]*ast.Term{}}
 	if j == nil {
 		return d

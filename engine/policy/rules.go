@@ -13,7 +13,7 @@ import (
 
 // classes are the candidates that a collector can pick out before it reads all of them in full, by kind.
 var classes = map[string][]string{
-	snapshot.KindProcess: {"marked", "cwd_deleted", "input_ended", "descended"},
+	snapshot.KindProcess: {"marked", "cwd_deleted", "input_ended", "below_agent"},
 	snapshot.KindTab:     {"helper_labels", "editor_tabs"},
 }
 

@@ -65,8 +65,8 @@ type Snapshot struct {
 	Owners []Owner `json:"owners,omitempty"`
 	// Workspaces are those of Codev's that its stores name.
 	Workspaces []Workspace `json:"workspaces,omitempty"`
-	// Descents is which processes were seen below which agents at earlier looks.
-	Descents []Descent `json:"descents,omitempty"`
+	// Ancestries is which processes were seen below which agents at earlier looks.
+	Ancestries []Ancestry `json:"ancestries,omitempty"`
 	// Workers are the observations on what registries record.
 	Workers []Worker `json:"workers,omitempty"`
 	// Asked is the one candidate that a person asked to be cleaned up; absent in all other looks.
@@ -912,19 +912,19 @@ type OpenSession struct {
 	AnyProcess bool `json:"any_process,omitempty"`
 }
 
-// Descent remembers that a process was seen below agents: a process that is handed over when its parent ends shows that no more.
-type Descent struct {
+// Ancestry remembers that a process was seen below agents: a process that is handed over when its parent ends shows that no more.
+type Ancestry struct {
 	BootID     string `json:"boot_id"`
 	PID        int    `json:"pid"`
 	StartTicks uint64 `json:"start_ticks"`
 	// Agents are all that it was ever seen below, those of the last look first and of these the nearest first.
-	Agents []DescentAgent `json:"agents"`
+	Agents []AncestryAgent `json:"agents"`
 	// LastAt is when it was last seen below one.
 	LastAt time.Time `json:"last_at"`
 }
 
-// DescentAgent is an agent that a process was seen below.
-type DescentAgent struct {
+// AncestryAgent is an agent that a process was seen below.
+type AncestryAgent struct {
 	PID        int    `json:"pid"`
 	StartTicks uint64 `json:"start_ticks"`
 	Name       string `json:"name"`

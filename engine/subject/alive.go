@@ -10,7 +10,7 @@ import (
 func (s *Subject) OwnerAlive() string {
 	for _, e := range s.Entries {
 		// Who started a spawn does not own the candidate, nor does the owner of a folder own each process that stands in it.
-		if e.By != "spawn" && !(s.Kind == "process" && e.By == "path") && !s.over(e) {
+		if e.By != "spawn" && !(s.Kind == "process" && e.By == "path") && !s.ended(e) {
 			return fmt.Sprintf("%s in %s has not ended", e.ID, e.Source)
 		}
 	}
@@ -36,5 +36,5 @@ func (s *Subject) OwnerAlive() string {
 	return ""
 }
 
-// over reports whether an entry says that its owner has ended, as policies/lib/registry reads it.
-func (s *Subject) over(e Entry) bool { return s.Config.over(e.Terminal, e.Status) }
+// ended reports whether an entry says that its owner has ended, as policies/lib/registry reads it.
+func (s *Subject) ended(e Entry) bool { return s.Config.ended(e.Terminal, e.Status) }

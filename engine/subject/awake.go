@@ -8,13 +8,13 @@ import (
 
 // since is for how many seconds the machine was awake between t and the snapshot, at least: what it may have slept since then is left
 // out. A time to come gives a negative age, which is younger than any limit. It is unknown where sleep is.
-func (j *Joined) since(t *time.Time) *float64 { return Awake(j.snap, t) }
+func (j *Index) since(t *time.Time) *float64 { return Awake(j.snap, t) }
 
-// before is Before of the joined snapshot, for comparing one time with another.
-func (j *Joined) before(t *time.Time) *float64 { return Before(j.snap, t) }
+// secondsBefore is SecondsBefore of the joined snapshot, for comparing one time with another.
+func (j *Index) secondsBefore(t *time.Time) *float64 { return SecondsBefore(j.snap, t) }
 
-// Before is how many seconds before the snapshot t was by the wall clock. It is nil where t is, and a pure function.
-func Before(s *snapshot.Snapshot, t *time.Time) *float64 {
+// SecondsBefore is how many seconds before the snapshot t was by the wall clock. It is nil where t is, and a pure function.
+func SecondsBefore(s *snapshot.Snapshot, t *time.Time) *float64 {
 	if t == nil {
 		return nil
 	}
@@ -22,7 +22,7 @@ func Before(s *snapshot.Snapshot, t *time.Time) *float64 {
 }
 
 // atMost is since from the other side: only the time that the machine is known to have slept since t is left out.
-func (j *Joined) atMost(t *time.Time) *float64 {
+func (j *Index) atMost(t *time.Time) *float64 {
 	least, _, ok := slept(j.snap, t)
 	if !ok {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// whole is a copy in which every list is a list: a nil one would be null in the document, which its schema refuses. The markers
+// withLists is a copy in which every list is a list: a nil one would be null in the document, which its schema refuses. The markers
 // whose value is a pid are all in PIDMarkers.
-func (c *Config) whole() *Config {
+func (c *Config) withLists() *Config {
 	w := *c
 	for _, m := range w.Markers {
 		if m.Value == MarkerPID && !slices.Contains(w.PIDMarkers, m.Name) {

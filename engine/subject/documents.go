@@ -8,13 +8,13 @@ import (
 )
 
 // write gives the records that were hit as they stand in the document: those of spawn ledgers, and those of registries.
-func (j *Joined) write(hits []hit) (spawns, entries []Record) {
+func (j *Index) write(hits []hit) (spawns, entries []Record) {
 	for _, h := range hits {
 		r := j.records.all[h.record]
 		out := Record{
 			Source: r.Source, ID: r.ID, Kind: r.Kind, Status: r.Status, Terminal: r.Terminal, Role: r.Role, Path: r.Path, Own: r.Own,
 			Session: r.Session, Retained: r.Retained, Owner: r.Owner, Marker: r.Marker, By: h.by,
-			Age: j.since(r.SpawnedAt), Completed: j.since(r.CompletedAt), Started: j.before(r.StartedAt), Ended: j.before(r.EndedAt), Endless: r.Endless,
+			Age: j.since(r.SpawnedAt), Completed: j.since(r.CompletedAt), Started: j.secondsBefore(r.StartedAt), Ended: j.secondsBefore(r.EndedAt), Endless: r.Endless,
 			PullRequest: r.PullRequest,
 		}
 		if h.by == bySession {
@@ -67,8 +67,8 @@ func indexHeld(holds map[string]*Hold) heldPaths {
 	return h
 }
 
-// on is the hold on a folder: on a folder that lies in it, which would go with it, or on one that it lies in.
-func (h heldPaths) on(folder string) *Hold {
+// holdOn is the hold on a folder: on a folder that lies in it, which would go with it, or on one that it lies in.
+func (h heldPaths) holdOn(folder string) *Hold {
 	if len(h.at) == 0 {
 		return nil
 	}
@@ -122,7 +122,7 @@ func parent(p *snapshot.Process) int {
 }
 
 // heldBelow is the longest hold on a process that ends with a candidate.
-func (j *Joined) heldBelow(id string) (longest *Hold) {
+func (j *Index) heldBelow(id string) (longest *Hold) {
 	if len(j.heldPIDs) == 0 {
 		return nil
 	}

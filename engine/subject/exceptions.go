@@ -96,8 +96,8 @@ func globs(patterns ...string) matcher {
 	}
 }
 
-// asked matches one glob; nil where none is given. It may be one over ids, in which ~ has no meaning, or over owners, which may be folders.
-func asked(pattern, home string) matcher {
+// matcherFor matches one glob; nil where none is given. It may be one over ids, in which ~ has no meaning, or over owners, which may be folders.
+func matcherFor(pattern, home string) matcher {
 	if pattern == "" {
 		return nil
 	}
@@ -142,7 +142,7 @@ func indexExceptions(s *snapshot.Snapshot, c *Config) []exception {
 	home := clean(s.Host.Home)
 	out := make([]exception, 0, len(c.Exceptions))
 	for i, e := range c.Exceptions {
-		one := exception{kind: e.What.Kind, within: e.Within, id: asked(e.What.ID, home), label: asked(e.What.Label, home), owner: asked(e.What.Owner, home)}
+		one := exception{kind: e.What.Kind, within: e.Within, id: matcherFor(e.What.ID, home), label: matcherFor(e.What.Label, home), owner: matcherFor(e.What.Owner, home)}
 		one.place, one.folder = pathMatchers(e.What.Path, home)
 		for key, pattern := range map[string]string{"path": e.What.Path, "label": e.What.Label, "owner": e.What.Owner} {
 			if home == "" && strings.HasPrefix(pattern, "~") {
@@ -160,7 +160,7 @@ func indexExceptions(s *snapshot.Snapshot, c *Config) []exception {
 }
 
 // exceptionsOf are the exceptions that match a candidate, or may.
-func (j *Joined) exceptionsOf(sub *Subject, placesOf func(*Joined, *Subject) []string) []Excepted {
+func (j *Index) exceptionsOf(sub *Subject, placesOf func(*Index, *Subject) []string) []Excepted {
 	out := []Excepted{}
 	var ids, labels, owners, places []string
 	for i := range j.exceptions {
@@ -174,7 +174,7 @@ func (j *Joined) exceptionsOf(sub *Subject, placesOf func(*Joined, *Subject) []s
 		}
 		if ids == nil { // of a candidate that no exception can be about nothing is gathered
 			ids, labels, owners = j.idsOf(sub), j.labelsOf(sub), ownersOf(sub)
-			places = j.below(sub, placesOf(j, sub), bareCwd) // placesOf says nothing of processes below that are not known
+			places = j.namesBelow(sub, placesOf(j, sub), bareCwd) // placesOf says nothing of processes below that are not known
 			for i := range places {
 				places[i] = clean(places[i])
 			}
@@ -224,16 +224,16 @@ func lies(sub *Subject, within string) (in, known bool) {
 
 // idsOf are the ids that mean a candidate: its own, that of the worktree that it lies in, and those of the processes below a process, which end with it. One of them is
 // "" where these are not known.
-func (j *Joined) idsOf(sub *Subject) []string {
+func (j *Index) idsOf(sub *Subject) []string {
 	ids := []string{sub.ID}
 	if sub.Dir != nil && sub.Dir.Content != nil {
 		ids = append(ids, sub.Dir.Content.ID)
 	}
-	return j.below(sub, ids, func(p *snapshot.Process) string { return snapshot.ProcessID(p.PID, p.StartTicks) })
+	return j.namesBelow(sub, ids, func(p *snapshot.Process) string { return snapshot.ProcessID(p.PID, p.StartTicks) })
 }
 
-// below adds what the processes below a process are called, and "" where they are not known.
-func (j *Joined) below(sub *Subject, names []string, name func(*snapshot.Process) string) []string {
+// namesBelow adds what the processes below a process are called, and "" where they are not known.
+func (j *Index) namesBelow(sub *Subject, names []string, name func(*snapshot.Process) string) []string {
 	if sub.Process == nil {
 		return names
 	}
@@ -248,7 +248,7 @@ func (j *Joined) below(sub *Subject, names []string, name func(*snapshot.Process
 }
 
 // labelsOf are what people call a candidate: one of them is "" where its name is not known.
-func (j *Joined) labelsOf(sub *Subject) []string {
+func (j *Index) labelsOf(sub *Subject) []string {
 	labels := []string{sub.Label}
 	more := func(names ...string) {
 		for _, n := range names {
@@ -266,7 +266,7 @@ func (j *Joined) labelsOf(sub *Subject) []string {
 	case sub.Terminal != nil:
 		more(sub.Terminal.Label, sub.Terminal.Role)
 	}
-	return j.below(sub, labels, func(p *snapshot.Process) string { return p.Name })
+	return j.namesBelow(sub, labels, func(p *snapshot.Process) string { return p.Name })
 }
 
 // ownersOf are whose a candidate is: its owner as reports name it, by the last name of a path too, and the owners that records name. One of them is "" where it has no

@@ -34,7 +34,7 @@ func (c *Config) interpreter(p *snapshot.Process) string {
 // runs, is of. A program that gives itself a name most often takes that of its script.
 func (c *Config) family(p *snapshot.Process) string {
 	for _, f := range c.Families {
-		if globbed(f.Names, p.Name) || globbed(f.Scripts, p.Name) || told(f.Scripts, p.Script) || told(f.Packages, p.Package) {
+		if globbed(f.Names, p.Name) || globbed(f.Scripts, p.Name) || matchesName(f.Scripts, p.Script) || matchesName(f.Packages, p.Package) {
 			return f.Family
 		}
 	}
@@ -70,7 +70,7 @@ func (c *Config) open(p *snapshot.Process) *[]string {
 	return &names
 }
 
-func told(globs []string, name *string) bool {
+func matchesName(globs []string, name *string) bool {
 	return name != nil && *name != "" && globbed(globs, *name)
 }
 
@@ -144,7 +144,7 @@ func (x *processes) handsDown(i int) bool {
 	if !n.nameless() || slices.Contains(x.orphanParents, n.p.PID) {
 		return false
 	}
-	return slices.ContainsFunc(x.kids.of(i), func(k int32) bool {
+	return slices.ContainsFunc(x.kids.children(i), func(k int32) bool {
 		kid := &x.nodes[k]
 		if kid.agent || x.tainted(kid) == no {
 			return false

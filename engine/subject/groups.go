@@ -19,7 +19,7 @@ func mainsOf(s *snapshot.Snapshot) map[string]string {
 
 // Groups are what the candidate has in common with others that one mistake may concern together, sorted: its owner, the repositories
 // in whose checkouts it works (a folder outside of those stands for itself), and the registries and spawn ledgers that record it.
-func (j *Joined) Groups(sub *Subject) []string {
+func (j *Index) Groups(sub *Subject) []string {
 	groups := []string{sub.Owner}
 	for _, r := range slices.Concat(sub.Entries, sub.Spawns) {
 		groups = append(groups, r.Source, j.repository(clean(r.Path)))
@@ -32,7 +32,7 @@ func (j *Joined) Groups(sub *Subject) []string {
 }
 
 // standsIn are the folders in which a candidate is. Those of what is below a process are left out: they may be many.
-func (j *Joined) standsIn(sub *Subject) []string {
+func (j *Index) standsIn(sub *Subject) []string {
 	if sub.Process != nil {
 		return []string{bareCwd(sub.Process)}
 	}
@@ -40,7 +40,7 @@ func (j *Joined) standsIn(sub *Subject) []string {
 }
 
 // repository is that of the innermost checkout around a folder, or else the folder itself; "" for the home folder, where everything begins.
-func (j *Joined) repository(at string) string {
+func (j *Index) repository(at string) string {
 	for up := range upwards(at) {
 		if main := j.mains[up]; main != "" {
 			return main

@@ -12,7 +12,7 @@ import (
 
 // Identity is what makes the candidate the same thing at a later look. Its Key is empty, and nothing else is set, where any
 // part of it is unknown or the snapshot has no such candidate.
-func (j *Joined) Identity(id string) decision.Identity {
+func (j *Index) Identity(id string) decision.Identity {
 	kind, ok := j.kindOf(id)
 	if !ok {
 		return decision.Identity{}
@@ -20,7 +20,7 @@ func (j *Joined) Identity(id string) decision.Identity {
 	return kinds[kind].identity(j, id)
 }
 
-func (j *Joined) processIdentity(id string) decision.Identity {
+func (j *Index) processIdentity(id string) decision.Identity {
 	p := j.snap.Processes[id]
 	if p == nil || p.Brief { // what was not read may be in the key at the next look
 		return decision.Identity{}
@@ -49,7 +49,7 @@ func identify(h *snapshot.Host, p *snapshot.Process) decision.Identity {
 }
 
 // sessionIdentity needs to know whether a client is attached too: the act re-tests that in the server.
-func (j *Joined) sessionIdentity(id string) decision.Identity {
+func (j *Index) sessionIdentity(id string) decision.Identity {
 	s := j.snap.Sessions[id]
 	if s.Server == nil || s.Server.Socket == "" || s.Server.PID <= 0 || s.Server.StartTicks == nil ||
 		s.ID == "" || s.CreatedAt == nil || s.Attached == nil || len(s.Panes) == 0 {
@@ -97,7 +97,7 @@ func sessionKey(s *decision.Session) string {
 	return k.String()
 }
 
-func (j *Joined) dirIdentity(id string) decision.Identity {
+func (j *Index) dirIdentity(id string) decision.Identity {
 	d := j.snap.Dirs[id]
 	if d.Device == nil || d.Inode == nil || d.BornAt == nil || clean(d.Path) == "" || d.Symlink == nil || *d.Symlink {
 		return decision.Identity{}
@@ -133,7 +133,7 @@ func (j *Joined) dirIdentity(id string) decision.Identity {
 }
 
 // tabIdentity leaves out the processes: a terminal's id is given once only, and what runs in it may change under the same tab.
-func (j *Joined) tabIdentity(id string) decision.Identity {
+func (j *Index) tabIdentity(id string) decision.Identity {
 	t := j.snap.Tabs[id]
 	if t.Editor != nil {
 		return j.editorIdentity(&t)
@@ -166,7 +166,7 @@ func (j *Joined) tabIdentity(id string) decision.Identity {
 }
 
 // terminalIdentity needs the shellper's process, but for a terminal that is exited and whose shellper is positively gone.
-func (j *Joined) terminalIdentity(id string) decision.Identity {
+func (j *Index) terminalIdentity(id string) decision.Identity {
 	t := j.snap.Terminals[id]
 	src := j.snap.Sources[t.Source]
 	if t.ID == "" || src.Server == nil || src.Server.Socket == "" || src.Path == "" || t.Listed == nil {

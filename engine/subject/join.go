@@ -7,9 +7,9 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-// Joined is a snapshot with the indexes that its subjects are made from. It is read-only once built, so any number of
+// Index is a snapshot with the indexes that its subjects are made from. It is read-only once built, so any number of
 // goroutines may ask it. What it hands out shares memory with the snapshot: change neither.
-type Joined struct {
+type Index struct {
 	snap    *snapshot.Snapshot
 	config  *Config
 	host    Host
@@ -33,8 +33,8 @@ type Joined struct {
 
 // Join indexes a snapshot once, in time and memory linear in its size. It is a pure function of its arguments and keeps both;
 // c's lists that are nil become empty ones in a copy.
-func Join(s *snapshot.Snapshot, c *Config) *Joined {
-	j := &Joined{snap: s, config: c.whole()}
+func Join(s *snapshot.Snapshot, c *Config) *Index {
+	j := &Index{snap: s, config: c.withLists()}
 	j.host = host(s)
 	j.ids = map[string][]string{}
 	for _, kind := range snapshot.Kinds {
@@ -55,18 +55,18 @@ func Join(s *snapshot.Snapshot, c *Config) *Joined {
 }
 
 // IDs lists the candidates of a kind, sorted.
-func (j *Joined) IDs(kind string) []string { return j.ids[kind] }
+func (j *Index) IDs(kind string) []string { return j.ids[kind] }
 
 // Common is a subject without a candidate: what all subjects of the snapshot have in common, in the fields schema, now, host,
 // config and records_read.
-func (j *Joined) Common() *Subject { return new(j.common()) }
+func (j *Index) Common() *Subject { return new(j.common()) }
 
-func (j *Joined) common() Subject {
+func (j *Index) common() Subject {
 	return Subject{Schema: Schema, Now: j.snap.TakenAt, Host: j.host, Config: j.config, RecordsRead: j.sources.read, Exceptions: []Excepted{}}
 }
 
 // Subject is the document that one candidate is judged on, and false when the snapshot has no such candidate.
-func (j *Joined) Subject(id string) (*Subject, bool) {
+func (j *Index) Subject(id string) (*Subject, bool) {
 	sub := &Subject{}
 	if !j.Fill(sub, id) {
 		return nil, false
@@ -76,14 +76,14 @@ func (j *Joined) Subject(id string) (*Subject, bool) {
 
 // Fill makes sub the document of a candidate, and says false when the snapshot has no such candidate. What sub was before must not be used any more, nor
 // its lineage: their memory is used again, for who asks of very many candidates and keeps few.
-func (j *Joined) Fill(sub *Subject, id string) bool {
+func (j *Index) Fill(sub *Subject, id string) bool {
 	kind, ok := j.kindOf(id)
 	if !ok {
 		return false
 	}
 	lineage := sub.Lineage
 	*sub = j.common()
-	sub.ID, sub.Kind, sub.Hold, sub.Asked = id, kind, j.holds[id], j.asked(id)
+	sub.ID, sub.Kind, sub.Hold, sub.Asked = id, kind, j.holds[id], j.askedFor(id)
 	if kind == snapshot.KindProcess {
 		if sub.Lineage = lineage; lineage == nil {
 			sub.Lineage = &Lineage{}
@@ -106,7 +106,7 @@ func (j *Joined) Fill(sub *Subject, id string) bool {
 	return true
 }
 
-func (j *Joined) fillDir(sub *Subject) string {
+func (j *Index) fillDir(sub *Subject) string {
 	found := j.snap.Dirs[sub.ID]
 	d := &found
 	sub.Dir = d
@@ -114,13 +114,13 @@ func (j *Joined) fillDir(sub *Subject) string {
 	if d.Git != nil && d.Git.Main != "" {
 		sub.Owner = d.Git.Main
 	}
-	sub.Age, sub.Idle, sub.Made = j.since(d.ModifiedAt), j.since(d.ActiveAt), j.before(d.BornAt)
+	sub.Age, sub.Idle, sub.Made = j.since(d.ModifiedAt), j.since(d.ActiveAt), j.secondsBefore(d.BornAt)
 	sub.Holders, sub.Open = d.Holders, j.openIn(d)
 	if sub.Hold == nil {
-		sub.Hold = j.held.on(d.Path)
+		sub.Hold = j.held.holdOn(d.Path)
 	}
 	if d.Content == nil {
-		j.fillRecords(sub, j.records.below(d.Path))
+		j.fillRecords(sub, j.records.inFolder(d.Path))
 		sub.Signs = signs(d, sub.Entries)
 		return d.Source
 	}
@@ -129,7 +129,7 @@ func (j *Joined) fillDir(sub *Subject) string {
 	if sub.Hold == nil {
 		sub.Hold = j.holds[d.Content.ID]
 	}
-	j.fillRecords(sub, j.records.below(d.Content.Worktree))
+	j.fillRecords(sub, j.records.inFolder(d.Content.Worktree))
 	return d.Source
 }
 
@@ -147,12 +147,12 @@ func signs(d *snapshot.Dir, entries []Entry) []string {
 	return d.Git.Signs(records)
 }
 
-func (j *Joined) fillSession(sub *Subject) string {
+func (j *Index) fillSession(sub *Subject) string {
 	found := j.snap.Sessions[sub.ID]
 	s := &found
 	sub.Session = s
 	sub.Label, sub.Owner = s.Name, s.Source
-	sub.Age, sub.Idle, sub.Made, sub.Used = j.since(s.CreatedAt), j.since(s.LastActivityAt), j.before(s.CreatedAt), j.before(s.UsedAt)
+	sub.Age, sub.Idle, sub.Made, sub.Used = j.since(s.CreatedAt), j.since(s.LastActivityAt), j.secondsBefore(s.CreatedAt), j.secondsBefore(s.UsedAt)
 	if s.Attached == nil || *s.Attached != 0 {
 		sub.ClientIdle = j.since(s.ClientActivityAt)
 	}
@@ -173,7 +173,7 @@ func liveFolders(panes []snapshot.Pane) (folders []string) {
 }
 
 // fillTab counts a tab of herdr under its workspace, which is a project's.
-func (j *Joined) fillTab(sub *Subject) string {
+func (j *Index) fillTab(sub *Subject) string {
 	found := j.snap.Tabs[sub.ID]
 	t := &found
 	sub.Tab, sub.Label = t, t.Label
@@ -189,12 +189,12 @@ func (j *Joined) fillTab(sub *Subject) string {
 	return t.Source
 }
 
-func (j *Joined) fillRecords(sub *Subject, hits []hit) {
+func (j *Index) fillRecords(sub *Subject, hits []hit) {
 	sub.Spawns, sub.Entries = j.write(j.records.withOwners(hits))
 }
 
 // fillTerminal leaves the records of orchestrators out: whose a terminal is, its owner says.
-func (j *Joined) fillTerminal(sub *Subject) string {
+func (j *Index) fillTerminal(sub *Subject) string {
 	found := j.snap.Terminals[sub.ID]
 	t := &found
 	sub.Terminal = t
@@ -210,7 +210,7 @@ func (j *Joined) fillTerminal(sub *Subject) string {
 	return t.Source
 }
 
-func (j *Joined) fillProcess(sub *Subject) string {
+func (j *Index) fillProcess(sub *Subject) string {
 	p := j.snap.Processes[sub.ID]
 	sub.Process, sub.Label = p, p.Name
 	sub.Age = j.since(p.StartedAt)
@@ -230,8 +230,8 @@ func busy(cpu, age *float64) *Processors {
 	return new(Processors(*cpu / *age))
 }
 
-// asked is what a person asked for a candidate by its whole id.
-func (j *Joined) asked(id string) *Asked {
+// askedFor is what a person asked for a candidate by its whole id.
+func (j *Index) askedFor(id string) *Asked {
 	a := j.snap.Asked
 	if a == nil || a.ID == "" || a.ID != id {
 		return nil
@@ -239,7 +239,7 @@ func (j *Joined) asked(id string) *Asked {
 	return &Asked{By: a.By, UID: a.UID, Mine: a.Mine}
 }
 
-func (j *Joined) sighting(id string) *Sighting {
+func (j *Index) sighting(id string) *Sighting {
 	s, ok := j.snap.Sightings[id]
 	if !ok || s.FirstAt.IsZero() { // one of no time would be ages ago
 		return nil

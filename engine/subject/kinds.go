@@ -8,10 +8,10 @@ import (
 // facts is what the join makes of the candidates of one kind.
 type facts struct {
 	// fill adds the document's facts, but for those that all kinds have, and gives the name of the candidate's source.
-	fill     func(*Joined, *Subject) (source string)
-	identity func(*Joined, string) decision.Identity
+	fill     func(*Index, *Subject) (source string)
+	identity func(*Index, string) decision.Identity
 	// places are the folders in which a candidate is, "" for one that is not known.
-	places func(*Joined, *Subject) []string
+	places func(*Index, *Subject) []string
 	// rests are the kinds of sources that evidence about a candidate rests on, beside its own source and those that all kinds have in common.
 	rests []string
 	// served is true where the document has the server of the candidate's source.
@@ -20,19 +20,19 @@ type facts struct {
 
 // kinds has the facts of each of snapshot.Kinds.
 var kinds = map[string]facts{
-	snapshot.KindTab:      {fill: (*Joined).fillTab, identity: (*Joined).tabIdentity, places: (*Joined).tabPlaces, served: true},
-	snapshot.KindSession:  {fill: (*Joined).fillSession, identity: (*Joined).sessionIdentity, places: (*Joined).sessionPlaces},
-	snapshot.KindTerminal: {fill: (*Joined).fillTerminal, identity: (*Joined).terminalIdentity, places: (*Joined).terminalPlaces, served: true},
+	snapshot.KindTab:      {fill: (*Index).fillTab, identity: (*Index).tabIdentity, places: (*Index).tabPlaces, served: true},
+	snapshot.KindSession:  {fill: (*Index).fillSession, identity: (*Index).sessionIdentity, places: (*Index).sessionPlaces},
+	snapshot.KindTerminal: {fill: (*Index).fillTerminal, identity: (*Index).terminalIdentity, places: (*Index).terminalPlaces, served: true},
 	// A process may belong to a pane of any multiplexer, and be any agent's.
 	snapshot.KindProcess: {
-		fill: (*Joined).fillProcess, identity: (*Joined).processIdentity, places: (*Joined).processPlaces, rests: []string{"tmux", "herdr", "agents"},
+		fill: (*Index).fillProcess, identity: (*Index).processIdentity, places: (*Index).processPlaces, rests: []string{"tmux", "herdr", "agents"},
 	},
 	// An agent may work in a folder while its process stands elsewhere.
-	snapshot.KindDir: {fill: (*Joined).fillDir, identity: (*Joined).dirIdentity, places: (*Joined).dirPlaces, rests: []string{"agents"}},
+	snapshot.KindDir: {fill: (*Index).fillDir, identity: (*Index).dirIdentity, places: (*Index).dirPlaces, rests: []string{"agents"}},
 }
 
 // kindOf is the kind of a candidate, and false where the snapshot has no such candidate.
-func (j *Joined) kindOf(id string) (string, bool) {
+func (j *Index) kindOf(id string) (string, bool) {
 	for _, kind := range snapshot.Kinds {
 		if kind.Has(j.snap, id) {
 			return kind.Name, true

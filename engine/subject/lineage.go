@@ -20,7 +20,7 @@ func (x *processes) fillLineage(l *Lineage, i int) {
 	p := n.p
 	*l = Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p), Added: x.added(n), Interpreter: n.interpreter, Family: n.family, Personal: x.config.personal(p)}
 	x.fillMarkers(l, n)
-	l.IsAgent = n.program().or(n.unidentified()).under(true)
+	l.IsAgent = n.program().or(n.unidentified()).ifWhole(true)
 	l.Unidentified, l.Sockets = &n.vague, x.config.open(p)
 	l.Strangers = x.strangers(n)
 	l.Seen, l.SeenGone = x.seen(i)
@@ -38,7 +38,7 @@ func (x *processes) fillLineage(l *Lineage, i int) {
 			count, one = 1, starter
 		}
 		if veil != nil {
-			l.VeiledBy = veil.ref()
+			l.PossibleAgent = veil.ref()
 		} else {
 			l.Agents, l.Cleared, l.Copyless = &count, &cleared, x.copyless(i)
 			if one != nil {
@@ -46,9 +46,9 @@ func (x *processes) fillLineage(l *Lineage, i int) {
 			}
 		}
 	}
-	l.AgentAncestor = x.above[i].agent.under(x.whole)
-	l.MultiplexerAncestor = x.above[i].multiplexer.under(x.whole)
-	b := x.below(i)
+	l.AgentAncestor = x.above[i].agent.ifWhole(x.whole)
+	l.MultiplexerAncestor = x.above[i].multiplexer.ifWhole(x.whole)
+	b := x.summary(i)
 	x.fillBelow(l, b)
 	l.Below, l.Ancestors, l.Peers = x.belowOf(i), x.ancestors(i), x.peers(i)
 	if b.vague && l.AgentBelow != nil && !*l.AgentBelow {
@@ -85,13 +85,13 @@ func (x *processes) ofTerminal(t *snapshot.Terminal) *Lineage {
 		return nil
 	}
 	l := &Lineage{}
-	x.fillBelow(l, x.below(i))
+	x.fillBelow(l, x.summary(i))
 	return l
 }
 
-// Veil is the earliest process of this user that may be an agent and does not show it, and nil where there is no such process: all that
+// PossibleAgent is the earliest process of this user that may be an agent and does not show it, and nil where there is no such process: all that
 // is younger may have been started by it.
-func (j *Joined) Veil() *snapshot.PaneProc {
+func (j *Index) PossibleAgent() *snapshot.PaneProc {
 	if len(j.procs.hiddens) == 0 {
 		return nil
 	}
@@ -103,10 +103,10 @@ func (x *processes) fillBelow(l *Lineage, b *below) {
 	if whole {
 		l.Descendants = &b.count
 	}
-	l.AgentBelow = b.agent.under(whole)
-	l.UnidentifiedBelow = triIf(b.vague).under(whole)
-	l.TTYBelow = b.tty.under(whole)
-	l.ListenerBelow = b.listener.under(whole)
+	l.AgentBelow = b.agent.ifWhole(whole)
+	l.UnidentifiedBelow = triIf(b.vague).ifWhole(whole)
+	l.TTYBelow = b.tty.ifWhole(whole)
+	l.ListenerBelow = b.listener.ifWhole(whole)
 }
 
 // fillMarkers says what the environment tells. Where it does not say which process the multiplexer's server is, whether that
@@ -124,7 +124,7 @@ func (x *processes) fillMarkers(l *Lineage, n *node) {
 	if len(n.paneMarkers) == 0 {
 		return
 	}
-	l.MultiplexerMarked = x.handed(n).under(true)
+	l.MultiplexerMarked = x.handed(n).ifWhole(true)
 }
 
 // leading has for each marker that names a pane the one that leads to its server.

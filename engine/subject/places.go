@@ -184,7 +184,7 @@ func nearOf(n *node) string {
 }
 
 // openIn are the open sessions that work in a folder or below it, and those that may because where they work is not known.
-func (j *Joined) openIn(d *snapshot.Dir) []OpenAgent {
+func (j *Index) openIn(d *snapshot.Dir) []OpenAgent {
 	at := clean(d.Path)
 	if d.Content != nil {
 		at = clean(d.Content.Worktree)
@@ -205,7 +205,7 @@ func (j *Joined) openIn(d *snapshot.Dir) []OpenAgent {
 
 // mayWork reports whether a session of no known folder may work in a folder: its process stands in no known folder, or the folder is a checkout of the
 // repository in which, or around which, it stands.
-func (j *Joined) mayWork(d *snapshot.Dir, near string) bool {
+func (j *Index) mayWork(d *snapshot.Dir, near string) bool {
 	main := ""
 	switch {
 	case near == "":

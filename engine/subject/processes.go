@@ -31,11 +31,11 @@ type processes struct {
 	above  []above
 	kids   kids
 	agents agents
-	// descents are what earlier looks saw of this boot's processes, by pid, ended what records say of sessions, by their ids.
-	descents map[int]snapshot.Descent
-	ended    ended
-	now      time.Time
-	snap     *snapshot.Snapshot
+	// ancestries are what earlier looks saw of this boot's processes, by pid, ended what records say of sessions, by their ids.
+	ancestries map[int]snapshot.Ancestry
+	ended      ended
+	now        time.Time
+	snap       *snapshot.Snapshot
 	// markers by their names, and the programs whose markers are known.
 	kinds   map[string]Marker
 	vendors map[string]bool
@@ -88,7 +88,7 @@ type traits struct {
 	markers, paneMarkers []string
 }
 
-func (t *traits) none() bool {
+func (t *traits) isEmpty() bool {
 	return t.sessions == nil && t.recordedBy == "" && t.recordedAt == nil && t.interpreter == "" && t.family == "" && t.markers == nil && t.paneMarkers == nil
 }
 
@@ -97,7 +97,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
 		all: s.Processes, dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
 		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
-		descents: descentsOf(s), now: s.TakenAt, snap: s, kinds: map[string]Marker{}, vendors: vendorsOf(c),
+		ancestries: ancestriesOf(s), now: s.TakenAt, snap: s, kinds: map[string]Marker{}, vendors: vendorsOf(c),
 	}
 	for _, m := range c.Markers {
 		x.kinds[m.Name] = c.Marker(m.Name)
@@ -114,9 +114,9 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	for i := range x.nodes {
 		n, p, t := &x.nodes[i], x.nodes[i].p, traits{}
 		if !dead(p) {
-			n.agent, n.multiplexer = known.agent(p), named(p, multiplexerNames)
+			n.agent, n.multiplexer = known.agent(p), hasName(p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
-			t.sessions, t.recordedBy, t.recordedAt = open.of(p, s.Host.UID)
+			t.sessions, t.recordedBy, t.recordedAt = open.sessionsOf(p, s.Host.UID)
 			n.agent = n.agent || len(t.sessions) > 0
 			n.maybe = known.maybe(p)
 		}
@@ -134,7 +134,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 				x.sessions[session] = i
 			}
 		}
-		if n.traits = plain; !t.none() {
+		if n.traits = plain; !t.isEmpty() {
 			n.traits = new(t)
 		}
 	}
@@ -203,7 +203,7 @@ func (x *processes) byPID(pid int) (int, bool) {
 // kids are the children of all processes, by their nodes: those of one are between two places.
 type kids struct{ from, nodes []int32 }
 
-func (k kids) of(i int) []int32 { return k.nodes[k.from[i]:k.from[i+1]] }
+func (k kids) children(i int) []int32 { return k.nodes[k.from[i]:k.from[i+1]] }
 
 // link finds the parent of every process. One that is younger than its child is another process under a reused pid. One that is not in
 // the table ended while it was read; its children are handed to the process that inherits orphans.
@@ -358,10 +358,10 @@ func comms(names []string) map[string]bool {
 	return out
 }
 
-// named reports whether a process has one of the names. A program may rename itself, so what it was started from counts too: the
+// hasName reports whether a process has one of the names. A program may rename itself, so what it was started from counts too: the
 // file's name, and where a program keeps its versions side by side (claude/versions/2.1.201, cursor-agent/versions/2026.07.01/node)
 // the folder's above them.
-func named(p *snapshot.Process, names map[string]bool) bool {
+func hasName(p *snapshot.Process, names map[string]bool) bool {
 	if listed(p.Name, names) {
 		return true
 	}

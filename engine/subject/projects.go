@@ -60,7 +60,7 @@ func keeps(p *snapshot.Project) (*[]Keep, *[]string) {
 }
 
 // projectsOf are the projects in which a candidate lies, or may lie because where it is, or where the project is, is not known.
-func (j *Joined) projectsOf(sub *Subject, placesOf func(*Joined, *Subject) []string) []Project {
+func (j *Index) projectsOf(sub *Subject, placesOf func(*Index, *Subject) []string) []Project {
 	if len(j.projects) == 0 {
 		return nil
 	}
@@ -96,10 +96,10 @@ func (j *Joined) projectsOf(sub *Subject, placesOf func(*Joined, *Subject) []str
 	return out
 }
 
-func (j *Joined) dirPlaces(sub *Subject) []string { return []string{sub.Dir.Path} }
+func (j *Index) dirPlaces(sub *Subject) []string { return []string{sub.Dir.Path} }
 
 // processPlaces has those of the processes below it too: they end with it.
-func (j *Joined) processPlaces(sub *Subject) []string {
+func (j *Index) processPlaces(sub *Subject) []string {
 	places := []string{bareCwd(sub.Process)}
 	for _, n := range j.procs.underID(sub.ID) {
 		places = append(places, bareCwd(n.p))
@@ -109,9 +109,9 @@ func (j *Joined) processPlaces(sub *Subject) []string {
 
 func bareCwd(p *snapshot.Process) string { return strings.TrimSuffix(known(p.Cwd), deleted) }
 
-func (j *Joined) sessionPlaces(sub *Subject) []string { return panePlaces(sub.Session.Panes) }
+func (j *Index) sessionPlaces(sub *Subject) []string { return panePlaces(sub.Session.Panes) }
 
-func (j *Joined) tabPlaces(sub *Subject) []string {
+func (j *Index) tabPlaces(sub *Subject) []string {
 	if sub.Tab.Editor != nil {
 		return editorPlaces(sub.Tab.Editor)
 	}
@@ -130,7 +130,7 @@ func panePlaces(panes []snapshot.Pane) (places []string) {
 }
 
 // terminalPlaces are where a terminal is (what its store says, or else its own process), its workspace, and its builder's worktree.
-func (j *Joined) terminalPlaces(sub *Subject) []string {
+func (j *Index) terminalPlaces(sub *Subject) []string {
 	t := sub.Terminal
 	cwd := t.Cwd
 	if cwd == "" && t.PID != nil && t.StartTicks != nil {

@@ -33,9 +33,9 @@ func (x *processes) kind(marker string) Marker {
 	return m
 }
 
-// own is whether a process was positively not handed its markers by a multiplexer: it comes out of none, or out of one that does not
+// markersAreOwn is whether a process was positively not handed its markers by a multiplexer: it comes out of none, or out of one that does not
 // carry them itself.
-func (x *processes) own(n *node) bool {
+func (x *processes) markersAreOwn(n *node) bool {
 	if n.p.Markers == nil {
 		return false
 	}
@@ -58,7 +58,7 @@ func (x *processes) handed(n *node) tri {
 func (x *processes) seen(i int) ([]Seen, *bool) {
 	n := &x.nodes[i]
 	var out []Seen
-	d, remembered := x.descents[n.p.PID]
+	d, remembered := x.ancestries[n.p.PID]
 	remembered = remembered && d.StartTicks == n.p.StartTicks
 	for _, a := range x.agentsAbove(i) {
 		out = append(out, Seen{PID: a.PID, StartTicks: a.StartTicks, Name: a.Name, Gone: new(false)})
@@ -90,7 +90,7 @@ func (x *processes) seen(i int) ([]Seen, *bool) {
 }
 
 // incomplete is true for an agent of which it is not known which process it was.
-func incomplete(a snapshot.DescentAgent) bool { return a.PID <= 0 || a.StartTicks == 0 }
+func incomplete(a snapshot.AncestryAgent) bool { return a.PID <= 0 || a.StartTicks == 0 }
 
 // gone is whether the process that had a number and a start has ended; nil where not all processes could be read.
 func (x *processes) gone(pid int, ticks uint64) *bool {
@@ -104,35 +104,35 @@ func (x *processes) gone(pid int, ticks uint64) *bool {
 }
 
 // agentsAbove are the living agents above a process, nearest first, in an unbroken line of parents.
-func (x *processes) agentsAbove(i int) []snapshot.DescentAgent {
-	var out []snapshot.DescentAgent
+func (x *processes) agentsAbove(i int) []snapshot.AncestryAgent {
+	var out []snapshot.AncestryAgent
 	if !x.above[i].below {
 		return nil
 	}
 	for up, steps := x.nodes[i].parent, 0; up >= 0 && steps < len(x.nodes) && len(out) < maxAncestors; up, steps = x.nodes[up].parent, steps+1 {
 		if n := &x.nodes[up]; n.agent {
-			out = append(out, snapshot.DescentAgent{PID: n.p.PID, StartTicks: n.p.StartTicks, Name: n.p.Name})
+			out = append(out, snapshot.AncestryAgent{PID: n.p.PID, StartTicks: n.p.StartTicks, Name: n.p.Name})
 		}
 	}
 	return out
 }
 
-// maxDescents is how many processes below agents are remembered: the youngest are left out where there are more.
-const maxDescents = 20000
+// maxAncestries is how many processes below agents are remembered: the youngest are left out where there are more.
+const maxAncestries = 20000
 
-// Descents is what is to be remembered of which processes are below agents, after what earlier looks knew. One that has ended is forgotten; of
+// Ancestries is what is to be remembered of which processes are below agents, after what earlier looks knew. One that has ended is forgotten; of
 // one that was handed over since, what was seen stays. Where the processes could not be read whole, all that was known is kept. It is a pure
 // function.
-func Descents(s *snapshot.Snapshot, c *Config, before []snapshot.Descent) []snapshot.Descent {
+func Ancestries(s *snapshot.Snapshot, c *Config, before []snapshot.Ancestry) []snapshot.Ancestry {
 	if s.Host.BootID == "" {
 		return before
 	}
-	x := indexProcesses(s, c.whole(), indexRecords(s))
-	known := make(map[int]snapshot.Descent, len(before))
+	x := indexProcesses(s, c.withLists(), indexRecords(s))
+	known := make(map[int]snapshot.Ancestry, len(before))
 	for _, d := range before {
 		known[d.PID] = d
 	}
-	out := []snapshot.Descent{}
+	out := []snapshot.Ancestry{}
 	for i := range x.nodes {
 		p := x.nodes[i].p
 		if dead(p) || p.UID == nil || x.uid == nil || *p.UID != *x.uid {
@@ -143,7 +143,7 @@ func Descents(s *snapshot.Snapshot, c *Config, before []snapshot.Descent) []snap
 		now := x.agentsAbove(i)
 		switch {
 		case len(now) > 0:
-			d := snapshot.Descent{BootID: s.Host.BootID, PID: p.PID, StartTicks: p.StartTicks, Agents: now, LastAt: s.TakenAt}
+			d := snapshot.Ancestry{BootID: s.Host.BootID, PID: p.PID, StartTicks: p.StartTicks, Agents: now, LastAt: s.TakenAt}
 			if remembered {
 				for _, a := range old.Agents {
 					if !slices.Contains(d.Agents, a) && len(d.Agents) < 2*maxAncestors {
@@ -163,16 +163,16 @@ func Descents(s *snapshot.Snapshot, c *Config, before []snapshot.Descent) []snap
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b snapshot.Descent) int {
+	slices.SortFunc(out, func(a, b snapshot.Ancestry) int {
 		return cmp.Or(cmp.Compare(a.StartTicks, b.StartTicks), cmp.Compare(a.PID, b.PID))
 	})
-	return out[:min(len(out), maxDescents)]
+	return out[:min(len(out), maxAncestries)]
 }
 
-// descentsOf are the descents of this boot by pid.
-func descentsOf(s *snapshot.Snapshot) map[int]snapshot.Descent {
-	out := make(map[int]snapshot.Descent, len(s.Descents))
-	for _, d := range s.Descents {
+// ancestriesOf are the ancestries of this boot by pid.
+func ancestriesOf(s *snapshot.Snapshot) map[int]snapshot.Ancestry {
+	out := make(map[int]snapshot.Ancestry, len(s.Ancestries))
+	for _, d := range s.Ancestries {
 		if d.BootID != "" && d.BootID == s.Host.BootID {
 			out[d.PID] = d
 		}
@@ -215,9 +215,9 @@ func (x *processes) endedSessions(all []snapshot.OpenSession) ended {
 	return out
 }
 
-// before reports whether the process that had a session open has ended, and is older than another one, or had it before that, so that it may have started
+// endedBefore reports whether the process that had a session open has ended, and is older than another one, or had it before that, so that it may have started
 // that.
-func (o lastOpen) before(n *node) bool {
+func (o lastOpen) endedBefore(n *node) bool {
 	if o.gone != yes {
 		return false
 	}
@@ -234,7 +234,7 @@ func (x *processes) sessionGone(n *node) *bool {
 		state, recorded := x.ended[carried(n, name)]
 		switch {
 		case !recorded:
-		case state.before(n):
+		case state.endedBefore(n):
 			gone = new(true)
 		case state.gone == no:
 			return new(false)
@@ -280,12 +280,12 @@ func vendorsOf(c *Config) map[string]bool {
 	return comms(names)
 }
 
-// apart reports whether an agent, although it is old enough, positively did not start a process. What it rests on: the line of agents that
+// notStartedBy reports whether an agent, although it is old enough, positively did not start a process. What it rests on: the line of agents that
 // looks have seen above it, what the environments of both say, or the pane that the process comes out of.
-func (x *processes) apart(i, k int) bool {
+func (x *processes) notStartedBy(i, k int) bool {
 	n, a := &x.nodes[i], &x.nodes[k]
-	if d, ok := x.descents[n.p.PID]; ok && d.StartTicks == n.p.StartTicks && len(d.Agents) > 0 {
-		return !slices.ContainsFunc(d.Agents, incomplete) && !slices.ContainsFunc(d.Agents, func(s snapshot.DescentAgent) bool { return s.PID == a.p.PID && s.StartTicks == a.p.StartTicks })
+	if d, ok := x.ancestries[n.p.PID]; ok && d.StartTicks == n.p.StartTicks && len(d.Agents) > 0 {
+		return !slices.ContainsFunc(d.Agents, incomplete) && !slices.ContainsFunc(d.Agents, func(s snapshot.AncestryAgent) bool { return s.PID == a.p.PID && s.StartTicks == a.p.StartTicks })
 	}
 	return x.otherMarkers(n, a) || x.otherPane(n, a)
 }
@@ -295,7 +295,7 @@ func (x *processes) apart(i, k int) bool {
 // session changes within one process, so an agent of the same vendor may have had that one before, unless its record of the present one is older than the
 // process, or the record of the other session names an older process that has ended. Identifying markers that the agent itself carries were compared before.
 func (x *processes) otherMarkers(n, a *node) bool {
-	if a.p.Markers == nil || !x.own(n) {
+	if a.p.Markers == nil || !x.markersAreOwn(n) {
 		return false
 	}
 	var named []string // the vendors of pids
@@ -322,7 +322,7 @@ func (x *processes) otherMarkers(n, a *node) bool {
 		case m.Agent != "" && slices.Contains(named, m.Agent):
 		case slices.Contains(a.sessions, value):
 			return false
-		case x.ended[value].before(n) && len(a.sessions) > 0:
+		case x.ended[value].endedBefore(n) && len(a.sessions) > 0:
 		case a.recordedBefore(n):
 		default:
 			if vendor := x.vendor(a); vendor == "" || m.Agent == "" || vendor == m.Agent {
@@ -366,7 +366,7 @@ func (x *processes) otherPane(n, a *node) bool {
 // telling reports whether anything is known of a process that may clear an agent: looks saw it below agents, or it carries markers that were not
 // handed down.
 func (x *processes) telling(n *node) bool {
-	if d, ok := x.descents[n.p.PID]; ok && d.StartTicks == n.p.StartTicks {
+	if d, ok := x.ancestries[n.p.PID]; ok && d.StartTicks == n.p.StartTicks {
 		return true
 	}
 	if len(n.markers) == 0 {
@@ -377,7 +377,7 @@ func (x *processes) telling(n *node) bool {
 	}
 	for _, name := range n.markers {
 		if x.kind(name).Value != MarkerFlag && !slices.Contains(x.config.IDMarkers, name) {
-			return x.own(n)
+			return x.markersAreOwn(n)
 		}
 	}
 	return false
@@ -393,7 +393,7 @@ func (x *processes) suspects(i int) (count int, one *node, cleared int, veil *no
 	if telling && count > 0 && count <= checkedAlone {
 		count, one = 0, nil
 		for k := range all.each {
-			if most++; most > 2*checkedAlone || !x.apart(i, k) {
+			if most++; most > 2*checkedAlone || !x.notStartedBy(i, k) {
 				count++
 				one = cmp.Or(one, &x.nodes[k])
 			} else {
@@ -402,7 +402,7 @@ func (x *processes) suspects(i int) (count int, one *node, cleared int, veil *no
 		}
 	}
 	for checked, k := range x.hiddens {
-		if h := &x.nodes[k]; h != n && h.p.StartTicks <= n.p.StartTicks && (!telling || checked > checkedAlone || !x.apart(i, k)) {
+		if h := &x.nodes[k]; h != n && h.p.StartTicks <= n.p.StartTicks && (!telling || checked > checkedAlone || !x.notStartedBy(i, k)) {
 			return count, one, cleared, h
 		}
 	}
@@ -422,7 +422,7 @@ func (x *processes) copyless(i int) *int {
 	}
 	count := 0
 	for k := range all.each {
-		if !x.apart(i, k) && !x.hasCopy(i, k) {
+		if !x.notStartedBy(i, k) && !x.hasCopy(i, k) {
 			count++
 		}
 	}
@@ -432,7 +432,7 @@ func (x *processes) copyless(i int) *int {
 // hasCopy reports whether a living copy of a program is below an agent.
 func (x *processes) hasCopy(i, k int) bool {
 	n := &x.nodes[i]
-	for _, c := range x.under(k) {
+	for _, c := range x.descendants(k) {
 		if c != n && c.family == n.family && c.p.ArgvDigest == n.p.ArgvDigest && text(c.p.Script) == text(n.p.Script) && text(c.p.Package) == text(n.p.Package) {
 			return true
 		}
@@ -447,15 +447,15 @@ func (n *node) silent() bool {
 
 // fillServed says where a process and all below it listen, and how many connections are open there.
 func (x *processes) fillServed(l *Lineage, i int) {
-	if !x.whole || x.strays || !x.below(i).known || x.below(i).count > maxBelow {
+	if !x.whole || x.strays || !x.summary(i).known || x.summary(i).count > maxBelow {
 		return
 	}
 	ports, sockets, clients := &[]int{}, &[]string{}, new(0)
-	if x.nodes[i].listens.or(x.below(i).listener) == no {
+	if x.nodes[i].listens.or(x.summary(i).listener) == no {
 		l.Ports, l.TreeSockets, l.Clients = ports, sockets, clients
 		return
 	}
-	for _, n := range append(x.under(i), &x.nodes[i]) {
+	for _, n := range append(x.descendants(i), &x.nodes[i]) {
 		if n.p.Listening == nil {
 			ports, clients = nil, nil
 		} else if ports != nil {

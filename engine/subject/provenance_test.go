@@ -28,11 +28,11 @@ func TestWhichAgentsMayHaveStartedIt(t *testing.T) {
 		has      *map[string]string
 		left     *map[string]string
 		records  []snapshot.OpenSession
-		descents []snapshot.Descent
+		descents []snapshot.Ancestry
 		change   func(agent, left *snapshot.Process)
 	}
-	boot := func(agents ...snapshot.DescentAgent) []snapshot.Descent {
-		return []snapshot.Descent{{BootID: "boot", PID: 9, StartTicks: 900, Agents: agents, LastAt: now}}
+	boot := func(agents ...snapshot.AncestryAgent) []snapshot.Ancestry {
+		return []snapshot.Ancestry{{BootID: "boot", PID: 9, StartTicks: 900, Agents: agents, LastAt: now}}
 	}
 	record := func(pid int, id string, ticks uint64, written int) snapshot.OpenSession {
 		return snapshot.OpenSession{Agent: "claude", ID: id, PID: pid, StartTicks: &ticks, WrittenAt: ago(written), Sole: new(true)}
@@ -60,10 +60,10 @@ func TestWhichAgentsMayHaveStartedIt(t *testing.T) {
 			records: []snapshot.OpenSession{record(5, "other", 500, 10), record(6, "s", 600, 200)}}, 0},
 		"a younger process had the session": {world{agent: "claude", has: carries(), left: carries("C_SESSION", "s"),
 			records: []snapshot.OpenSession{record(5, "other", 500, 10), record(6, "s", 950, 5)}}, 1},
-		"looks saw it below another agent": {world{agent: "claude", has: carries(), left: carries("C_FLAG", "1"), descents: boot(snapshot.DescentAgent{PID: 66, StartTicks: 6, Name: "codex"})}, 0},
-		"looks saw it below this agent":    {world{agent: "claude", has: carries(), left: carries("C_PID", "66"), descents: boot(snapshot.DescentAgent{PID: 5, StartTicks: 500, Name: "claude"})}, 1},
-		"looks saw another process":        {world{agent: "claude", has: carries(), left: carries("C_FLAG", "1"), descents: []snapshot.Descent{{BootID: "boot", PID: 9, StartTicks: 800, Agents: []snapshot.DescentAgent{{PID: 66, StartTicks: 6}}}}}, 1},
-		"looks of another boot":            {world{agent: "claude", has: carries(), left: carries("C_FLAG", "1"), descents: []snapshot.Descent{{BootID: "before", PID: 9, StartTicks: 900, Agents: []snapshot.DescentAgent{{PID: 66, StartTicks: 6}}}}}, 1},
+		"looks saw it below another agent": {world{agent: "claude", has: carries(), left: carries("C_FLAG", "1"), descents: boot(snapshot.AncestryAgent{PID: 66, StartTicks: 6, Name: "codex"})}, 0},
+		"looks saw it below this agent":    {world{agent: "claude", has: carries(), left: carries("C_PID", "66"), descents: boot(snapshot.AncestryAgent{PID: 5, StartTicks: 500, Name: "claude"})}, 1},
+		"looks saw another process":        {world{agent: "claude", has: carries(), left: carries("C_FLAG", "1"), descents: []snapshot.Ancestry{{BootID: "boot", PID: 9, StartTicks: 800, Agents: []snapshot.AncestryAgent{{PID: 66, StartTicks: 6}}}}}, 1},
+		"looks of another boot":            {world{agent: "claude", has: carries(), left: carries("C_FLAG", "1"), descents: []snapshot.Ancestry{{BootID: "before", PID: 9, StartTicks: 900, Agents: []snapshot.AncestryAgent{{PID: 66, StartTicks: 6}}}}}, 1},
 		"the marker was set in a pane that it is not in": {world{agent: "claude", has: carries(), left: carries("C_FLAG", "1"), change: func(a, l *snapshot.Process) {
 			a.Session, l.Session = new(4), new(3)
 		}}, 0},
@@ -83,7 +83,7 @@ func TestWhichAgentsMayHaveStartedIt(t *testing.T) {
 			c.change(&agent, &left)
 		}
 		s := table(quiet(1, 0, "systemd"), shell, other, agent, left)
-		s.Host.BootID, s.Host.OrphanParents, s.OpenSessions, s.Descents = "boot", []int{1}, c.records, c.descents
+		s.Host.BootID, s.Host.OrphanParents, s.OpenSessions, s.Ancestries = "boot", []int{1}, c.records, c.descents
 		sub, _ := subject.Join(s, vendors()).Subject("process:9")
 		if sub.Lineage.Agents == nil {
 			t.Fatalf("%s: unknown", name)
@@ -93,7 +93,7 @@ func TestWhichAgentsMayHaveStartedIt(t *testing.T) {
 	}
 }
 
-func TestDescentsAreRememberedWhileTheProcessLives(t *testing.T) {
+func TestAncestriesAreRememberedWhileTheProcessLives(t *testing.T) {
 	t.Parallel()
 	boot := func(s *snapshot.Snapshot) *snapshot.Snapshot {
 		s.Host.BootID, s.Host.UID = "boot", new(1000)
@@ -102,19 +102,19 @@ func TestDescentsAreRememberedWhileTheProcessLives(t *testing.T) {
 		}
 		return s
 	}
-	claude := snapshot.DescentAgent{PID: 5, StartTicks: 2, Name: "claude"}
-	first := subject.Descents(boot(table(quiet(1, 0, "systemd"), quiet(5, 1, "claude"), quiet(6, 5, "bash"), quiet(7, 6, "sleep"), quiet(8, 1, "sleep"))), config(), nil)
-	want := []snapshot.Descent{
-		{BootID: "boot", PID: 6, StartTicks: 3, Agents: []snapshot.DescentAgent{claude}, LastAt: now},
-		{BootID: "boot", PID: 7, StartTicks: 4, Agents: []snapshot.DescentAgent{claude}, LastAt: now},
+	claude := snapshot.AncestryAgent{PID: 5, StartTicks: 2, Name: "claude"}
+	first := subject.Ancestries(boot(table(quiet(1, 0, "systemd"), quiet(5, 1, "claude"), quiet(6, 5, "bash"), quiet(7, 6, "sleep"), quiet(8, 1, "sleep"))), config(), nil)
+	want := []snapshot.Ancestry{
+		{BootID: "boot", PID: 6, StartTicks: 3, Agents: []snapshot.AncestryAgent{claude}, LastAt: now},
+		{BootID: "boot", PID: 7, StartTicks: 4, Agents: []snapshot.AncestryAgent{claude}, LastAt: now},
 	}
 	same(t, "what is below an agent", want, first)
 
 	left := quiet(7, 1, "sleep")
 	left.StartTicks = 4
 	after := boot(table(quiet(1, 0, "systemd"), left))
-	same(t, "what was handed over", want[1:], subject.Descents(after, config(), first))
-	after.Descents = first
+	same(t, "what was handed over", want[1:], subject.Ancestries(after, config(), first))
+	after.Ancestries = first
 	sub, _ := subject.Join(after, config()).Subject("process:7")
 	same(t, "its agent", []subject.Seen{{PID: 5, StartTicks: 2, Name: "claude", Gone: new(true)}}, sub.Lineage.Seen)
 	same(t, "which is gone", new(true), sub.Lineage.SeenGone)
@@ -122,15 +122,15 @@ func TestDescentsAreRememberedWhileTheProcessLives(t *testing.T) {
 
 	younger := left
 	younger.StartTicks = 40
-	same(t, "another process with the number", []snapshot.Descent{}, subject.Descents(boot(table(quiet(1, 0, "systemd"), younger)), config(), first))
+	same(t, "another process with the number", []snapshot.Ancestry{}, subject.Ancestries(boot(table(quiet(1, 0, "systemd"), younger)), config(), first))
 	other := boot(table(quiet(1, 0, "systemd"), left))
 	other.Host.BootID = "next"
-	same(t, "another boot", []snapshot.Descent{}, subject.Descents(other, config(), first))
+	same(t, "another boot", []snapshot.Ancestry{}, subject.Ancestries(other, config(), first))
 	failed := boot(table(quiet(1, 0, "systemd")))
 	failed.Sources["proc"] = snapshot.Source{Status: "failed"}
-	same(t, "a table that was not read whole", first, subject.Descents(failed, config(), first))
+	same(t, "a table that was not read whole", first, subject.Ancestries(failed, config(), first))
 	failed.Host.BootID = ""
-	same(t, "an unknown boot", first, subject.Descents(failed, config(), first))
+	same(t, "an unknown boot", first, subject.Ancestries(failed, config(), first))
 }
 
 func TestServedIsOfTheWholeTree(t *testing.T) {

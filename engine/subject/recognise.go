@@ -34,7 +34,7 @@ func programs(names []string) map[string]bool {
 
 // agent reports whether a process is an agent's program.
 func (k recognised) agent(p *snapshot.Process) bool {
-	return named(p, k.names) || p.Package != nil && k.packages[*p.Package] || p.Script != nil && k.script(*p.Script)
+	return hasName(p, k.names) || p.Package != nil && k.packages[*p.Package] || p.Script != nil && k.script(*p.Script)
 }
 
 // maybe reports whether a process that is known to be no agent may be one after all. A program that gave itself a name of its own is known

@@ -7,7 +7,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
-func recognising(s *snapshot.Snapshot) *subject.Joined {
+func recognising(s *snapshot.Snapshot) *subject.Index {
 	cfg := config()
 	cfg.Agents = []string{"claude", "cursor-agent", "a-very-long-name"}
 	cfg.AgentScripts, cfg.AgentPackages = []string{"gemini"}, []string{"@google/gemini-cli"}
@@ -113,13 +113,13 @@ func TestWhatAnInterpreterRunsAndIsNotKnownMayBeAnAgent(t *testing.T) {
 	of := func(pid string) *subject.Lineage { s, _ := j.Subject("process:" + pid); return s.Lineage }
 	if l := of("9"); l.Agents == nil || *l.Agents != 0 {
 		t.Errorf("before it: %v", deref(l.Agents))
-	} else if l.VeiledBy != nil {
-		t.Errorf("before it: veiled by %v", *l.VeiledBy)
+	} else if l.PossibleAgent != nil {
+		t.Errorf("before it: veiled by %v", *l.PossibleAgent)
 	}
 	if l := of("20"); l.Agents != nil {
 		t.Errorf("after it: %d agents", *l.Agents)
-	} else if want := (snapshot.PaneProc{PID: 11, Name: "node"}); l.VeiledBy == nil || *l.VeiledBy != want {
-		t.Errorf("after it: veiled by %v, want %v", deref(l.VeiledBy), want)
+	} else if want := (snapshot.PaneProc{PID: 11, Name: "node"}); l.PossibleAgent == nil || *l.PossibleAgent != want {
+		t.Errorf("after it: veiled by %v, want %v", deref(l.PossibleAgent), want)
 	}
 	if a, b := of("12").AgentAncestor, of("10").AgentBelow; a != nil || b != nil {
 		t.Errorf("above: %v, below: %v", deref(a), deref(b))

@@ -107,8 +107,8 @@ func (r *records) hits(into []hit, by, value string) []hit {
 	return merge(into, r.tied[tie{by, value}], by)
 }
 
-// below gives the records that name a folder or something in it.
-func (r *records) below(dir string) []hit {
+// inFolder gives the records that name a folder or something in it.
+func (r *records) inFolder(dir string) []hit {
 	return unique(merge(nil, r.under[clean(dir)], byPath))
 }
 
@@ -117,13 +117,13 @@ func (r *records) below(dir string) []hit {
 func (r *records) ofTab(t *snapshot.Tab) []hit {
 	hits := r.hits(nil, byLabel, t.Label)
 	for _, p := range t.Panes {
-		hits = merge(hits, r.of(t, tie{byPane, p.Terminal}), byPane)
+		hits = merge(hits, r.forTab(t, tie{byPane, p.Terminal}), byPane)
 	}
-	return unique(merge(hits, r.of(t, tie{byTab, t.ID}), byTab))
+	return unique(merge(hits, r.forTab(t, tie{byTab, t.ID}), byTab))
 }
 
-// of gives the records with a tie that do not name another server than the tab's.
-func (r *records) of(t *snapshot.Tab, with tie) []int {
+// forTab gives the records with a tie that do not name another server than the tab's.
+func (r *records) forTab(t *snapshot.Tab, with tie) []int {
 	return slices.DeleteFunc(slices.Clone(r.tied[with]), func(i int) bool {
 		name := r.all[i].Server
 		return name != "" && t.Source != "herdr/"+name
@@ -136,7 +136,7 @@ func (r *records) ofSession(s *snapshot.Session) []hit {
 		hits = r.hits(hits, bySession, name)
 	}
 	for _, p := range s.Panes {
-		hits = r.above(hits, p.Cwd)
+		hits = r.ancestors(hits, p.Cwd)
 	}
 	return unique(hits)
 }
@@ -153,7 +153,7 @@ func (r *records) ofProcess(p *snapshot.Process) []hit {
 			hits = append(hits, hit{i, byPID})
 		}
 	}
-	return unique(r.above(hits, cwdOf(p)))
+	return unique(r.ancestors(hits, cwdOf(p)))
 }
 
 // lived is false only when the record's owner had ended before the process with its pid began, so that it meant another one. A record
@@ -173,8 +173,8 @@ func (r *records) withOwners(hits []hit) []hit {
 	return unique(all)
 }
 
-// above adds the records that name a folder, or one that it lies in.
-func (r *records) above(hits []hit, cwd string) []hit {
+// ancestors adds the records that name a folder, or one that it lies in.
+func (r *records) ancestors(hits []hit, cwd string) []hit {
 	if len(r.at) == 0 {
 		return hits
 	}

@@ -185,9 +185,9 @@ type Lineage struct {
 	// Copyless counts those of Agents that have no living copy of the same program below themselves: same package, script and command
 	// line. Only of an MCP server, and absent where that is not known.
 	Copyless *int `json:"copyless,omitempty"`
-	// VeiledBy is what Agents is absent for: an earlier process that may be an agent and does not show it (its file cannot be read, or what
+	// PossibleAgent is what Agents is absent for: an earlier process that may be an agent and does not show it (its file cannot be read, or what
 	// an interpreter runs).
-	VeiledBy *snapshot.PaneProc `json:"veiled_by,omitempty"`
+	PossibleAgent *snapshot.PaneProc `json:"possible_agent,omitempty"`
 	// Ancestors are its living parents of this same user, nearest first: as far up as they are known and that user's, and no more than
 	// 16. Known and empty is [], absent where its own parent, or who this user is, is not known.
 	Ancestors *[]Ancestor `json:"ancestors,omitempty"`

@@ -5,14 +5,14 @@ import "slices"
 // fillTies says what keeps a process and all below it at work although what started it has ended: that it was meant to outlive that, whom they are
 // connected to, and what they write.
 func (x *processes) fillTies(l *Lineage, i int) {
-	tree := x.under(i)
+	tree := x.descendants(i)
 	whole := tree != nil
 	tree = append(tree, &x.nodes[i])
 	l.Intent = x.intent(i, tree, whole)
 	if !whole {
 		return
 	}
-	l.Connections = outside(tree)
+	l.Connections = countOutside(tree)
 	if l.Connections != nil && *l.Connections > 0 {
 		l.Connected = x.connected(tree)
 	}
@@ -58,8 +58,8 @@ func (x *processes) keeper(i int) string {
 	return ""
 }
 
-// outside counts the connections of processes that lead elsewhere than to one of them; nil where those of one are not known.
-func outside(tree []*node) *int {
+// countOutside counts the connections of processes that lead elsewhere than to one of them; nil where those of one are not known.
+func countOutside(tree []*node) *int {
 	count := 0
 	for _, n := range tree {
 		p := n.p

@@ -35,8 +35,8 @@ const (
 // or is the fact of both together: the three are in the order in which one wins over the others.
 func (t tri) or(u tri) tri { return max(t, u) }
 
-// under is the fact where the table was read whole, and otherwise only that it is true.
-func (t tri) under(whole bool) *bool {
+// ifWhole is the fact where the table was read whole, and otherwise only that it is true.
+func (t tri) ifWhole(whole bool) *bool {
 	switch {
 	case t == yes:
 		return new(true)
@@ -67,7 +67,7 @@ func (x *processes) sumBelow() {
 	var ready []int32
 	sums := int32(1)
 	for i := range x.nodes {
-		if waiting[i] = int32(len(x.kids.of(i))); waiting[i] == 0 {
+		if waiting[i] = int32(len(x.kids.children(i))); waiting[i] == 0 {
 			ready = append(ready, int32(i))
 			continue
 		}
@@ -84,15 +84,15 @@ func (x *processes) sumBelow() {
 		if n.parent < 0 {
 			continue
 		}
-		x.below(int(n.parent)).add(&x.sums[n.sum], n)
+		x.summary(int(n.parent)).add(&x.sums[n.sum], n)
 		if waiting[n.parent]--; waiting[n.parent] == 0 {
 			ready = append(ready, n.parent)
 		}
 	}
 }
 
-// below is what is known of everything below a process.
-func (x *processes) below(i int) *below { return &x.sums[x.nodes[i].sum] }
+// summary is what is known of everything below a process.
+func (x *processes) summary(i int) *below { return &x.sums[x.nodes[i].sum] }
 
 func (b *below) add(child *below, n *node) {
 	b.count += 1 + child.count
@@ -151,16 +151,16 @@ func (x *processes) fromParent(i int, found []above, cycle bool) above {
 // maxBelow is how many processes below one are named.
 const maxBelow = 64
 
-// under are the nodes of everything that lives below a process, by pid; nil where that is not known whole, or is too much.
-func (x *processes) under(i int) []*node {
-	if b := x.below(i); !x.whole || x.strays || !b.known || b.count > maxBelow {
+// descendants are the nodes of everything that lives below a process, by pid; nil where that is not known whole, or is too much.
+func (x *processes) descendants(i int) []*node {
+	if b := x.summary(i); !x.whole || x.strays || !b.known || b.count > maxBelow {
 		return nil
 	}
 	out := []*node{}
 	for open := []int32{int32(i)}; len(open) > 0; {
 		at := open[len(open)-1]
 		open = open[:len(open)-1]
-		for _, k := range x.kids.of(int(at)) {
+		for _, k := range x.kids.children(int(at)) {
 			open = append(open, k)
 			if !dead(x.nodes[k].p) {
 				out = append(out, &x.nodes[k])
@@ -177,12 +177,12 @@ func (x *processes) underID(id string) []*node {
 	if !ok {
 		return nil
 	}
-	return x.under(i)
+	return x.descendants(i)
 }
 
 // belowOf tells of everything below a process; nil where it is not known.
 func (x *processes) belowOf(i int) *[]Below {
-	under := x.under(i)
+	under := x.descendants(i)
 	if under == nil {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (x *processes) belowOf(i int) *[]Below {
 
 // peers are the processes outside of a process's tree that can speak with anything in it; nil where that is not known.
 func (x *processes) peers(i int) *[]Peer {
-	under := x.under(i)
+	under := x.descendants(i)
 	if under == nil {
 		return nil
 	}

@@ -31,7 +31,7 @@ func (w *work) add(n *node, below *work) {
 
 // Work is the measure of what a process and all below it have done so far, with what is known of it; nil for all other candidates, and
 // where it is not known what is below it.
-func (j *Joined) Work(id string) *snapshot.Work {
+func (j *Index) Work(id string) *snapshot.Work {
 	measure, _ := j.procs.work(id)
 	return measure
 }
@@ -39,10 +39,10 @@ func (j *Joined) Work(id string) *snapshot.Work {
 // work is the measure with the sum that it comes from.
 func (x *processes) work(id string) (*snapshot.Work, work) {
 	i, ok := x.byID(id)
-	if !ok || !x.whole || x.strays || !x.below(i).known {
+	if !ok || !x.whole || x.strays || !x.summary(i).known {
 		return nil, work{}
 	}
-	b := x.below(i)
+	b := x.summary(i)
 	var sum work
 	sum.add(&x.nodes[i], &b.work)
 	out := &snapshot.Work{Below: new(b.count), Youngest: new(b.work.youngest)}
@@ -57,7 +57,7 @@ func (x *processes) work(id string) (*snapshot.Work, work) {
 
 // fillWork says what a process and all below it have done since the measure that a sighting remembers, and for how long they have
 // done nothing to speak of. What is not known of that leaves Idle out.
-func (j *Joined) fillWork(out *Sighting, id string, before *snapshot.Sighting) {
+func (j *Index) fillWork(out *Sighting, id string, before *snapshot.Sighting) {
 	now, sum := j.procs.work(id)
 	then, passed := before.Work, j.since(before.IdleSince)
 	if now == nil || then == nil || passed == nil || *passed <= 0 || before.IdleSince.IsZero() {

@@ -217,7 +217,7 @@ func (x *looked) see(ctx context.Context, live []string, e *snapshot.Entry) (See
 	if len(live) == 1 {
 		t := x.Sessions[live[0]]
 		w.Session, w.Name = live[0], t.Name
-		sub.Session, sub.Age, sub.Made = &t, subject.Awake(x.Snapshot, t.CreatedAt), subject.Before(x.Snapshot, t.CreatedAt)
+		sub.Session, sub.Age, sub.Made = &t, subject.Awake(x.Snapshot, t.CreatedAt), subject.SecondsBefore(x.Snapshot, t.CreatedAt)
 		if x.held[w.Session] {
 			sub.Hold = &subject.Hold{}
 		}
@@ -226,7 +226,7 @@ func (x *looked) see(ctx context.Context, live []string, e *snapshot.Entry) (See
 	for _, r := range entries {
 		sub.Entries = append(sub.Entries, subject.Entry{
 			Source: r.Source, ID: r.ID, Status: r.Status, Terminal: r.Terminal, Session: r.Session, Retained: r.Retained,
-			Ended: subject.Before(x.Snapshot, r.EndedAt), By: snapshot.KindSession,
+			Ended: subject.SecondsBefore(x.Snapshot, r.EndedAt), By: snapshot.KindSession,
 		})
 	}
 	a, err := x.ask(ctx, sub)

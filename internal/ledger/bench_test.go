@@ -166,7 +166,7 @@ func BenchmarkSteadySweep(b *testing.B) {
 				ok(b, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(later), Mode: "dry-run", Sources: map[string]int{"proc": 300}, Rules: strings.Repeat("r", 64), Digest: strings.Repeat("d", 71)}))
 				ok(b, l.SaveDecisions(ctx, id, aging(n, later)))
 				ok(b, l.SaveSightings(ctx, awaited(n/10, later)))
-				ok(b, l.SaveDescents(ctx, descended(n/10, later)))
+				ok(b, l.SaveAncestries(ctx, descended(n/10, later)))
 				up := later.Seconds()
 				ok(b, l.SaveLook(ctx, ledger.Look{At: t0.Add(later), BootID: "b", UpSeconds: &up}))
 				ok(b, l.FinishSweep(ctx, id, t0.Add(later), map[string]int{"seen": n}, 0))
@@ -241,11 +241,11 @@ func awaited(n int, later time.Duration) map[string]snapshot.Sighting {
 	return all
 }
 
-func descended(n int, later time.Duration) []snapshot.Descent {
-	all := make([]snapshot.Descent, n)
+func descended(n int, later time.Duration) []snapshot.Ancestry {
+	all := make([]snapshot.Ancestry, n)
 	for i := range all {
-		all[i] = snapshot.Descent{BootID: "7d9a91ad-7a56-4d82-b8c7-8322d6e20866", PID: i + 2, StartTicks: uint64(100 * i),
-			Agents: []snapshot.DescentAgent{{PID: 1, StartTicks: 5, Name: "claude"}}, LastAt: t0.Add(later)}
+		all[i] = snapshot.Ancestry{BootID: "7d9a91ad-7a56-4d82-b8c7-8322d6e20866", PID: i + 2, StartTicks: uint64(100 * i),
+			Agents: []snapshot.AncestryAgent{{PID: 1, StartTicks: 5, Name: "claude"}}, LastAt: t0.Add(later)}
 	}
 	return all
 }

@@ -85,19 +85,19 @@ func (l *Ledger) SaveOwners(ctx context.Context, next []snapshot.Owner) error {
 	return l.remember(ctx, "owners", next)
 }
 
-// Descents gives which processes earlier looks saw below which agents, sorted by pid.
-func (l *Ledger) Descents(ctx context.Context) ([]snapshot.Descent, error) {
-	all := []snapshot.Descent{}
+// Ancestries gives which processes earlier looks saw below which agents, sorted by pid.
+func (l *Ledger) Ancestries(ctx context.Context) ([]snapshot.Ancestry, error) {
+	all := []snapshot.Ancestry{}
 	if err := l.recall(ctx, "descents", &all); err != nil {
 		return nil, err
 	}
 	return all, nil
 }
 
-// SaveDescents makes next all that is remembered of which processes are below agents.
-func (l *Ledger) SaveDescents(ctx context.Context, next []snapshot.Descent) error {
-	next = append([]snapshot.Descent{}, next...)
-	slices.SortFunc(next, func(a, b snapshot.Descent) int { return cmp.Compare(a.PID, b.PID) })
+// SaveAncestries makes next all that is remembered of which processes are below agents.
+func (l *Ledger) SaveAncestries(ctx context.Context, next []snapshot.Ancestry) error {
+	next = append([]snapshot.Ancestry{}, next...)
+	slices.SortFunc(next, func(a, b snapshot.Ancestry) int { return cmp.Compare(a.PID, b.PID) })
 	return l.remember(ctx, "descents", next)
 }
 

@@ -47,7 +47,7 @@ func (l *Looker) Look(ctx context.Context, sc sources.Scope, mem PriorState) (*s
 // LookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. nil means that no engine is known.
 func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, e *eval.Engine) (s *snapshot.Snapshot, err error) {
 	set := l.Sources()
-	set.Descents, set.Mounted = mem.Descents, mem.Mounts
+	set.Ancestries, set.Mounted = mem.Ancestries, mem.Mounts
 	from, err := set.Sources(sc, mem.Owners)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ type PriorState struct {
 	Owners    []snapshot.Owner
 	// repositories are the owners of folders that the latest sweeps decided on.
 	repositories []string
-	Descents     []snapshot.Descent
+	Ancestries   []snapshot.Ancestry
 	// Mounts are the mount points on which earlier looks in this pid Namespace saw folders.
 	Mounts    []string
 	Namespace string
@@ -169,7 +169,7 @@ func (a *Looker) LoadPrior(ctx context.Context, l *ledger.Ledger) PriorState {
 	m.last, errs[2] = l.Look(ctx)
 	m.Owners, errs[3] = l.Owners(ctx)
 	m.repositories, errs[4] = l.Repositories(ctx)
-	m.Descents, errs[5] = l.Descents(ctx)
+	m.Ancestries, errs[5] = l.Ancestries(ctx)
 	m.Namespace, _ = proc.PIDNamespace(a.Cfg.Collect.Processes.Root) // "" is as good a name, where there is none
 	m.Mounts, errs[6] = l.Mounts(ctx, m.Namespace)
 	m.connected, errs[7] = l.Connected(ctx)
@@ -205,7 +205,7 @@ func (m PriorState) fill(_ context.Context, s *snapshot.Snapshot, jump float64) 
 		return
 	}
 	s.Sources[snapshot.Ledger] = src
-	s.Holds, s.Sightings, s.Owners, s.Descents = m.holds, m.Sightings, m.Owners, m.Descents
+	s.Holds, s.Sightings, s.Owners, s.Ancestries = m.holds, m.Sightings, m.Owners, m.Ancestries
 	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, config.Seconds(jump))
 	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
 	if w := m.Fresh; w != nil {

@@ -362,7 +362,7 @@ func (o *Ops) checkHost(s *snapshot.Snapshot) []Check {
 
 // checkRules says of each reason to reap, the shipped ones and one's own, whether it can fire here at all, and if not, why.
 func (o *Ops) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []Check {
-	can, veil := o.needs(s), subject.Join(s, &o.Cfg.Rules.Config).Veil()
+	can, veil := o.needs(s), subject.Join(s, &o.Cfg.Rules.Config).PossibleAgent()
 	var out []Check
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
 		if !decision.Reaps(id) {
@@ -391,7 +391,7 @@ func (o *Ops) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []C
 			c.Detail += " (" + rules[id].Title + ")"
 		}
 		if narrow && c.Status == Healthy {
-			c.Status, c.Detail = Limited, "can fire here only for what began before another process: "+report.Veiling(veil)
+			c.Status, c.Detail = Limited, "can fire here only for what began before another process: "+report.PossibleAgentText(veil)
 		}
 		out = append(out, c)
 	}

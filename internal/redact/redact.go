@@ -150,8 +150,8 @@ func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		r.words(&v.ID, &v.Agent)
 		r.paths(&v.Folder)
 	})
-	out.Descents = mapEach(s.Descents, func(v *snapshot.Descent) {
-		v.Agents = mapEach(v.Agents, func(a *snapshot.DescentAgent) { r.words(&a.Name) })
+	out.Ancestries = mapEach(s.Ancestries, func(v *snapshot.Ancestry) {
+		v.Agents = mapEach(v.Agents, func(a *snapshot.AncestryAgent) { r.words(&a.Name) })
 	})
 	out.Sightings = rekey(s.Sightings, r.id, func(v *snapshot.Sighting) { v.Identity = redacted }) // see sightings
 	return &out

@@ -194,8 +194,8 @@ func (p Paint) agentText(w io.Writer, sub *subject.Subject) {
 	}
 	said := ""
 	switch l := sub.Lineage; {
-	case l.VeiledBy != nil:
-		said = report.Veiling(l.VeiledBy)
+	case l.PossibleAgent != nil:
+		said = report.PossibleAgentText(l.PossibleAgent)
 	case l.Agent != nil:
 		said = fmt.Sprintf("%s (pid %d) lives, and may have started it", l.Agent.Name, l.Agent.PID)
 	default:

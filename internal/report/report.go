@@ -44,9 +44,9 @@ type Report struct {
 	Census map[string]Count `json:"census"`
 	// Decisions holds every candidate in scope, sorted by id.
 	Decisions []decision.Decision `json:"decisions"`
-	// Veil is a process that may be an agent and does not show it: while it lives, no process that began after it is an orphan.
-	Veil *snapshot.PaneProc `json:"veil,omitempty"`
-	Acts []decision.Act     `json:"acts"`
+	// PossibleAgent is a process that may be an agent and does not show it: while it lives, no process that began after it is an orphan.
+	PossibleAgent *snapshot.PaneProc `json:"possible_agent,omitempty"`
+	Acts          []decision.Act     `json:"acts"`
 	// Caps are those that hold something back, in a dry run those that would.
 	Caps []decision.Cap `json:"caps"`
 	// Settled are acts of an earlier sweep that was cut short, with how they went in the end.
@@ -173,7 +173,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		Decisions:  []decision.Decision{}, Acts: []decision.Act{}, Caps: []decision.Cap{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
 	}
 	if slices.Contains(kinds, snapshot.KindProcess) {
-		r.Veil = res.Veil
+		r.PossibleAgent = res.PossibleAgent
 	}
 	if slices.Contains(kinds, snapshot.KindSession) {
 		r.Workers = append(r.Workers, s.Workers...)

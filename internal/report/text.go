@@ -155,8 +155,8 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 	if s := Stays(ds); s != "" && !all {
 		rows = append(rows, text.Row{Lead: "keep", Color: p.Dim, Text: s})
 	}
-	if kind.Name == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
-		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: Veiling(r.Veil)})
+	if kind.Name == snapshot.KindProcess && r.PossibleAgent != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
+		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: PossibleAgentText(r.PossibleAgent)})
 	}
 	for _, note := range sharedNotes(ds) {
 		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: note})
@@ -223,8 +223,8 @@ func (c Count) seen() string {
 	return text.Clean(s)
 }
 
-// Veiling says why nothing that began after a process is an orphan.
-func Veiling(v *snapshot.PaneProc) string {
+// PossibleAgentText says why nothing that began after a process is an orphan.
+func PossibleAgentText(v *snapshot.PaneProc) string {
 	return fmt.Sprintf("%s (pid %d) may be an agent: what it was started from, or what it runs, cannot be read; while it lives, nothing that began after it is taken for an orphan",
 		v.Name, v.PID)
 }

@@ -91,7 +91,7 @@ func (r Set) Engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
 func (r Set) Load(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
 	limits := eval.Limits{Timeout: r.Cfg.Policy.Timeout, HeapBytes: r.Cfg.Policy.Memory}
 	if !r.Embedded() {
-		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: r.Trees, Cache: r.cache}, limits, eval.Self())
+		e, p, err := eval.LoadApart(ctx, policy.LoadOptions{Trees: r.Trees, Cache: r.cache}, limits, eval.Self())
 		return e, p, PolicyError(ctx, err)
 	}
 	p, err := policy.Load(ctx, policy.LoadOptions{Trees: r.Trees, Prepared: policies.Prepared})

@@ -41,8 +41,8 @@ type Set struct {
 	Folders *dirs.LookCache
 	// Table takes what is read of processes, for the question who uses folders; nil reads it again.
 	Table *processes.Table
-	// Descents is which processes earlier looks saw below agents.
-	Descents []snapshot.Descent
+	// Ancestries is which processes earlier looks saw below agents.
+	Ancestries []snapshot.Ancestry
 	// Mounted are the mount points on which earlier looks saw folders.
 	Mounted []string
 	// Asker is the command for which this program looks, 0 for itself, and Asked what it was asked about.
@@ -413,8 +413,8 @@ func (set Set) Processes(sc Scope) processes.Options {
 		}
 	}
 	panes := slices.DeleteFunc(slices.Clone(markers), func(m string) bool { return !set.namesPane(m) || set.namesAgent(m) })
-	below := make(map[int]uint64, len(set.Descents))
-	for _, d := range set.Descents {
+	below := make(map[int]uint64, len(set.Ancestries))
+	for _, d := range set.Ancestries {
 		below[d.PID] = d.StartTicks
 	}
 	return processes.Options{

@@ -31,8 +31,8 @@ type decisionLogger struct {
 	red  *redact.Redacter
 	mask decisionlog.Masker
 	// join makes the documents that are logged, and joined has them once the first was asked for.
-	join   func() *subject.Joined
-	joined *subject.Joined
+	join   func() *subject.Index
+	joined *subject.Index
 	labels map[string]string
 	// wrong is what could not be logged in full, said once.
 	wrong error
@@ -62,12 +62,12 @@ func (s *Sweeper) NewLogger(ctx context.Context, r *report.Report, snap *snapsho
 	l.red = redact.New(o)
 	switch c.Input {
 	case config.InputRedacted:
-		l.join = func() *subject.Joined {
+		l.join = func() *subject.Index {
 			red := l.red.Snapshot(snap)
 			return subject.Join(red, l.red.Config(&s.Cfg.Rules.Config))
 		}
 	case config.InputFull:
-		l.join = func() *subject.Joined { return subject.Join(l.red.Secrets(snap), &s.Cfg.Rules.Config) }
+		l.join = func() *subject.Index { return subject.Join(l.red.Secrets(snap), &s.Cfg.Rules.Config) }
 	}
 	if c.Mask != "" {
 		l.mask = s.LoadMask(ctx, c.Mask)

@@ -208,7 +208,7 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 // away may have been all that says whose the next one is.
 func (m *Machine) Learn(mem look.PriorState, snap *snapshot.Snapshot) look.PriorState {
 	mem.Owners = codev.Owners(snap, mem.Owners, m.Cfg.Alarms.Remember)
-	mem.Descents = subject.Descents(snap, &m.Cfg.Rules.Config, mem.Descents)
+	mem.Ancestries = subject.Ancestries(snap, &m.Cfg.Rules.Config, mem.Ancestries)
 	var err error
 	if mem.Mounts, err = dirs.Mounted(filepath.Join(m.Cfg.Collect.Processes.Root, "self", "mountinfo"), snap, mem.Mounts); err != nil {
 		m.Log.Warn("the mounts on which folders lie are not remembered", "error", err)
@@ -233,7 +233,7 @@ func (s *Sweeper) Record(ctx context.Context, id string, started time.Time, r *r
 		if err := s.Ledger.SaveOwners(ctx, mem.Owners); err != nil {
 			return fmt.Errorf("record owners: %w; nothing was done", err)
 		}
-		if err := s.Ledger.SaveDescents(ctx, mem.Descents); err != nil {
+		if err := s.Ledger.SaveAncestries(ctx, mem.Ancestries); err != nil {
 			return fmt.Errorf("record what runs below agents: %w; nothing was done", err)
 		}
 		if err := s.Ledger.SaveMounts(ctx, mem.Namespace, mem.Mounts); err != nil {

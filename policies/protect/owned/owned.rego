@@ -5,7 +5,7 @@
 #   kinds: all
 #   needs: [markers]
 #   summary:
-#     - {rank: 70, group: may be of an agent that is alive, evidence: [agent, veiled_by]}
+#     - {rank: 70, group: may be of an agent that is alive, evidence: [agent, possible_agent]}
 #     - {rank: 71, group: have an owner on record that has not ended}
 #   parameters:
 #     rules.grace.spawn: "how long a completed spawn still keeps what it names"
@@ -110,7 +110,7 @@ _agents contains {"agent": input.lineage.agent}
 
 _agents contains {"agents": input.lineage.agents}
 
-_agents contains {"veiled_by": input.lineage.veiled_by}
+_agents contains {"possible_agent": input.lineage.possible_agent}
 
 _agents contains {"seen": input.lineage.seen}
 
@@ -154,8 +154,8 @@ _starter contains $"{input.lineage.agent.name} ({input.lineage.agent.pid}) lives
 	not input.lineage.agent_ancestor == true
 }
 
-_starter contains $"{input.lineage.veiled_by.name} ({input.lineage.veiled_by.pid}) may be an agent, does not show it, and may have started it" if {
-	input.lineage.veiled_by.pid > 0
+_starter contains $"{input.lineage.possible_agent.name} ({input.lineage.possible_agent.pid}) may be an agent, does not show it, and may have started it" if {
+	input.lineage.possible_agent.pid > 0
 }
 
 _on_record if count(input.lineage.strangers) == 0

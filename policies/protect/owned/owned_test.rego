@@ -212,7 +212,7 @@ test_a_living_agent_that_may_have_started_it_keeps_and_is_named if {
 }
 
 test_what_may_be_an_agent_and_does_not_show_it_keeps_and_is_named if {
-	veiled := subjects.changed(subjects.without(subjects.process, ["/lineage/agents"]), "/lineage/veiled_by", {"pid": 50, "name": "node"})
+	veiled := subjects.changed(subjects.without(subjects.process, ["/lineage/agents"]), "/lineage/possible_agent", {"pid": 50, "name": "node"})
 	subjects.reasons(owned.objections) == ["protect.owned: node (50) may be an agent, does not show it, and may have started it"] with input as veiled
 }
 

@@ -3,7 +3,7 @@
 # description: |-
 #   A copy of an MCP server whose own agent is gone, while every agent that may have started it has a copy of its own.
 # custom:
-#   candidates: [marked, descended, input_ended]
+#   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]
 #   waits: [rules.grace.process, rules.confirm_process_after]
 #   parameters:

@@ -3,7 +3,7 @@
 # description: |-
 #   A server that an agent started, of which nothing is left: its agent has ended, its folder was deleted, and no client is connected.
 # custom:
-#   candidates: [marked, descended, input_ended]
+#   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]
 #   waits: [rules.grace.process, rules.confirm_process_after]
 #   parameters:

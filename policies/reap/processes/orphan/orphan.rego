@@ -2,7 +2,7 @@
 # title: Orphan of an agent
 # description: A process that an agent started and left behind.
 # custom:
-#   candidates: [marked, descended, input_ended]
+#   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers, starter]
 #   waits: [rules.grace.process, rules.confirm_process_after]
 #   parameters:

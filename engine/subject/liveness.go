@@ -10,14 +10,14 @@ import (
 func Dead(p *snapshot.Process) bool { return dead(p) }
 
 // Has reports whether a record of an open session is of that very process, by its number, its user and when it began.
-func (j *Joined) Has(o *snapshot.OpenSession, p *snapshot.Process) bool {
+func (j *Index) Has(o *snapshot.OpenSession, p *snapshot.Process) bool {
 	return o.PID == p.PID && opened(o, p, j.snap.Host.UID)
 }
 
-// Over reports whether a record of a registry says that its owner has ended, by its format or by its word.
-func (c *Config) Over(r *snapshot.Record) bool { return c.over(r.Terminal, r.Status) }
+// Ended reports whether a record of a registry says that its owner has ended, by its format or by its word.
+func (c *Config) Ended(r *snapshot.Record) bool { return c.ended(r.Terminal, r.Status) }
 
-func (c *Config) over(terminal *bool, status string) bool {
+func (c *Config) ended(terminal *bool, status string) bool {
 	if terminal != nil {
 		return *terminal
 	}

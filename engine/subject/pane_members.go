@@ -12,7 +12,7 @@ const (
 const maxMembers = 64
 
 // members tells more of the processes in panes, but for the shells that those began with, and of those elsewhere that carry them.
-func (j *Joined) members(panes []snapshot.Pane) []Member {
+func (j *Index) members(panes []snapshot.Pane) []Member {
 	var out []Member
 	for i := range panes {
 		p := &panes[i]
@@ -31,7 +31,7 @@ func (j *Joined) members(panes []snapshot.Pane) []Member {
 	return out
 }
 
-func (j *Joined) member(out []Member, p *snapshot.Pane, m snapshot.PaneProc, how string) []Member {
+func (j *Index) member(out []Member, p *snapshot.Pane, m snapshot.PaneProc, how string) []Member {
 	i, ok := j.procs.byPID(m.PID)
 	if !ok || len(out) > maxMembers {
 		return out

@@ -26,7 +26,7 @@ type Shown struct {
 }
 
 // fillEditorTab counts a tab of an editor under the first folder of its window, which is a project's.
-func (j *Joined) fillEditorTab(sub *Subject) {
+func (j *Index) fillEditorTab(sub *Subject) {
 	e := sub.Tab.Editor
 	sub.Owner = sub.Tab.Source
 	if len(e.Folders) > 0 {
@@ -40,7 +40,7 @@ func (j *Joined) fillEditorTab(sub *Subject) {
 }
 
 // ended looks for the process of a tab among all processes. A process table that is older than the tab says nothing of it.
-func (j *Joined) ended(e *snapshot.EditorTab) *bool {
+func (j *Index) ended(e *snapshot.EditorTab) *bool {
 	if e.PID == nil || *e.PID <= 0 || !j.procs.whole || e.OpenedAt == nil || !e.OpenedAt.Before(j.snap.TakenAt) {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (j *Joined) ended(e *snapshot.EditorTab) *bool {
 	return new(p.StartTicks != *e.StartTicks || dead(p))
 }
 
-func (j *Joined) fillBuilder(s *Shown, e *snapshot.EditorTab) {
+func (j *Index) fillBuilder(s *Shown, e *snapshot.EditorTab) {
 	if !j.sources.codevRead {
 		return
 	}
@@ -88,7 +88,7 @@ func (j *Joined) fillBuilder(s *Shown, e *snapshot.EditorTab) {
 
 // sessionsOf are the terminals at a Tower that may be what a tab shows. One that no Tower lists counts while its process may live, and so does one
 // of which only the folder says whose it is. Nil is unknown: of one that lives there it is not known whose it is.
-func (j *Joined) sessionsOf(of *snapshot.CodevTab, workspaces []string) []string {
+func (j *Index) sessionsOf(of *snapshot.CodevTab, workspaces []string) []string {
 	if j.snap.Terminals == nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ func shows(t *snapshot.Terminal, of *snapshot.CodevTab) tri {
 }
 
 // editorIdentity needs to know what the tab was opened with. Its name is a part of it: who renames a tab has use for it, so that the wait begins again.
-func (j *Joined) editorIdentity(t *snapshot.Tab) decision.Identity {
+func (j *Index) editorIdentity(t *snapshot.Tab) decision.Identity {
 	e, server := t.Editor, j.snap.Sources[t.Source].Server
 	n, ok := number(t.ID)
 	if !ok || server == nil || server.Socket == "" || server.PID <= 0 || server.StartTicks == nil || e.Window == "" || e.Shape == "" || e.CreationName == nil ||

@@ -7,10 +7,10 @@ import (
 )
 
 // records that agents keep of the sessions that they have open, by the pid that they name.
-type open map[int][]snapshot.OpenSession
+type openByPID map[int][]snapshot.OpenSession
 
-func openSessions(all []snapshot.OpenSession) open {
-	by := make(open, len(all))
+func openSessions(all []snapshot.OpenSession) openByPID {
+	by := make(openByPID, len(all))
 	for _, s := range all {
 		by[s.PID] = append(by[s.PID], s)
 	}
@@ -20,11 +20,11 @@ func openSessions(all []snapshot.OpenSession) open {
 // written is how much later than its record a process may seem to have begun: clocks are read one after the other.
 const written = 2 * time.Second
 
-// of are the sessions that a living process of this user has open, "" for one without a known id. A record that was left behind names a
+// sessionsOf are the sessions that a living process of this user has open, "" for one without a known id. A record that was left behind names a
 // number that may be another process's by now: the other process began at another tick, or after the record was written.
 // agent is whose records they are, "" where that is not known of all or differs.
 // last is when the latest of these records was written, nil where that is not known of all, and where it may have had other sessions beside these.
-func (o open) of(p *snapshot.Process, uid *int) (ids []string, agent string, last *time.Time) {
+func (o openByPID) sessionsOf(p *snapshot.Process, uid *int) (ids []string, agent string, last *time.Time) {
 	known := true
 	for _, s := range o[p.PID] {
 		if !opened(&s, p, uid) {

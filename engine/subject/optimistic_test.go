@@ -24,7 +24,7 @@ func TestPartIsAsOldAsItCanBe(t *testing.T) {
 			t.Parallel()
 			d := snapshot.Dir{Path: "/w/x", Name: "x", BornAt: &born, ActiveAt: tt.active, ModifiedAt: tt.modified, Git: &snapshot.Git{Worktree: new(true), Registered: new(true), Locked: new(false)}}
 			s := &snapshot.Snapshot{TakenAt: now, Dirs: map[string]snapshot.Dir{"dir:/w/x": d}}
-			part, ok := subject.Best(s, &subject.Config{Rebuildable: []string{"node_modules"}, TrimAfter: 3600}).Dirs[subject.PartID("/w/x")]
+			part, ok := subject.Optimistic(s, &subject.Config{Rebuildable: []string{"node_modules"}, TrimAfter: 3600}).Dirs[subject.PartID("/w/x")]
 			if ok != (tt.want != nil) {
 				t.Fatalf("there is a part: %v", ok)
 			}
@@ -49,7 +49,7 @@ func TestOnlyALinkedWorktreeThatIsThereHasParts(t *testing.T) {
 	} {
 		d.Path, d.ActiveAt = "/w/x", new(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		s := &snapshot.Snapshot{TakenAt: d.ActiveAt.Add(1000 * time.Hour), Dirs: map[string]snapshot.Dir{"dir:/w/x": d}}
-		best := subject.Best(s, &subject.Config{Rebuildable: []string{"node_modules"}, TrimAfter: 3600})
+		best := subject.Optimistic(s, &subject.Config{Rebuildable: []string{"node_modules"}, TrimAfter: 3600})
 		if _, ok := best.Dirs[subject.PartID("/w/x")]; ok {
 			t.Errorf("%s has parts", name)
 		}

@@ -3,7 +3,7 @@ package subject
 import "github.com/winnow-reaper/winnow/engine/snapshot"
 
 // shells says of the panes of a session who began them.
-func (j *Joined) shells(s *snapshot.Session) []Shell {
+func (j *Index) shells(s *snapshot.Session) []Shell {
 	var out []Shell
 	for i := range s.Panes {
 		p := &s.Panes[i]

@@ -27,7 +27,7 @@ func rounds() int {
 }
 
 // TestNoAnswerIsBetterThanTheBest gives the folders of every world answers by chance to all dear questions, unknown ones among them, and holds three things. With no answers a rule finds
-// a reason that it does not find with the best ones (subject.Best), and with none it objects less. And where a folder is not asked about, because it stays with the best
+// a reason that it does not find with the best ones (subject.Optimistic), and with none it objects less. And where a folder is not asked about, because it stays with the best
 // answers, the decisions are those that come of asking about all.
 func TestNoAnswerIsBetterThanTheBest(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestNoAnswerIsBetterThanTheBest(t *testing.T) {
 				t.Fatal(err)
 			}
 			where := fmt.Sprintf("%s, round %d", name, round)
-			best, real := byID(t, e, subject.Best(s, config), config), byID(t, e, s, config)
+			best, real := byID(t, e, subject.Optimistic(s, config), config), byID(t, e, s, config)
 			for id, d := range real {
 				at := s.Dirs[id]
 				top, f := best[id], settled[id]
@@ -103,7 +103,7 @@ func aboutFolders(c Case) bool {
 	if c.Sentence == "" || c.Snapshot != nil || c.Config != nil || c.Exceptions != nil {
 		return true
 	}
-	others := []string{"processes", "sessions", "tabs", "terminals", "open_sessions", "sightings", "owners", "descents", "workspaces"}
+	others := []string{"processes", "sessions", "tabs", "terminals", "open_sessions", "sightings", "owners", "ancestries", "workspaces"}
 	return slices.ContainsFunc(slices.Collect(maps.Keys(c.Change)), func(part string) bool { return !slices.Contains(others, part) })
 }
 
@@ -291,7 +291,7 @@ func stripped(d snapshot.Dir) snapshot.Dir {
 	return d
 }
 
-// TestBestLeavesNothingOutThatFoldersAreJudgedBy holds that a folder's document is the same in what subject.Best gives as in the whole world, but for the answers.
+// TestBestLeavesNothingOutThatFoldersAreJudgedBy holds that a folder's document is the same in what subject.Optimistic gives as in the whole world, but for the answers.
 func TestBestLeavesNothingOutThatFoldersAreJudgedBy(t *testing.T) {
 	t.Parallel()
 	for name, c := range cases(t) {
@@ -299,7 +299,7 @@ func TestBestLeavesNothingOutThatFoldersAreJudgedBy(t *testing.T) {
 			continue
 		}
 		world, config := parse(t, worldOf(t, c)), configOf(t, c)
-		best := subject.Best(world, config)
+		best := subject.Optimistic(world, config)
 		whole := *world
 		whole.Dirs, whole.Sightings = best.Dirs, nil // no rule about folders goes by sightings
 		a, b := subject.Join(&whole, config), subject.Join(best, config)

@@ -6,7 +6,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-// Best is a snapshot of the folders alone, with the agents' open sessions, as if the dear questions about each had been answered in the way that speaks most for reaping it: nobody uses it, git
+// Optimistic is a snapshot of the folders alone, with the agents' open sessions, as if the dear questions about each had been answered in the way that speaks most for reaping it: nobody uses it, git
 // says that it holds nothing, no repository lies in it, and its work has landed. All that is cheap to know stands as it was read. So a folder that the shipped rules
 // spare here they spare whatever the answers are, and nobody need ask.
 //
@@ -14,7 +14,7 @@ import (
 // is no other until git was asked.
 //
 // What it gives is read-only, and shares memory with s. Facts that could not be read stay unknown.
-func Best(s *snapshot.Snapshot, c *Config) *snapshot.Snapshot {
+func Optimistic(s *snapshot.Snapshot, c *Config) *snapshot.Snapshot {
 	out := &snapshot.Snapshot{
 		Schema: s.Schema, TakenAt: s.TakenAt, Host: s.Host, Sources: s.Sources, Spawns: s.Spawns, Registry: s.Registry, Holds: s.Holds,
 		OpenSessions: s.OpenSessions, Processes: withSessions(s, c), Asked: s.Asked, Projects: slices.Clone(s.Projects), Dirs: make(map[string]snapshot.Dir, len(s.Dirs)),
@@ -58,7 +58,7 @@ func bestDir(d snapshot.Dir) snapshot.Dir {
 	return d
 }
 
-// Part is the name of the folder that stands, in what Best gives, for all those in a worktree that can be made again: one that nobody's glob is about.
+// Part is the name of the folder that stands, in what Optimistic gives, for all those in a worktree that can be made again: one that nobody's glob is about.
 const Part = ".winnow-part"
 
 // PartID is its id, for a worktree by its path.
