@@ -6,7 +6,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-// records that agents keep of the sessions that they have open, by the pid that they name.
+// openByPID are the records that agents keep of the sessions that they have open, by the pid that they name.
 type openByPID map[int][]snapshot.OpenSession
 
 func openSessions(all []snapshot.OpenSession) openByPID {

@@ -118,7 +118,7 @@ func (a *agents) earlier(i int, list []int) []int {
 // marker that leaves the fewest, are compared by all.
 func (a *agents) agreeing(i int, mine []string) found {
 	n := &a.nodes[i]
-	fewest := slices.MinFunc(mine, func(x, y string) int { return a.remaining(n, x) - a.remaining(n, y) })
+	fewest := slices.MinFunc(mine, func(x, y string) int { return a.count(n, x) - a.count(n, y) })
 	var all []int
 	looked := 0
 	for _, list := range [][]int{a.value[fewest][carried(n, fewest)], a.wild[fewest]} {
@@ -137,9 +137,7 @@ func (a *agents) agreeing(i int, mine []string) found {
 	return a.but(-1, all)
 }
 
-func (a *agents) remaining(n *node, m string) int {
-	return len(a.value[m][carried(n, m)]) + len(a.wild[m])
-}
+func (a *agents) count(n *node, m string) int { return len(a.value[m][carried(n, m)]) + len(a.wild[m]) }
 
 // share is true when one of the markers has the same value in both.
 func share(n, agent *node, markers []string) bool {
