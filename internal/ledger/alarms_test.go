@@ -2,9 +2,7 @@ package ledger_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -21,71 +19,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
-
-// older makes a ledger of the first version, as a sweep of that version left it.
-func older(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	db, err := sql.Open("sqlite", path)
-	ok(t, err)
-	_, err = db.Exec(ledger.Migrations[0] + `;
-		INSERT INTO holds (id, owner, reason, since) VALUES ('dir:/w', 'me', 'mine', 1);
-		INSERT INTO sightings (id, rule, identity, first_at, last_at, count) VALUES ('session:tmux/x/$1', 'r', 'i', 1, 2, 3);
-		PRAGMA journal_mode = WAL; PRAGMA user_version = 1`)
-	ok(t, err)
-	ok(t, db.Close())
-	return path
-}
-
-// What is released is never changed: a ledger that was made with it would be of no known version.
-func TestTheFirstMigrationStaysAsItIs(t *testing.T) {
-	t.Parallel()
-	sum := sha256.Sum256([]byte(ledger.Migrations[0]))
-	if got, want := hex.EncodeToString(sum[:8]), "ac1519277980ecac"; got != want {
-		t.Errorf("the first migration has digest %s; want %s", got, want)
-	}
-}
-
-func TestAnOlderLedgerIsBroughtUpToDate(t *testing.T) {
-	t.Parallel()
-	path := older(t)
-	if _, err := ledger.OpenReadOnly(path); err == nil || !strings.Contains(err.Error(), "run winnow sweep once") {
-		t.Fatalf("reading it gave %v; want an error that says what to do", err)
-	}
-	for range 2 { // the second finds it up to date
-		l, err := ledger.Open(path)
-		ok(t, err)
-		ok(t, l.Check(t.Context()))
-		holds, err := l.Holds(t.Context())
-		ok(t, err)
-		sightings, err := l.Sightings(t.Context())
-		ok(t, err)
-		if len(holds) != 1 || len(sightings) != 0 {
-			t.Errorf("got %d holds and %d sightings; want 1 and 0: what looks remembered is forgotten", len(holds), len(sightings))
-		}
-		m, err := l.AlarmMemory(t.Context())
-		ok(t, err)
-		if d := cmp.Diff(alarm.Memory{}, m, cmpopts.EquateEmpty()); d != "" {
-			t.Errorf("memory (-want +got):\n%s", d)
-		}
-		ok(t, l.Close())
-	}
-	r, err := ledger.OpenReadOnly(path)
-	ok(t, err)
-	ok(t, r.Close())
-}
-
-// Two processes that meet an older ledger at the same time both come through.
-func TestTwoBringAnOlderLedgerUpToDateAtOnce(t *testing.T) {
-	t.Parallel()
-	path, n := older(t), 6
-	r := openAtOnce(t, path, n, func(l *ledger.Ledger, _ int) error { return l.NoteActs(t.Context(), t0, refused("dir:/w/a"), nil) })
-	rs, err := r.Refusals(t.Context())
-	ok(t, err)
-	if got := rs["dir:/w/a"].Count; got != n {
-		t.Errorf("counted %d refusals; want %d: none may be lost", got, n)
-	}
-}
 
 func refused(ids ...string) []decision.Act {
 	var acts []decision.Act

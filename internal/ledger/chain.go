@@ -20,7 +20,6 @@ import (
 
 // The events of a chain.
 const (
-	eventFound    = "found" // the act was there when the chain was begun
 	eventIntent   = "intent"
 	eventOutcome  = "outcome"
 	eventAdopted  = "adopted"
@@ -125,21 +124,6 @@ func chained(ctx context.Context, tx *sql.Tx, act, event string) error {
 		return fmt.Errorf("chain: %w", err)
 	}
 	_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO chain_head (one, n, link) VALUES (1, ?, ?)", n, next)
-	return err
-}
-
-// chainAll begins the chain of a ledger that has acts from before there was one.
-func chainAll(ctx context.Context, tx *sql.Tx) error {
-	var acts []string
-	err := eachRow(ctx, tx, func(row *sql.Rows) error {
-		var id string
-		err := row.Scan(&id)
-		acts = append(acts, id)
-		return err
-	}, "SELECT id FROM acts ORDER BY at, id")
-	for _, id := range acts {
-		err = errors.Join(err, chained(ctx, tx, id, eventFound))
-	}
 	return err
 }
 

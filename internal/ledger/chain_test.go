@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,26 +171,5 @@ func TestFaultsAreBounded(t *testing.T) {
 	ok(t, execute(path, "UPDATE acts SET sweep = 'other'"))
 	if c := verified(t, path, ""); len(c.Faults) != 20 || c.More != 10 {
 		t.Errorf("%d faults and %d more", len(c.Faults), c.More)
-	}
-}
-
-// TestAnOlderLedgerIsChainedFromNowOn brings a ledger from before there was a chain up to date: its acts begin the chain.
-func TestAnOlderLedgerIsChainedFromNowOn(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	before := slices.Index(ledger.Migrations, ledger.Logged)
-	ok(t, os.WriteFile(path, nil, 0o600))
-	ok(t, execute(path, strings.Join(ledger.Migrations[:before], ";")+fmt.Sprintf("; PRAGMA user_version = %d;", before)+`
-		INSERT INTO acts (id, sweep, candidate, at, intent) VALUES ('01A', 's', 'dir:/w/a', 1, '{}'), ('01B', 's', 'dir:/w/b', 2, '{}')`))
-	l, err := ledger.Open(path)
-	ok(t, err)
-	ok(t, l.Intend(t.Context(), intent("01C", t0)))
-	ok(t, l.Close())
-	if c := verified(t, path, ""); !c.Holds() || c.Entries != 3 || c.Acts != 3 {
-		t.Errorf("chain: %+v", c)
-	}
-	ok(t, execute(path, "UPDATE acts SET intent = '{} ' WHERE id = '01A'"))
-	if c := verified(t, path, ""); c.Holds() || c.Faults[0].Act != "01A" {
-		t.Errorf("an act from before was edited: %+v", c)
 	}
 }

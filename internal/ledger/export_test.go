@@ -1,11 +1,5 @@
 package ledger
 
-// Migrations are what bring a ledger from one version to the next.
-var Migrations = migrations
-
-// Logged is the migration that makes the chain.
-const Logged = logged
-
 // EverySweep are the questions about acts that every sweep asks, with the index that answers each.
 var EverySweep = map[string]string{unsettled: "acts_unsettled", restorable: "acts_kept", expired: "acts_kept"}
 

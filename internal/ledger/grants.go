@@ -35,24 +35,6 @@ type Grants struct {
 // grantsName is the file of the order, and of the leases; grantsLock the one that a process has locked which has begun acts.
 const grantsName, grantsLock = "grants.db", "grants.lock"
 
-// grantsVersions are the migrations of the file. They are few: versions of Winnow that lie side by side share it.
-var grantsVersions = []string{`
-CREATE TABLE holds (
-	id     TEXT NOT NULL,
-	owner  TEXT NOT NULL,
-	reason TEXT NOT NULL,
-	since  INTEGER NOT NULL,
-	until  INTEGER,
-	PRIMARY KEY (id, owner)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE acts (
-	id    TEXT PRIMARY KEY,
-	taken TEXT NOT NULL,                   -- what it takes, as JSON
-	ended INTEGER                          -- when it was taken; NULL while the act is under way
-) STRICT, WITHOUT ROWID;
-`}
-
 const (
 	// takenFor is how long what was taken is remembered: who asks for it just then hears that it was too late.
 	takenFor = time.Minute
@@ -86,7 +68,7 @@ func (a Acting) OpenGrants(state string, line func(id string) ([]int, error)) (*
 	if err := makeTrusted(dir); err != nil {
 		return nil, fmt.Errorf("open the leases: the folder %s: %w", dir, err)
 	}
-	l, err := open(filepath.Join(dir, grantsName), grantsVersions, "NORMAL") // a lease outlives no reboot
+	l, err := open(filepath.Join(dir, grantsName), grantsSchema, "NORMAL") // a lease outlives no reboot
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +84,7 @@ func (a Acting) Leases(ctx context.Context, state string) ([]snapshot.Hold, erro
 		if dir == "" {
 			continue
 		}
-		l, err := openReadOnly(filepath.Join(dir, grantsName), grantsVersions)
+		l, err := openReadOnly(filepath.Join(dir, grantsName), grantsSchema)
 		if errors.Is(err, ErrNone) {
 			continue
 		}

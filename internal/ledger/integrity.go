@@ -47,31 +47,33 @@ func unfit(path string, err error) error {
 // patience is how long the look at a ledger may take before it is opened. It reads the schema, which takes a millisecond.
 const patience = busyTimeout + 5*time.Second
 
-// inspect refuses, before anything of it is changed, a file that is not a ledger, one of a newer version, and one that holds anything
-// but what its version of winnow made: a trigger would do more than what is written says, and a view would give other rows.
-func inspect(path string, versions []string) error {
+// inspect refuses, before anything of it is changed, a file that is not a ledger, one of another version, and one that holds anything
+// but the tables: a trigger would do more than what is written says, and a view would give other rows.
+func inspect(path string, tables schema) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	l := connect(path, versions, "ro", "query_only(1)")
-	v, have, err := l.schema(ctx)
+	l := connect(path, tables, "ro", "query_only(1)")
+	v, have, err := l.statements(ctx)
 	if err = errors.Join(l.explain("open", err), l.Close()); err != nil {
 		return err
 	}
+	var want []string
 	switch {
-	case v < 0:
-		return unfit(path, fmt.Errorf("its version is %d", v))
-	case v > len(versions):
+	case v > tables.version:
 		return fmt.Errorf("open ledger %s: %w of winnow (%d, this one knows %d); nothing was touched: use that version, or another --state",
-			path, ErrNewer, v, len(versions))
+			path, ErrNewer, v, tables.version)
+	case v == tables.version:
+		want, err = expected(ctx, tables)
+	case v != 0:
+		err = unfit(path, fmt.Errorf("its version is %d, and this winnow reads %d", v, tables.version))
 	}
-	want, err := made(ctx, versions[:v])
 	if err != nil {
 		return err
 	}
 	return sameShape(path, v, have, want)
 }
 
-// sameShape compares what a ledger of version v holds with what the migrations to v make.
+// sameShape compares what a ledger of version v holds with what it is to hold.
 func sameShape(path string, v int, have, want []string) error {
 	for _, s := range have {
 		if !slices.Contains(want, s) {
@@ -95,24 +97,16 @@ func begin(statement string) string {
 	return fmt.Sprintf("%.80q", strings.Join(words[:min(len(words), 3)], " "))
 }
 
-// made are the statements that SQLite keeps of a ledger that some migrations made, as they make it in memory: what a later one adds to a
-// table stands in that table's statement then.
-func made(ctx context.Context, versions []string) ([]string, error) {
-	l := connect("/ledger", versions, "memory") // no file has this name: the mode keeps it in memory
-	err := l.write(ctx, func(tx *sql.Tx) error {
-		for _, m := range versions {
-			if _, err := tx.ExecContext(ctx, m); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+// expected are the statements that SQLite keeps of a new file, as it makes one in memory.
+func expected(ctx context.Context, tables schema) ([]string, error) {
+	l := connect("/ledger", tables, "memory") // no file has this name: the mode keeps it in memory
 	var all []string
+	err := l.makeTables(ctx)
 	if err == nil {
-		_, all, err = l.schema(ctx)
+		_, all, err = l.statements(ctx)
 	}
 	if err = errors.Join(err, l.Close()); err != nil {
-		return nil, fmt.Errorf("make a ledger of version %d to compare with: %w", len(versions), err)
+		return nil, fmt.Errorf("make a ledger of version %d to compare with: %w", tables.version, err)
 	}
 	return all, nil
 }
@@ -120,10 +114,10 @@ func made(ctx context.Context, versions []string) ([]string, error) {
 // maxObjects is more than any version has.
 const maxObjects = 1000
 
-// schema gives the version and the statements of everything in the file, of one moment: another process may be bringing it up to
-// date. What SQLite makes on its own account is left out: indexes that a table implies, which have no statement, and the statistics of
+// statements gives the version and the statements of everything in the file, of one moment: another process may just be making
+// it. What SQLite makes on its own account is left out: indexes that a table implies, which have no statement, and the statistics of
 // ANALYZE.
-func (l *Ledger) schema(ctx context.Context) (v int, all []string, err error) {
+func (l *Ledger) statements(ctx context.Context) (v int, all []string, err error) {
 	err = l.read(ctx, func(row *sql.Rows) error {
 		var name, statement sql.NullString
 		if err := row.Scan(&v, &name, &statement); err != nil {

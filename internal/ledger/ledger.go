@@ -36,16 +36,15 @@ const busyTimeout = 5 * time.Second
 type Ledger struct {
 	db   *sql.DB
 	path string
-	// versions are the migrations that made the file, and will bring it up to date.
-	versions []string
+	// schema is what makes the file.
+	schema schema
 }
 
-// Open opens the ledger at path for writing. A missing one it makes, in a folder that only this user may enter; one of
-// an older version is brought up to date.
-func Open(path string) (*Ledger, error) { return open(path, migrations, "FULL") }
+// Open opens the ledger at path for writing. A missing one it makes, in a folder that only this user may enter.
+func Open(path string) (*Ledger, error) { return open(path, ledgerSchema, "FULL") }
 
-// open is Open for a file of some versions, with a value of SQLite's for synchronous.
-func open(path string, versions []string, synchronous string) (*Ledger, error) {
+// open is Open for a file with those tables, with a value of SQLite's for synchronous.
+func open(path string, tables schema, synchronous string) (*Ledger, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
@@ -60,10 +59,10 @@ func open(path string, versions []string, synchronous string) (*Ledger, error) {
 	if err := tighten(path); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	if err := inspect(path, versions); err != nil {
+	if err := inspect(path, tables); err != nil {
 		return nil, err
 	}
-	l := connect(path, versions, "rw", "journal_mode(WAL)", "synchronous("+synchronous+")", "foreign_keys(1)")
+	l := connect(path, tables, "rw", "journal_mode(WAL)", "synchronous("+synchronous+")", "foreign_keys(1)")
 	if err := l.ready(context.Background()); err != nil {
 		return nil, errors.Join(l.explain("open", err), l.Close())
 	}
@@ -73,11 +72,11 @@ func open(path string, versions []string, synchronous string) (*Ledger, error) {
 	return l, nil
 }
 
-// ready brings the ledger to this version. Of several that open a new ledger at once SQLite tells some at once that it is busy, without
+// ready makes sure of the tables. Of several that open a new ledger at once SQLite tells some at once that it is busy, without
 // waiting busy_timeout, because they all want to turn it to WAL: they try again for as long.
 func (l *Ledger) ready(ctx context.Context) error {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		err := l.migrate(ctx)
+		err := l.makeTables(ctx)
 		var e *sqlite.Error
 		if !errors.As(err, &e) || e.Code()&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout {
 			return err
@@ -100,9 +99,9 @@ func (l *Ledger) sound() error {
 }
 
 // OpenReadOnly opens the ledger at path for reading, also while another process writes. ErrNone says that no ledger exists.
-func OpenReadOnly(path string) (*Ledger, error) { return openReadOnly(path, migrations) }
+func OpenReadOnly(path string) (*Ledger, error) { return openReadOnly(path, ledgerSchema) }
 
-func openReadOnly(path string, versions []string) (*Ledger, error) {
+func openReadOnly(path string, tables schema) (*Ledger, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
@@ -116,17 +115,13 @@ func openReadOnly(path string, versions []string) (*Ledger, error) {
 	if path, err = trusted(path); err != nil {
 		return nil, err
 	}
-	if err := inspect(path, versions); err != nil {
+	if err := inspect(path, tables); err != nil {
 		return nil, err
 	}
-	l := connect(path, versions, "ro", "query_only(1)")
+	l := connect(path, tables, "ro", "query_only(1)")
 	v, err := l.version(context.Background())
-	switch {
-	case err == nil && v == 0:
+	if err == nil && v == 0 {
 		err = fmt.Errorf("%w: it is empty", ErrNone)
-	case err == nil && v < len(versions):
-		// Reading must change nothing, so an older file is not brought up to date here.
-		err = fmt.Errorf("it has version %d and this winnow reads %d; run winnow sweep once to bring it up to date", v, len(versions))
 	}
 	if err != nil {
 		return nil, errors.Join(l.explain("open", err), l.Close())
@@ -188,7 +183,7 @@ func tighten(path string) error {
 
 // connect prepares a connection; nothing is opened until it is used. One connection serves all, so that every statement sees
 // what the one before it wrote, and so that no two writers of one process wait for each other.
-func connect(path string, versions []string, mode string, pragmas ...string) *Ledger {
+func connect(path string, tables schema, mode string, pragmas ...string) *Ledger {
 	q := url.Values{"mode": {mode}, "_txlock": {"immediate"}, "_defensive": {"1"}}
 	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()))
 	for _, p := range append(pragmas, "trusted_schema(0)", "cell_size_check(1)") {
@@ -197,7 +192,7 @@ func connect(path string, versions []string, mode string, pragmas ...string) *Le
 	dsn := (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 	db := sql.OpenDB(connector{dsn})
 	db.SetMaxOpenConns(1)
-	return &Ledger{db: db, path: path, versions: versions}
+	return &Ledger{db: db, path: path, schema: tables}
 }
 
 func (l *Ledger) version(ctx context.Context) (v int, err error) {

@@ -1,7 +1,9 @@
 package ledger_test
 
 import (
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -71,14 +73,28 @@ func TestAPathThatLooksLikeAnAddress(t *testing.T) {
 	ok(t, err)
 }
 
+// TestTheTablesStayAsTheyAre: with other statements a ledger is of another version.
+func TestTheTablesStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	db, err := sql.Open("sqlite", l.Path())
+	ok(t, err)
+	defer db.Close()
+	var version int
+	var all string
+	ok(t, db.QueryRow("SELECT user_version, (SELECT group_concat(sql, char(0) ORDER BY sql) FROM sqlite_schema) FROM pragma_user_version").Scan(&version, &all))
+	sum := sha256.Sum256([]byte(all))
+	if got, want := hex.EncodeToString(sum[:8]), "658dc3eb0a8efe2d"; version != 15 || got != want {
+		t.Errorf("the tables of version %d have digest %s, and those of version 15 %s", version, got, want)
+	}
+}
+
 func TestWhatIsNoLedgerIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
-	newer := func(t *testing.T, path string) {
-		db, err := sql.Open("sqlite", path)
-		ok(t, err)
-		_, err = db.Exec("CREATE TABLE future (x); PRAGMA user_version = 99")
-		ok(t, err)
-		ok(t, db.Close())
+	of := func(version int) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			ok(t, execute(path, fmt.Sprintf("CREATE TABLE other (x); PRAGMA user_version = %d", version)))
+		}
 	}
 	write := func(text string) func(*testing.T, string) {
 		return func(t *testing.T, path string) { ok(t, os.WriteFile(path, []byte(text), 0o600)) }
@@ -98,9 +114,10 @@ func TestWhatIsNoLedgerIsLeftAsItIs(t *testing.T) {
 		make func(*testing.T, string)
 		want error
 	}{
-		"of a newer version": {newer, ledger.ErrNewer},
-		"text":               {write(strings.Repeat("this is no database\n", 100)), ledger.ErrCorrupt},
-		"with a broken page": {cut, ledger.ErrCorrupt},
+		"of a newer version":  {of(99), ledger.ErrNewer},
+		"of an older version": {of(14), ledger.ErrCorrupt},
+		"text":                {write(strings.Repeat("this is no database\n", 100)), ledger.ErrCorrupt},
+		"with a broken page":  {cut, ledger.ErrCorrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,16 +2,12 @@ package ledger_test
 
 import (
 	"cmp"
-	"compress/gzip"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -331,44 +327,6 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%ds", s)
 }
 
-// TestOfAnOlderProgram opens a ledger of a program that kept decisions whole. Sweeps, acts and their chain are as they were; what looks remembered is
-// forgotten, and the next sweeps are kept.
-func TestOfAnOlderProgram(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	unzip(t, "testdata/version-10.db.gz", path)
-	text, err := os.ReadFile("testdata/version-10.json")
-	ok(t, err)
-	var want map[string]json.RawMessage
-	ok(t, json.Unmarshal(text, &want))
-	l, err := ledger.Open(path)
-	ok(t, err)
-	defer l.Close()
-	ctx := t.Context()
-	sweeps, err := l.Sweeps(ctx, time.Time{})
-	ok(t, err)
-	acts, err := l.Acts(ctx, time.Time{})
-	ok(t, err)
-	chain, err := l.Verify(ctx, "")
-	ok(t, err)
-	for name, v := range map[string]any{"sweeps": sweeps, "acts": acts, "chain": chain} {
-		got, err := json.Marshal(v)
-		ok(t, err)
-		var is, was any
-		ok(t, errors.Join(json.Unmarshal(got, &is), json.Unmarshal(want[name], &was)))
-		if d := gocmp.Diff(was, is); d != "" || len(want[name]) < 3 {
-			t.Errorf("%s (-then +now):\n%s", name, d)
-		}
-	}
-	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "01S12", Started: t0.Add(time.Hour), Rules: "r", BootID: "b", Sources: map[string]int{}}))
-	ok(t, l.SaveDecisions(ctx, "01S12", some(3)))
-	for id, n := range map[string]int{"01S12": 3, "01S11": 0, "01S03": 0} {
-		if ds, err := l.Decisions(ctx, id); err != nil || len(ds) != n {
-			t.Errorf("%s has %d decisions, want %d: %v", id, len(ds), n, err)
-		}
-	}
-}
-
 // TestAFileThatIsMostlyEmptyShrinks prunes a file in which most of what was decided is over. What is kept is as it was.
 func TestAFileThatIsMostlyEmptyShrinks(t *testing.T) {
 	attack.WithoutRaces(t)
@@ -397,18 +355,6 @@ func TestAFileThatIsMostlyEmptyShrinks(t *testing.T) {
 	if c, err := l.Verify(ctx, ""); err != nil || !c.Holds() || c.Acts != 1 {
 		t.Errorf("the chain: %v, %v", c, err)
 	}
-}
-
-func unzip(t *testing.T, from, to string) {
-	t.Helper()
-	f, err := os.Open(from)
-	ok(t, err)
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	ok(t, err)
-	data, err := io.ReadAll(z)
-	ok(t, err)
-	ok(t, os.WriteFile(to, data, 0o600))
 }
 
 // TestDamagedMemoryIsReported changes by hand what looks remember.
