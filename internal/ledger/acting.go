@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -8,10 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // Acting is the one lock of a user on a machine under which Winnow acts, for every state folder, environment and login. It has two
@@ -90,12 +92,7 @@ func (a Acting) lockHome() (unlock func() error, err error) {
 	return unlock, nil
 }
 
-func (a Acting) markName() string {
-	if a.Name == "" {
-		return "winnow-acts"
-	}
-	return a.Name
-}
+func (a Acting) markName() string { return cmp.Or(a.Name, "winnow-acts") }
 
 func (a Acting) mark() (*os.File, error) {
 	fd, err := unix.MemfdCreate(a.markName(), unix.MFD_CLOEXEC)
@@ -108,15 +105,12 @@ func (a Acting) mark() (*os.File, error) {
 // alone makes sure that no other process of this user has a mark. Where this process cannot see its own, others cannot see it either, and
 // the file has to do.
 func (a Acting) alone(file bool) error {
-	proc := a.Proc
-	if proc == "" {
-		proc = "/proc"
-	}
-	marks, err := a.marks(proc)
+	root := cmp.Or(a.Proc, "/proc")
+	marks, err := a.marks(root)
 	if err != nil {
 		return fmt.Errorf("look for another sweep that acts: %w", err)
 	}
-	self, err := os.Readlink(filepath.Join(proc, "self")) // os.Getpid is of another pid namespace where /proc is
+	self, err := os.Readlink(filepath.Join(root, "self")) // os.Getpid is of another pid namespace where /proc is
 	if err != nil {
 		return fmt.Errorf("look for another sweep that acts: %w", err)
 	}
@@ -129,29 +123,20 @@ func (a Acting) alone(file bool) error {
 	}
 	if !seen && !file {
 		return fmt.Errorf("look for another sweep that acts: %s does not show what this process has open, and this user has no home that only this user can write, "+
-			"so that two sweeps could act at the same time", proc)
+			"so that two sweeps could act at the same time", root)
 	}
 	return nil
 }
 
 // marks are the processes of this user that have a mark, and since when.
-func (a Acting) marks(proc string) (map[int]time.Time, error) {
-	dir, err := os.Open(proc)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
+func (a Acting) marks(root string) (map[int]time.Time, error) {
+	pids, err := proc.PIDs(root)
 	if err != nil {
 		return nil, err
 	}
 	out := map[int]time.Time{}
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if since, ok := a.marked(filepath.Join(proc, name)); ok {
+	for _, pid := range pids {
+		if since, ok := a.marked(filepath.Join(root, strconv.Itoa(pid))); ok {
 			out[pid] = since
 		}
 	}
@@ -165,22 +150,16 @@ func (a Acting) marked(process string) (since time.Time, ok bool) {
 	if err != nil || uidOf(st) != os.Geteuid() {
 		return since, false
 	}
-	dir, err := os.Open(filepath.Join(process, "fd"))
-	if err != nil {
-		return since, false
-	}
-	defer dir.Close()
-	fds, _ := dir.Readdirnames(-1)
+	fds, _ := proc.List(unix.AT_FDCWD, filepath.Join(process, "fd"), make([]byte, 8<<10))
 	for _, fd := range fds {
-		link := filepath.Join(process, "fd", fd)
+		link := filepath.Join(process, "fd", strconv.Itoa(fd))
 		to, err := os.Readlink(link)
 		if err != nil || strings.TrimSuffix(to, " (deleted)") != "/memfd:"+a.markName() {
 			continue
 		}
-		if st, err := os.Stat(link); err == nil {
-			if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-				since = time.Unix(sys.Ctim.Unix())
-			}
+		var st unix.Stat_t
+		if unix.Stat(link, &st) == nil {
+			since = time.Unix(st.Ctim.Unix())
 		}
 		return since, true
 	}

@@ -84,13 +84,7 @@ func rooted(ctx context.Context, tx *sql.Tx, in decision.Intent) error {
 
 // Roots gives the folders below which acts on folders were begun, sorted.
 func (l *Ledger) Roots(ctx context.Context) ([]string, error) {
-	out := []string{}
-	err := eachRow(ctx, l.db, func(row *sql.Rows) error {
-		var path string
-		err := row.Scan(&path)
-		out = append(out, path)
-		return err
-	}, "SELECT path FROM roots ORDER BY path")
+	out, err := texts(ctx, l.db, "SELECT path FROM roots ORDER BY path")
 	return out, l.explain("read roots from", err)
 }
 
@@ -115,9 +109,9 @@ func (l *Ledger) Settled(ctx context.Context, id string, out decision.Outcome) e
 			return chained(ctx, tx, id, eventOutcome)
 		}
 		var before string
-		err = tx.QueryRowContext(ctx, "SELECT outcome FROM acts WHERE id = ?", id).Scan(&before)
+		there, err := scanOne(ctx, tx, []any{&before}, "SELECT outcome FROM acts WHERE id = ?", id)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
+		case err == nil && !there:
 			return ErrNone
 		case err == nil && before != text:
 			return errors.New("it is settled already, with another outcome; that one stands")

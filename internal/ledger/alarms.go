@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -42,10 +41,7 @@ func inTurn(steps ...func() error) error {
 }
 
 func (l *Ledger) rules(ctx context.Context) (rules string, err error) {
-	err = l.db.QueryRowContext(ctx, "SELECT rules FROM scope_rules").Scan(&rules)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
+	_, err = scanOne(ctx, l.db, []any{&rules}, "SELECT rules FROM scope_rules")
 	return rules, err
 }
 

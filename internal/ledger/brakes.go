@@ -2,19 +2,14 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 )
 
 // Brakes reads what the daemon remembers of its brakes into m; m stays as it is where nothing is remembered.
 func (l *Ledger) Brakes(ctx context.Context, m any) error {
 	var text string
-	err := l.db.QueryRowContext(ctx, "SELECT memory FROM brakes").Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err == nil {
+	there, err := scanOne(ctx, l.db, []any{&text}, "SELECT memory FROM brakes")
+	if there && err == nil {
 		err = json.Unmarshal([]byte(text), m)
 	}
 	return l.explain("read the brakes from", err)

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -51,12 +50,9 @@ func (l *Ledger) Census(ctx context.Context, ask Asked) (Census, error) {
 func used(ctx context.Context, tx *sql.Tx, ask Asked, b *Census) error {
 	var n int64
 	var at unixTime
-	err := tx.QueryRowContext(ctx, `SELECT n, started FROM sweeps WHERE started >= ? AND sources IS NOT NULL AND rules = ? AND boot_id = ? AND pruned = 0
-		ORDER BY n LIMIT 1`, from(ask.Jump), ask.Rules, ask.BootID).Scan(&n, &at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
+	found, err := scanOne(ctx, tx, []any{&n, &at}, `SELECT n, started FROM sweeps WHERE started >= ? AND sources IS NOT NULL AND rules = ? AND boot_id = ? AND pruned = 0
+		ORDER BY n LIMIT 1`, from(ask.Jump), ask.Rules, ask.BootID)
+	if err != nil || !found {
 		return err
 	}
 	b.At = time.Time(at)

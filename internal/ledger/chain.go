@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -113,8 +112,7 @@ func chained(ctx context.Context, tx *sql.Tx, act, event string) error {
 	}
 	var n int64
 	var before string
-	err = tx.QueryRowContext(ctx, "SELECT n, link FROM chain_head").Scan(&n, &before)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if _, err := scanOne(ctx, tx, []any{&n, &before}, "SELECT n, link FROM chain_head"); err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
 	n++
@@ -130,27 +128,18 @@ func chained(ctx context.Context, tx *sql.Tx, act, event string) error {
 // Head is the last link of the chain of acts, "" while no act was written down.
 func (l *Ledger) Head(ctx context.Context) (string, error) {
 	var head string
-	err := l.db.QueryRowContext(ctx, "SELECT link FROM chain_head").Scan(&head)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
+	_, err := scanOne(ctx, l.db, []any{&head}, "SELECT link FROM chain_head")
 	return head, l.explain("read the chain of", err)
 }
 
 // Verify checks the chain of acts, and the acts against it, as they are at one moment. known is a link that was kept elsewhere, "" for none: it
 // must be in the chain. What does not fit is in the answer; an error is only for what could not be read.
-func (l *Ledger) Verify(ctx context.Context, known string) (Chain, error) {
-	conn, err := l.db.Conn(ctx)
+func (l *Ledger) Verify(ctx context.Context, known string) (c Chain, err error) {
+	err = l.reading(ctx, func(tx *sql.Tx) (err error) {
+		c, err = verify(ctx, tx, strings.ToLower(strings.TrimSpace(known)))
+		return err
+	})
 	if err != nil {
-		return Chain{}, l.explain("check the chain of", err)
-	}
-	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, "BEGIN DEFERRED"); err != nil { // so that all that is read is of one moment; it writes nothing
-		return Chain{}, l.explain("check the chain of", err)
-	}
-	c, err := verify(ctx, conn, strings.ToLower(strings.TrimSpace(known)))
-	_, end := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-	if err = errors.Join(err, end); err != nil {
 		return Chain{}, l.explain("check the chain of", err)
 	}
 	return c, nil
@@ -217,7 +206,7 @@ func verify(ctx context.Context, q querier, known string) (Chain, error) {
 func verifyHead(ctx context.Context, q querier, c *Chain, last int64) error {
 	var n int64
 	var head string
-	err := eachRow(ctx, q, func(row *sql.Rows) error { return row.Scan(&n, &head) }, "SELECT n, link FROM chain_head")
+	_, err := scanOne(ctx, q, []any{&n, &head}, "SELECT n, link FROM chain_head")
 	switch {
 	case err != nil:
 		return err
@@ -234,14 +223,11 @@ func removed(ctx context.Context, q querier, c *Chain, gone map[string]string) e
 	if len(gone) == 0 {
 		return nil
 	}
-	return eachRow(ctx, q, func(row *sql.Rows) error {
-		var act string
-		if err := row.Scan(&act); err != nil {
-			return err
-		}
+	acts, err := texts(ctx, q, "SELECT act FROM chain GROUP BY act ORDER BY min(n)")
+	for _, act := range acts {
 		if _, there := gone[act]; there {
 			c.fault(0, act, "act %s is in the chain and not in the ledger: it was removed", act)
 		}
-		return nil
-	}, "SELECT act FROM chain GROUP BY act ORDER BY min(n)")
+	}
+	return err
 }

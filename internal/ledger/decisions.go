@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,11 +71,11 @@ func byRules(ids string) []decision.Reason {
 func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing) error {
 	var n int64
 	var saved sql.NullInt64
-	switch err := tx.QueryRowContext(ctx, "SELECT n, saved FROM sweeps WHERE id = ?", sweep).Scan(&n, &saved); {
-	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("sweep %s: %w", sweep, ErrNone)
+	switch found, err := scanOne(ctx, tx, []any{&n, &saved}, "SELECT n, saved FROM sweeps WHERE id = ?", sweep); {
 	case err != nil:
 		return err
+	case !found:
+		return fmt.Errorf("sweep %s: %w", sweep, ErrNone)
 	case saved.Valid:
 		return fmt.Errorf("sweep %s: its decisions were saved before", sweep)
 	}
@@ -156,11 +155,8 @@ func (l *Ledger) Decisions(ctx context.Context, sweep string) ([]decision.Decisi
 	all := []decision.Decision{}
 	err := l.reading(ctx, func(tx *sql.Tx) error {
 		var n int64
-		err := tx.QueryRowContext(ctx, "SELECT n FROM sweeps WHERE id = ?", sweep).Scan(&n)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
+		found, err := scanOne(ctx, tx, []any{&n}, "SELECT n FROM sweeps WHERE id = ?", sweep)
+		if err != nil || !found {
 			return err
 		}
 		all, err = decided(ctx, tx, n)
@@ -176,12 +172,9 @@ func (l *Ledger) Decisions(ctx context.Context, sweep string) ([]decision.Decisi
 func decided(ctx context.Context, q *sql.Tx, n int64) ([]decision.Decision, error) {
 	all := []decision.Decision{}
 	var saved sql.NullInt64
-	err := q.QueryRowContext(ctx, "SELECT saved FROM sweeps WHERE n = ? AND pruned = 0", n).Scan(&saved)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && !saved.Valid {
-		return all, nil
-	}
-	if err != nil {
-		return nil, err
+	_, err := scanOne(ctx, q, []any{&saved}, "SELECT saved FROM sweeps WHERE n = ? AND pruned = 0", n)
+	if err != nil || !saved.Valid {
+		return all, err
 	}
 	err = eachStanding(ctx, q, func(s *standing) error {
 		d := s.decision
@@ -194,3 +187,15 @@ func decided(ctx context.Context, q *sql.Tx, n int64) ([]decision.Decision, erro
 
 // standsAt leaves what stood when decisions were saved; its two arguments are sweeps.saved.
 const standsAt = "since <= ? AND (until IS NULL OR until > ?)"
+
+// latestSweeps is in how many of the latest sweeps a repository is looked for.
+const latestSweeps = 20
+
+// Repositories gives the owners of the folders that the latest sweeps decided on, sorted: most are the main checkouts of repositories.
+func (l *Ledger) Repositories(ctx context.Context) ([]string, error) {
+	out, err := texts(ctx, l.db, `WITH latest AS (SELECT saved, pruned FROM sweeps WHERE n > (SELECT COALESCE(MAX(n), 0) FROM sweeps) - ?)
+		SELECT DISTINCT owner FROM standing s WHERE kind = 'dir' AND owner <> ''
+			AND EXISTS (SELECT 1 FROM latest WHERE pruned = 0 AND s.since <= saved AND (s.until IS NULL OR s.until > saved))
+		ORDER BY owner`, latestSweeps)
+	return out, l.explain("read repositories from", err)
+}

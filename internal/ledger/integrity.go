@@ -118,7 +118,7 @@ const maxObjects = 1000
 // it. What SQLite makes on its own account is left out: indexes that a table implies, which have no statement, and the statistics of
 // ANALYZE.
 func (l *Ledger) statements(ctx context.Context) (v int, all []string, err error) {
-	err = l.read(ctx, func(row *sql.Rows) error {
+	err = eachRow(ctx, l.db, func(row *sql.Rows) error {
 		var name, statement sql.NullString
 		if err := row.Scan(&v, &name, &statement); err != nil {
 			return err

@@ -16,8 +16,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
 var (
@@ -77,8 +78,7 @@ func open(path string, tables schema, synchronous string) (*Ledger, error) {
 func (l *Ledger) ready(ctx context.Context) error {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := l.makeTables(ctx)
-		var e *sqlite.Error
-		if !errors.As(err, &e) || e.Code()&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout {
+		if sqlite.Code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout {
 			return err
 		}
 	}
@@ -189,8 +189,7 @@ func connect(path string, tables schema, mode string, pragmas ...string) *Ledger
 	for _, p := range append(pragmas, "trusted_schema(0)", "cell_size_check(1)") {
 		q.Add("_pragma", p)
 	}
-	dsn := (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
-	db := sql.OpenDB(connector{dsn})
+	db := sqlite.Pool(&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()})
 	db.SetMaxOpenConns(1)
 	return &Ledger{db: db, path: path, schema: tables}
 }
@@ -205,18 +204,15 @@ func (l *Ledger) explain(step string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		switch e.Code() & 0xff { // the primary code; the rest says more of the same
-		case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
-			return fmt.Errorf("%s ledger %s: %w: %w; it was left untouched: move it aside, and a new one is made", step, l.path, ErrCorrupt, err)
-		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-			return fmt.Errorf("%s ledger %s: another process has been writing for %s: %w; nothing was written, try again", step, l.path, busyTimeout, err)
-		case sqlite3.SQLITE_FULL:
-			return fmt.Errorf("%s ledger %s: no room is left: %w; nothing was written", step, l.path, err)
-		case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
-			return fmt.Errorf("%s ledger %s: %w; this user must be able to write the file and its folder", step, l.path, err)
-		}
+	switch sqlite.Code(err) & 0xff { // the primary code; the rest says more of the same
+	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("%s ledger %s: %w: %w; it was left untouched: move it aside, and a new one is made", step, l.path, ErrCorrupt, err)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return fmt.Errorf("%s ledger %s: another process has been writing for %s: %w; nothing was written, try again", step, l.path, busyTimeout, err)
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("%s ledger %s: no room is left: %w; nothing was written", step, l.path, err)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+		return fmt.Errorf("%s ledger %s: %w; this user must be able to write the file and its folder", step, l.path, err)
 	}
 	return fmt.Errorf("%s ledger %s: %w", step, l.path, err)
 }

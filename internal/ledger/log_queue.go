@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 )
 
@@ -70,17 +69,12 @@ func drop(ctx context.Context, tx *sql.Tx, sink string, res sql.Result) error {
 
 // Events gives the oldest events that wait for a sink and that are later than the number after, most of them at most, in their order.
 func (l *Ledger) Events(ctx context.Context, sink string, after int64, most int) ([]Event, error) {
-	var all []Event
-	err := l.read(ctx, func(row *sql.Rows) error {
-		e := Event{Sink: sink}
-		if err := row.Scan(&e.N, &e.ID, &e.JSON); err != nil {
-			return err
-		}
-		all = append(all, e)
-		return nil
-	}, "SELECT n, id, event FROM logged WHERE sink = ? AND n > ? ORDER BY n LIMIT ?", sink, after, most)
-	return all, l.explain("read decisions to be logged of", err)
+	return list(ctx, l, loggedTable, "WHERE sink = ? AND n > ? ORDER BY n LIMIT ?", sink, after, most)
 }
+
+var loggedTable = table[int64, Event]{"logged", "n, sink, id, event", func(_ *int64, e *Event) []any {
+	return []any{&e.N, &e.Sink, &e.ID, &e.JSON}
+}}
 
 // Waiting counts the events that wait for a sink.
 func (l *Ledger) Waiting(ctx context.Context, sink string) (n int, err error) {
@@ -116,20 +110,17 @@ func (l *Ledger) leave(ctx context.Context, events []Event, then func(tx *sql.Tx
 
 // TakeDropped says what was left out of logs since the last time that it was asked.
 func (l *Ledger) TakeDropped(ctx context.Context) ([]Dropped, error) {
-	var all []Dropped
-	err := l.read(ctx, func(row *sql.Rows) error {
-		var d Dropped
-		if err := row.Scan(&d.Sink, &d.Count, (*unixTime)(&d.LastAt)); err != nil {
-			return err
-		}
-		all = append(all, d)
-		return nil
-	}, "SELECT sink, count, last_at FROM logged_dropped ORDER BY sink")
+	all, err := list(ctx, l, droppedTable, "ORDER BY sink")
 	if err == nil && len(all) > 0 {
 		_, err = l.db.ExecContext(ctx, "DELETE FROM logged_dropped")
+		err = l.explain("forget what was left out of logs in", err)
 	}
-	return all, l.explain("read what was left out of logs in", err)
+	return all, err
 }
+
+var droppedTable = table[string, Dropped]{"logged_dropped", "sink, count, last_at", func(_ *string, d *Dropped) []any {
+	return []any{&d.Sink, &d.Count, (*unixTime)(&d.LastAt)}
+}}
 
 // Verdicts gives what the sweep before the given one decided, by candidate: its verdict, of all that were in scope. Cleanups do not count. nil
 // says that no such sweep is kept with its decisions.
@@ -137,12 +128,9 @@ func (l *Ledger) Verdicts(ctx context.Context, before string) (map[string]string
 	var all map[string]string
 	err := l.reading(ctx, func(tx *sql.Tx) error {
 		var saved sql.NullInt64
-		err := tx.QueryRowContext(ctx, `SELECT saved FROM sweeps WHERE pruned = 0 AND sources IS NOT NULL AND mode <> 'cleanup'
-			AND n < coalesce((SELECT n FROM sweeps WHERE id = ?), 1 << 62) ORDER BY n DESC LIMIT 1`, before).Scan(&saved)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
+		found, err := scanOne(ctx, tx, []any{&saved}, `SELECT saved FROM sweeps WHERE pruned = 0 AND sources IS NOT NULL AND mode <> 'cleanup'
+			AND n < coalesce((SELECT n FROM sweeps WHERE id = ?), 1 << 62) ORDER BY n DESC LIMIT 1`, before)
+		if err != nil || !found {
 			return err
 		}
 		all = map[string]string{}

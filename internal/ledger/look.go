@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -70,8 +69,8 @@ func Passed(prev *Look, k Look) time.Duration {
 // Waited says how long an act's things have been in the trash, by the looks that counted since: the wall clock may have jumped.
 func (l *Ledger) Waited(ctx context.Context, id string) (time.Duration, error) {
 	var s sql.NullFloat64
-	err := l.db.QueryRowContext(ctx, "SELECT coalesce((SELECT counted FROM looks), 0) - counted FROM acts WHERE id = ?", id).Scan(&s)
-	if errors.Is(err, sql.ErrNoRows) {
+	found, err := scanOne(ctx, l.db, []any{&s}, "SELECT coalesce((SELECT counted FROM looks), 0) - counted FROM acts WHERE id = ?", id)
+	if err == nil && !found {
 		err = ErrNone
 	}
 	return max(0, seconds(s.Float64)), l.explain("read how long "+id+" was kept from", err)

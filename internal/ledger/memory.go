@@ -34,11 +34,8 @@ func (l *Ledger) remember(ctx context.Context, name string, v any) error {
 // recall reads what is remembered by that name into v, which stays as it is before anything was remembered.
 func (l *Ledger) recall(ctx context.Context, name string, v any) error {
 	var packed []byte
-	err := l.db.QueryRowContext(ctx, "SELECT value FROM remembered WHERE name = ?", name).Scan(&packed)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err == nil {
+	found, err := scanOne(ctx, l.db, []any{&packed}, "SELECT value FROM remembered WHERE name = ?", name)
+	if found && err == nil {
 		var text []byte
 		if text, err = io.ReadAll(flate.NewReader(bytes.NewReader(packed))); err == nil {
 			err = json.Unmarshal(text, v)
@@ -50,13 +47,19 @@ func (l *Ledger) recall(ctx context.Context, name string, v any) error {
 	return l.explain("read "+name+" of", err)
 }
 
-// Sightings gives all sightings by candidate id.
-func (l *Ledger) Sightings(ctx context.Context) (map[string]snapshot.Sighting, error) {
-	all := map[string]snapshot.Sighting{}
-	if err := l.recall(ctx, "sightings", &all); err != nil {
-		return nil, err
+// recalled is what is remembered by that name, and empty before anything was.
+func recalled[T any](ctx context.Context, l *Ledger, name string, empty T) (T, error) {
+	all := empty
+	if err := l.recall(ctx, name, &all); err != nil {
+		var none T
+		return none, err
 	}
 	return all, nil
+}
+
+// Sightings gives all sightings by candidate id.
+func (l *Ledger) Sightings(ctx context.Context) (map[string]snapshot.Sighting, error) {
+	return recalled(ctx, l, "sightings", map[string]snapshot.Sighting{})
 }
 
 // SaveSightings makes next all the sightings that there are.
@@ -69,11 +72,7 @@ func (l *Ledger) SaveSightings(ctx context.Context, next map[string]snapshot.Sig
 
 // Owners gives which terminals belong to which builders as earlier looks found it, sorted by source and terminal.
 func (l *Ledger) Owners(ctx context.Context) ([]snapshot.Owner, error) {
-	all := []snapshot.Owner{}
-	if err := l.recall(ctx, "owners", &all); err != nil {
-		return nil, err
-	}
-	return all, nil
+	return recalled(ctx, l, "owners", []snapshot.Owner{})
 }
 
 // SaveOwners makes next all the owners that are remembered.
@@ -87,11 +86,7 @@ func (l *Ledger) SaveOwners(ctx context.Context, next []snapshot.Owner) error {
 
 // Ancestries gives which processes earlier looks saw below which agents, sorted by pid.
 func (l *Ledger) Ancestries(ctx context.Context) ([]snapshot.Ancestry, error) {
-	all := []snapshot.Ancestry{}
-	if err := l.recall(ctx, "descents", &all); err != nil {
-		return nil, err
-	}
-	return all, nil
+	return recalled(ctx, l, "descents", []snapshot.Ancestry{})
 }
 
 // SaveAncestries makes next all that is remembered of which processes are below agents.
@@ -107,15 +102,14 @@ const maxNamespaces = 16
 // Mounts gives the mount points on which earlier looks in a pid namespace saw folders, those that were seen last first: what is mounted in a container
 // says nothing of the disks of its host.
 func (l *Ledger) Mounts(ctx context.Context, namespace string) ([]string, error) {
-	all := map[string][]string{}
-	err := l.recall(ctx, "mounts", &all)
+	all, err := recalled(ctx, l, "mounts", map[string][]string{})
 	return all[namespace], err
 }
 
 // SaveMounts makes next all the mount points that are remembered of a pid namespace.
 func (l *Ledger) SaveMounts(ctx context.Context, namespace string, next []string) error {
-	all := map[string][]string{}
-	if err := l.recall(ctx, "mounts", &all); err != nil {
+	all, err := recalled(ctx, l, "mounts", map[string][]string{})
+	if err != nil {
 		return err
 	}
 	kept := map[string][]string{namespace: next}
@@ -129,11 +123,7 @@ func (l *Ledger) SaveMounts(ctx context.Context, namespace string, next []string
 
 // Connected gives since when looks have found processes connected, by candidate id.
 func (l *Ledger) Connected(ctx context.Context) (map[string]time.Time, error) {
-	all := map[string]time.Time{}
-	if err := l.recall(ctx, "connected", &all); err != nil {
-		return nil, err
-	}
-	return all, nil
+	return recalled(ctx, l, "connected", map[string]time.Time{})
 }
 
 // SaveConnected makes what a look found all that is remembered of connected processes.
@@ -182,9 +172,7 @@ func (l *Ledger) HoldLonger(ctx context.Context, h snapshot.Hold) (stands snapsh
 		if err != nil {
 			return err
 		}
-		return eachRow(ctx, tx, func(row *sql.Rows) error {
-			return row.Scan(&stands.ID, &stands.Owner, &stands.Reason, (*unixTime)(&stands.Since), nullTime{&stands.Until})
-		}, "SELECT id, owner, reason, since, until FROM holds WHERE id = ? AND owner = ?", h.ID, h.Owner)
+		return holdsTable.eachRow(ctx, tx, func(_ string, s snapshot.Hold) { stands = s }, "WHERE id = ? AND owner = ?", h.ID, h.Owner)
 	})
 	return stands, l.explain("place a hold in", err)
 }

@@ -3,10 +3,10 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
 // Keep says how much Prune leaves.
@@ -61,8 +61,7 @@ func (l *Ledger) shrink(ctx context.Context) error {
 		return nil
 	}
 	_, err := l.db.ExecContext(ctx, "PRAGMA temp_store = MEMORY; VACUUM") // no copy of it lies in the folder for temporary files
-	var e *sqlite.Error
-	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY {
+	if sqlite.Code(err)&0xff == sqlite3.SQLITE_BUSY {
 		return nil // another time
 	}
 	return err

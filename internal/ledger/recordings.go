@@ -89,9 +89,9 @@ func (l *Ledger) Recordings(ctx context.Context) ([]Recording, error) {
 func (l *Ledger) Recording(ctx context.Context, sweep string) (Recording, []byte, error) {
 	var r Recording
 	var stored []byte
-	err := l.db.QueryRowContext(ctx, "SELECT "+recordingsTable.columns+", document FROM recordings WHERE sweep = ?", sweep).
-		Scan(append(recordingsTable.places(nil, &r), &stored)...)
-	if errors.Is(err, sql.ErrNoRows) {
+	found, err := scanOne(ctx, l.db, append(recordingsTable.places(nil, &r), &stored),
+		"SELECT "+recordingsTable.columns+", document FROM recordings WHERE sweep = ?", sweep)
+	if err == nil && !found {
 		err = fmt.Errorf("recording of sweep %s: %w", sweep, ErrNone)
 	}
 	if err != nil {

@@ -31,12 +31,8 @@ type Sweep struct {
 
 // BeginSweep records that a sweep began. Counts and all that is known at its end are not kept yet.
 func (l *Ledger) BeginSweep(ctx context.Context, s Sweep) error {
-	var sources *map[string]int
-	if s.Sources != nil {
-		sources = &s.Sources
-	}
 	_, err := l.db.ExecContext(ctx, "INSERT INTO sweeps (id, started, mode, revision, digest, rules, boot_id, sources) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		s.ID, s.Started.UnixNano(), s.Mode, s.Revision, s.Digest, s.Rules, s.BootID, document{&sources})
+		s.ID, s.Started.UnixNano(), s.Mode, s.Revision, s.Digest, s.Rules, s.BootID, document{&s.Sources})
 	return l.explain("begin a sweep in", err)
 }
 
@@ -51,10 +47,6 @@ func (l *Ledger) FinishSweep(ctx context.Context, id string, finished time.Time,
 
 // SameSweep records a whole sweep that found nothing new: all that stood before it stands.
 func (l *Ledger) SameSweep(ctx context.Context, s Sweep, finished time.Time, counts any, exit int) error {
-	var sources *map[string]int
-	if s.Sources != nil {
-		sources = &s.Sources
-	}
 	err := l.write(ctx, func(tx *sql.Tx) error {
 		saved, err := nextSave(ctx, tx)
 		if err != nil {
@@ -62,7 +54,7 @@ func (l *Ledger) SameSweep(ctx context.Context, s Sweep, finished time.Time, cou
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO sweeps (id, started, mode, revision, digest, rules, boot_id, sources, saved, finished, counts, exit)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			s.ID, s.Started.UnixNano(), s.Mode, s.Revision, s.Digest, s.Rules, s.BootID, document{&sources}, saved, finished.UnixNano(), document{&counts}, exit)
+			s.ID, s.Started.UnixNano(), s.Mode, s.Revision, s.Digest, s.Rules, s.BootID, document{&s.Sources}, saved, finished.UnixNano(), document{&counts}, exit)
 		return err
 	})
 	return l.explain("record a sweep in", err)

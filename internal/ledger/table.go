@@ -140,7 +140,7 @@ func (m nullTime) Value() (driver.Value, error) {
 	return (*unixTime)(*m.at).Value()
 }
 
-// document keeps what v points to as JSON text. NULL is a pointer that is nil; a list is never NULL.
+// document keeps what v points to as JSON text. NULL is a pointer or a map that is nil; a list is never NULL.
 type document struct{ v any }
 
 func (d document) Scan(v any) error {
@@ -157,7 +157,7 @@ func (d document) Scan(v any) error {
 
 func (d document) Value() (driver.Value, error) {
 	switch at := reflect.ValueOf(d.v).Elem(); {
-	case at.Kind() == reflect.Pointer && at.IsNil():
+	case (at.Kind() == reflect.Pointer || at.Kind() == reflect.Map) && at.IsNil():
 		return nil, nil
 	case at.Kind() == reflect.Slice && at.IsNil():
 		return "[]", nil

@@ -36,16 +36,12 @@ func (l *Ledger) reading(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return err
 }
 
-// read runs a query and gives each row to scan.
-func (l *Ledger) read(ctx context.Context, scan func(row *sql.Rows) error, query string, args ...any) error {
-	return eachRow(ctx, l.db, scan, query, args...)
-}
-
 // querier is a database or a transaction in it.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// eachRow runs a query and gives each row to scan.
 func eachRow(ctx context.Context, q querier, scan func(row *sql.Rows) error, query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -58,6 +54,27 @@ func eachRow(ctx context.Context, q querier, scan func(row *sql.Rows) error, que
 		}
 	}
 	return rows.Err()
+}
+
+// scanOne reads the first row of a query into places, and reports whether there is one.
+func scanOne(ctx context.Context, q querier, places []any, query string, args ...any) (found bool, err error) {
+	err = eachRow(ctx, q, func(row *sql.Rows) error {
+		found = true
+		return row.Scan(places...)
+	}, query, args...)
+	return found, err
+}
+
+// texts gives the rows of a query for one text, never nil.
+func texts(ctx context.Context, q querier, query string, args ...any) ([]string, error) {
+	all := []string{}
+	err := eachRow(ctx, q, func(row *sql.Rows) error {
+		var text string
+		err := row.Scan(&text)
+		all = append(all, text)
+		return err
+	}, query, args...)
+	return all, err
 }
 
 // nanos is a time as it is kept; nil is NULL.

@@ -34,11 +34,11 @@ func (p Program) Explain(err error) error {
 }
 
 // locked says that another program has the database locked, unfinished that its journal looks like one of a crash.
-func locked(err error) bool     { return codeOf(err)&0xff == sqlite3.SQLITE_BUSY }
-func unfinished(err error) bool { return codeOf(err) == sqlite3.SQLITE_READONLY_ROLLBACK }
+func locked(err error) bool     { return Code(err)&0xff == sqlite3.SQLITE_BUSY }
+func unfinished(err error) bool { return Code(err) == sqlite3.SQLITE_READONLY_ROLLBACK }
 
-// codeOf gives SQLite's extended code of an error, whose lowest byte is the primary one; 0 for an error that is not SQLite's.
-func codeOf(err error) int {
+// Code gives SQLite's extended code of an error, whose lowest byte is the primary one; 0 for an error that is not SQLite's.
+func Code(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
 		return e.Code()
@@ -48,7 +48,7 @@ func codeOf(err error) int {
 
 // explain says what could not be read, that nothing was, and what to do next.
 func explain(path string, err error) error {
-	switch code := codeOf(err); {
+	switch code := Code(err); {
 	case unfinished(err):
 		return fmt.Errorf("read %s: %w: %w", path, ErrUnfinished, err)
 	case locked(err):

@@ -77,8 +77,8 @@ func Open(ctx context.Context, path string) (*DB, error) {
 		// The waiting is done in query, where ctx can end it. A schema that is not trusted may call no function with side effects.
 		"_pragma": {"busy_timeout(0)", "query_only(1)", "trusted_schema(0)", "cell_size_check(1)"},
 	}
-	dsn := url.URL{Scheme: "file", Path: real, RawQuery: q.Encode()}
-	d := &DB{pool: sql.OpenDB(connector{dsn.String()}), path: path, real: real}
+	dsn := &url.URL{Scheme: "file", Path: real, RawQuery: q.Encode()}
+	d := &DB{pool: Pool(dsn), path: path, real: real}
 	if err := d.connect(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w; nothing was read: see whether the file is still there", path, err), d.pool.Close())
 	}
@@ -117,6 +117,9 @@ func (d *DB) Close() error {
 	}
 	return nil
 }
+
+// Pool opens connections to a file by SQLite's address of it.
+func Pool(address *url.URL) *sql.DB { return sql.OpenDB(connector{address.String()}) }
 
 // connector opens connections of its own driver value, without the name that the driver registers for the whole program.
 type connector struct{ dsn string }
