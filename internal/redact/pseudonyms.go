@@ -176,10 +176,11 @@ func (r *Redacter) value(v string) string {
 }
 
 // digest stands for a text that nothing is read from, but that must be the same where it is the same.
-func (r *Redacter) digest(s *string) {
-	if *s != "" {
-		*s = r.opaque(*s, alphabets[0])
+func (r *Redacter) digest(s string) string {
+	if s == "" {
+		return ""
 	}
+	return r.opaque(s, alphabets[0])
 }
 
 // id rewrites a candidate's or a source's name: what stands before the first path or name is ours.
