@@ -151,6 +151,40 @@ func refused(res *http.Response) error {
 	return doc.Error
 }
 
+// Params are the words of a request: they stand in the query, or as JSON in the body of a POST. Each route takes those that openapi.yaml names.
+type Params struct {
+	Candidate string   `json:"candidate,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	For       string   `json:"for,omitempty"`
+	What      string   `json:"what,omitempty"`
+	As        string   `json:"as,omitempty"`
+	Since     string   `json:"since,omitempty"`
+	Stamp     string   `json:"stamp,omitempty"`
+	Brakes    []string `json:"brake,omitempty"`
+	Wait      bool     `json:"wait,omitempty"`
+	Whole     bool     `json:"whole,omitempty"`
+	Latest    bool     `json:"latest,omitempty"`
+}
+
+// Query are the params as a query.
+func (p Params) Query() url.Values {
+	q := url.Values{}
+	for name, value := range map[string]string{"candidate": p.Candidate, "what": p.What, "as": p.As, "since": p.Since, "stamp": p.Stamp} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	for name, value := range map[string]bool{"whole": p.Whole, "latest": p.Latest} {
+		if value {
+			q.Set(name, "true")
+		}
+	}
+	if len(p.Brakes) > 0 {
+		q["brake"] = p.Brakes
+	}
+	return q
+}
+
 // State is how the daemon stands.
 type State struct {
 	Schema  string `json:"schema"`

@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/render"
 )
 
@@ -28,8 +28,8 @@ With --rules it shows each rule's file and line, the facts that it rested on wit
 ID may be shortened while it is unambiguous. --format json and markdown have all of it.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			here := func() (ops.Explanation, error) { return a.Explain(cmd.Context(), ids[0], file) }
-			out, err := ops.Explanation{}, error(nil)
+			here := func() (document.Explanation, error) { return a.Explain(cmd.Context(), ids[0], file) }
+			out, err := document.Explanation{}, error(nil)
 			if file != "" {
 				out, err = here()
 			} else {

@@ -14,7 +14,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
@@ -57,7 +56,7 @@ var ErrNotFound = errors.New("it is not there, or not any more")
 
 // Explanation is why a candidate goes or stays.
 type Explanation struct {
-	ops.Explanation
+	document.Explanation
 	Owner string
 	About *decision.About
 	// Users are the processes that use a folder, a sentence each.

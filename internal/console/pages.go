@@ -18,7 +18,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
@@ -200,7 +199,7 @@ func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, a
 	if err != nil {
 		return "", "", nil, err
 	}
-	d := ops.Decided(x.Explanation)
+	d := x.Decision()
 	body := struct {
 		*Explanation
 		Label, State, Words, Different string

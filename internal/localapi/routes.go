@@ -1,6 +1,7 @@
 package localapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,9 +61,10 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Handlers are those of the routes, by their patterns.
 func (s *Server) Handlers() map[string]http.Handler {
 	d := s.d
-	return map[string]http.Handler{
+	all := map[string]http.Handler{
 		"GET /v1/openapi.yaml": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Content-Type", "application/yaml")
 			_, _ = out.Write(client.OpenAPI)
@@ -74,7 +76,6 @@ func (s *Server) Handlers() map[string]http.Handler {
 			}
 			out.WriteHeader(http.StatusNoContent)
 		}),
-		"GET /v1/state": s.Answer(false, func(context.Context, *ops.Ops, Params) (any, error) { return d.State(), nil }),
 		"GET /v1/report": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 			r := d.Last()
 			if r == nil {
@@ -83,66 +84,101 @@ func (s *Server) Handlers() map[string]http.Handler {
 			}
 			write(out, http.StatusOK, r)
 		}),
-		"GET /v1/explain": s.Answer(true, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
+		"POST /v1/leases": http.HandlerFunc(s.Leases.serve),
+		"GET /v1/events":  http.HandlerFunc(s.events),
+	}
+	for pattern, op := range s.documents() {
+		all[pattern] = s.Answer(op)
+	}
+	return all
+}
+
+// documents are the routes that answer with the document of an operation.
+func (s *Server) documents() map[string]operation {
+	d := s.d
+	return map[string]operation{
+		"GET /v1/state": {false, func(context.Context, *ops.Ops, client.Params) (any, error) { return d.State(), nil }},
+		"GET /v1/look":  {false, s.latestLook},
+		"POST /v1/look": {false, s.lookNow},
+		"GET /v1/history": {false, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
+			since, err := span("since", cmp.Or(w.Since, "24h"))
+			if err != nil {
+				return nil, err
+			}
+			return o.History(ctx, time.Now().Add(-since))
+		}},
+		"GET /v1/trash": {true, func(ctx context.Context, o *ops.Ops, _ client.Params) (any, error) {
+			all, err := o.Trash(ctx)
+			return append([]document.SetAside{}, all...), err
+		}},
+		"GET /v1/policies": {true, func(ctx context.Context, o *ops.Ops, _ client.Params) (any, error) { return o.Policies(ctx) }},
+		"GET /v1/explain": {true, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
 			if w.Candidate == "" {
 				return nil, config.Mistakef("candidate is missing: the id of what is to be explained")
 			}
+			if w.Latest {
+				return o.ExplainLatest(ctx, s.latest.snapshot(), w.Candidate)
+			}
 			return o.Explain(ctx, w.Candidate, "")
-		}),
-		"GET /v1/why-alive": s.Answer(true, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
+		}},
+		"GET /v1/why-alive": {true, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
 			return o.WhyAlive(ctx, w.What, w.As)
-		}),
-		"GET /v1/holds": s.Answer(false, func(ctx context.Context, o *ops.Ops, _ Params) (any, error) {
+		}},
+		"GET /v1/holds": {false, func(ctx context.Context, o *ops.Ops, _ client.Params) (any, error) {
 			holds, err := o.ReadHolds(ctx)
 			return append([]snapshot.Hold{}, holds...), err
-		}),
-		"POST /v1/holds": s.Answer(true, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
-			long, err := w.long()
+		}},
+		"POST /v1/holds": {true, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
+			long, err := span("for", w.For)
 			if err != nil {
 				return nil, err
 			}
 			if strings.TrimSpace(w.Candidate) == "" || strings.TrimSpace(w.Reason) == "" {
 				return nil, config.Mistakef("candidate and reason are both wanted: what is to be held, and why")
 			}
+			if w.Whole {
+				return o.RetainWhole(ctx, w.Candidate, w.Reason, long)
+			}
 			return o.Retain(ctx, w.Candidate, w.Reason, long)
-		}),
-		"DELETE /v1/holds": s.Answer(true, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
+		}},
+		"DELETE /v1/holds": {true, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
 			if w.Candidate == "" {
 				return nil, config.Mistakef("candidate is missing: what is held")
 			}
+			if w.Whole {
+				return o.ReleaseHold(ctx, w.Candidate)
+			}
 			return o.Release(ctx, w.Candidate)
-		}),
-		"POST /v1/leases": http.HandlerFunc(s.Leases.serve),
-		"GET /v1/brakes": s.Answer(false, func(ctx context.Context, o *ops.Ops, _ Params) (any, error) {
+		}},
+		"GET /v1/brakes": {false, func(ctx context.Context, o *ops.Ops, _ client.Params) (any, error) {
 			held, err := o.Brakes(ctx)
 			return append([]brakes.Brake{}, held...), err
-		}),
-		"DELETE /v1/brakes": s.Answer(false, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
+		}},
+		"DELETE /v1/brakes": {false, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
 			released, err := o.ReleaseBrakes(ctx, w.Brakes)
 			if exit.Code(err) != exit.Usage {
 				d.Ask()
 			}
 			return append([]brakes.Brake{}, released...), err
-		}),
-		"POST /v1/pause": s.Answer(false, func(ctx context.Context, o *ops.Ops, w Params) (any, error) {
-			long, err := w.long()
+		}},
+		"POST /v1/pause": {false, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
+			long, err := span("for", w.For)
 			if err != nil {
 				return nil, err
 			}
 			defer d.Ask()
 			return o.Pause(ctx, long, w.Reason)
-		}),
-		"DELETE /v1/pause": s.Answer(false, func(_ context.Context, o *ops.Ops, _ Params) (any, error) {
+		}},
+		"DELETE /v1/pause": {false, func(_ context.Context, o *ops.Ops, _ client.Params) (any, error) {
 			defer d.Ask()
 			return o.EndPause()
-		}),
-		"POST /v1/sweep": s.Answer(false, s.sweep),
-		"GET /v1/events": http.HandlerFunc(s.events),
+		}},
+		"POST /v1/sweep": {false, s.sweep},
 	}
 }
 
 // sweep has the daemon sweep now; with wait the answer is how it stands after that.
-func (s *Server) sweep(ctx context.Context, o *ops.Ops, w Params) (any, error) {
+func (s *Server) sweep(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
 	if !w.Wait {
 		s.d.Ask()
 		return s.d.State(), nil

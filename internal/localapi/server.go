@@ -2,15 +2,18 @@ package localapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,6 +56,7 @@ type Server struct {
 	// looks bounds how many look at the machine at the same time, beside the daemon's own sweep.
 	looks  chan struct{}
 	Leases leases
+	latest *latest
 	// crowd are the connections that have sent no whole request.
 	crowd *listen.Crowd
 }
@@ -64,7 +68,7 @@ const MaxUnasked = 150
 const MaxLooks = 2
 
 func New(d *daemon.Daemon) *Server {
-	return &Server{d: d, looks: make(chan struct{}, MaxLooks), Leases: newLeases(d), crowd: listen.NewCrowd(min(MaxUnasked, max(1, MaxConnections()/4)))}
+	return &Server{d: d, looks: make(chan struct{}, MaxLooks), Leases: newLeases(d), latest: newLatest(), crowd: listen.NewCrowd(min(MaxUnasked, max(1, MaxConnections()/4)))}
 }
 
 // Serve answers at a socket until the function that it gives is called.
@@ -97,6 +101,7 @@ func (s *Server) Serve(ctx context.Context, path string) (stop func(), err error
 	}()
 	log.Debug("answers", "socket", path)
 	return func() {
+		s.Close()
 		close(s.Leases.over) // holds of leases stay until their time is over: their owners may find the next daemon
 		cancel()
 		within, end := context.WithTimeout(context.Background(), time.Second)
@@ -135,26 +140,11 @@ const (
 var ErrConfigDiffers = errors.New("the daemon runs with another configuration, another version or in another environment")
 
 // operations are those of the daemon's configuration, for one request.
-func (s *Server) operations(r *http.Request) (*ops.Ops, error) {
+func (s *Server) operations() *ops.Ops {
 	now := s.d.Now()
-	theirs := r.Header.Get(HeaderConfig)
-	if theirs != "" && theirs != now.Fingerprint {
-		return nil, ErrConfigDiffers
-	}
 	cfg := *now.Cfg // who loads policies writes their parameters into it
-	o := ops.New(state.Folder{Cfg: &cfg, Fingerprint: now.Fingerprint, Log: now.Log.Named("api"), Hands: &stop.Inflight{}, Acting: now.Acting, Asker: peer(r), AskerFolder: r.Header.Get(HeaderFolder), CommandLine: theirs != ""})
-	return &o, nil
-}
-
-// Params are what a request asks for, from its query or, where it changes something, from its JSON body.
-type Params struct {
-	Candidate string   `json:"candidate"`
-	Reason    string   `json:"reason"`
-	For       string   `json:"for"`
-	What      string   `json:"what"`
-	As        string   `json:"as"`
-	Brakes    []string `json:"brakes"`
-	Wait      bool     `json:"wait"`
+	o := ops.New(state.Folder{Cfg: &cfg, Fingerprint: now.Fingerprint, Log: now.Log.Named("api"), Hands: &stop.Inflight{}, Acting: now.Acting})
+	return &o
 }
 
 // MaxBody is how long a request's body may be, in bytes.
@@ -163,13 +153,13 @@ const MaxBody = 64 << 10
 // allowedParams are the words that each route takes: those of a POST in its body, those of all others in the query. One that is misspelt, or that stands in the other place, is refused: read as
 // nothing, it would have all brakes released in place of one.
 var allowedParams = map[string][]string{
-	"GET /v1/explain": {"candidate"}, "GET /v1/why-alive": {"what", "as"}, "DELETE /v1/holds": {"candidate"}, "DELETE /v1/brakes": {"brake"},
-	"POST /v1/holds": {"candidate", "reason", "for"}, "POST /v1/leases": {"candidate", "reason"}, "POST /v1/pause": {"for", "reason"}, "POST /v1/sweep": {"wait"},
+	"GET /v1/explain": {"candidate", "latest"}, "GET /v1/why-alive": {"what", "as"}, "GET /v1/look": {"stamp"}, "GET /v1/history": {"since"},
+	"DELETE /v1/holds": {"candidate", "whole"}, "DELETE /v1/brakes": {"brake"}, "POST /v1/holds": {"candidate", "reason", "for", "whole"}, "POST /v1/leases": {"candidate", "reason"}, "POST /v1/pause": {"for", "reason"}, "POST /v1/sweep": {"wait"},
 }
 
 // readParams reads what a request asks for, and refuses what its route does not take.
-func readParams(r *http.Request) (Params, error) {
-	var w Params
+func readParams(r *http.Request) (client.Params, error) {
+	var w client.Params
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return w, config.Mistakef("the query cannot be read: %v", err)
@@ -186,8 +176,12 @@ func readParams(r *http.Request) (Params, error) {
 			return w, config.Mistakef("%q stands in the query more than once", name)
 		}
 	}
-	w.Candidate, w.What, w.As, w.Brakes = q.Get("candidate"), q.Get("what"), q.Get("as"), q["brake"]
-
+	w.Candidate, w.What, w.As, w.Brakes, w.Stamp, w.Since = q.Get("candidate"), q.Get("what"), q.Get("as"), q["brake"], q.Get("stamp"), q.Get("since")
+	for name, to := range map[string]*bool{"latest": &w.Latest, "whole": &w.Whole} {
+		if *to, err = strconv.ParseBool(cmp.Or(q.Get(name), "false")); err != nil {
+			return w, config.Mistakef("%s %q: it is true or false", name, q.Get(name))
+		}
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
 	switch body = bytes.TrimSpace(body); {
 	case err != nil:
@@ -224,37 +218,59 @@ func takes(known []string) string {
 	return "it takes " + strings.Join(known, ", ")
 }
 
-// long reads how long something is to last, 0 where that is not said.
-func (w Params) long() (time.Duration, error) {
-	if w.For == "" {
+// span reads the time that a word of a request gives, 0 where it is left out.
+func span(word, given string) (time.Duration, error) {
+	if given == "" {
 		return 0, nil
 	}
-	d, err := config.Duration(w.For)
+	d, err := config.Duration(given)
 	if err != nil || d <= 0 {
-		return 0, config.Mistakef("for %q: give a time from now on such as 90m or 2d, or leave it out", w.For)
+		return 0, config.Mistakef("%s %q: give a time such as 90m or 2d, or leave it out", word, given)
 	}
 	return d, nil
 }
 
-// Answer answers with the document of an operation. looks is true where it looks at the machine.
-func (s *Server) Answer(looks bool, do func(context.Context, *ops.Ops, Params) (any, error)) http.HandlerFunc {
+// operation is what a route does that answers with a document. Looks is true where it looks at the machine.
+type operation struct {
+	Looks bool
+	Do    func(context.Context, *ops.Ops, client.Params) (any, error)
+}
+
+// Answer answers with the document of an operation.
+func (s *Server) Answer(op operation) http.HandlerFunc {
 	return func(out http.ResponseWriter, r *http.Request) {
-		o, err := s.operations(r)
-		if err != nil {
-			refuse(out, http.StatusPreconditionFailed, exit.Failed, err.Error(), nil)
+		theirs := r.Header.Get(HeaderConfig)
+		if theirs != "" && theirs != s.d.Now().Fingerprint {
+			refuse(out, http.StatusPreconditionFailed, exit.Failed, ErrConfigDiffers.Error(), nil)
 			return
 		}
 		w, err := readParams(r)
 		var doc any
 		if err == nil {
-			o.Asked = []string{w.Candidate, w.What}
-			err = s.look(r.Context(), looks, func() (err error) {
-				doc, err = do(r.Context(), o, w)
-				return err
-			})
+			o := s.operations()
+			o.Asker, o.AskerFolder, o.CommandLine = peer(r), r.Header.Get(HeaderFolder), theirs != ""
+			doc, err = s.do(r.Context(), o, op, w)
 		}
 		respond(out, doc, err)
 	}
+}
+
+// Do is what a route does for the person who runs this process: it gives the document.
+func (s *Server) Do(ctx context.Context, method, path string, w client.Params) (any, error) {
+	op, ok := s.documents()[method+" "+path]
+	if !ok {
+		return nil, fmt.Errorf("there is no %s %s", method, path)
+	}
+	return s.do(ctx, s.operations(), op, w)
+}
+
+func (s *Server) do(ctx context.Context, o *ops.Ops, op operation, w client.Params) (doc any, err error) {
+	o.Asked = []string{w.Candidate, w.What}
+	err = s.look(ctx, op.Looks, func() (err error) {
+		doc, err = op.Do(ctx, o, w)
+		return err
+	})
+	return doc, err
 }
 
 // look does something that looks at the machine when its turn has come. The turn is over before the answer is written: who does not read it keeps nobody waiting.

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -9,10 +10,12 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sweep"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // LookOnce sees, decides and remembers, as a sweep without --apply, and lets go of the lock.
@@ -26,8 +29,29 @@ func (o *Ops) LookOnce(ctx context.Context, e *eval.Engine, p *policy.Policy, f 
 	return r, s.Seen, err
 }
 
+// DryRun sees, decides and remembers all kinds of candidates, as winnow sweep.
+func (o *Ops) DryRun(ctx context.Context) (*report.Report, *snapshot.Snapshot, error) {
+	e, p, err := o.Engine(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer o.Close(e)
+	r, snap, err := o.LookOnce(ctx, e, p, sweep.Listing{Kinds: snapshot.KindNames()})
+	if err != nil {
+		return nil, nil, err
+	}
+	tripped, err := o.Brakes(ctx)
+	r.Alarms = append(r.Alarms, brakeAlarms(tripped)...)
+	return r, snap, err
+}
+
 // OnlyLook is a sweep that writes nothing down, not even what it saw: as a dry run, with what the ledger remembers.
-func (o *Ops) OnlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*report.Report, *snapshot.Snapshot, error) {
+func (o *Ops) OnlyLook(ctx context.Context) (*report.Report, *snapshot.Snapshot, error) {
+	e, p, err := o.Engine(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer o.Close(e)
 	s := &sweep.Sweeper{Machine: &o.Machine, Engine: e, Policy: p}
 	mem := o.LoadPriorReadOnly(ctx)
 	snap, err := o.LookFor(ctx, sources.Scope{}, mem, e)
@@ -43,6 +67,7 @@ func (o *Ops) OnlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*
 	o.AddSizes(ctx, snap, r.Decisions, sweep.MayGo)
 	s.Foresee(ctx, r, snap, mem, res)
 	var m alarm.Memory
+	var tripped brakes.Memory
 	past, err := s.Past(ctx, snap) // without a ledger
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +80,7 @@ func (o *Ops) OnlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*
 		}
 		s.Weigh(ctx, r)
 		m, err = l.AlarmMemory(ctx)
-		return err
+		return errors.Join(err, l.Brakes(ctx, &tripped))
 	})
 	if err != nil {
 		o.Log.Warn("read what the ledger remembers", "error", err) // the look says so too, and keeps everything
@@ -65,5 +90,15 @@ func (o *Ops) OnlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*
 	for _, al := range alarms {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: al.Rule, Message: al.Message + sweep.Next(al)})
 	}
+	r.Alarms = append(r.Alarms, brakeAlarms(tripped.Tripped)...)
 	return r, snap, nil
+}
+
+// brakeAlarms are the brakes that hold, as alarms: they are the daemon's, and no look finds them.
+func brakeAlarms(tripped []brakes.Brake) (out []report.Alarm) {
+	for _, b := range tripped {
+		out = append(out, report.Alarm{Rule: "brake_" + b.Rule,
+			Message: text.Time(b.At) + ": " + b.Message + "; the daemon only observes until winnow brakes release"})
+	}
+	return out
 }

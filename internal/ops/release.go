@@ -60,6 +60,9 @@ func (o *Ops) Release(ctx context.Context, arg string) (out document.Released, e
 
 // ReleaseHold lifts the holds on the candidate of this whole id, without a look.
 func (o *Ops) ReleaseHold(ctx context.Context, id string) (document.Released, error) {
+	if other := ThingDiffers(o.Asker, id); other != "" {
+		return document.Released{}, config.Mistakef("candidate %q: %s; nothing was released", id, other)
+	}
 	l, err := o.openToRelease()
 	if err != nil {
 		return document.Released{}, err

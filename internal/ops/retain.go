@@ -19,11 +19,23 @@ func (o *Ops) Retain(ctx context.Context, id, reason string, long time.Duration)
 	if err != nil {
 		return snapshot.Hold{}, err
 	}
-	return o.RetainIn(ctx, s, id, reason, long)
+	return o.retainIn(ctx, s, id, reason, long)
 }
 
-// RetainIn is Retain of what a look saw.
-func (o *Ops) RetainIn(ctx context.Context, s *snapshot.Snapshot, id, reason string, long time.Duration) (h snapshot.Hold, err error) {
+// RetainWhole is Retain of a whole id, which is not completed to another one's.
+func (o *Ops) RetainWhole(ctx context.Context, id, reason string, long time.Duration) (snapshot.Hold, error) {
+	s, err := o.Look(ctx, sources.Scope{}, o.LoadPriorReadOnly(ctx))
+	if err != nil {
+		return snapshot.Hold{}, err
+	}
+	if _, there := s.Find(id); !there {
+		return snapshot.Hold{}, errNotThere
+	}
+	return o.retainIn(ctx, s, id, reason, long)
+}
+
+// retainIn is Retain of what a look saw.
+func (o *Ops) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason string, long time.Duration) (h snapshot.Hold, err error) {
 	t, err := o.FindTarget(ctx, s, id)
 	if err != nil {
 		return h, err

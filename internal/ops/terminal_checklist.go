@@ -9,18 +9,11 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/alarm"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
-
-// Answer is one question about a terminal that stays although its builder is gone, and what is known of it.
-type Answer struct {
-	Question string `json:"question"`
-	// Answer is yes, no or unknown.
-	Answer string `json:"answer" jsonschema:"enum=yes,enum=no,enum=unknown"`
-	Detail string `json:"detail"`
-}
 
 // The questions, in the order in which closing a terminal depends on them.
 const (
@@ -33,7 +26,7 @@ const (
 )
 
 // CheckTerminal answers them for a terminal. It is nil for anything else.
-func (o *Ops) CheckTerminal(ctx context.Context, s *snapshot.Snapshot, id string) ([]Answer, error) {
+func (o *Ops) CheckTerminal(ctx context.Context, s *snapshot.Snapshot, id string) ([]document.Answer, error) {
 	t, ok := s.Terminals[id]
 	if !ok {
 		return nil, nil
@@ -55,40 +48,45 @@ func (o *Ops) CheckTerminal(ctx context.Context, s *snapshot.Snapshot, id string
 		return nil, err
 	}
 	acts = slices.DeleteFunc(acts, func(x ledger.Act) bool { return x.Intent.Candidate != id })
-	return []Answer{
+	return []document.Answer{
 		triggered(sweeps), reachable(s.Sources[t.Source]), row(&t), seenBefore(&t), keyMatch(&t), effect(acts, refusals[id]),
 	}, nil
+}
+
+// answer is the answer to one question.
+func answer(question, answer, detail string) document.Answer {
+	return document.Answer{Question: question, Answer: answer, Detail: detail}
 }
 
 // trailSpan is how far back the ledger is asked for sweeps and acts.
 const trailSpan = 30 * 24 * time.Hour
 
-func triggered(sweeps []ledger.Sweep) Answer {
+func triggered(sweeps []ledger.Sweep) document.Answer {
 	if len(sweeps) == 0 {
-		return Answer{askTriggered, "no", "no sweep is on record in the last 30 days; winnow sweep --apply makes one"}
+		return answer(askTriggered, "no", "no sweep is on record in the last 30 days; winnow sweep --apply makes one")
 	}
 	last := sweeps[0]
 	detail := fmt.Sprintf("the latest of %s was on %s (%s)", text.Plural(len(sweeps), "sweep"), text.Time(last.Started), last.Mode)
 	if i := slices.IndexFunc(sweeps, func(s ledger.Sweep) bool { return s.Mode == report.Apply }); i < 0 {
-		return Answer{askTriggered, "no", detail + "; none of them had --apply: winnow sweep --apply"}
+		return answer(askTriggered, "no", detail + "; none of them had --apply: winnow sweep --apply")
 	} else if i > 0 {
 		detail += "; the latest with --apply on " + text.Time(sweeps[i].Started)
 	}
-	return Answer{askTriggered, "yes", detail}
+	return answer(askTriggered, "yes", detail)
 }
 
-func reachable(src snapshot.Source) Answer {
+func reachable(src snapshot.Source) document.Answer {
 	tower := "the Tower"
 	if src.Server != nil {
 		tower = fmt.Sprintf("the Tower %s at %s", src.Server.Version, src.Server.Socket)
 	}
 	if src.Status == snapshot.OK {
-		return Answer{askReachable, "yes", tower + " answered at this look"}
+		return answer(askReachable, "yes", tower + " answered at this look")
 	}
-	return Answer{askReachable, "no", cmp.Or(src.Error, "it was not asked")}
+	return answer(askReachable, "no", cmp.Or(src.Error, "it was not asked"))
 }
 
-func row(t *snapshot.Terminal) Answer {
+func row(t *snapshot.Terminal) document.Answer {
 	own := "whether Codev's store has a row for the terminal is not known"
 	if t.Recorded != nil {
 		own = "Codev's store has no row for the terminal"
@@ -98,16 +96,16 @@ func row(t *snapshot.Terminal) Answer {
 	}
 	switch {
 	case t.Owner == nil || t.Owner.Recorded == nil:
-		return Answer{askRow, "unknown", own + ", and its builder, or whether that builder is on record, is not known"}
+		return answer(askRow, "unknown", own + ", and its builder, or whether that builder is on record, is not known")
 	case *t.Owner.Recorded:
-		return Answer{askRow, "yes", own + ", and one for the builder " + t.Owner.ID + ": as long as the row exists, the builder is not gone"}
+		return answer(askRow, "yes", own + ", and one for the builder " + t.Owner.ID + ": as long as the row exists, the builder is not gone")
 	}
-	return Answer{askRow, "no", own + ", and none for the builder " + t.Owner.ID}
+	return answer(askRow, "no", own + ", and none for the builder " + t.Owner.ID)
 }
 
-func seenBefore(t *snapshot.Terminal) Answer {
+func seenBefore(t *snapshot.Terminal) document.Answer {
 	if t.Owner == nil {
-		return Answer{askSeen, "no", "no row, no label and no earlier look says that a builder had this terminal"}
+		return answer(askSeen, "no", "no row, no label and no earlier look says that a builder had this terminal")
 	}
 	how := map[string]string{
 		"row":    "the terminal's own row names it",
@@ -118,41 +116,41 @@ func seenBefore(t *snapshot.Terminal) Answer {
 	if t.Owner.SeenAt != nil {
 		how += "; with its own row it was last seen on " + text.Time(*t.Owner.SeenAt)
 	}
-	return Answer{askSeen, "yes", how}
+	return answer(askSeen, "yes", how)
 }
 
-func keyMatch(t *snapshot.Terminal) Answer {
+func keyMatch(t *snapshot.Terminal) document.Answer {
 	switch {
 	case t.Owner == nil:
-		return Answer{askKey, "unknown", "there is no builder to compare with"}
+		return answer(askKey, "unknown", "there is no builder to compare with")
 	case t.Owner.Recorded == nil:
-		return Answer{askKey, "unknown", "the builders on record could not be read"}
+		return answer(askKey, "unknown", "the builders on record could not be read")
 	}
 	spelt := t.Owner.ID
 	if t.Label != "" && t.Label != spelt {
 		spelt += fmt.Sprintf(" (its label is %q)", t.Label)
 	}
 	if *t.Owner.Recorded {
-		return Answer{askKey, "yes", "a builder on record has this id, in some spelling: " + spelt}
+		return answer(askKey, "yes", "a builder on record has this id, in some spelling: " + spelt)
 	}
-	return Answer{askKey, "no", "no builder on record has this id in any spelling: " + spelt}
+	return answer(askKey, "no", "no builder on record has this id in any spelling: " + spelt)
 }
 
-func effect(acts []ledger.Act, refused alarm.Refusal) Answer {
+func effect(acts []ledger.Act, refused alarm.Refusal) document.Answer {
 	if refused.Count > 0 {
 		times := "once"
 		if refused.Count > 1 {
 			times = text.Plural(refused.Count, "time") + " in a row"
 		}
-		return Answer{askEffect, "no", fmt.Sprintf("it did not %s, the last time on %s; every sweep --apply tries again. %s: %s",
-			times, text.Time(refused.LastAt), refused.Outcome, refused.Detail)}
+		return answer(askEffect, "no", fmt.Sprintf("it did not %s, the last time on %s; every sweep --apply tries again. %s: %s",
+			times, text.Time(refused.LastAt), refused.Outcome, refused.Detail))
 	}
 	if len(acts) == 0 {
-		return Answer{askEffect, "unknown", "no sweep has asked to close it yet"}
+		return answer(askEffect, "unknown", "no sweep has asked to close it yet")
 	}
 	last := acts[0]
 	if last.Outcome == nil {
-		return Answer{askEffect, "unknown", "the act of " + text.Time(last.Intent.At) + " was cut short; the next sweep --apply finds out how it went"}
+		return answer(askEffect, "unknown", "the act of " + text.Time(last.Intent.At) + " was cut short; the next sweep --apply finds out how it went")
 	}
-	return Answer{askEffect, "no", fmt.Sprintf("on %s: %s: %s; and it is there now", text.Time(last.Intent.At), last.Outcome.Outcome, last.Outcome.Detail)}
+	return answer(askEffect, "no", fmt.Sprintf("on %s: %s: %s; and it is there now", text.Time(last.Intent.At), last.Outcome.Outcome, last.Outcome.Detail))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -26,8 +26,8 @@ func (p Paint) WithWidth(width int) Paint {
 	return p
 }
 
-func (p Paint) Explanation(w io.Writer, x ops.Explanation, rules bool) {
-	d := ops.Decided(x)
+func (p Paint) Explanation(w io.Writer, x document.Explanation, rules bool) {
+	d := x.Decision()
 	verdict, next := p.Yellow("stays"), ""
 	switch {
 	case x.Verdict == decision.Reap:
@@ -206,7 +206,7 @@ func (p Paint) agentText(w io.Writer, sub *subject.Subject) {
 }
 
 // differentText says what it would take to come to the other verdict.
-func (p Paint) differentText(w io.Writer, x ops.Explanation) {
+func (p Paint) differentText(w io.Writer, x document.Explanation) {
 	fmt.Fprintf(w, "\n%s\n", p.Bold("what would have to be different"))
 	if o := report.Counterfactual(x.WouldChange); o != "" {
 		p.Indented(w, 2, text.Clean(o))
@@ -293,7 +293,7 @@ func innermost(cs []explain.Condition) (out []explain.Condition) {
 }
 
 // restsText says where the facts came from.
-func (p Paint) restsText(w io.Writer, x ops.Explanation) {
+func (p Paint) restsText(w io.Writer, x document.Explanation) {
 	fmt.Fprintf(w, "\n%s %s\n", p.Bold("it rests on"), p.Dim("as of "+text.Time(x.TakenAt)))
 	for _, name := range slices.Sorted(maps.Keys(x.Sources)) {
 		s := x.Sources[name]

@@ -11,13 +11,13 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
-	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 // ExplanationMarkdown is an explanation for a pull request or a chat: the verdict and what would turn it first, the facts folded.
-func ExplanationMarkdown(out io.Writer, x ops.Explanation) error {
+func ExplanationMarkdown(out io.Writer, x document.Explanation) error {
 	w := bufio.NewWriter(out)
 	verdict := "stays"
 	if x.Verdict == decision.Reap {

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/winnow-reaper/winnow/engine/alarm"
-	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -28,7 +28,7 @@ func (p Paint) RefusalText(w io.Writer, r *alarm.Refusal) {
 }
 
 // trailText shows the answers.
-func (p Paint) trailText(w io.Writer, trail []ops.Answer) {
+func (p Paint) trailText(w io.Writer, trail []document.Answer) {
 	if len(trail) == 0 {
 		return
 	}

@@ -4,7 +4,9 @@ package state
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -79,3 +81,17 @@ func (f *Folder) ReadLedger(read func(*ledger.Ledger) error) error {
 
 // LedgerPath is the file of the ledger.
 func (f *Folder) LedgerPath() string { return filepath.Join(f.Cfg.State, "ledger.db") }
+
+// Stamp changes when the ledger or the pause does.
+func (f *Folder) Stamp() string {
+	var out strings.Builder
+	path := f.LedgerPath()
+	for _, name := range []string{path, path + "-wal", f.Acting.PausePath(f.Cfg.State)} {
+		if st, err := os.Lstat(name); err == nil {
+			fmt.Fprintf(&out, "%x.%x-", st.ModTime().UnixNano(), st.Size())
+		} else {
+			out.WriteString("0-")
+		}
+	}
+	return out.String()
+}

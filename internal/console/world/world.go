@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -25,9 +24,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sources"
-	"github.com/winnow-reaper/winnow/internal/sweep"
-	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // World is this machine for the console: the functions behind the commands, one at a time.
@@ -231,7 +227,7 @@ func (w *World) look(ctx context.Context) {
 	w.mu.Unlock()
 	stamp, began := w.ledgerStamp(), time.Now()
 	var said bytes.Buffer
-	r, snap, err := w.quiet(&said).OnlyLook(ctx, w.engine, w.now().Policy)
+	r, snap, err := w.quiet(&said).OnlyLook(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -245,13 +241,6 @@ func (w *World) look(ctx context.Context) {
 func (w *World) looked(r *report.Report, snap *snapshot.Snapshot, err error, stamp string, took time.Duration) {
 	if err == nil {
 		w.seen = snap
-		tripped, err := w.now().Brakes(context.Background())
-		if err != nil {
-			w.now().Log.Warn("read the brakes", "error", err)
-		}
-		for _, b := range tripped {
-			r.Alarms = append(r.Alarms, report.Alarm{Rule: "brake_" + b.Rule, Message: text.Time(b.At) + ": " + b.Message + "; the daemon only observes until winnow brakes release"})
-		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -331,16 +320,13 @@ func (w *World) Sweep(ctx context.Context) (string, error) {
 	}
 	var said bytes.Buffer
 	a, began := w.quiet(&said), time.Now()
-	r, snap, err := a.LookOnce(ctx, w.engine, a.Policy, sweep.Listing{Kinds: snapshot.KindNames()})
+	r, snap, err := a.DryRun(ctx)
 	if err != nil {
 		return "", err
 	}
 	w.looked(r, snap, nil, w.ledgerStamp(), time.Since(began))
 	return report.Headline(r) + "; nothing was changed", nil
 }
-
-// errNotThere says that a candidate has gone since a page was made.
-var errNotThere = errors.New("it is not there any more; nothing was done. Sweep now shows what is")
 
 // Explain implements console.World.
 func (w *World) Explain(ctx context.Context, id string) (*console.Explanation, error) {
@@ -352,29 +338,11 @@ func (w *World) Explain(ctx context.Context, id string) (*console.Explanation, e
 	if w.seen == nil {
 		return nil, errors.New("the first look is under way; load the page again in a moment")
 	}
-	var said bytes.Buffer
-	a, s := w.quiet(&said), *w.seen
-	s.Dirs = maps.Clone(s.Dirs) // all about one folder is read into a copy
-	if s.Dirs == nil {
-		s.Dirs = map[string]snapshot.Dir{}
-	}
-	if err := errors.Join(a.PartInFull(ctx, &s, id), a.InFull(ctx, &s, id)); err != nil {
-		return nil, fmt.Errorf("look into it: %w", err)
-	}
-	if _, there := s.Find(id); !there {
-		return nil, console.ErrNotFound
-	}
-	x, err := a.ExplainBy(ctx, w.engine, a.Policy, &s, id)
+	x, err := w.quiet(&bytes.Buffer{}).ExplainLatest(ctx, w.seen, id)
 	if err != nil {
 		return nil, err
 	}
-	if x.Refusal, err = a.Refusal(ctx, id); err != nil {
-		return nil, err
-	}
-	if x.Terminal, err = a.CheckTerminal(ctx, &s, id); err != nil {
-		return nil, err
-	}
-	d := ops.Decided(x)
+	d := x.Decision()
 	out := &console.Explanation{Explanation: x, Owner: d.Owner, About: d.About}
 	if x.Subject != nil {
 		out.Users = usersOf(x.Subject.Dir)
@@ -437,14 +405,7 @@ func (w *World) Paused() *ledger.Pause { return w.now().Paused() }
 // Hold implements console.World. It looks first: what may not be held, and whose session it is, is known only then.
 func (w *World) Hold(ctx context.Context, id, reason string, long time.Duration) (string, error) {
 	return w.alone(ctx, func(a *ops.Ops) (string, error) {
-		s, err := a.Look(ctx, sources.Scope{}, a.LoadPriorReadOnly(ctx))
-		if err != nil {
-			return "", err
-		}
-		if _, there := s.Find(id); !there { // a part of an id is not completed here
-			return "", errNotThere
-		}
-		h, err := a.RetainIn(ctx, s, id, reason, long)
+		h, err := a.RetainWhole(ctx, id, reason, long)
 		return render.Held(h), err
 	})
 }

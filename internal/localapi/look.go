@@ -1,0 +1,160 @@
+package localapi
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/report"
+)
+
+const (
+	// leastRest is the least time from the end of one look to the next; a look that takes long is followed by a rest of share times that.
+	leastRest, share = 3 * time.Second, 4
+	// mostRest is the most that a look which remembers what it sees is followed by.
+	mostRest = 10 * time.Second
+	// forgetAfter is how long what a look saw is kept after it was last asked for.
+	forgetAfter = 2 * time.Minute
+)
+
+// latest is the latest look that was asked for. Looks are begun while somebody asks, and not otherwise.
+type latest struct {
+	// ctx ends with the server, and under is what is under way by then.
+	ctx   context.Context
+	end   context.CancelFunc
+	under sync.WaitGroup
+	// turn is held by the one look that remembers what it sees.
+	turn chan struct{}
+
+	mu sync.Mutex
+	seen
+	// n counts looks, and looking is true while one is under way.
+	n       int
+	looking bool
+	// forget is what drops what was seen when nobody has asked for a time.
+	forget *time.Timer
+}
+
+// seen is what a look saw, or why it failed.
+type seen struct {
+	report   *report.Report
+	snapshot *snapshot.Snapshot
+	problem  string
+	began    time.Time
+	took     time.Duration
+	// stamp is how the ledger stood, and rules the configuration.
+	stamp, rules string
+}
+
+func newLatest() *latest {
+	l := &latest{turn: make(chan struct{}, 1)}
+	l.ctx, l.end = context.WithCancel(context.Background())
+	l.forget = time.AfterFunc(forgetAfter, l.drop)
+	return l
+}
+
+// Close ends the look that is under way.
+func (s *Server) Close() {
+	s.latest.end()
+	s.latest.mu.Lock() // from here on none begins
+	s.latest.mu.Unlock()
+	s.latest.under.Wait()
+}
+
+// latestLook gives the latest look at once. It has another one begin where the ledger or the configuration has changed since, or it is older than console.every.
+func (s *Server) latestLook(_ context.Context, o *ops.Ops, w client.Params) (any, error) {
+	l, stamp := s.latest, o.Stamp()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.due(stamp, o.Fingerprint, o.Cfg.Console.Every) {
+		l.looking = true
+		l.under.Go(s.lookAside)
+	}
+	l.forget.Reset(forgetAfter)
+	out := document.Look{Stamp: fmt.Sprintf("%s%x.%d", stamp, s.d.Status().Started.UnixNano(), l.n), Problem: l.problem}
+	if out.Stamp != w.Stamp {
+		out.Report = l.report
+	}
+	return out, nil
+}
+
+// due reports whether to look now.
+func (l *latest) due(stamp, rules string, every time.Duration) bool {
+	rest := time.Since(l.began.Add(l.took))
+	return !l.looking && l.ctx.Err() == nil && rest > max(leastRest, share*l.took) &&
+		(l.report == nil || stamp != l.stamp || rules != l.rules || rest > every)
+}
+
+// drop forgets what was seen.
+func (l *latest) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.report, l.seen.snapshot = nil, nil
+}
+
+// snapshot is what the latest look saw, nil where that is not kept. Nobody writes to it.
+func (l *latest) snapshot() *snapshot.Snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seen.snapshot
+}
+
+// lookAside looks and decides, and remembers nothing of it.
+func (s *Server) lookAside() {
+	o := s.operations()
+	now := seen{began: time.Now(), stamp: o.Stamp(), rules: o.Fingerprint}
+	err := s.look(s.latest.ctx, true, func() (err error) {
+		now.report, now.snapshot, err = o.OnlyLook(s.latest.ctx)
+		return err
+	})
+	if err != nil {
+		now.problem = err.Error()
+		o.Log.Warn("look for who asks for the latest look", "error", err)
+	}
+	s.latest.keep(now, true)
+}
+
+// keep takes note of a look that ended, unless a later one has begun meanwhile and ended. After one that failed what was seen before is kept.
+func (l *latest) keep(now seen, aside bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if aside {
+		l.looking = false
+	}
+	if now.began.Before(l.began) {
+		return
+	}
+	l.n++
+	if now.took = time.Since(now.began); now.problem != "" {
+		now.report, now.snapshot = l.report, l.seen.snapshot
+	}
+	l.seen = now
+	l.forget.Reset(forgetAfter)
+}
+
+// lookNow looks and decides, and remembers what it saw, as winnow sweep does. It rests from one such look to the next, so that others get the lock of sweeps too.
+func (s *Server) lookNow(ctx context.Context, o *ops.Ops, _ client.Params) (any, error) {
+	l := s.latest
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w; nothing was done", context.Cause(ctx))
+	}
+	now := seen{began: time.Now(), rules: o.Fingerprint}
+	defer func() { time.AfterFunc(min(share*time.Since(now.began), mostRest), func() { <-l.turn }) }()
+	err := s.look(ctx, true, func() (err error) {
+		now.report, now.snapshot, err = o.DryRun(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	now.stamp = o.Stamp()
+	l.keep(now, false)
+	return *now.report, nil
+}
