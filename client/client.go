@@ -119,9 +119,51 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 	return res, nil
 }
 
+// Params are the words of a request: they stand in the query, or as JSON in the body of a POST. Each route takes those that openapi.yaml names.
+type Params struct {
+	Candidate string   `json:"candidate,omitempty"`
+	For       string   `json:"for,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	What      string   `json:"what,omitempty"`
+	As        string   `json:"as,omitempty"`
+	Since     string   `json:"since,omitempty"`
+	Stamp     string   `json:"stamp,omitempty"`
+	Brakes    []string `json:"brake,omitempty"`
+	Wait      bool     `json:"wait,omitempty"`
+	Whole     bool     `json:"whole,omitempty"`
+	Latest    bool     `json:"latest,omitempty"`
+}
+
+// query is what stands in the query, byte for byte.
+func (p Params) query() url.Values {
+	q := url.Values{}
+	for name, value := range map[string]string{"candidate": p.Candidate, "what": p.What, "as": p.As, "since": p.Since, "stamp": p.Stamp} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	for name, value := range map[string]bool{"whole": p.Whole, "latest": p.Latest} {
+		if value {
+			q.Set(name, "true")
+		}
+	}
+	for _, brake := range p.Brakes {
+		q.Add("brake", brake)
+	}
+	return q
+}
+
+// Request is Do with the words of a request where the method has them stand.
+func (c *Client) Request(ctx context.Context, method, path string, p Params) (*http.Response, error) {
+	if method == http.MethodPost {
+		return c.Do(ctx, method, path, nil, p)
+	}
+	return c.Do(ctx, method, path, p.query(), nil)
+}
+
 // ask sends a request and reads the answer into out, which may be nil.
-func (c *Client) ask(ctx context.Context, method, path string, query url.Values, body, out any) error {
-	res, err := c.Do(ctx, method, path, query, body)
+func (c *Client) ask(ctx context.Context, method, path string, p Params, out any) error {
+	res, err := c.Request(ctx, method, path, p)
 	if err != nil {
 		return err
 	}
@@ -149,40 +191,6 @@ func refused(res *http.Response) error {
 	}
 	doc.Error.Status = res.StatusCode
 	return doc.Error
-}
-
-// Params are the words of a request: they stand in the query, or as JSON in the body of a POST. Each route takes those that openapi.yaml names.
-type Params struct {
-	Candidate string   `json:"candidate,omitempty"`
-	Reason    string   `json:"reason,omitempty"`
-	For       string   `json:"for,omitempty"`
-	What      string   `json:"what,omitempty"`
-	As        string   `json:"as,omitempty"`
-	Since     string   `json:"since,omitempty"`
-	Stamp     string   `json:"stamp,omitempty"`
-	Brakes    []string `json:"brake,omitempty"`
-	Wait      bool     `json:"wait,omitempty"`
-	Whole     bool     `json:"whole,omitempty"`
-	Latest    bool     `json:"latest,omitempty"`
-}
-
-// Query are the params as a query.
-func (p Params) Query() url.Values {
-	q := url.Values{}
-	for name, value := range map[string]string{"candidate": p.Candidate, "what": p.What, "as": p.As, "since": p.Since, "stamp": p.Stamp} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	for name, value := range map[string]bool{"whole": p.Whole, "latest": p.Latest} {
-		if value {
-			q.Set(name, "true")
-		}
-	}
-	if len(p.Brakes) > 0 {
-		q["brake"] = p.Brakes
-	}
-	return q
 }
 
 // State is how the daemon stands.
@@ -238,40 +246,36 @@ type Count struct {
 // State asks how the daemon stands.
 func (c *Client) State(ctx context.Context) (State, error) {
 	var s State
-	err := c.ask(ctx, http.MethodGet, "/v1/state", nil, nil, &s)
+	err := c.ask(ctx, http.MethodGet, "/v1/state", Params{}, &s)
 	return s, err
 }
 
 // Report asks for the report of the latest sweep that looked, as winnow sweep --format json prints it. Before the first it is an Error with status 404.
 func (c *Client) Report(ctx context.Context) (json.RawMessage, error) {
 	var r json.RawMessage
-	err := c.ask(ctx, http.MethodGet, "/v1/report", nil, nil, &r)
+	err := c.ask(ctx, http.MethodGet, "/v1/report", Params{}, &r)
 	return r, err
 }
 
 // Explain asks why a candidate goes or stays, as winnow explain --format json prints it.
 func (c *Client) Explain(ctx context.Context, candidate string) (json.RawMessage, error) {
 	var x json.RawMessage
-	err := c.ask(ctx, http.MethodGet, "/v1/explain", url.Values{"candidate": {candidate}}, nil, &x)
+	err := c.ask(ctx, http.MethodGet, "/v1/explain", Params{Candidate: candidate}, &x)
 	return x, err
 }
 
 // WhyAlive asks whether anything is alive in what, and what proves it: a folder's whole path, a pid (812 or 812@93211), a session, tab or terminal, or an agent's session id. as
 // names the kind, "" to have it found out. An answer that is unknown is no proof of either.
 func (c *Client) WhyAlive(ctx context.Context, what, as string) (alive.Answer, error) {
-	q := url.Values{"what": {what}}
-	if as != "" {
-		q.Set("as", as)
-	}
 	var a alive.Answer
-	err := c.ask(ctx, http.MethodGet, "/v1/why-alive", q, nil, &a)
+	err := c.ask(ctx, http.MethodGet, "/v1/why-alive", Params{What: what, As: as}, &a)
 	return a, err
 }
 
 // Holds lists what is held, leases among it.
 func (c *Client) Holds(ctx context.Context) ([]snapshot.Hold, error) {
 	var h []snapshot.Hold
-	err := c.ask(ctx, http.MethodGet, "/v1/holds", nil, nil, &h)
+	err := c.ask(ctx, http.MethodGet, "/v1/holds", Params{}, &h)
 	return h, err
 }
 
@@ -285,39 +289,39 @@ type Hold struct {
 // Hold places a hold, which outlives the connection and the daemon. It gives the one that stands: an earlier one, where the user or another program of the user's holds the candidate for
 // longer.
 func (c *Client) Hold(ctx context.Context, h Hold) (snapshot.Hold, error) {
-	body := map[string]string{"candidate": h.Candidate, "reason": h.Reason}
-	if h.For > 0 {
-		body["for"] = h.For.String()
-	}
 	var out snapshot.Hold
-	err := c.ask(ctx, http.MethodPost, "/v1/holds", nil, body, &out)
+	err := c.ask(ctx, http.MethodPost, "/v1/holds", Params{Candidate: h.Candidate, Reason: h.Reason, For: span(h.For)}, &out)
 	return out, err
+}
+
+// span is a time as the API takes it, "" for 0.
+func span(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
+	return d.String()
 }
 
 // Release lifts the holds on a candidate, whoever placed them, leases among them.
 func (c *Client) Release(ctx context.Context, candidate string) error {
-	return c.ask(ctx, http.MethodDelete, "/v1/holds", url.Values{"candidate": {candidate}}, nil, nil)
+	return c.ask(ctx, http.MethodDelete, "/v1/holds", Params{Candidate: candidate}, nil)
 }
 
 // Sweep has the daemon sweep now. With wait it waits for the end of that sweep.
 func (c *Client) Sweep(ctx context.Context, wait bool) (State, error) {
 	var s State
-	err := c.ask(ctx, http.MethodPost, "/v1/sweep", nil, map[string]bool{"wait": wait}, &s)
+	err := c.ask(ctx, http.MethodPost, "/v1/sweep", Params{Wait: wait}, &s)
 	return s, err
 }
 
 // Pause stops all acts of this user, of every winnow, for a time; 0 for until Resume. A pause that lasts longer stays as it is.
 func (c *Client) Pause(ctx context.Context, long time.Duration, reason string) error {
-	body := map[string]string{"reason": reason}
-	if long > 0 {
-		body["for"] = long.String()
-	}
-	return c.ask(ctx, http.MethodPost, "/v1/pause", nil, body, nil)
+	return c.ask(ctx, http.MethodPost, "/v1/pause", Params{Reason: reason, For: span(long)}, nil)
 }
 
 // Resume ends a pause, whoever began it.
 func (c *Client) Resume(ctx context.Context) error {
-	return c.ask(ctx, http.MethodDelete, "/v1/pause", nil, nil, nil)
+	return c.ask(ctx, http.MethodDelete, "/v1/pause", Params{}, nil)
 }
 
 // Lease is a hold that lasts as long as its connection.
@@ -347,7 +351,7 @@ const leaseGrace = 5 * time.Second
 // candidate is an id (dir:/home/me/wt/a, session:tmux/default/$4, process:812@93211) or a folder's whole path, which may not be there yet.
 func (c *Client) Lease(ctx context.Context, candidate, reason string) (*Lease, error) {
 	inner, cancel := context.WithCancel(ctx)
-	res, err := c.Do(inner, http.MethodPost, "/v1/leases", nil, map[string]string{"candidate": candidate, "reason": reason})
+	res, err := c.Request(inner, http.MethodPost, "/v1/leases", Params{Candidate: candidate, Reason: reason})
 	if err != nil {
 		cancel()
 		return nil, err
@@ -448,7 +452,7 @@ type Event struct {
 
 // Events calls f for each sweep that ends, until ctx ends, f gives an error, or the daemon ends. Who is slow may miss some.
 func (c *Client) Events(ctx context.Context, f func(Event) error) error {
-	res, err := c.Do(ctx, http.MethodGet, "/v1/events", nil, nil)
+	res, err := c.Request(ctx, http.MethodGet, "/v1/events", Params{})
 	if err != nil {
 		return err
 	}

@@ -139,12 +139,12 @@ func TestWhoDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	socket := filepath.Join(w.dir, "large.sock")
 	l := musts.Get(net.Listen("unix", socket))(t)
 	mux := http.NewServeMux()
-	mux.Handle("GET /v1/why-alive", s.Answer(true, func(_ context.Context, _ *ops.Ops, w localapi.Params) (any, error) {
+	mux.Handle("GET /v1/why-alive", s.Answer(localapi.Operation{Looks: true, Do: func(_ context.Context, _ *ops.Ops, w client.Params) (any, error) {
 		if w.What == "large" {
 			return large, nil
 		}
 		return "small", nil
-	}))
+	}}))
 	srv := &http.Server{ReadHeaderTimeout: time.Second, Handler: mux}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
@@ -433,7 +433,7 @@ func TestADaemonThatHangsWhileItIsAsked(t *testing.T) {
 	ctx := wait.Within(t, wait.Patience)
 	began := time.Now()
 	var out any
-	if err := x.ask(ctx, http.MethodGet, "/v1/holds", nil, nil, &out); !errors.Is(err, errNoDaemon) {
+	if err := x.ask(ctx, http.MethodGet, "/v1/holds", client.Params{}, &out); !errors.Is(err, errNoDaemon) {
 		t.Errorf("a question: %v", err)
 	}
 	if err := x.ask(ctx, http.MethodPost, "/v1/pause", nil, map[string]string{}, &out); err == nil || errors.Is(err, errNoDaemon) || !strings.Contains(err.Error(), "did not say whether it was done") {

@@ -3,10 +3,10 @@ package main
 import (
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/render"
 )
@@ -20,7 +20,7 @@ thing that was ended came back, or a source suddenly gave less. Each holds until
 person's acts all the same.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/brakes", nil, nil, func() ([]brakes.Brake, error) { return a.Brakes(cmd.Context()) })
+			all, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/brakes", client.Params{}, func() ([]brakes.Brake, error) { return a.Brakes(cmd.Context()) })
 			if err != nil {
 				return err
 			}
@@ -32,7 +32,7 @@ person's acts all the same.`,
 		Short: "Let the daemon act again, after you have looked",
 		Long:  `Release lifts every brake, or those of the rules that are named: cap_twice, read_back, came_back, source_shrank.`,
 		RunE: func(cmd *cobra.Command, rules []string) error {
-			released, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/brakes", url.Values{"brake": rules}, nil, func() ([]brakes.Brake, error) {
+			released, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/brakes", client.Params{Brakes: rules}, func() ([]brakes.Brake, error) {
 				return a.ReleaseBrakes(cmd.Context(), rules)
 			})
 			if err != nil {

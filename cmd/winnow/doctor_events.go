@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/document"
@@ -18,7 +19,7 @@ import (
 func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []ops.Check {
 	c := ops.Check{Area: "source", Name: "events", Status: ops.Healthy, Detail: ""}
 	var state document.State
-	if err := a.ask(ctx, http.MethodGet, "/v1/state", nil, nil, &state); err != nil {
+	if err := a.ask(ctx, http.MethodGet, "/v1/state", client.Params{}, &state); err != nil {
 		c.Detail = "events wake winnow run alone, and no winnow run answers for this state folder"
 		return []ops.Check{c}
 	}

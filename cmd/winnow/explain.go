@@ -4,11 +4,11 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -33,7 +33,7 @@ ID may be shortened while it is unambiguous. --format json and markdown have all
 			if file != "" {
 				out, err = here()
 			} else {
-				out, err = viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/explain", url.Values{"candidate": ids}, nil, here)
+				out, err = viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/explain", client.Params{Candidate: ids[0]}, here)
 			}
 			if err != nil {
 				return err

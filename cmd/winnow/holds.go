@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -15,7 +16,7 @@ func newHolds(a *app) *cobra.Command {
 		Short: "List the holds",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			holds, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/holds", nil, nil, func() ([]snapshot.Hold, error) { return a.ReadHolds(cmd.Context()) })
+			holds, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/holds", client.Params{}, func() ([]snapshot.Hold, error) { return a.ReadHolds(cmd.Context()) })
 			if err != nil {
 				return err
 			}

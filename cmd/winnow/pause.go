@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
@@ -25,8 +26,8 @@ has begun is brought to its end. Looking, deciding and bringing back (winnow res
 			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
 				return config.Mistakef("--for %s pauses nothing: give a time from now on such as 2h, or leave it out for a pause without an end", time.Duration(long))
 			}
-			body := map[string]string{"for": long.wire(), "reason": reason}
-			p, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/pause", nil, body, func() (ledger.Pause, error) {
+			how := client.Params{For: long.wire(), Reason: reason}
+			p, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/pause", how, func() (ledger.Pause, error) {
 				return a.Pause(cmd.Context(), time.Duration(long), reason)
 			})
 			if err != nil {
@@ -46,7 +47,7 @@ func newResume(a *app) *cobra.Command {
 		Short: "End a pause",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/pause", nil, nil, func() (document.Resumed, error) { return a.EndPause() })
+			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/pause", client.Params{}, func() (document.Resumed, error) { return a.EndPause() })
 			if err != nil {
 				return err
 			}

@@ -2,10 +2,10 @@ package main
 
 import (
 	"net/http"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/render"
 )
@@ -18,7 +18,7 @@ func newRelease(a *app) *cobra.Command {
 What a registry itself marks as retained stays so: only its own program can let go of that.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/holds", url.Values{"candidate": ids}, nil, func() (document.Released, error) {
+			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/holds", client.Params{Candidate: ids[0]}, func() (document.Released, error) {
 				return a.Release(cmd.Context(), ids[0])
 			})
 			if err != nil {

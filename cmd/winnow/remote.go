@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -32,9 +31,9 @@ var errNoDaemon = errors.New("the daemon was not asked")
 
 // viaDaemon has the daemon of this state folder do what a command asks for, and gives its document: so there is one configuration, one version and one memory. Where it does
 // not answer, or another configuration, version or environment rules here, the command does it itself, by here.
-func viaDaemon[T any](ctx context.Context, a *app, method, path string, query url.Values, body any, here func() (T, error)) (T, error) {
+func viaDaemon[T any](ctx context.Context, a *app, method, path string, p client.Params, here func() (T, error)) (T, error) {
 	var out T
-	err := a.ask(ctx, method, path, query, body, &out)
+	err := a.ask(ctx, method, path, p, &out)
 	if errors.Is(err, errNoDaemon) {
 		a.Log.Debug("done by this command itself", "why", err)
 		return here()
@@ -43,7 +42,7 @@ func viaDaemon[T any](ctx context.Context, a *app, method, path string, query ur
 }
 
 // ask asks the daemon for a document.
-func (a *app) ask(ctx context.Context, method, path string, query url.Values, body, out any) error {
+func (a *app) ask(ctx context.Context, method, path string, p client.Params, out any) error {
 	if !a.Cfg.Run.API.Enabled {
 		return fmt.Errorf("%w: run.api is off", errNoDaemon)
 	}
@@ -65,7 +64,7 @@ func (a *app) ask(ctx context.Context, method, path string, query url.Values, bo
 	}
 	ctx, end := whileItLives(ctx, c)
 	defer end()
-	res, err := c.Do(ctx, method, path, query, body)
+	res, err := c.Request(ctx, method, path, p)
 	if err != nil {
 		return unknown(ctx, method, err)
 	}
@@ -103,7 +102,7 @@ func refused(ctx context.Context, method string, res *http.Response) error {
 func ping(ctx context.Context, c *client.Client) error {
 	short, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	res, err := c.Do(short, http.MethodGet, "/v1/alive", nil, nil)
+	res, err := c.Request(short, http.MethodGet, "/v1/alive", client.Params{})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

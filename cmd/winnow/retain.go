@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/render"
@@ -29,8 +30,8 @@ also be a worker's id in its registry. A session that a registry records is only
 			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
 				return config.Mistakef("--for %s holds nothing: give a time from now on such as 2d, or leave it out for a hold without an end", time.Duration(long))
 			}
-			body := map[string]string{"candidate": ids[0], "reason": reason, "for": long.wire()}
-			h, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/holds", nil, body, func() (snapshot.Hold, error) {
+			hold := client.Params{Candidate: ids[0], Reason: reason, For: long.wire()}
+			h, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/holds", hold, func() (snapshot.Hold, error) {
 				return a.Retain(cmd.Context(), ids[0], reason, time.Duration(long))
 			})
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 )
@@ -21,7 +22,7 @@ where a timer runs winnow run --once.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var s document.State
-			err := a.ask(cmd.Context(), http.MethodGet, "/v1/state", nil, nil, &s)
+			err := a.ask(cmd.Context(), http.MethodGet, "/v1/state", client.Params{}, &s)
 			if errors.Is(err, errNoDaemon) {
 				return a.noDaemon()
 			}

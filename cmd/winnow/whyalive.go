@@ -3,11 +3,11 @@ package main
 import (
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/alive"
 	"github.com/winnow-reaper/winnow/internal/exit"
 )
@@ -28,8 +28,9 @@ what it started never count. It changes and remembers nothing.
 With --exit-code it exits with 0 for alive, 4 for not alive, and 3 for unknown.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			q := url.Values{"what": given, "as": {as}}
-			out, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/why-alive", q, nil, func() (alive.Answer, error) { return a.WhyAlive(cmd.Context(), given[0], as) })
+			out, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/why-alive", client.Params{What: given[0], As: as}, func() (alive.Answer, error) {
+				return a.WhyAlive(cmd.Context(), given[0], as)
+			})
 			if err != nil {
 				return err
 			}

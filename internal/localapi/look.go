@@ -61,6 +61,7 @@ func newLatest() *latest {
 // Close ends the look that is under way.
 func (s *Server) Close() {
 	s.latest.end()
+	s.latest.forget.Stop()
 	s.latest.mu.Lock() // from here on none begins
 	s.latest.mu.Unlock()
 	s.latest.under.Wait()

@@ -94,9 +94,9 @@ func (s *Server) Handlers() map[string]http.Handler {
 }
 
 // documents are the routes that answer with the document of an operation.
-func (s *Server) documents() map[string]operation {
+func (s *Server) documents() map[string]Operation {
 	d := s.d
-	return map[string]operation{
+	return map[string]Operation{
 		"GET /v1/state": {false, func(context.Context, *ops.Ops, client.Params) (any, error) { return d.State(), nil }},
 		"GET /v1/look":  {false, s.latestLook},
 		"POST /v1/look": {false, s.lookNow},

@@ -230,24 +230,23 @@ func span(word, given string) (time.Duration, error) {
 	return d, nil
 }
 
-// operation is what a route does that answers with a document. Looks is true where it looks at the machine.
-type operation struct {
+// Operation is what a route does that answers with a document. Looks is true where it looks at the machine.
+type Operation struct {
 	Looks bool
 	Do    func(context.Context, *ops.Ops, client.Params) (any, error)
 }
 
 // Answer answers with the document of an operation.
-func (s *Server) Answer(op operation) http.HandlerFunc {
+func (s *Server) Answer(op Operation) http.HandlerFunc {
 	return func(out http.ResponseWriter, r *http.Request) {
-		theirs := r.Header.Get(HeaderConfig)
-		if theirs != "" && theirs != s.d.Now().Fingerprint {
+		theirs, o := r.Header.Get(HeaderConfig), s.operations()
+		if theirs != "" && theirs != o.Fingerprint {
 			refuse(out, http.StatusPreconditionFailed, exit.Failed, ErrConfigDiffers.Error(), nil)
 			return
 		}
 		w, err := readParams(r)
 		var doc any
 		if err == nil {
-			o := s.operations()
 			o.Asker, o.AskerFolder, o.CommandLine = peer(r), r.Header.Get(HeaderFolder), theirs != ""
 			doc, err = s.do(r.Context(), o, op, w)
 		}
@@ -264,7 +263,7 @@ func (s *Server) Do(ctx context.Context, method, path string, w client.Params) (
 	return s.do(ctx, s.operations(), op, w)
 }
 
-func (s *Server) do(ctx context.Context, o *ops.Ops, op operation, w client.Params) (doc any, err error) {
+func (s *Server) do(ctx context.Context, o *ops.Ops, op Operation, w client.Params) (doc any, err error) {
 	o.Asked = []string{w.Candidate, w.What}
 	err = s.look(ctx, op.Looks, func() (err error) {
 		doc, err = op.Do(ctx, o, w)

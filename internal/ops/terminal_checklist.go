@@ -68,7 +68,7 @@ func triggered(sweeps []ledger.Sweep) document.Answer {
 	last := sweeps[0]
 	detail := fmt.Sprintf("the latest of %s was on %s (%s)", text.Plural(len(sweeps), "sweep"), text.Time(last.Started), last.Mode)
 	if i := slices.IndexFunc(sweeps, func(s ledger.Sweep) bool { return s.Mode == report.Apply }); i < 0 {
-		return answer(askTriggered, "no", detail + "; none of them had --apply: winnow sweep --apply")
+		return answer(askTriggered, "no", detail+"; none of them had --apply: winnow sweep --apply")
 	} else if i > 0 {
 		detail += "; the latest with --apply on " + text.Time(sweeps[i].Started)
 	}
@@ -81,7 +81,7 @@ func reachable(src snapshot.Source) document.Answer {
 		tower = fmt.Sprintf("the Tower %s at %s", src.Server.Version, src.Server.Socket)
 	}
 	if src.Status == snapshot.OK {
-		return answer(askReachable, "yes", tower + " answered at this look")
+		return answer(askReachable, "yes", tower+" answered at this look")
 	}
 	return answer(askReachable, "no", cmp.Or(src.Error, "it was not asked"))
 }
@@ -96,11 +96,11 @@ func row(t *snapshot.Terminal) document.Answer {
 	}
 	switch {
 	case t.Owner == nil || t.Owner.Recorded == nil:
-		return answer(askRow, "unknown", own + ", and its builder, or whether that builder is on record, is not known")
+		return answer(askRow, "unknown", own+", and its builder, or whether that builder is on record, is not known")
 	case *t.Owner.Recorded:
-		return answer(askRow, "yes", own + ", and one for the builder " + t.Owner.ID + ": as long as the row exists, the builder is not gone")
+		return answer(askRow, "yes", own+", and one for the builder "+t.Owner.ID+": as long as the row exists, the builder is not gone")
 	}
-	return answer(askRow, "no", own + ", and none for the builder " + t.Owner.ID)
+	return answer(askRow, "no", own+", and none for the builder "+t.Owner.ID)
 }
 
 func seenBefore(t *snapshot.Terminal) document.Answer {
@@ -131,9 +131,9 @@ func keyMatch(t *snapshot.Terminal) document.Answer {
 		spelt += fmt.Sprintf(" (its label is %q)", t.Label)
 	}
 	if *t.Owner.Recorded {
-		return answer(askKey, "yes", "a builder on record has this id, in some spelling: " + spelt)
+		return answer(askKey, "yes", "a builder on record has this id, in some spelling: "+spelt)
 	}
-	return answer(askKey, "no", "no builder on record has this id in any spelling: " + spelt)
+	return answer(askKey, "no", "no builder on record has this id in any spelling: "+spelt)
 }
 
 func effect(acts []ledger.Act, refused alarm.Refusal) document.Answer {
@@ -150,7 +150,7 @@ func effect(acts []ledger.Act, refused alarm.Refusal) document.Answer {
 	}
 	last := acts[0]
 	if last.Outcome == nil {
-		return answer(askEffect, "unknown", "the act of " + text.Time(last.Intent.At) + " was cut short; the next sweep --apply finds out how it went")
+		return answer(askEffect, "unknown", "the act of "+text.Time(last.Intent.At)+" was cut short; the next sweep --apply finds out how it went")
 	}
 	return answer(askEffect, "no", fmt.Sprintf("on %s: %s: %s; and it is there now", text.Time(last.Intent.At), last.Outcome.Outcome, last.Outcome.Detail))
 }
