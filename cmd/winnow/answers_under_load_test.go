@@ -436,7 +436,7 @@ func TestADaemonThatHangsWhileItIsAsked(t *testing.T) {
 	if err := x.ask(ctx, http.MethodGet, "/v1/holds", client.Params{}, &out); !errors.Is(err, errNoDaemon) {
 		t.Errorf("a question: %v", err)
 	}
-	if err := x.ask(ctx, http.MethodPost, "/v1/pause", nil, map[string]string{}, &out); err == nil || errors.Is(err, errNoDaemon) || !strings.Contains(err.Error(), "did not say whether it was done") {
+	if err := x.ask(ctx, http.MethodPost, "/v1/pause", client.Params{}, &out); err == nil || errors.Is(err, errNoDaemon) || !strings.Contains(err.Error(), "did not say whether it was done") {
 		t.Errorf("a change: %v", err)
 	}
 	if took := time.Since(began); took > 4*(pingEvery+dialTimeout) {
