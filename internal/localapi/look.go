@@ -60,9 +60,9 @@ func newLatest() *latest {
 
 // Close ends the look that is under way.
 func (s *Server) Close() {
-	s.latest.end()
+	s.latest.mu.Lock()
+	s.latest.end() // from here on none begins
 	s.latest.forget.Stop()
-	s.latest.mu.Lock() // from here on none begins
 	s.latest.mu.Unlock()
 	s.latest.under.Wait()
 }
