@@ -36,7 +36,7 @@ type latest struct {
 	// n counts looks, and looking is true while one is under way.
 	n       int
 	looking bool
-	// forget is what drops what was seen when nobody has asked for a time.
+	// forget drops what was seen some time after it was last asked for.
 	forget *time.Timer
 }
 
@@ -98,7 +98,7 @@ func (l *latest) drop() {
 	l.report, l.seen.snapshot = nil, nil
 }
 
-// snapshot is what the latest look saw, nil where that is not kept. Nobody writes to it.
+// snapshot is what the latest look saw, nil where that is not kept. It is not written to.
 func (l *latest) snapshot() *snapshot.Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
