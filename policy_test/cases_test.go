@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 )
@@ -19,8 +20,8 @@ import (
 // TestMain lets the test's own program be the process that judges apart, and collects garbage as seldom as the program does: a decision makes much
 // of it.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == eval.ServeArgument {
-		if err := eval.Serve(os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) == 2 && os.Args[1] == sandbox.ServeArgument {
+		if err := sandbox.Serve(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

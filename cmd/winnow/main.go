@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
@@ -30,7 +30,7 @@ func main() {
 
 // run is main with its arguments, for the command-line tests.
 func run(args []string) int {
-	if len(args) == 1 && args[0] == eval.ServeArgument {
+	if len(args) == 1 && args[0] == sandbox.ServeArgument {
 		return judgeApart()
 	}
 	out, errOut, h := termsafe.NewWriter(os.Stdout), termsafe.NewWriter(os.Stderr), &stop.Inflight{}
@@ -66,7 +66,7 @@ func completing(args []string) []string {
 
 // judgeApart is this program as the process in which policies are evaluated that it did not bring itself.
 func judgeApart() int {
-	if err := eval.Serve(os.Stdin, os.Stdout); err != nil {
+	if err := sandbox.Serve(os.Stdin, os.Stdout); err != nil {
 		printError(termsafe.NewWriter(os.Stderr), err)
 		return exit.Failed
 	}

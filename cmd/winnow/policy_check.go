@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ops"
@@ -132,7 +132,7 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 	if err != nil {
 		return err
 	}
-	checked, err := eval.Check(ctx, sources, a.Limits(), eval.Self(), f.advice)
+	checked, err := sandbox.Check(ctx, sources, a.Limits(), sandbox.Self(), f.advice)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/policytest"
@@ -104,7 +104,7 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 	policies, tests := sources.Names()
 	doc := report.PolicyFormat{Schema: report.PolicyFormatSchema, Files: slices.Concat([]string{}, policies, tests), Unformatted: []string{}, Written: []string{}, Problems: []policy.Refusal{}}
 	texts := map[string][]byte{}
-	err = eval.Format(ctx, sources, a.Limits(), eval.Self(), func(f policy.Formatted) { texts[f.File] = f.Text })
+	err = sandbox.Format(ctx, sources, a.Limits(), sandbox.Self(), func(f policy.Formatted) { texts[f.File] = f.Text })
 	if err != nil {
 		if doc.Problems, err = asRefusals(err); err != nil {
 			return fmt.Errorf("format policies: %w; no file was written", err)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
@@ -106,7 +106,7 @@ func (a *app) policyTest(ctx context.Context, folders []string, f testFlags) err
 	doc := report.PolicyTest{Schema: report.PolicyTestSchema, Tests: []tester.Result{}, Threshold: f.threshold, Problems: []policy.Refusal{}}
 	doc.Trees, _ = treeNames(trees)
 	o := tester.Options{Run: f.run, Timeout: f.timeout, Coverage: f.coverage}
-	results, coverage, err := eval.Test(ctx, sources, a.Limits(), eval.Self(), o)
+	results, coverage, err := sandbox.Test(ctx, sources, a.Limits(), sandbox.Self(), o)
 	doc.Tests, doc.Coverage = append(doc.Tests, results...), coverage
 	switch {
 	case ctx.Err() != nil:

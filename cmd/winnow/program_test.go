@@ -20,7 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asParent) != "" {
 		parent()
 	}
-	if len(os.Args) == 2 && os.Args[1] == eval.ServeArgument {
+	if len(os.Args) == 2 && os.Args[1] == sandbox.ServeArgument {
 		program()
 	}
 	commands := map[string]func(){"winnow": program, "holds": holds, "speaks": speaks}

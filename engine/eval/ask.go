@@ -25,15 +25,16 @@ var (
 	errPanic    = errors.New("the evaluation panicked")
 	// errTwoAnswers is a fault of this program's: the same rules said two things of the same document.
 	errTwoAnswers = errors.New("OPA's plan of the rules and its evaluator do not agree on it: please report this")
-	// errUnbuilt is that the rules were prepared before, and not compiled yet.
-	errUnbuilt = errors.New("the rules are not compiled yet")
+	// ErrUnbuilt is that the rules were prepared before, and not compiled yet.
+	ErrUnbuilt = errors.New("the rules are not compiled yet")
 	errGivenUp = errors.New("it was not evaluated: too many others had passed their deadline or memory limit before (policy.timeout, policy.memory)")
 )
 
-// reasons is what the policies said of a candidate in scope, both lists sorted by rule and message, never nil. size is what it took of policy.MaxSaid.
-type reasons struct {
-	findings, objections []decision.Reason
-	size                 int
+// Reasons is what the policies said of a candidate in scope, both lists sorted by rule and message, never nil. Size is what it took of
+// policy.MaxSaid.
+type Reasons struct {
+	Findings, Objections []decision.Reason
+	Size                 int
 }
 
 // asker asks queries of one candidate after the other. It is for one goroutine.
@@ -85,7 +86,7 @@ func (c candidate) leveled() bool {
 
 // ask evaluates a query on a candidate under the limits; nil, nil says that it is out of scope. What would let it be reaped OPA's topdown has said too, but for a
 // guess, and so has it said whatever the plan came to no answer to.
-func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *reasons, err error) {
+func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
@@ -117,12 +118,12 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *reasons, e
 }
 
 // mayGo reports whether a candidate may be reaped by what was said of it: where rules have levels an objection need not count.
-func mayGo(s *reasons, leveled bool) bool {
-	return len(s.findings) > 0 && (len(s.objections) == 0 || leveled)
+func mayGo(s *Reasons, leveled bool) bool {
+	return len(s.Findings) > 0 && (len(s.Objections) == 0 || leveled)
 }
 
 // plan runs OPA's plan of a query, on a seat.
-func (a *asker) plan(q *query, c candidate) (out *reasons, err error) {
+func (a *asker) plan(q *query, c candidate) (out *Reasons, err error) {
 	if a.cancel.Cancelled() {
 		a.cancel = topdown.NewCancel()
 	}
@@ -169,9 +170,9 @@ func (a *asker) sets(rules []*plan.Rule, to []ast.Value) ([]ast.Value, error) {
 }
 
 // stock asks OPA's topdown.
-func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*reasons, error) {
-	if a.engine.inside && !a.engine.policy.Built() {
-		return nil, errUnbuilt
+func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*Reasons, error) {
+	if a.engine.unbuilt && !a.engine.policy.Built() {
+		return nil, ErrUnbuilt
 	}
 	s, err := q.stock.get(a.slot.watchdog)
 	if err != nil {
@@ -216,7 +217,7 @@ func (e *Engine) eval(ctx context.Context, seat *slot, q rego.PreparedEvalQuery,
 func asTerm(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }
 
 // read takes the reasons out of the sets that rules gave.
-func read(findings, objections []ast.Value) (*reasons, error) {
+func read(findings, objections []ast.Value) (*Reasons, error) {
 	m := policy.Room(policy.MaxSaid)
 	found, err := policy.Reasons(findings, policy.FindingsRule, m)
 	if err != nil {
@@ -226,5 +227,5 @@ func read(findings, objections []ast.Value) (*reasons, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reasons{found, objected, policy.MaxSaid - m.Remaining()}, nil
+	return &Reasons{found, objected, policy.MaxSaid - m.Remaining()}, nil
 }

@@ -15,15 +15,18 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 // defaults is the configuration that Winnow comes with, as far as it matters here: nothing is protected by name.
 func defaults() *subject.Config {
-	c := config()
+	c := worlds.Config()
 	c.Protected = nil
 	return c
 }
@@ -42,11 +45,11 @@ func decided(t testing.TB, e *eval.Engine, s *snapshot.Snapshot) []decision.Deci
 // decisions a second of processor time makes, and how long a candidate takes by the clock: two workers take the same of one and less of the other.
 func BenchmarkDecide(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the program does
-	policy := shipped(b)
+	policy := rules.Shipped(b)
 	for _, n := range []int{1000, 10000, 100000} {
-		s := newMaker(1, 0).world(n)
+		s := worlds.New(1, 0).World(n)
 		for _, workers := range []int{1, 2} {
-			e := ready(b, policy, eval.Limits{Workers: workers})
+			e := worlds.Engine(b, policy, eval.Limits{Workers: workers})
 			b.Run(fmt.Sprintf("n=%d/workers=%d", n, workers), func(b *testing.B) {
 				b.ReportAllocs()
 				clock := 0.0
@@ -72,7 +75,7 @@ func BenchmarkDecide(b *testing.B) {
 // out of scope are apart.
 func BenchmarkJudge(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the program does
-	e := ready(b, shipped(b), eval.Limits{Workers: 1})
+	e := worlds.Engine(b, rules.Shipped(b), eval.Limits{Workers: 1})
 	scopes := map[bool]string{true: "in-scope", false: "out-of-scope"}
 	for _, scope := range []bool{true, false} {
 		for _, kind := range snapshot.KindNames() {
@@ -82,16 +85,16 @@ func BenchmarkJudge(b *testing.B) {
 }
 
 func judgeAll(b *testing.B, e *eval.Engine, kind string, scope bool) {
-	world := newMaker(1, 0).world
+	world := worlds.New(1, 0).world
 	if kind == snapshot.KindTab || kind == snapshot.KindTerminal {
-		world = newMaker(1, 0).further
+		world = worlds.New(1, 0).further
 	}
 	s := world(1500)
 	if !scope {
 		ordinary(s)
 	}
 	j := subject.Join(s, unlisted())
-	judge := eval.NewJudge(b, e, j)
+	judge := eval.NewAsker(b, e, j)
 	defer judge.Close()
 	var subs []*subject.Subject
 	reaped := 0
@@ -111,7 +114,7 @@ func judgeAll(b *testing.B, e *eval.Engine, kind string, scope bool) {
 	if len(subs) < 200 || scope && reaped == len(subs) {
 		b.Fatalf("%d candidates, %d of them reaped", len(subs), reaped)
 	}
-	asked := func(ask func(*subject.Subject) (eval.Answer, error)) func() {
+	asked := func(ask func(*subject.Subject) (eval.Said, error)) func() {
 		return func() {
 			for _, sub := range subs {
 				if a, err := ask(sub); err != nil || a.In != scope {
@@ -133,7 +136,7 @@ func judgeAll(b *testing.B, e *eval.Engine, kind string, scope bool) {
 
 // unlisted is the configuration under which every rule can say something, and nothing is protected by name: so is the one that Winnow comes with.
 func unlisted() *subject.Config {
-	c := every()
+	c := worlds.Every()
 	c.Protected = nil
 	return c
 }
@@ -169,8 +172,8 @@ func ordinary(s *snapshot.Snapshot) {
 
 // BenchmarkExplain explains candidates, and decides them with their reasons in the same run.
 func BenchmarkExplain(b *testing.B) {
-	e := ready(b, shipped(b), eval.Limits{Workers: 1})
-	s := newMaker(1, 0).world(90)
+	e := worlds.Engine(b, rules.Shipped(b), eval.Limits{Workers: 1})
+	s := worlds.New(1, 0).World(90)
 	j := subject.Join(s, defaults())
 	b.ReportAllocs()
 	took, decide := compared(b, func() {
@@ -190,8 +193,8 @@ func BenchmarkExplain(b *testing.B) {
 // BenchmarkCounterfactual searches what would turn the verdicts of candidates, those with the same reasons trying the same way first as a report does,
 // and decides them in the same run.
 func BenchmarkCounterfactual(b *testing.B) {
-	e := ready(b, shipped(b), eval.Limits{Workers: 1})
-	s := newMaker(1, 0).world(90)
+	e := worlds.Engine(b, rules.Shipped(b), eval.Limits{Workers: 1})
+	s := worlds.New(1, 0).World(90)
 	j := subject.Join(s, defaults())
 	ds := decided(b, e, s)
 	took, decide := compared(b, func() {
@@ -219,7 +222,7 @@ func BenchmarkCounterfactual(b *testing.B) {
 // run, without any of the checks.
 func BenchmarkLoad(b *testing.B) {
 	text := rules.Texts(b, policies.Files)
-	took, bare := compared(b, func() { ready(b, shipped(b), eval.Limits{}) }, func() {
+	took, bare := compared(b, func() { worlds.Engine(b, rules.Shipped(b), eval.Limits{}) }, func() {
 		if _, err := ast.CompileModules(text); err != nil {
 			b.Fatal(err)
 		}
@@ -230,7 +233,7 @@ func BenchmarkLoad(b *testing.B) {
 
 // BenchmarkInput writes the documents of a snapshot, and does it by way of JSON in the same run.
 func BenchmarkInput(b *testing.B) {
-	j := subject.Join(newMaker(1, 0).world(900), defaults())
+	j := subject.Join(worlds.New(1, 0).World(900), defaults())
 	var subs []*subject.Subject
 	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
@@ -246,7 +249,7 @@ func BenchmarkInput(b *testing.B) {
 		}
 	}, func() {
 		for _, sub := range subs {
-			if _, err := ast.ValueFromReader(bytes.NewReader(marshal(b, sub))); err != nil {
+			if _, err := ast.ValueFromReader(bytes.NewReader(worlds.JSON(b, sub))); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -309,4 +312,33 @@ func seconds(f func()) float64 {
 	from := time.Now()
 	f()
 	return time.Since(from).Seconds()
+}
+
+var embedded = policy.Tree{Name: "embedded", FS: policies.Files, Prefix: "policies"}
+
+// BenchmarkApart decides 1,000 candidates in a process apart, and here in the same run.
+func BenchmarkApart(b *testing.B) {
+	s := worlds.New(1, 0).World(1000)
+	here := worlds.Engine(b, rules.Shipped(b), eval.Limits{})
+	there, _, err := sandbox.Load(b.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, sandbox.Self())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer there.Close()
+	took, other := compared(b, func() { decided(b, there, s) }, func() { decided(b, here, s) })
+	b.ReportMetric(1e3*took, "ms/1000")
+	b.ReportMetric(took/other, "x-here")
+}
+
+// BenchmarkApartLoad starts the process and loads the shipped policies in it, and loads them here in the same run.
+func BenchmarkApartLoad(b *testing.B) {
+	took, other := compared(b, func() {
+		e, _, err := sandbox.Load(b.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, sandbox.Self())
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = e.Close()
+	}, func() { worlds.Engine(b, rules.Shipped(b), eval.Limits{}) })
+	b.ReportMetric(1e3*took, "ms/load")
+	b.ReportMetric(took/other, "x-here")
 }

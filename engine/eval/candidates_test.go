@@ -7,6 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
@@ -52,7 +53,7 @@ func TestCandidates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, there, err := eval.LoadApart(t.Context(), o, eval.Limits{}, eval.Self())
+			e, there, err := sandbox.Load(t.Context(), o, eval.Limits{}, sandbox.Self())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,19 +50,15 @@ func (e *Engine) Counterfactual(ctx context.Context, sub *subject.Subject, s Sea
 	}
 	s = s.withDefaults()
 	in := plan.NewEncoder(nil).Document(sub)
-	how := e.counterfactual
-	if e.apart != nil {
-		how = e.apart.counterfactual
-	}
-	out, err := how(ctx, sub.Kind, in, s)
+	out, err := e.judge.SearchDocument(ctx, sub.Kind, in, s)
 	if err != nil {
 		return nil, fmt.Errorf("explain %s: search what would change its decision: %w", sub.ID, err)
 	}
 	return e.withoutMissing(sub, out), nil
 }
 
-// counterfactual searches in this process.
-func (e *Engine) counterfactual(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Counterfactual, error) {
+// SearchDocument searches by rules that are asked here.
+func (e *Engine) SearchDocument(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Counterfactual, error) {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 func (e *Engine) decide(ctx context.Context, l *look) (Result, error) {
 	var answers []outcome // of what is in scope: most of a machine is not
 	var mu sync.Mutex
-	err := e.askAll(ctx, l, e.ids(l), func(_ int, sub *subject.Subject, said *reasons, err error) {
+	err := e.askAll(ctx, l, e.ids(l), func(_ int, sub *subject.Subject, said *Reasons, err error) {
 		if said == nil && err == nil {
 			return
 		}
@@ -100,11 +100,7 @@ func (e *Engine) askAll(ctx context.Context, l *look, ids []string, tell emit) e
 	if len(ids) == 0 {
 		return nil
 	}
-	each := e.askHere
-	if e.apart != nil {
-		each = e.apart.askAll
-	}
-	if err := each(ctx, l, ids, tell); err != nil {
+	if err := e.judge.AskAll(ctx, &Round{look: l, ids: ids, emit: tell, answered: make([]bool, len(ids))}); err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
 	return nil
@@ -155,16 +151,17 @@ type outcome struct {
 	id, kind string
 	decision *decision.Decision
 	sub      *subject.Subject
-	said     *reasons
+	said     *Reasons
 	err      error
 }
 
 // emit takes what was said of the i-th candidate; nothing at all of one that is out of scope, whose subject it must not keep then. It may be
 // called by many at once, each for a candidate of its own.
-type emit func(i int, sub *subject.Subject, said *reasons, err error)
+type emit func(i int, sub *subject.Subject, said *Reasons, err error)
 
-// askHere asks of every candidate, the workers taking a batch after the other.
-func (e *Engine) askHere(ctx context.Context, l *look, ids []string, tell emit) error {
+// AskAll asks of every candidate here, the workers taking a batch after the other.
+func (e *Engine) AskAll(ctx context.Context, r *Round) error {
+	l, ids, tell := r.look, r.ids, r.emit
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return err
@@ -208,7 +205,7 @@ func (e *Engine) askHere(ctx context.Context, l *look, ids []string, tell emit) 
 }
 
 // decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
-func decide(j *subject.Index, sub *subject.Subject, said *reasons, err error) outcome {
+func decide(j *subject.Index, sub *subject.Subject, said *Reasons, err error) outcome {
 	out := outcome{id: sub.ID, kind: sub.Kind, sub: sub, said: said, err: err}
 	if said == nil && err == nil {
 		return out

@@ -16,37 +16,13 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
-
-// shipped is the policy that Winnow comes with.
-func shipped(t testing.TB) *policy.Policy {
-	t.Helper()
-	return load(t, policy.Tree{Name: "embedded", FS: policies.Files, Prefix: "policies"})
-}
-
-func load(t testing.TB, trees ...policy.Tree) *policy.Policy {
-	t.Helper()
-	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: trees})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func ready(t testing.TB, p *policy.Policy, l eval.Limits) *eval.Engine {
-	t.Helper()
-	e, err := eval.New(p, l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
 
 // stock asks data.policies.main.decision of JSON documents, with nothing of the engine: what `opa eval` does.
 func stock(t testing.TB) func(sub *subject.Subject) decision.Decision {
@@ -69,7 +45,7 @@ func stockOf(t testing.TB, own map[string]string) func(t testing.TB, sub *subjec
 	}
 	return func(t testing.TB, sub *subject.Subject) decision.Decision {
 		var in any
-		if err := json.Unmarshal(marshal(t, sub), &in); err != nil {
+		if err := json.Unmarshal(worlds.JSON(t, sub), &in); err != nil {
 			t.Fatal(err)
 		}
 		rs, err := q.Eval(context.Background(), rego.EvalInput(in))
@@ -80,7 +56,7 @@ func stockOf(t testing.TB, own map[string]string) func(t testing.TB, sub *subjec
 			decision.Decision
 			Scope bool `json:"in_scope"`
 		}
-		if err := json.Unmarshal(marshal(t, rs[0].Bindings["d"]), &out); err != nil {
+		if err := json.Unmarshal(worlds.JSON(t, rs[0].Bindings["d"]), &out); err != nil {
 			t.Fatal(err)
 		}
 		out.InScope = out.Scope
@@ -88,21 +64,12 @@ func stockOf(t testing.TB, own map[string]string) func(t testing.TB, sub *subjec
 	}
 }
 
-func marshal(t testing.TB, v any) []byte {
-	t.Helper()
-	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // reasons is what of a decision the policies say, in one order and with numbers of one type.
 func reasons(t testing.TB, d decision.Decision) string {
 	t.Helper()
 	for _, rs := range [][]decision.Reason{d.Findings, d.Objections} {
 		slices.SortFunc(rs, func(a, b decision.Reason) int {
-			return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message), cmp.Compare(string(marshal(t, a.Evidence)), string(marshal(t, b.Evidence))))
+			return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message), cmp.Compare(string(worlds.JSON(t, a.Evidence)), string(worlds.JSON(t, b.Evidence))))
 		})
 		for i := range rs {
 			if len(rs[i].Evidence) == 0 {
@@ -110,26 +77,26 @@ func reasons(t testing.TB, d decision.Decision) string {
 			}
 		}
 	}
-	plain := marshal(t, map[string]any{"verdict": d.Verdict, "findings": d.Findings, "objections": d.Objections})
+	plain := worlds.JSON(t, map[string]any{"verdict": d.Verdict, "findings": d.Findings, "objections": d.Objections})
 	var loose any
 	if err := json.Unmarshal(plain, &loose); err != nil {
 		t.Fatal(err)
 	}
-	return string(marshal(t, loose))
+	return string(worlds.JSON(t, loose))
 }
 
 // TestDecideAgreesWithMain holds the engine's own verdict, made of sets it asks for by kind, to the policies' one line.
 func TestDecideAgreesWithMain(t *testing.T) {
 	attack.WithoutRaces(t)
 	t.Parallel()
-	e := ready(t, shipped(t), eval.Limits{})
+	e := worlds.Engine(t, rules.Shipped(t), eval.Limits{})
 	main := stock(t)
 	verdicts := map[string]int{}
 	for _, missing := range []float64{0, 0.02, 0.2} {
 		for seed := range uint64(4) {
-			m := newMaker(seed, missing)
-			s := m.world(120)
-			have, err := e.Decide(t.Context(), s, config())
+			m := worlds.New(seed, missing)
+			s := m.World(120)
+			have, err := e.Decide(t.Context(), s, worlds.Config())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +107,7 @@ func TestDecideAgreesWithMain(t *testing.T) {
 			for _, d := range have.Decisions {
 				decided[d.ID] = d
 			}
-			j := subject.Join(s, config())
+			j := subject.Join(s, worlds.Config())
 			for _, kind := range snapshot.KindNames() {
 				for _, id := range j.IDs(kind) {
 					sub, _ := j.Subject(id)
@@ -173,8 +140,8 @@ func TestDecideAgreesWithMain(t *testing.T) {
 func TestInputIsItsJSON(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
-		s := newMaker(seed, 0.1*float64(seed%3)).world(90)
-		j := subject.Join(s, config())
+		s := worlds.New(seed, 0.1*float64(seed%3)).World(90)
+		j := subject.Join(s, worlds.Config())
 		input := eval.Inputs(j)
 		for _, kind := range snapshot.KindNames() {
 			for _, id := range j.IDs(kind) {
@@ -194,8 +161,8 @@ func TestInputIsItsJSON(t *testing.T) {
 // TestDecideIsTheSameWhoeverAsks decides one snapshot many times at once, on two workers each, and explains meanwhile.
 func TestDecideIsTheSameWhoeverAsks(t *testing.T) {
 	t.Parallel()
-	e := ready(t, shipped(t), eval.Limits{Workers: 2})
-	s := newMaker(5, 0.01).world(300)
+	e := worlds.Engine(t, rules.Shipped(t), eval.Limits{Workers: 2})
+	s := worlds.New(5, 0.01).World(300)
 	want := decided(t, e, s)
 	j := subject.Join(s, defaults())
 	var group sync.WaitGroup
@@ -221,9 +188,9 @@ func TestDecideIsTheSameWhoeverAsks(t *testing.T) {
 
 func TestDecideCountsWhatItSaw(t *testing.T) {
 	t.Parallel()
-	s := newMaker(5, 0).world(30)
+	s := worlds.New(5, 0).World(30)
 	s.Tabs = map[string]snapshot.Tab{"tab:herdr/default/w1:t1": {Source: "herdr/default"}}
-	r, err := ready(t, shipped(t), eval.Limits{}).Decide(t.Context(), s, defaults())
+	r, err := worlds.Engine(t, rules.Shipped(t), eval.Limits{}).Decide(t.Context(), s, defaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +213,7 @@ func TestDecideStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r, err := ready(t, shipped(t), eval.Limits{}).Decide(ctx, newMaker(1, 0).world(30), config())
+	r, err := worlds.Engine(t, rules.Shipped(t), eval.Limits{}).Decide(ctx, worlds.New(1, 0).World(30), worlds.Config())
 	if !errors.Is(err, context.Canceled) || len(r.Decisions) > 0 {
 		t.Errorf("%v, %d decisions", err, len(r.Decisions))
 	}

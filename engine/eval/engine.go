@@ -54,9 +54,10 @@ type Engine struct {
 	program *plan.Program
 	// planned is the plan that the program was made of here; nil where it was prepared before.
 	planned *ir.Policy
-	// inside is true in the process that judges for another one: it compiles rules when it is told to, and not while it judges, where it has no time for that.
-	inside bool
-	apart  *apart // nil for one that judges in this process
+	// unbuilt is true where rules are compiled when that is asked for, and not while candidates are judged, where there is no time for it.
+	unbuilt bool
+	// judge answers what the engine asks: itself, or another process.
+	judge Judge
 	// admitted are the digests of the exceptions of repositories that are in force, and excepted these exceptions.
 	admitted map[string]bool
 	excepted []subject.Exception
@@ -94,12 +95,40 @@ func (l *lazy[T]) get(w *watchdog) (T, error) {
 
 // New prepares the queries of a policy.
 func New(p *policy.Policy, l Limits) (*Engine, error) {
-	e := &Engine{policy: p, limits: l.withDefaults(), kinds: map[string]*query{}, store: inmem.New()}
+	e := &Engine{policy: p, limits: l.WithDefaults(), kinds: map[string]*query{}, store: inmem.New()}
+	e.judge = e
 	e.plan()
 	for _, kind := range p.Kinds() {
 		e.kinds[kind] = e.query(kind)
 	}
 	return e, nil
+}
+
+// NewUnbuilt is New for an engine that answers AskDocuments with ErrUnbuilt where it would have to compile the rules.
+func NewUnbuilt(p *policy.Policy, l Limits) (*Engine, error) {
+	e, err := New(p, l)
+	if err == nil {
+		e.unbuilt = true
+	}
+	return e, err
+}
+
+// NewFor is an engine whose rules, of candidates of some kinds, another process is asked for.
+func NewFor(p *policy.Policy, l Limits, kinds []string, judge Judge) *Engine {
+	e := &Engine{policy: p, limits: l.WithDefaults(), kinds: map[string]*query{}, judge: judge}
+	for _, kind := range kinds {
+		e.kinds[kind] = nil
+	}
+	return e
+}
+
+// Planned is the plan that was made of the rules here; nil where it was prepared before.
+func (e *Engine) Planned() *ir.Policy { return e.planned }
+
+// HasKind reports whether rules are about candidates of a kind.
+func (e *Engine) HasKind(kind string) bool {
+	_, known := e.kinds[kind]
+	return known
 }
 
 // plan takes the plan that was prepared of the rules, or has OPA plan them. Where it cannot, or a plan has more than is known here, every candidate is decided
@@ -171,8 +200,8 @@ func (q *query) ready(p *plan.Program) {
 	}
 }
 
-// withDefaults fills in what is left open.
-func (l Limits) withDefaults() Limits {
+// WithDefaults fills in what is left open.
+func (l Limits) WithDefaults() Limits {
 	if l.Timeout <= 0 {
 		l.Timeout = defaultTimeout
 	}

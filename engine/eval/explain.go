@@ -33,19 +33,16 @@ func (e *Engine) why(ctx context.Context, sub *subject.Subject) (explain.Explana
 		return out, nil
 	}
 	in := plan.NewEncoder(nil).Document(sub)
-	if e.apart != nil {
-		return e.apart.explain(ctx, out, in)
-	}
-	return e.explain(ctx, out, in)
+	return e.judge.ExplainDocument(ctx, out, in)
 }
 
 // level says of what fired which level its rule has, and what follows from it.
 func level(sub *subject.Subject, out *explain.Explanation) {
-	var counts reasons
+	var counts Reasons
 	for i := range out.Findings {
 		f := &out.Findings[i]
 		if f.Level = levelOf(sub, f.Rule); f.Level != decision.Off {
-			counts.findings = append(counts.findings, f.Reason)
+			counts.Findings = append(counts.Findings, f.Reason)
 		}
 	}
 	for i := range out.Objections {
@@ -53,7 +50,7 @@ func level(sub *subject.Subject, out *explain.Explanation) {
 		if levelOf(sub, o.Rule) == decision.Off {
 			o.Level = decision.Off
 		} else {
-			counts.objections = append(counts.objections, o.Reason)
+			counts.Objections = append(counts.Objections, o.Reason)
 		}
 	}
 	d := decision.Decision{Verdict: decision.Spare}
@@ -61,8 +58,8 @@ func level(sub *subject.Subject, out *explain.Explanation) {
 	out.Verdict, out.Level = d.Verdict, d.Level
 }
 
-// explain fills in the explanation of a document.
-func (e *Engine) explain(ctx context.Context, out explain.Explanation, in ast.Value) (explain.Explanation, error) {
+// ExplainDocument fills in the explanation of a document, by rules that are asked here.
+func (e *Engine) ExplainDocument(ctx context.Context, out explain.Explanation, in ast.Value) (explain.Explanation, error) {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return out, fmt.Errorf("explain %s: %w", out.ID, err)
@@ -79,10 +76,10 @@ func (e *Engine) explain(ctx context.Context, out explain.Explanation, in ast.Va
 	seat := w.slot()
 	answer, err := e.asker(txn, seat).ask(ctx, q, candidate{input: in})
 	if err != nil {
-		return unexplained(out, err), nil
+		return Unexplained(out, err), nil
 	}
 	out.InScope = answer != nil
-	if answer != nil && len(answer.findings) > 0 && len(answer.objections) == 0 {
+	if answer != nil && len(answer.Findings) > 0 && len(answer.Objections) == 0 {
 		out.Verdict = decision.Reap
 	}
 	t := explain.NewTrace()
@@ -95,8 +92,8 @@ func (e *Engine) explain(ctx context.Context, out explain.Explanation, in ast.Va
 	return out, nil
 }
 
-// unexplained is the explanation of a candidate of which the policies came to no answer.
-func unexplained(out explain.Explanation, err error) explain.Explanation {
+// Unexplained is the explanation of a candidate of which the policies came to no answer.
+func Unexplained(out explain.Explanation, err error) explain.Explanation {
 	out.InScope, out.Error, out.Objections = true, err.Error(), []explain.Fired{{Reason: failed(err)}}
 	return out
 }

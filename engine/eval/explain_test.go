@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 // checked is a policy whose explanations are short: a folder goes unless it is shown to hold no changes.
@@ -48,7 +49,7 @@ _saved if {
 func dirSubject(t *testing.T, d snapshot.Dir) *subject.Subject {
 	t.Helper()
 	d.Path, d.Source = "/w/"+d.Name, "dirs//w"
-	j := subject.Join(&snapshot.Snapshot{TakenAt: now, Dirs: map[string]snapshot.Dir{"dir:" + d.Path: d}}, config())
+	j := subject.Join(&snapshot.Snapshot{TakenAt: worlds.Now, Dirs: map[string]snapshot.Dir{"dir:" + d.Path: d}}, worlds.Config())
 	sub, ok := j.Subject("dir:" + d.Path)
 	if !ok {
 		t.Fatal("no subject")
@@ -58,7 +59,7 @@ func dirSubject(t *testing.T, d snapshot.Dir) *subject.Subject {
 
 func TestExplainSaysWhatWouldHaveToBeDifferent(t *testing.T) {
 	t.Parallel()
-	e := ready(t, load(t, checked()), eval.Limits{})
+	e := worlds.Engine(t, rules.Load(t, checked()), eval.Limits{})
 	const reap, keep = "p/reap/dirs/disposable/disposable.rego", "p/protect/unsaved/unsaved.rego"
 	saved := explain.Condition{Rule: "policies.protect.unsaved._saved", File: keep}
 	cases := map[string]struct {
@@ -152,7 +153,7 @@ func TestExplainSaysWhatWouldHaveToBeDifferent(t *testing.T) {
 					fired[i].Facts = nil // see TestExplainNamesFactsWithTheirSource
 				}
 			}
-			if diff := cmp.Diff(string(marshal(t, c.want)), string(marshal(t, have))); diff != "" {
+			if diff := cmp.Diff(string(worlds.JSON(t, c.want)), string(worlds.JSON(t, have))); diff != "" {
 				t.Errorf("(-want +have):\n%s", diff)
 			}
 		})
@@ -163,19 +164,19 @@ type number int
 
 func TestExplainNamesFactsWithTheirSource(t *testing.T) {
 	t.Parallel()
-	x, err := ready(t, load(t, checked()), eval.Limits{}).Explain(t.Context(), dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &snapshot.Git{Dirty: new(3)}}))
+	x, err := worlds.Engine(t, rules.Load(t, checked()), eval.Limits{}).Explain(t.Context(), dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &snapshot.Git{Dirty: new(3)}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(x.Objections) != 1 {
 		t.Fatalf("%d objections", len(x.Objections))
 	}
-	at := now
+	at := worlds.Now
 	want := []explain.Fact{
 		{Fact: "input.dir.git.dirty", Value: number(3), Source: "dirs//w", AsOf: &at},
 		{Fact: "input.dir.git.worktree", Unknown: true, Source: "dirs//w", AsOf: &at},
 	}
-	if diff := cmp.Diff(string(marshal(t, want)), string(marshal(t, x.Objections[0].Facts))); diff != "" {
+	if diff := cmp.Diff(string(worlds.JSON(t, want)), string(worlds.JSON(t, x.Objections[0].Facts))); diff != "" {
 		t.Errorf("(-want +have):\n%s", diff)
 	}
 }
@@ -183,7 +184,7 @@ func TestExplainNamesFactsWithTheirSource(t *testing.T) {
 // TestCounterfactual: what would turn a verdict, by name, and nothing more than it takes.
 func TestCounterfactual(t *testing.T) {
 	t.Parallel()
-	e := ready(t, load(t, checked()), eval.Limits{})
+	e := worlds.Engine(t, rules.Load(t, checked()), eval.Limits{})
 	cases := map[string]struct {
 		git  snapshot.Git
 		want decision.Counterfactual
@@ -217,7 +218,7 @@ func TestCounterfactual(t *testing.T) {
 				t.Error("nothing was decided")
 			}
 			c.want.Decided = have.Decided
-			if diff := cmp.Diff(string(marshal(t, c.want)), string(marshal(t, have))); diff != "" {
+			if diff := cmp.Diff(string(worlds.JSON(t, c.want)), string(worlds.JSON(t, have))); diff != "" {
 				t.Errorf("(-want +have):\n%s", diff)
 			}
 		})
@@ -227,7 +228,7 @@ func TestCounterfactual(t *testing.T) {
 // TestCounterfactualTriesAnotherCandidatesWayFirst: a way that was found for one costs the next one a few decisions.
 func TestCounterfactualTriesAnotherCandidatesWayFirst(t *testing.T) {
 	t.Parallel()
-	e := ready(t, load(t, checked()), eval.Limits{})
+	e := worlds.Engine(t, rules.Load(t, checked()), eval.Limits{})
 	ask := func(name string, s eval.Search) *decision.Counterfactual {
 		t.Helper()
 		o, err := e.Counterfactual(t.Context(), dirSubject(t, snapshot.Dir{Name: name, Git: &snapshot.Git{Dirty: new(3)}}), s)
@@ -250,7 +251,7 @@ func TestCounterfactualTriesAnotherCandidatesWayFirst(t *testing.T) {
 // TestCounterfactualSaysThatItWasCutShort where its decisions or its time are used up.
 func TestCounterfactualSaysThatItWasCutShort(t *testing.T) {
 	t.Parallel()
-	e := ready(t, load(t, checked()), eval.Limits{})
+	e := worlds.Engine(t, rules.Load(t, checked()), eval.Limits{})
 	sub := dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &snapshot.Git{Dirty: new(3)}})
 	for _, s := range []eval.Search{{Decisions: 2}, {Within: 1}} {
 		o, err := e.Counterfactual(t.Context(), sub, s)
@@ -269,13 +270,13 @@ func TestCounterfactualSaysThatItWasCutShort(t *testing.T) {
 func TestExplainAgreesWithDecide(t *testing.T) {
 	attack.WithoutRaces(t)
 	t.Parallel()
-	e := ready(t, shipped(t), eval.Limits{})
-	s := newMaker(3, 0.05).world(90)
-	r, err := e.Decide(t.Context(), s, config())
+	e := worlds.Engine(t, rules.Shipped(t), eval.Limits{})
+	s := worlds.New(3, 0.05).World(90)
+	r, err := e.Decide(t.Context(), s, worlds.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := subject.Join(s, config())
+	j := subject.Join(s, worlds.Config())
 	for _, d := range r.Decisions {
 		sub, _ := j.Subject(d.ID)
 		x, err := e.Explain(t.Context(), sub)

@@ -1,7 +1,6 @@
 package eval_test
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 // FuzzLoad: loading any policy ends, does not panic, and what it accepts is clean.
@@ -57,8 +57,8 @@ func FuzzLoad(f *testing.F) {
 		if bad := policy.LintSafety(m); len(bad) > 0 {
 			t.Errorf("loaded in spite of %v", bad)
 		}
-		e := ready(t, p, eval.Limits{Timeout: 200 * time.Millisecond, HeapBytes: 32 << 20, Workers: 1})
-		r, err := e.Decide(ctx, three(), config())
+		e := worlds.Engine(t, p, eval.Limits{Timeout: 200 * time.Millisecond, HeapBytes: 32 << 20, Workers: 1})
+		r, err := e.Decide(ctx, worlds.Three(), worlds.Config())
 		if err != nil && ctx.Err() == nil {
 			t.Fatal(err)
 		}
@@ -82,13 +82,13 @@ func FuzzPlan(f *testing.F) {
 		maps.Copy(own, files)
 	}
 	mine := policy.Tree{Name: "mine", FS: rules.Tree(own), Prefix: "my"}
-	e, both := ready(f, shipped(f), eval.Limits{Timeout: time.Minute}), ready(f, load(f, embedded, mine), eval.Limits{Timeout: time.Minute})
+	e, both := worlds.Engine(f, rules.Shipped(f), eval.Limits{Timeout: time.Minute}), worlds.Engine(f, rules.Load(f, embedded, mine), eval.Limits{Timeout: time.Minute})
 	main, mains := stockOf(f, nil), stockOf(f, own)
 	for seed := range uint64(8) {
 		f.Add(seed, byte(seed*30))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, missing byte) {
-		s := newMaker(seed, float64(missing)/512).world(24)
+		s := worlds.New(seed, float64(missing)/512).World(24)
 		same(t, e, main, s)
 		same(t, both, mains, s)
 	})
@@ -97,7 +97,7 @@ func FuzzPlan(f *testing.F) {
 // same holds the engine's decisions on a snapshot to main's.
 func same(t *testing.T, e *eval.Engine, main func(testing.TB, *subject.Subject) decision.Decision, s *snapshot.Snapshot) {
 	t.Helper()
-	r, err := e.Decide(t.Context(), s, config())
+	r, err := e.Decide(t.Context(), s, worlds.Config())
 	if err != nil || len(r.Errors) > 0 {
 		t.Fatal(err, r.Errors)
 	}
@@ -105,7 +105,7 @@ func same(t *testing.T, e *eval.Engine, main func(testing.TB, *subject.Subject) 
 	for _, d := range r.Decisions {
 		have[d.ID] = d
 	}
-	j := subject.Join(s, config())
+	j := subject.Join(s, worlds.Config())
 	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
 			sub, _ := j.Subject(id)
@@ -118,25 +118,4 @@ func same(t *testing.T, e *eval.Engine, main func(testing.TB, *subject.Subject) 
 			}
 		}
 	}
-}
-
-// FuzzWire: a document comes out of the pipe as it went in, and a damaged one is an error.
-func FuzzWire(f *testing.F) {
-	j := subject.Join(newMaker(2, 0.1).world(12), config())
-	sent := eval.Sent(f, j)
-	for _, data := range sent {
-		f.Add(data)
-	}
-	f.Add([]byte{6, 255, 255, 255, 255, 15})
-	f.Add(bytes.Repeat([]byte{8}, 100000))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := eval.Receive(data)
-		if err != nil {
-			return
-		}
-		again, err := eval.Receive(eval.Send(t, v))
-		if err != nil || again.Compare(v) != 0 {
-			t.Errorf("%v came back as %v, %v", v, again, err)
-		}
-	})
 }

@@ -2,7 +2,6 @@ package eval_test
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 // hostile are rules that pass every check at load and would run for hours, or until the memory is gone.
@@ -19,23 +19,13 @@ var hostile = map[string]string{
 	"nested loops":         "xs := [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n\tsome a in xs\n\tsome b in xs\n\tsome c in xs\n\tsome d in xs\n\tsome e in xs\n\tsome f in xs\n\tsome g in xs\n\tsome h in xs\n\ta + b + c + d + e + f + g + h == 91",
 	"growing arrays":       "xs := [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n\tys := [array.concat(xs, [a, b, c, d, e, f, g]) | some a in xs; some b in xs; some c in xs; some d in xs; some e in xs; some f in xs; some g in xs]\n\tcount(ys) > 1",
 	"a set that collides":  "xs := [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n\tys := {[a, b, c, d, e] | some a in xs; some b in xs; some c in xs; some d in xs; some e in xs}\n\tcount(ys) > 1",
-	"doubled by concat":    doubled(`concat("", [s%d, s%d])`),
-	"doubled by sprintf":   doubled(`sprintf("%%s%%s", [s%d, s%d])`),
-	"doubled by template":  doubled(`$"{s%d}{s%d}"`),
-	"doubled by replace":   doubled(`replace("ab", "b", concat("", [s%d, s%d]))`),
+	"doubled by concat":    rules.Doubled(`concat("", [s%d, s%d])`),
+	"doubled by sprintf":   rules.Doubled(`sprintf("%%s%%s", [s%d, s%d])`),
+	"doubled by template":  rules.Doubled(`$"{s%d}{s%d}"`),
+	"doubled by replace":   rules.Doubled(`replace("ab", "b", concat("", [s%d, s%d]))`),
 	"a bad regular one":    `regex.match("(", input.id)`,
 	"every of every":       "xs := [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n\tevery a in xs {\n\t\tevery b in xs {\n\t\t\tevery c in xs {\n\t\t\t\tevery d in xs {\n\t\t\t\t\tevery e in xs {\n\t\t\t\t\t\tevery f in xs {\n\t\t\t\t\t\t\tevery g in xs {\n\t\t\t\t\t\t\t\ta + b + c + d + e + f + g < 100\n\t\t\t\t\t\t\t}\n\t\t\t\t\t\t}\n\t\t\t\t\t}\n\t\t\t\t}\n\t\t\t}\n\t\t}\n\t}",
 	"a comprehension deep": "xs := [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n\tcount({s | some a in xs; some b in xs; some c in xs; some d in xs; some e in xs; some f in xs; some g in xs; s := $\"{a}{b}{c}{d}{e}{f}{g}\"}) > 10000000",
-}
-
-// doubled is a text of a few bytes that a chain of steps makes 2^31 times as long.
-func doubled(step string) string {
-	lines := []string{`s0 := "0123456789abcdef"`}
-	for i := range 31 {
-		line := strings.Replace(step, "%d", strconv.Itoa(i), 2)
-		lines = append(lines, "s"+strconv.Itoa(i+1)+" := "+strings.ReplaceAll(line, "%%", "%"))
-	}
-	return strings.Join(append(lines, `s31 == ""`), "\n\t")
 }
 
 // TestHostilePoliciesSpare: of a hostile rule the candidate is spared, it is said, and the others are decided.
@@ -43,13 +33,13 @@ func TestHostilePoliciesSpare(t *testing.T) {
 	for name, body := range hostile {
 		t.Run(name, func(t *testing.T) {
 			only := "input.dir.name == \"bad-review-0000000b\"\n\t" + body
-			p := load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, policy.Tree{Name: "mine", FS: rules.Tree(rules.Finding(only)), Prefix: "my"})
-			e := ready(t, p, eval.Limits{Timeout: 150 * time.Millisecond, HeapBytes: 48 << 20})
-			s := &snapshot.Snapshot{TakenAt: now, Dirs: map[string]snapshot.Dir{}}
+			p := rules.Load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, policy.Tree{Name: "mine", FS: rules.Tree(rules.Finding(only)), Prefix: "my"})
+			e := worlds.Engine(t, p, eval.Limits{Timeout: 150 * time.Millisecond, HeapBytes: 48 << 20})
+			s := &snapshot.Snapshot{TakenAt: worlds.Now, Dirs: map[string]snapshot.Dir{}}
 			for _, n := range []string{"bad-review-0000000b", "x-review-0000000a", "y-review-0000000c"} {
 				s.Dirs["dir:/w/"+n] = snapshot.Dir{Source: "dirs//w", Name: n, Path: "/w/" + n}
 			}
-			r, err := e.Decide(t.Context(), s, config())
+			r, err := e.Decide(t.Context(), s, worlds.Config())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,10 +65,10 @@ func TestHostilePoliciesSpare(t *testing.T) {
 func TestScopeThatFailsSpares(t *testing.T) {
 	t.Parallel()
 	bad := strings.Replace(rules.Finding("input.dir.name == \"\"")["reap/dirs/mine/mine.rego"], `input.dir.name != ""`, `regex.match("(", input.dir.name)`, 1)
-	p := load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"},
+	p := rules.Load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"},
 		policy.Tree{Name: "mine", FS: rules.Tree(map[string]string{"reap/dirs/mine/mine.rego": bad}), Prefix: "my"})
-	s := &snapshot.Snapshot{TakenAt: now, Dirs: map[string]snapshot.Dir{"dir:/w/x": {Source: "dirs//w", Name: "x", Path: "/w/x"}}}
-	r, err := ready(t, p, eval.Limits{}).Decide(t.Context(), s, config())
+	s := &snapshot.Snapshot{TakenAt: worlds.Now, Dirs: map[string]snapshot.Dir{"dir:/w/x": {Source: "dirs//w", Name: "x", Path: "/w/x"}}}
+	r, err := worlds.Engine(t, p, eval.Limits{}).Decide(t.Context(), s, worlds.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +79,7 @@ func TestScopeThatFailsSpares(t *testing.T) {
 
 func TestPanicIsAnError(t *testing.T) {
 	t.Parallel()
-	if err := eval.AskWithoutASeat(ready(t, shipped(t), eval.Limits{}), dirSubject(t, snapshot.Dir{Name: "x"})); err == nil {
+	if err := eval.AskWithoutASeat(worlds.Engine(t, rules.Shipped(t), eval.Limits{}), dirSubject(t, snapshot.Dir{Name: "x"})); err == nil {
 		t.Error("a panic was no error")
 	}
 }

@@ -9,17 +9,17 @@ import (
 
 // leveled is what the policies said as far as the levels of their rules let it count, as policies/lib/levels has it: without what rules
 // said that are off, and with the level of each finding that reaps nothing.
-func leveled(sub *subject.Subject, s *reasons) reasons {
+func leveled(sub *subject.Subject, s *Reasons) Reasons {
 	if len(sub.Config.Levels) == 0 {
 		return *s
 	}
-	out := reasons{findings: []decision.Reason{}}
-	for _, f := range s.findings {
+	out := Reasons{Findings: []decision.Reason{}}
+	for _, f := range s.Findings {
 		if f.Level = levelOf(sub, f.Rule); f.Level != decision.Off {
-			out.findings = append(out.findings, f)
+			out.Findings = append(out.Findings, f)
 		}
 	}
-	out.objections = slices.DeleteFunc(slices.Clone(s.objections), func(o decision.Reason) bool { return levelOf(sub, o.Rule) == decision.Off })
+	out.Objections = slices.DeleteFunc(slices.Clone(s.Objections), func(o decision.Reason) bool { return levelOf(sub, o.Rule) == decision.Off })
 	return out
 }
 
@@ -36,8 +36,8 @@ func levelOf(sub *subject.Subject, rule string) string {
 }
 
 // into writes down what was said, and what follows from it.
-func (s reasons) into(d *decision.Decision) {
-	d.Findings, d.Objections = s.findings, s.objections
+func (s Reasons) into(d *decision.Decision) {
+	d.Findings, d.Objections = s.Findings, s.Objections
 	switch l, _ := d.Counting(); {
 	case len(d.Objections) > 0:
 	case l == decision.On:

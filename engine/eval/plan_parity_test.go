@@ -18,7 +18,9 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/incidents"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 // TestPlanSaysWhatOPASays holds the engine's plan to OPA's own evaluator on the same candidates: whether they are in scope, and every rule that finds or objects,
@@ -27,11 +29,11 @@ func TestPlanSaysWhatOPASays(t *testing.T) {
 	t.Parallel()
 	stage.NeedSecond(t, "some ten thousand documents are decided twice")
 	attack.WithoutRaces(t)
-	policy := shipped(t)
-	e := ready(t, policy, eval.Limits{Workers: 1, Timeout: time.Minute})
+	policy := rules.Shipped(t)
+	e := worlds.Engine(t, policy, eval.Limits{Workers: 1, Timeout: time.Minute})
 	same := comparison{engine: e, found: map[string]int{}}
 	for seed := range uint64(4) {
-		config := every()
+		config := worlds.Every()
 		if seed%2 == 1 {
 			for kind, rules := range map[string][]string{"dir": {"reap.dirs.disposable"}, "session": {"reap.sessions.idle_shell", "reap.sessions.finished"}, "process": {"reap.processes.orphan"}} {
 				config.Levels = append(config.Levels, subject.RuleLevel{Rule: "protect.unsaved", Kind: kind, Level: "off"})
@@ -41,9 +43,9 @@ func TestPlanSaysWhatOPASays(t *testing.T) {
 			}
 		}
 		for _, missing := range []float64{0, 0.02, 0.15} {
-			m := newMaker(seed, missing)
-			same.hold(t, m, fmt.Sprintf("world %d, %g missing", seed, missing), m.world(150), config)
-			same.hold(t, m, fmt.Sprintf("further world %d, %g missing", seed, missing), m.further(150), config)
+			m := worlds.New(seed, missing)
+			same.hold(t, m, fmt.Sprintf("world %d, %g missing", seed, missing), m.World(150), config)
+			same.hold(t, m, fmt.Sprintf("further world %d, %g missing", seed, missing), m.Further(150), config)
 		}
 	}
 	all, err := incidents.All()
@@ -94,10 +96,10 @@ type comparison struct {
 }
 
 // hold compares all candidates of a snapshot, and odd ones that a maker makes of them.
-func (c *comparison) hold(t *testing.T, m *maker, world string, s *snapshot.Snapshot, config *subject.Config) {
+func (c *comparison) hold(t *testing.T, m *worlds.Maker, world string, s *snapshot.Snapshot, config *subject.Config) {
 	t.Helper()
 	j := subject.Join(s, config)
-	judge := eval.NewJudge(t, c.engine, j)
+	judge := eval.NewAsker(t, c.engine, j)
 	defer judge.Close()
 	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
@@ -108,14 +110,14 @@ func (c *comparison) hold(t *testing.T, m *maker, world string, s *snapshot.Snap
 			c.one(t, world, judge, sub)
 			if m != nil {
 				for range 3 {
-					c.one(t, world+", odd", judge, m.odd(sub))
+					c.one(t, world+", odd", judge, m.Odd(sub))
 				}
 			}
 		}
 	}
 }
 
-func (c *comparison) one(t *testing.T, world string, judge *eval.Judge, sub *subject.Subject) {
+func (c *comparison) one(t *testing.T, world string, judge *eval.Asker, sub *subject.Subject) {
 	t.Helper()
 	want, err := judge.Topdown(sub)
 	if err != nil { // such as of a folder for which two facts say where another repository lies: then there is nothing to compare
@@ -147,10 +149,10 @@ func saying(t *testing.T, reasons []decision.Reason) []decision.Reason {
 	said := map[string]decision.Reason{}
 	for _, r := range reasons {
 		var plain decision.Reason
-		if err := json.Unmarshal(marshal(t, decision.Reason{Rule: r.Rule, Message: r.Message, Evidence: r.Evidence}), &plain); err != nil {
+		if err := json.Unmarshal(worlds.JSON(t, decision.Reason{Rule: r.Rule, Message: r.Message, Evidence: r.Evidence}), &plain); err != nil {
 			t.Fatal(err)
 		}
-		said[string(marshal(t, plain))] = plain
+		said[string(worlds.JSON(t, plain))] = plain
 	}
 	out := make([]decision.Reason, 0, len(said))
 	for _, text := range slices.Sorted(maps.Keys(said)) {

@@ -9,15 +9,16 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 func TestSightings(t *testing.T) {
 	t.Parallel()
 	const id, other = "session:tmux/default/$1", "session:tmux/default/$2"
-	earlier, earlier2 := now.Add(-time.Minute), now.Add(-time.Second)
+	earlier, earlier2 := worlds.Now.Add(-time.Minute), worlds.Now.Add(-time.Second)
 	before := snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "k", FirstAt: earlier, LastAt: earlier2, Count: 3}
-	fresh := snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "k", FirstAt: now, LastAt: now, Count: 1}
-	again := snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "k", FirstAt: earlier, LastAt: now, Count: 4}
+	fresh := snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "k", FirstAt: worlds.Now, LastAt: worlds.Now, Count: 1}
+	again := snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "k", FirstAt: earlier, LastAt: worlds.Now, Count: 4}
 	husk := []decision.Reason{{Rule: "reap.sessions.idle_shell"}}
 	objections := func(rules ...string) (out []decision.Reason) {
 		for _, r := range rules {
@@ -41,8 +42,8 @@ func TestSightings(t *testing.T) {
 		"a first look that only the wait objects to":  {ds: decided("k", husk, objections("protect.debounce")), want: &fresh, first: true},
 		"a first look that nothing objects to":        {ds: decided("k", husk, nil), want: &fresh, first: true},
 		"a later look":                                {prev: true, ds: decided("k", husk, objections("protect.debounce")), want: &again},
-		"a later look at another thing":               {prev: true, ds: decided("other", husk, objections("protect.debounce")), want: &snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "other", FirstAt: now, LastAt: now, Count: 1}, first: true},
-		"a later look with another reason":            {prev: true, ds: decided("k", []decision.Reason{{Rule: "reap.sessions.finished"}}, nil), want: &snapshot.Sighting{Rule: "reap.sessions.finished", Identity: "k", FirstAt: now, LastAt: now, Count: 1}, first: true},
+		"a later look at another thing":               {prev: true, ds: decided("other", husk, objections("protect.debounce")), want: &snapshot.Sighting{Rule: "reap.sessions.idle_shell", Identity: "other", FirstAt: worlds.Now, LastAt: worlds.Now, Count: 1}, first: true},
+		"a later look with another reason":            {prev: true, ds: decided("k", []decision.Reason{{Rule: "reap.sessions.finished"}}, nil), want: &snapshot.Sighting{Rule: "reap.sessions.finished", Identity: "k", FirstAt: worlds.Now, LastAt: worlds.Now, Count: 1}, first: true},
 		"a later look with the reason and one more":   {prev: true, ds: decided("k", []decision.Reason{{Rule: "reap.sessions.finished"}, husk[0]}, nil), want: &again},
 		"an identity that is not known":               {prev: true, ds: decided("", husk, objections("protect.debounce"))},
 		"another objection clears":                    {prev: true, ds: decided("k", husk, objections("protect.debounce", "protect.live"))},
@@ -66,7 +67,7 @@ func TestSightings(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &snapshot.Snapshot{TakenAt: now, Sources: map[string]snapshot.Source{}, Sessions: map[string]snapshot.Session{other: {}}}
+			s := &snapshot.Snapshot{TakenAt: worlds.Now, Sources: map[string]snapshot.Source{}, Sessions: map[string]snapshot.Session{other: {}}}
 			if c.source != noSource {
 				s.Sources["tmux/default"] = snapshot.Source{Status: map[bool]string{true: snapshot.OK, false: c.source}[c.source == ""]}
 			}
@@ -98,16 +99,16 @@ func TestSightings(t *testing.T) {
 func TestSightingsRememberWork(t *testing.T) {
 	t.Parallel()
 	const id = "process:5@6"
-	early, then := now.Add(-time.Hour), now.Add(-10*time.Minute)
+	early, then := worlds.Now.Add(-time.Hour), worlds.Now.Add(-10*time.Minute)
 	measure := func(cpu float64) *decision.Work { return &decision.Work{CPU: &cpu} }
 	before := snapshot.Sighting{
 		Rule: "reap.processes.orphan", Identity: "k", FirstAt: early, LastAt: then, Count: 2, IdleSince: &then, Work: &snapshot.Work{CPU: new(1.0)},
 	}
-	again := snapshot.Sighting{Rule: before.Rule, Identity: "k", FirstAt: early, LastAt: now, Count: 3, IdleSince: &now, Work: &snapshot.Work{CPU: new(9.0)}}
+	again := snapshot.Sighting{Rule: before.Rule, Identity: "k", FirstAt: early, LastAt: worlds.Now, Count: 3, IdleSince: &worlds.Now, Work: &snapshot.Work{CPU: new(9.0)}}
 	idle, unknown, other := again, again, again
 	idle.IdleSince, idle.Work = before.IdleSince, before.Work
 	unknown.Work = nil
-	other.Identity, other.FirstAt, other.Count = "another", now, 1
+	other.Identity, other.FirstAt, other.Count = "another", worlds.Now, 1
 	for name, c := range map[string]struct {
 		d    decision.Decision
 		want *snapshot.Sighting
@@ -121,7 +122,7 @@ func TestSightingsRememberWork(t *testing.T) {
 		"an agent came back": {decision.Decision{Identity: decision.Identity{Key: "k"}, Work: measure(9), Idle: true,
 			Objections: []decision.Reason{{Rule: "protect.live"}}}, nil},
 	} {
-		s := &snapshot.Snapshot{TakenAt: now, Processes: map[string]*snapshot.Process{id: {}}, Sources: map[string]snapshot.Source{"proc": {Status: snapshot.OK}}}
+		s := &snapshot.Snapshot{TakenAt: worlds.Now, Processes: map[string]*snapshot.Process{id: {}}, Sources: map[string]snapshot.Source{"proc": {Status: snapshot.OK}}}
 		c.d.ID, c.d.Kind, c.d.Findings = id, snapshot.KindProcess, []decision.Reason{{Rule: before.Rule}}
 		want := map[string]snapshot.Sighting{}
 		if c.want != nil {
@@ -144,7 +145,7 @@ func TestSightingsOfTerminals(t *testing.T) {
 		}
 		return out
 	}
-	first, last := now.Add(-2*time.Minute), now
+	first, last := worlds.Now.Add(-2*time.Minute), worlds.Now
 	for name, c := range map[string]struct {
 		tower, other string // the states of its own source and of another one
 		shown        bool
@@ -192,7 +193,7 @@ func TestSightingsOfFoldersAndProcesses(t *testing.T) {
 	t.Parallel()
 	prev := map[string]snapshot.Sighting{"dir:/w/x": {Count: 1}, "process:1@2": {Count: 1}}
 	for _, c := range []struct{ dirs, proc string }{{"ok", "ok"}, {"failed", "ok"}, {"ok", "failed"}, {"absent", "absent"}} {
-		s := &snapshot.Snapshot{TakenAt: now, Sources: map[string]snapshot.Source{
+		s := &snapshot.Snapshot{TakenAt: worlds.Now, Sources: map[string]snapshot.Source{
 			"dirs//v": {Status: snapshot.OK}, "dirs//w": {Status: c.dirs}, "proc": {Status: c.proc},
 		}}
 		next := eval.Sightings(prev, s, nil)
@@ -208,7 +209,7 @@ func TestSightingsOfFoldersAndProcesses(t *testing.T) {
 func TestSightingsOfTabs(t *testing.T) {
 	t.Parallel()
 	const id = "tab:herdr/default/w1:t3"
-	before := snapshot.Sighting{Rule: "reap.tabs.idle_shell", Identity: "k", FirstAt: now.Add(-time.Minute), LastAt: now.Add(-time.Minute), Count: 1}
+	before := snapshot.Sighting{Rule: "reap.tabs.idle_shell", Identity: "k", FirstAt: worlds.Now.Add(-time.Minute), LastAt: worlds.Now.Add(-time.Minute), Count: 1}
 	reasons := func(rules ...string) (out []decision.Reason) {
 		for _, r := range rules {
 			out = append(out, decision.Reason{Rule: r})
@@ -233,7 +234,7 @@ func TestSightingsOfTabs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &snapshot.Snapshot{TakenAt: now, Sources: map[string]snapshot.Source{
+			s := &snapshot.Snapshot{TakenAt: worlds.Now, Sources: map[string]snapshot.Source{
 				"herdr/default": {Status: c.own}, "herdr/def": {Status: c.other}, "proc": {Status: c.proc},
 			}}
 			var ds []decision.Decision

@@ -1,6 +1,6 @@
 // Package mask asks rules in Rego which parts of a logged decision are taken out or replaced: data.system.log.mask, as OPA has it.
 //
-// The rules are the operator's own. They may call what policies may call, and nothing else, and are asked under a deadline; eval.Masks asks them in
+// The rules are the operator's own. They may call what policies may call, and nothing else, and are asked under a deadline; sandbox.Masks asks them in
 // a process of its own.
 package mask
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
@@ -49,7 +49,7 @@ func (o *Ops) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
 		switch m := o.LoadMask(ctx, c.Mask).(type) {
 		case ruleset.NoMask:
 			add("decision log", Broken, "%v; neither inputs nor results are logged", m.Err)
-		case *eval.Masks:
+		case *sandbox.Masks:
 			m.Close()
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
@@ -91,7 +92,7 @@ func (r Set) Engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
 func (r Set) Load(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
 	limits := eval.Limits{Timeout: r.Cfg.Policy.Timeout, HeapBytes: r.Cfg.Policy.Memory}
 	if !r.Embedded() {
-		e, p, err := eval.LoadApart(ctx, policy.LoadOptions{Trees: r.Trees, Cache: r.cache}, limits, eval.Self())
+		e, p, err := sandbox.Load(ctx, policy.LoadOptions{Trees: r.Trees, Cache: r.cache}, limits, sandbox.Self())
 		return e, p, PolicyError(ctx, err)
 	}
 	p, err := policy.Load(ctx, policy.LoadOptions{Trees: r.Trees, Prepared: policies.Prepared})

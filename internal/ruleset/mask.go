@@ -6,6 +6,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/mask"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/decisionlog"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
@@ -24,8 +25,8 @@ func (l *Loader) LoadMask(ctx context.Context, folder string) decisionlog.Masker
 		files, err = mask.Read(ctx, policyFiles(ctx, real))
 	}
 	if err == nil {
-		var m *eval.Masks
-		if m, err = eval.StartMasks(ctx, files, eval.Limits{Timeout: l.Cfg.Policy.Timeout, HeapBytes: l.Cfg.Policy.Memory}, eval.Self()); err == nil {
+		var m *sandbox.Masks
+		if m, err = sandbox.StartMasks(ctx, files, eval.Limits{Timeout: l.Cfg.Policy.Timeout, HeapBytes: l.Cfg.Policy.Memory}, sandbox.Self()); err == nil {
 			return m
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -80,7 +80,7 @@ func (l *decisionLogger) close() {
 	if l == nil {
 		return
 	}
-	if m, ok := l.mask.(*eval.Masks); ok {
+	if m, ok := l.mask.(*sandbox.Masks); ok {
 		m.Close()
 	}
 }

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // A whole policy: one reason to reap a folder and one to keep anything.
@@ -102,4 +106,30 @@ func Texts(t testing.TB, tree fs.FS) map[string]string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// Shipped is the policy that Winnow comes with.
+func Shipped(t testing.TB) *policy.Policy {
+	t.Helper()
+	return Load(t, policy.Tree{Name: "embedded", FS: policies.Files, Prefix: "policies"})
+}
+
+// Load loads trees of policies.
+func Load(t testing.TB, trees ...policy.Tree) *policy.Policy {
+	t.Helper()
+	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: trees})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Doubled is a text of a few bytes that a chain of steps makes 2^31 times as long.
+func Doubled(step string) string {
+	lines := []string{`s0 := "0123456789abcdef"`}
+	for i := range 31 {
+		line := strings.Replace(step, "%d", strconv.Itoa(i), 2)
+		lines = append(lines, "s"+strconv.Itoa(i+1)+" := "+strings.ReplaceAll(line, "%%", "%"))
+	}
+	return strings.Join(append(lines, `s31 == ""`), "\n\t")
 }

@@ -1,4 +1,4 @@
-package eval_test
+package sandbox_test
 
 import (
 	"errors"
@@ -8,9 +8,11 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 // TestDeadlineIsOfWork: an evaluation that the machine gives no time to has not passed its deadline, however late it is.
@@ -24,7 +26,7 @@ func TestDeadlineIsOfWork(t *testing.T) {
 	e := apart(t, eval.Limits{Timeout: timeout}, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, policy.Tree{Name: "mine", FS: rules.Tree(rules.Finding(
 		digits + "count([1 | some a in xs; some b in xs; some c in xs; some d in xs; some e in xs; a + b + c + d + e > 100]) != 1",
 	)), Prefix: "my"})
-	pid, stopped := eval.PID(e), make(chan error, 1)
+	pid, stopped := sandbox.PID(e), make(chan error, 1)
 	go func() {
 		time.Sleep(30 * time.Millisecond)
 		err := syscall.Kill(pid, syscall.SIGSTOP)
@@ -32,7 +34,7 @@ func TestDeadlineIsOfWork(t *testing.T) {
 		stopped <- errors.Join(err, syscall.Kill(pid, syscall.SIGCONT))
 	}()
 	begin := time.Now()
-	r, err := e.Decide(t.Context(), three(), config())
+	r, err := e.Decide(t.Context(), worlds.Three(), worlds.Config())
 	if stop := <-stopped; stop != nil {
 		t.Fatal(stop)
 	}

@@ -1,4 +1,5 @@
-package eval
+// Package sandbox asks policies that this program did not bring in a process of its own: whatever they do happens there, within limits that the kernel holds.
+package sandbox
 
 import (
 	"bufio"
@@ -15,6 +16,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
@@ -34,11 +36,11 @@ var (
 	errStuck = errors.New("the evaluation did not end at its deadline (policy.timeout), and the process that did it was ended")
 )
 
-// apart asks a process of its own, in which policies that this program did not bring are loaded and evaluated. Whatever they do
+// host asks a process of its own, in which policies that this program did not bring are loaded and evaluated. Whatever they do
 // happens there: when it takes too much memory, or does not end, that process does.
-type apart struct {
+type host struct {
 	program Program
-	limits  Limits
+	limits  eval.Limits
 	sources *policy.Sources
 	cache   policy.Cache // nil where nothing is kept
 
@@ -48,10 +50,10 @@ type apart struct {
 	peak    int64      // the most memory that a process of ours that ended has had, in bytes
 }
 
-// LoadApart is Load and New for policies of which nothing is known: they are read here, and parsed, compiled and evaluated in a process
-// of its own, that is given no environment, no more than twice the memory of one evaluation, and no time that it does not work in.
-// The policies are checked as Load does, and candidates decided as New's engine does. The engine must be closed.
-func LoadApart(ctx context.Context, o policy.LoadOptions, l Limits, program Program) (*Engine, *policy.Policy, error) {
+// Load is policy.Load and eval.New for policies of which nothing is known: they are read here, and parsed, compiled and evaluated in a
+// process of its own, that is given no environment, no more than twice the memory of one evaluation, and no time that it does not work in.
+// The policies are checked as policy.Load does, and candidates decided as eval.New's engine does. The engine must be closed.
+func Load(ctx context.Context, o policy.LoadOptions, l eval.Limits, program Program) (*eval.Engine, *policy.Policy, error) {
 	sources, err := policy.Read(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -59,51 +61,44 @@ func LoadApart(ctx context.Context, o policy.LoadOptions, l Limits, program Prog
 	if err := sources.Err(); err != nil {
 		return nil, nil, err
 	}
-	a := &apart{program: program, limits: l.withDefaults(), sources: sources, cache: o.Cache}
-	loaded, err := a.start(ctx)
+	h := &host{program: program, limits: l.WithDefaults(), sources: sources, cache: o.Cache}
+	loaded, err := h.start(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	p := sources.Unbuilt(loaded.Rules)
-	e := &Engine{policy: p, limits: a.limits, kinds: map[string]*query{}, apart: a}
-	for _, kind := range loaded.Kinds {
-		e.kinds[kind] = nil
-	}
-	return e, p, nil
+	return eval.NewFor(p, h.limits, loaded.Kinds, h), p, nil
 }
 
-// Close ends the process in which an engine's policies are judged, if they are judged apart.
-func (e *Engine) Close() error {
-	if e.apart == nil {
-		return nil
-	}
-	e.apart.mu.Lock()
-	defer e.apart.mu.Unlock()
-	e.apart.end()
+// Close implements eval.Judge: it ends the process.
+func (h *host) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.end()
 	return nil
 }
 
-func (a *apart) end() {
-	if a.child != nil {
-		a.child.end(nil)
-		a.peak = max(a.peak, a.child.peak())
-		a.child = nil
+func (h *host) end() {
+	if h.child != nil {
+		h.child.end(nil)
+		h.peak = max(h.peak, h.child.peak())
+		h.child = nil
 	}
 }
 
 // start starts the process and lets it load the policies. It gives the last line of the answer.
-func (a *apart) start(ctx context.Context) (reply, error) {
-	c, err := begin(a.program)
+func (h *host) start(ctx context.Context) (reply, error) {
+	c, err := begin(h.program)
 	if err != nil {
 		return reply{}, fmt.Errorf("load policies: %w; nothing was loaded", err)
 	}
 	at := "what was read"
-	send := func(w *bufio.Writer) error { return a.sources.Send(w) }
-	load := &toLoad{Limits: a.limits, Sources: a.sources}
-	if a.cache != nil {
-		load.Prepared, load.Keep = a.cache.Load(a.sources.Digest()), true
+	send := func(w *bufio.Writer) error { return h.sources.Send(w) }
+	load := &toLoad{Limits: h.limits, Sources: h.sources}
+	if h.cache != nil {
+		load.Prepared, load.Keep = h.cache.Load(h.sources.Digest()), true
 	}
-	last, err := c.ask(ctx, question{Load: load}, send, a.limits.Load, func(r reply) {
+	last, err := c.ask(ctx, question{Load: load}, send, h.limits.Load, func(r reply) {
 		if r.Step != "" {
 			at = r.Step
 		}
@@ -112,7 +107,7 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("load policies: %w", ctx.Err())
 	case err != nil:
-		err = endless(at, a.limits.Load, err).Err()
+		err = endless(at, h.limits.Load, err).Err()
 	case len(last.Refused) > 0:
 		err = last.Refused.Err()
 	case last.Error != "":
@@ -122,19 +117,19 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 		c.end(nil)
 		return reply{}, err
 	}
-	a.child, a.unbuilt = c, last.Unbuilt
-	if a.cache != nil && len(last.Prepared) > 0 {
-		a.cache.Store(a.sources.Digest(), last.Prepared)
+	h.child, h.unbuilt = c, last.Unbuilt
+	if h.cache != nil && len(last.Prepared) > 0 {
+		h.cache.Store(h.sources.Digest(), last.Prepared)
 	}
 	return last, nil
 }
 
 // build has the process compile the rules, which takes as long as a loading.
-func (a *apart) build(ctx context.Context) error {
-	if !a.unbuilt {
+func (h *host) build(ctx context.Context) error {
+	if !h.unbuilt {
 		return nil
 	}
-	last, err := a.child.ask(ctx, question{Build: true}, nothing, a.limits.Load, func(reply) {})
+	last, err := h.child.ask(ctx, question{Build: true}, nothing, h.limits.Load, func(reply) {})
 	switch {
 	case err != nil:
 	case len(last.Refused) > 0:
@@ -142,7 +137,7 @@ func (a *apart) build(ctx context.Context) error {
 	case last.Error != "":
 		err = errors.New(last.Error)
 	}
-	a.unbuilt = err != nil
+	h.unbuilt = err != nil
 	if err != nil {
 		return fmt.Errorf("compile policies: %w", err)
 	}
@@ -161,100 +156,69 @@ func endless(at string, within time.Duration, err error) policy.Refusals {
 	return policy.Refusals{r}
 }
 
-// askAll asks of every candidate. When the process ends before all are answered, a fresh one is asked the rest, one candidate after
+// AskAll implements eval.Judge. When the process ends before all are answered, a fresh one is asked the rest, one candidate after
 // the other, so that it shows at which one it ends: that one has no answer, and the next ones are asked.
-func (a *apart) askAll(ctx context.Context, l *look, ids []string, tell emit) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	r := &round{look: l, ids: ids, tell: tell, answered: make([]bool, len(ids))}
-	workers := a.limits.Workers
+func (h *host) AskAll(ctx context.Context, r *eval.Round) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	workers := h.limits.Workers
 	var why error
 	for range maxEnds {
-		todo := r.unanswered()
+		todo := r.Unanswered()
 		if len(todo) == 0 {
 			return ctx.Err()
 		}
-		if a.child == nil {
-			if _, err := a.start(ctx); err != nil {
+		if h.child == nil {
+			if _, err := h.start(ctx); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				r.spare(todo, err)
+				spare(r, todo, err)
 				return nil
 			}
 		}
-		if why = r.ask(ctx, a.child, todo, workers, a.limits.Timeout); ctx.Err() != nil {
-			a.end()
+		unbuilt := false // some have no answer until the rules are compiled
+		if unbuilt, why = ask(ctx, h.child, r, todo, workers, h.limits.Timeout); ctx.Err() != nil {
+			h.end()
 			return ctx.Err()
 		}
-		if why == nil && r.unbuilt { // what may go has to be said by the rules themselves
-			r.unbuilt = false
-			if why = a.build(ctx); why == nil {
+		if why == nil && unbuilt { // what may go has to be said by the rules themselves
+			if why = h.build(ctx); why == nil {
 				continue
 			}
-			a.end()
-			r.spare(r.unanswered(), why)
+			h.end()
+			spare(r, r.Unanswered(), why)
 			return ctx.Err()
 		}
 		if why == nil {
-			r.spare(r.unanswered(), errEnded) // it said that it was done
+			spare(r, r.Unanswered(), errEnded) // it said that it was done
 			return nil
 		}
-		a.end()
-		if left := r.unanswered(); workers == 1 && len(left) > 0 {
-			r.spare(left[:1], why)
+		h.end()
+		if left := r.Unanswered(); workers == 1 && len(left) > 0 {
+			spare(r, left[:1], why)
 		}
 		workers = 1
 	}
-	r.spare(r.unanswered(), fmt.Errorf("%w; it was not asked again", why))
+	spare(r, r.Unanswered(), fmt.Errorf("%w; it was not asked again", why))
 	return ctx.Err()
 }
 
-// round is one asking of many candidates.
-type round struct {
-	look     *look
-	ids      []string
-	tell     emit
-	answered []bool
-	unbuilt  bool // some have no answer until the rules are compiled
-}
-
-// unanswered are the candidates without an answer, in their order.
-func (r *round) unanswered() []int {
-	var out []int
-	for i, done := range r.answered {
-		if !done {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-func (r *round) spare(which []int, why error) {
+func spare(r *eval.Round, which []int, why error) {
 	for _, i := range which {
-		r.answer(i, nil, why)
-	}
-}
-
-func (r *round) answer(i int, said *reasons, err error) {
-	if r.answered[i] {
-		return
-	}
-	r.answered[i] = true
-	if sub, ok := r.look.joined.Subject(r.ids[i]); ok {
-		r.tell(i, sub, said, err)
+		r.Answer(i, nil, why)
 	}
 }
 
 // ask sends the documents of the candidates in todo, and takes the answers as they come.
-func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, timeout time.Duration) error {
+func ask(ctx context.Context, c *child, r *eval.Round, todo []int, workers int, timeout time.Duration) (unbuilt bool, err error) {
 	send := func(w *bufio.Writer) error {
-		s := newSender(r.look.encoder)
-		mine := r.look.encoder.Fork()
+		s := newSender(r.Encoder())
+		mine := r.Encoder().Fork()
 		for _, i := range todo {
-			sub, ok := r.look.joined.Subject(r.ids[i])
+			sub, ok := r.Subject(i)
 			if !ok {
-				return fmt.Errorf("%w: no candidate %s", errWire, r.ids[i])
+				return fmt.Errorf("%w: candidate %d of the round is missing", errWire, i)
 			}
 			if err := sendFrame(w, s, sub.Kind, mine.Document(sub)); err != nil {
 				return err
@@ -264,15 +228,15 @@ func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, time
 	}
 	// An evaluation that heeds its deadline has an answer right after it, also where two run at once.
 	within := 2*timeout + time.Second/2
-	_, err := c.ask(ctx, question{Decide: len(todo), Guess: r.look.guess, Workers: workers}, send, within, func(m reply) {
+	_, err = c.ask(ctx, question{Decide: len(todo), Guess: r.Guess(), Workers: workers}, send, within, func(m reply) {
 		if a := m.Answer; a != nil && a.Unbuilt {
-			r.unbuilt = true
+			unbuilt = true
 		} else if a != nil && a.N >= 0 && a.N < len(todo) {
 			said, err := fromWire(a)
-			r.answer(todo[a.N], said, err)
+			r.Answer(todo[a.N], said, err)
 		}
 	})
-	return err
+	return unbuilt, err
 }
 
 func sendFrame(w *bufio.Writer, s *sender, kind string, v ast.Value) error {
@@ -287,28 +251,28 @@ func sendFrame(w *bufio.Writer, s *sender, kind string, v ast.Value) error {
 	return err
 }
 
-// explain asks for the explanation of one document.
-func (a *apart) explain(ctx context.Context, out explain.Explanation, in ast.Value) (explain.Explanation, error) {
-	last, err := a.one(ctx, question{Explain: &out}, out.Kind, in, 3*a.limits.Timeout+time.Second)
+// ExplainDocument implements eval.Judge.
+func (h *host) ExplainDocument(ctx context.Context, out explain.Explanation, in ast.Value) (explain.Explanation, error) {
+	last, err := h.one(ctx, question{Explain: &out}, out.Kind, in, 3*h.limits.Timeout+time.Second)
 	switch {
 	case ctx.Err() != nil:
 		return out, fmt.Errorf("explain %s: %w", out.ID, ctx.Err())
 	case errors.Is(err, errStart):
 		return out, fmt.Errorf("explain %s: %w", out.ID, err)
 	case err != nil:
-		return unexplained(out, err), nil
+		return eval.Unexplained(out, err), nil
 	case last.Error != "":
 		return out, errors.New(last.Error)
 	case last.Explained == nil:
-		return unexplained(out, errEnded), nil
+		return eval.Unexplained(out, errEnded), nil
 	}
 	return *last.Explained, nil
 }
 
-// counterfactual asks what would have to be otherwise for the other verdict of one document. The last decision of a search may begin when its time is
+// SearchDocument implements eval.Judge. The last decision of a search may begin when its time is
 // all but over.
-func (a *apart) counterfactual(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Counterfactual, error) {
-	last, err := a.one(ctx, question{Counterfactual: &toSearch{kind, s}}, kind, in, s.Within+2*a.limits.Timeout+time.Second)
+func (h *host) SearchDocument(ctx context.Context, kind string, in ast.Value, s eval.Search) (*decision.Counterfactual, error) {
+	last, err := h.one(ctx, question{Counterfactual: &toSearch{kind, s}}, kind, in, s.Within+2*h.limits.Timeout+time.Second)
 	switch {
 	case err != nil:
 		return nil, err
@@ -324,24 +288,24 @@ func (a *apart) counterfactual(ctx context.Context, kind string, in ast.Value, s
 var errStart = errors.New("start the process that evaluates policies")
 
 // one asks a question about one document. A process that does not answer it within that much work is ended.
-func (a *apart) one(ctx context.Context, q question, kind string, in ast.Value, within time.Duration) (reply, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.child == nil {
-		if _, err := a.start(ctx); err != nil {
+func (h *host) one(ctx context.Context, q question, kind string, in ast.Value, within time.Duration) (reply, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.child == nil {
+		if _, err := h.start(ctx); err != nil {
 			return reply{}, fmt.Errorf("%w: %w", errStart, err)
 		}
 	}
-	if err := a.build(ctx); err != nil {
-		a.end()
+	if err := h.build(ctx); err != nil {
+		h.end()
 		return reply{}, fmt.Errorf("%w: %w", errStart, err)
 	}
 	send := func(w *bufio.Writer) error {
 		return sendFrame(w, newSender(plan.NewEncoder(nil)), kind, in)
 	}
-	last, err := a.child.ask(ctx, q, send, within, func(reply) {})
+	last, err := h.child.ask(ctx, q, send, within, func(reply) {})
 	if err != nil {
-		a.end()
+		h.end()
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}

@@ -1,4 +1,4 @@
-package eval
+package sandbox
 
 import (
 	"bufio"
@@ -10,13 +10,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
 // Check is policy.Sources.Check in a process of its own, of policies of which nothing is known. The error is for a check that could not be made at all.
-func Check(ctx context.Context, s *policy.Sources, l Limits, program Program, advice bool) (policy.Checked, error) {
-	l = l.withDefaults()
+func Check(ctx context.Context, s *policy.Sources, l eval.Limits, program Program, advice bool) (policy.Checked, error) {
+	l = l.WithDefaults()
 	if rs := refusals(s.Err()); rs != nil {
 		return policy.Checked{Refused: rs}, nil
 	}
@@ -34,11 +35,11 @@ func Check(ctx context.Context, s *policy.Sources, l Limits, program Program, ad
 }
 
 // Format is policy.Sources.Format in a process of its own.
-func Format(ctx context.Context, s *policy.Sources, l Limits, program Program, tell func(policy.Formatted)) error {
+func Format(ctx context.Context, s *policy.Sources, l eval.Limits, program Program, tell func(policy.Formatted)) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
-	l = l.withDefaults()
+	l = l.WithDefaults()
 	_, err := once(ctx, program, s, question{Format: &toFormat{toLoad{Limits: l, Sources: s}}}, l.Load, func(r reply) {
 		if r.Formatted != nil {
 			tell(*r.Formatted)
@@ -50,11 +51,11 @@ func Format(ctx context.Context, s *policy.Sources, l Limits, program Program, t
 // Test is tester.Run in a process of its own. A test that takes too much in one step ends that process: the tests without a result are then run
 // one after the other in a fresh one, so that it shows at which one it ends; that one has the result Error. The results are sorted by file and
 // line. Coverage is nil where it was not asked for, and where such a test took it away.
-func Test(ctx context.Context, s *policy.Sources, l Limits, program Program, o tester.Options) ([]tester.Result, *tester.Coverage, error) {
+func Test(ctx context.Context, s *policy.Sources, l eval.Limits, program Program, o tester.Options) ([]tester.Result, *tester.Coverage, error) {
 	if err := s.Err(); err != nil {
 		return nil, nil, err
 	}
-	l = l.withDefaults()
+	l = l.WithDefaults()
 	o.Timeout, o.Workers = cmp.Or(o.Timeout, tester.DefaultTimeout), cmp.Or(o.Workers, l.Workers)
 	// A test that heeds its deadline has a result right after it, also where several run at once.
 	within := max(l.Load, time.Duration(o.Workers+1)*o.Timeout+time.Second)

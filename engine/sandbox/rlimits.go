@@ -1,4 +1,4 @@
-package eval
+package sandbox
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 
+	"github.com/winnow-reaper/winnow/engine/eval"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,12 +41,12 @@ func settleIn() error {
 }
 
 // wall bounds the memory that this process may still take. The kernel holds it: a Go program that gets no more memory ends.
-func wall(l Limits) error {
+func wall(l eval.Limits) error {
 	writable, resident, err := memory()
 	if err != nil {
 		return fmt.Errorf("bound memory: %w", err)
 	}
-	l = l.withDefaults()
+	l = l.WithDefaults()
 	if l.HeapBytes > math.MaxInt64/4 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package eval_test
+package sandbox_test
 
 import (
 	"fmt"
@@ -7,8 +7,10 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 // TestApartLoadsALotThatIsHonest: what a whole company writes fits into the limits that hold by default, beside the shipped ones.
@@ -39,13 +41,13 @@ _named if {
 		limits.HeapBytes = 4 << 30 // the race detector's own memory counts too
 	}
 	begin := time.Now()
-	e, p, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded, {Name: "mine", FS: rules.Tree(files), Prefix: "my"}}}, limits, eval.Self())
+	e, p, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded, {Name: "mine", FS: rules.Tree(files), Prefix: "my"}}}, limits, sandbox.Self())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := e.Decide(t.Context(), newMaker(1, 0).world(300), config())
+	r, err := e.Decide(t.Context(), worlds.New(1, 0).World(300), worlds.Config())
 	_ = e.Close()
-	t.Logf("%d rules, %s, %d MiB", len(p.Rules()), time.Since(begin).Round(time.Millisecond), eval.Peak(e)>>20)
+	t.Logf("%d rules, %s, %d MiB", len(p.Rules()), time.Since(begin).Round(time.Millisecond), sandbox.Peak(e)>>20)
 	if err != nil || len(r.Errors) > 0 || len(r.Decisions) == 0 {
 		t.Errorf("%v, %v", err, r.Errors)
 	}

@@ -1,4 +1,4 @@
-package eval
+package sandbox
 
 import (
 	"bufio"
@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/mask"
 	"github.com/winnow-reaper/winnow/engine/plan"
@@ -54,7 +54,8 @@ func Serve(in, out *os.File) error {
 type server struct {
 	in     *bufio.Reader
 	out    *bufio.Writer
-	engine *Engine
+	policy *policy.Policy
+	engine *eval.Engine
 	mask   *mask.Mask
 }
 
@@ -99,7 +100,7 @@ func (s *server) answer(q question) error {
 
 // build compiles the rules, where that was not done yet.
 func (s *server) build(done reply) error {
-	if err := s.engine.policy.Build(); err != nil {
+	if err := s.policy.Build(); err != nil {
 		return s.say(refusal(err))
 	}
 	return s.say(done)
@@ -110,15 +111,15 @@ func (s *server) load(q *toLoad) error {
 		q.Sources.Use(q.Prepared)
 		p, err := q.Sources.Build(context.Background(), func(step string) { tell(reply{Step: step}) })
 		if err == nil {
-			s.engine, err = New(p, q.Limits)
+			s.policy = p
+			s.engine, err = eval.NewUnbuilt(p, q.Limits)
 		}
 		if err != nil {
 			return refusal(err)
 		}
-		s.engine.inside = true
 		done := reply{Done: true, Rules: p.Rules(), Kinds: p.Kinds(), Unbuilt: !p.Built()}
-		if q.Keep && p.Built() && s.engine.planned != nil {
-			if code, err := plan.Encode(s.engine.planned); err == nil { // what cannot be kept is compiled each time
+		if q.Keep && p.Built() && s.engine.Planned() != nil {
+			if code, err := plan.Encode(s.engine.Planned()); err == nil { // what cannot be kept is compiled each time
 				done.Prepared, _ = p.Prepare(code)
 			}
 		}
@@ -206,57 +207,19 @@ func (s *server) frame() (kind string, data []byte, err error) {
 	return string(data[1 : 1+size]), data[1+size:], nil
 }
 
-// document is one that waits for a worker.
-type document struct {
-	n     int
-	kind  string
-	value ast.Value
-}
-
 // decide judges the documents that follow while they come in.
 func (s *server) decide(q question) error {
-	ctx := context.Background()
-	txn, err := s.engine.store.NewTransaction(ctx)
+	todo := make(chan []eval.Document, 4)
+	answers, err := s.engine.AskDocuments(context.Background(), q.Workers, q.Guess, todo)
 	if err != nil {
 		return err
-	}
-	defer s.engine.store.Abort(ctx, txn)
-	w := watch(s.engine.limits)
-	defer w.stop()
-	queries := s.engine.kinds
-	for _, q := range queries {
-		q.ready(s.engine.program)
-	}
-	todo := make(chan []document, 4)
-	said := make(chan []wireAnswer, 4)
-	var group sync.WaitGroup
-	for range max(1, q.Workers) {
-		a := s.engine.asker(txn, w.slot())
-		a.guess = q.Guess
-		group.Go(func() {
-			for ds := range todo {
-				as := make([]wireAnswer, 0, len(ds))
-				for _, d := range ds {
-					wire := toWire(a.ask(ctx, queries[d.kind], candidate{input: d.value}))
-					wire.N = d.n
-					as = append(as, wire)
-					if wire.Error != "" { // it may have taken its time: whoever waits shall hear of it
-						said <- as
-						as = make([]wireAnswer, 0, len(ds))
-					}
-				}
-				said <- as
-			}
-		})
 	}
 	failed := make(chan error, 1)
 	go func() {
 		failed <- s.receive(q, todo)
 		close(todo)
-		group.Wait()
-		close(said)
 	}()
-	for as := range said {
+	for as := range answers {
 		if err := s.tell(as); err != nil {
 			return err
 		}
@@ -269,13 +232,13 @@ func (s *server) decide(q question) error {
 
 // receive reads the documents in their order, for they share values, and hands them on: in small batches, so that as little as
 // possible has to be asked again after an end that nobody wanted, and one by one where a single worker looks for the culprit.
-func (s *server) receive(q question, todo chan<- []document) error {
+func (s *server) receive(q question, todo chan<- []eval.Document) error {
 	size := smallBatch
 	if q.Workers <= 1 {
 		size = 1
 	}
 	var r receiver
-	var ds []document
+	var ds []eval.Document
 	for n := range q.Decide {
 		kind, data, err := s.frame()
 		if err != nil {
@@ -285,10 +248,10 @@ func (s *server) receive(q question, todo chan<- []document) error {
 		if err != nil {
 			return err
 		}
-		if _, known := s.engine.kinds[kind]; !known {
+		if !s.engine.HasKind(kind) {
 			return fmt.Errorf("%w: kind %q", errWire, kind)
 		}
-		if ds = append(ds, document{n, kind, v}); len(ds) == size {
+		if ds = append(ds, eval.Document{N: n, Kind: kind, Value: v}); len(ds) == size {
 			todo <- ds
 			ds = nil
 		}
@@ -301,11 +264,11 @@ func (s *server) receive(q question, todo chan<- []document) error {
 
 const smallBatch = 16
 
-func (s *server) tell(as []wireAnswer) error {
-	for i := range as {
-		data, err := json.Marshal(reply{Answer: &as[i]})
+func (s *server) tell(as []eval.Answer) error {
+	for _, a := range as {
+		data, err := json.Marshal(reply{Answer: toWire(a)})
 		if err != nil {
-			data, err = json.Marshal(reply{Answer: &wireAnswer{N: as[i].N, Error: fmt.Sprintf("%v: %v", policy.ErrShape, err)}})
+			data, err = json.Marshal(reply{Answer: &wireAnswer{N: a.N, Error: fmt.Sprintf("%v: %v", policy.ErrShape, err)}})
 		}
 		if err != nil {
 			return err
@@ -327,7 +290,7 @@ func (s *server) only(of string) (ast.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, known := s.engine.kinds[kind]; !known || kind != of {
+	if !s.engine.HasKind(kind) || kind != of {
 		return nil, fmt.Errorf("%w: kind %q", errWire, kind)
 	}
 	return v, nil
@@ -338,7 +301,7 @@ func (s *server) counterfactual(q toSearch) error {
 	if err != nil {
 		return err
 	}
-	o, err := s.engine.counterfactual(context.Background(), q.Kind, v, q.Search)
+	o, err := s.engine.SearchDocument(context.Background(), q.Kind, v, q.Search)
 	if err != nil {
 		return s.say(reply{Error: err.Error(), Done: true})
 	}
@@ -350,35 +313,35 @@ func (s *server) explain(q explain.Explanation) error {
 	if err != nil {
 		return err
 	}
-	x, err := s.engine.explain(context.Background(), q, v)
+	x, err := s.engine.ExplainDocument(context.Background(), q, v)
 	if err != nil {
 		return s.say(reply{Error: err.Error(), Done: true})
 	}
 	return s.say(reply{Explained: &x, Done: true})
 }
 
-func toWire(said *reasons, err error) wireAnswer {
+func toWire(a eval.Answer) *wireAnswer {
 	switch {
-	case errors.Is(err, errUnbuilt):
-		return wireAnswer{Unbuilt: true}
-	case err != nil:
-		return wireAnswer{Error: err.Error()}
-	case said == nil:
-		return wireAnswer{}
+	case errors.Is(a.Err, eval.ErrUnbuilt):
+		return &wireAnswer{N: a.N, Unbuilt: true}
+	case a.Err != nil:
+		return &wireAnswer{N: a.N, Error: a.Err.Error()}
+	case a.Reasons == nil:
+		return &wireAnswer{N: a.N}
 	default:
-		return wireAnswer{InScope: true, Findings: said.findings, Objections: said.objections, Size: said.size}
+		return &wireAnswer{a.N, true, a.Reasons.Findings, a.Reasons.Objections, a.Reasons.Size, false, ""}
 	}
 }
 
-// fromWire is what toWire was given.
-func fromWire(a *wireAnswer) (*reasons, error) {
+// fromWire is what the policies said.
+func fromWire(a *wireAnswer) (*eval.Reasons, error) {
 	switch {
 	case a.Error != "":
 		return nil, errors.New(a.Error)
 	case !a.InScope:
 		return nil, nil
 	default:
-		return &reasons{orNone(a.Findings), orNone(a.Objections), a.Size}, nil
+		return &eval.Reasons{Findings: orNone(a.Findings), Objections: orNone(a.Objections), Size: a.Size}, nil
 	}
 }
 

@@ -1,4 +1,4 @@
-package eval
+package sandbox
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
@@ -234,8 +235,8 @@ type question struct {
 }
 
 type toSearch struct {
-	Kind   string `json:"kind"`
-	Search Search `json:"search"`
+	Kind   string      `json:"kind"`
+	Search eval.Search `json:"search"`
 }
 
 type toCheck struct {
@@ -251,7 +252,7 @@ type toTest struct {
 type toFormat struct{ toLoad }
 
 type toLoad struct {
-	Limits  Limits          `json:"limits"`
+	Limits  eval.Limits     `json:"limits"`
 	Sources *policy.Sources `json:"sources"`
 	// Prepared is what was prepared of the sources before. Keep asks for it.
 	Prepared []byte `json:"prepared,omitempty"`

@@ -1,4 +1,4 @@
-package eval_test
+package sandbox_test
 
 import (
 	"context"
@@ -11,18 +11,20 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 // apart loads policies into a process of their own, which ends with the test.
 func apart(t testing.TB, l eval.Limits, trees ...policy.Tree) *eval.Engine {
 	t.Helper()
-	e, _, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: trees}, l, eval.Self())
+	e, _, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: trees}, l, sandbox.Self())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,23 +37,23 @@ var embedded = policy.Tree{Name: "embedded", FS: policies.Files, Prefix: "polici
 // TestApartDecidesTheSame holds the decisions of policies that are judged in a process of their own to those that are made here.
 func TestApartDecidesTheSame(t *testing.T) {
 	t.Parallel()
-	here := ready(t, shipped(t), eval.Limits{})
+	here := worlds.Engine(t, rules.Shipped(t), eval.Limits{})
 	there := apart(t, eval.Limits{}, embedded)
 	for seed := range uint64(6) {
-		s := newMaker(seed, 0.05*float64(seed%3)).world(300)
+		s := worlds.New(seed, 0.05*float64(seed%3)).World(300)
 		s.Dirs["dir:/w/\xff-review-0000000a"] = snapshot.Dir{Source: "dirs//w", Name: "\xff-review-0000000a", Path: "/w/\xff-review-0000000a"}
 		s.Dirs["dir:/w/\xfe-review-0000000a"] = snapshot.Dir{Source: "dirs//w", Name: "\xfe-review-0000000a", Path: "/w/\xfe-review-0000000a"}
-		want, err := here.Decide(t.Context(), s, config())
+		want, err := here.Decide(t.Context(), s, worlds.Config())
 		if err != nil {
 			t.Fatal(err)
 		}
-		have, err := there.Decide(t.Context(), s, config())
+		have, err := there.Decide(t.Context(), s, worlds.Config())
 		if err != nil {
 			t.Fatal(err)
 		}
 		// JSON writes the mark for a byte that is no UTF-8 in two ways; the candidate and what is said of it are the same.
 		text := func(r eval.Result) string {
-			return strings.ReplaceAll(string(marshal(t, r.Decisions)), `\ufffd`, "\ufffd")
+			return strings.ReplaceAll(string(worlds.JSON(t, r.Decisions)), `\ufffd`, "\ufffd")
 		}
 		if text(want) != text(have) {
 			t.Fatalf("seed %d (-here +there):\n%s", seed, gocmp.Diff(want, have))
@@ -71,9 +73,9 @@ func TestApartDecidesTheSame(t *testing.T) {
 func TestApartExplainsTheSame(t *testing.T) {
 	attack.WithoutRaces(t)
 	t.Parallel()
-	here := ready(t, shipped(t), eval.Limits{})
+	here := worlds.Engine(t, rules.Shipped(t), eval.Limits{})
 	there := apart(t, eval.Limits{}, embedded)
-	j := subject.Join(newMaker(3, 0.05).world(60), config())
+	j := subject.Join(worlds.New(3, 0.05).World(60), worlds.Config())
 	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
 			sub, _ := j.Subject(id)
@@ -85,7 +87,7 @@ func TestApartExplainsTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := gocmp.Diff(string(marshal(t, want)), string(marshal(t, have))); diff != "" {
+			if diff := gocmp.Diff(string(worlds.JSON(t, want)), string(worlds.JSON(t, have))); diff != "" {
 				t.Fatalf("%s (-here +there):\n%s", id, diff)
 			}
 		}
@@ -96,9 +98,9 @@ func TestApartExplainsTheSame(t *testing.T) {
 func TestApartSearchesTheSame(t *testing.T) {
 	attack.WithoutRaces(t)
 	t.Parallel()
-	here := ready(t, shipped(t), eval.Limits{})
+	here := worlds.Engine(t, rules.Shipped(t), eval.Limits{})
 	there := apart(t, eval.Limits{}, embedded)
-	j := subject.Join(newMaker(3, 0.05).world(60), config())
+	j := subject.Join(worlds.New(3, 0.05).World(60), worlds.Config())
 	for _, kind := range snapshot.KindNames() {
 		ids := j.IDs(kind)
 		for _, id := range ids[:min(3, len(ids))] {
@@ -111,7 +113,7 @@ func TestApartSearchesTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := gocmp.Diff(string(marshal(t, want)), string(marshal(t, have))); diff != "" {
+			if diff := gocmp.Diff(string(worlds.JSON(t, want)), string(worlds.JSON(t, have))); diff != "" {
 				t.Fatalf("%s (-here +there):\n%s", id, diff)
 			}
 		}
@@ -121,8 +123,8 @@ func TestApartSearchesTheSame(t *testing.T) {
 // TestApartLoadsTheSame holds what is said of a policy, and of one that is refused, to what Load says.
 func TestApartLoadsTheSame(t *testing.T) {
 	t.Parallel()
-	want := shipped(t)
-	e, have, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, eval.Self())
+	want := rules.Shipped(t)
+	e, have, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, sandbox.Self())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +138,7 @@ func TestApartLoadsTheSame(t *testing.T) {
 	} {
 		o := policy.LoadOptions{Trees: []policy.Tree{{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: rules.Tree(files), Prefix: "my"}}}
 		_, want := policy.Load(t.Context(), o)
-		_, _, have := eval.LoadApart(t.Context(), o, eval.Limits{}, eval.Self())
+		_, _, have := sandbox.Load(t.Context(), o, eval.Limits{}, sandbox.Self())
 		if want == nil || have == nil || want.Error() != have.Error() {
 			t.Errorf("%s: here %v\nthere %v", name, want, have)
 		}
@@ -148,7 +150,7 @@ func TestApartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	_, _, err := eval.LoadApart(ctx, policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, eval.Program{Path: "/bin/sleep", Args: []string{"sleep", "60"}})
+	_, _, err := sandbox.Load(ctx, policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, sandbox.Program{Path: "/bin/sleep", Args: []string{"sleep", "60"}})
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > wait.Patience {
 		t.Errorf("%v after %s", err, time.Since(begin))
 	}
@@ -160,33 +162,10 @@ func TestApartEndsWithItsContext(t *testing.T) {
 
 func TestApartWithoutAProgram(t *testing.T) {
 	t.Parallel()
-	for _, p := range []eval.Program{{Path: "/nonexistent", Args: []string{"x"}}, {Path: "/bin/true", Args: []string{"true"}}, {Path: "/bin/echo", Args: []string{"echo", "{}"}}, {Path: "/bin/echo", Args: []string{"echo", "nonsense"}}} {
-		if e, _, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, p); err == nil {
+	for _, p := range []sandbox.Program{{Path: "/nonexistent", Args: []string{"x"}}, {Path: "/bin/true", Args: []string{"true"}}, {Path: "/bin/echo", Args: []string{"echo", "{}"}}, {Path: "/bin/echo", Args: []string{"echo", "nonsense"}}} {
+		if e, _, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, p); err == nil {
 			_ = e.Close()
 			t.Errorf("%v: policies were loaded by nobody", p)
 		}
 	}
-}
-
-// BenchmarkApart decides 1,000 candidates in a process apart, and here in the same run.
-func BenchmarkApart(b *testing.B) {
-	s := newMaker(1, 0).world(1000)
-	here := ready(b, shipped(b), eval.Limits{})
-	there := apart(b, eval.Limits{}, embedded)
-	took, other := compared(b, func() { decided(b, there, s) }, func() { decided(b, here, s) })
-	b.ReportMetric(1e3*took, "ms/1000")
-	b.ReportMetric(took/other, "x-here")
-}
-
-// BenchmarkApartLoad starts the process and loads the shipped policies in it, and loads them here in the same run.
-func BenchmarkApartLoad(b *testing.B) {
-	took, other := compared(b, func() {
-		e, _, err := eval.LoadApart(b.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, eval.Self())
-		if err != nil {
-			b.Fatal(err)
-		}
-		_ = e.Close()
-	}, func() { ready(b, shipped(b), eval.Limits{}) })
-	b.ReportMetric(1e3*took, "ms/load")
-	b.ReportMetric(took/other, "x-here")
 }

@@ -1,4 +1,4 @@
-package eval_test
+package sandbox_test
 
 import (
 	"encoding/json"
@@ -9,14 +9,15 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/mask"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // masks starts masks with one file.
-func masks(t *testing.T, l eval.Limits, text string) (*eval.Masks, error) {
+func masks(t *testing.T, l eval.Limits, text string) (*sandbox.Masks, error) {
 	t.Helper()
-	m, err := eval.StartMasks(t.Context(), mask.Files{"mask.rego": text}, l, eval.Self())
+	m, err := sandbox.StartMasks(t.Context(), mask.Files{"mask.rego": text}, l, sandbox.Self())
 	if err == nil {
 		t.Cleanup(m.Close)
 	}

@@ -1,4 +1,4 @@
-package eval
+package sandbox
 
 import (
 	"bufio"
@@ -9,13 +9,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/mask"
 )
 
 // Masks are an operator's masks of logged decisions (engine/mask), compiled and asked in a process of its own: what they take too much of ends that
 // process. It is used by one goroutine, and must be closed.
 type Masks struct {
-	limits Limits
+	limits eval.Limits
 	child  *child
 	// over is why the process ended.
 	over error
@@ -23,17 +24,17 @@ type Masks struct {
 
 // toMask is the question that loads masks.
 type toMask struct {
-	Limits Limits     `json:"limits"`
-	Files  mask.Files `json:"files"`
+	Limits eval.Limits `json:"limits"`
+	Files  mask.Files  `json:"files"`
 }
 
 // StartMasks starts that process and has it compile the files.
-func StartMasks(ctx context.Context, files mask.Files, l Limits, program Program) (*Masks, error) {
+func StartMasks(ctx context.Context, files mask.Files, l eval.Limits, program Program) (*Masks, error) {
 	c, err := begin(program)
 	if err != nil {
 		return nil, err
 	}
-	m := &Masks{limits: l.withDefaults(), child: c}
+	m := &Masks{limits: l.WithDefaults(), child: c}
 	if _, err := m.ask(ctx, question{Masks: &toMask{m.limits, files}}, m.limits.Load); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("load masks: %w", err)

@@ -1,4 +1,4 @@
-package eval_test
+package worlds
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 )
 
 // every is a configuration under which each of the shipped rules can say something.
-func every() *subject.Config {
-	c := config()
+func Every() *subject.Config {
+	c := Config()
 	c.HelperLabels = subject.Names{Exact: []string{"probe"}, Prefix: []string{"review "}}
 	c.EditorNames = subject.Names{Exact: []string{"Codex"}, Prefix: []string{"Claude"}}
 	c.HerdrProtocols, c.AgentIdle = []int{19}, []string{"unknown"}
@@ -28,9 +28,9 @@ func every() *subject.Config {
 }
 
 // further is a world of n tabs and terminals: a third each of herdr's tabs, of an editor's, and of Codev's terminals.
-func (m *maker) further(n int) *snapshot.Snapshot {
+func (m *Maker) Further(n int) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
-		Schema: snapshot.Schema, TakenAt: now, Host: m.host(), Sources: m.sources(), Tabs: map[string]snapshot.Tab{}, Terminals: map[string]snapshot.Terminal{},
+		Schema: snapshot.Schema, TakenAt: Now, Host: m.host(), Sources: m.sources(), Tabs: map[string]snapshot.Tab{}, Terminals: map[string]snapshot.Terminal{},
 		Processes: map[string]*snapshot.Process{"process:1@1": {PID: 1, StartTicks: 1, PPID: new(0), Name: "systemd", UID: new(0), State: "S"}},
 		Sightings: map[string]snapshot.Sighting{},
 	}
@@ -65,26 +65,26 @@ func (m *maker) further(n int) *snapshot.Snapshot {
 	if m.has() {
 		s.Workspaces = []snapshot.Workspace{w}
 	}
-	j := subject.Join(s, every())
+	j := subject.Join(s, Every())
 	for id := range s.Tabs {
-		m.see(s, j, id, "reap.tabs.idle_shell", "reap.tabs.ended", "reap.tabs.ownerless")
+		m.See(s, j, id, "reap.tabs.idle_shell", "reap.tabs.ended", "reap.tabs.ownerless")
 	}
 	for id := range s.Terminals {
-		m.see(s, j, id, "reap.terminals.ownerless", "reap.terminals.exited", "reap.terminals.husk")
+		m.See(s, j, id, "reap.terminals.ownerless", "reap.terminals.exited", "reap.terminals.husk")
 	}
 	return s
 }
 
-func (m *maker) see(s *snapshot.Snapshot, j *subject.Index, id string, rules ...string) {
+func (m *Maker) See(s *snapshot.Snapshot, j *subject.Index, id string, rules ...string) {
 	if key := j.Identity(id).Key; m.chance(0.8) && m.has() {
 		s.Sightings[id] = snapshot.Sighting{
-			Rule: pick(m, rules...), Identity: key, FirstAt: now.Add(-pick(m, time.Minute, time.Minute, time.Second)), LastAt: now.Add(-time.Second), Count: 1,
+			Rule: pick(m, rules...), Identity: key, FirstAt: Now.Add(-pick(m, time.Minute, time.Minute, time.Second)), LastAt: Now.Add(-time.Second), Count: 1,
 		}
 	}
 }
 
 // tab is one of herdr's.
-func (m *maker) tab(i int) snapshot.Tab {
+func (m *Maker) tab(i int) snapshot.Tab {
 	t := snapshot.Tab{
 		Source: "herdr/default", ID: text(m, fmt.Sprintf("w1:t%d", i)), Label: text(m, pick(m, "review TASK-7", "review x", "probe", "main")), Workspace: "w1",
 		LastInWorkspace: maybe(m, m.chance(0.1)), GroupParent: maybe(m, m.chance(0.1)), Focused: maybe(m, m.chance(0.1)), Own: maybe(m, m.chance(0.02)),
@@ -99,7 +99,7 @@ func (m *maker) tab(i int) snapshot.Tab {
 }
 
 // editorTab is one of a window of an editor.
-func (m *maker) editorTab(i int) snapshot.Tab {
+func (m *Maker) editorTab(i int) snapshot.Tab {
 	e := &snapshot.EditorTab{
 		Window: text(m, "3f9a01bc"), Shape: text(m, pick(m, "shell", "pty")), Name: "a tab", OpenedAt: m.ago(9000), Typed: maybe(m, m.chance(0.5)), Error: maybe(m, ""),
 		Markers: pick(m, []string{}, []string{}, []string{"CLAUDECODE"}), Program: maybe(m, pick(m, "", "zsh", "claude")),
@@ -130,7 +130,7 @@ func (m *maker) editorTab(i int) snapshot.Tab {
 }
 
 // codev is a terminal of Codev's.
-func (m *maker) codev(id string, i int) snapshot.Terminal {
+func (m *Maker) codev(id string, i int) snapshot.Terminal {
 	t := snapshot.Terminal{
 		State: "s", Source: "codev/default", ID: id, RoleKind: text(m, pick(m, "builder", "builder", "dev", "shellper", "architect", "shell")), Role: text(m, fmt.Sprintf("builder-%d", i)),
 		Status: text(m, pick(m, "running", "running", "exited")), Listed: maybe(m, m.chance(0.8)), Recorded: maybe(m, m.chance(0.5)), Label: text(m, "a terminal"),
@@ -156,7 +156,7 @@ func (m *maker) codev(id string, i int) snapshot.Terminal {
 }
 
 // odd is a copy of a subject with facts of chance that no join would make of such a world: what the rare rules are about.
-func (m *maker) odd(of *subject.Subject) *subject.Subject {
+func (m *Maker) Odd(of *subject.Subject) *subject.Subject {
 	s := *of
 	if m.chance(0.2) {
 		s.Exceptions = []subject.Excepted{{
@@ -219,7 +219,7 @@ func (m *maker) odd(of *subject.Subject) *subject.Subject {
 	return &s
 }
 
-func (m *maker) lineage() *subject.Lineage {
+func (m *Maker) lineage() *subject.Lineage {
 	list := func(names ...string) *[]string { return maybe(m, pick(m, []string{}, names, names)) }
 	agents := maybe(m, pick(m, 0, 0, 1, 2))
 	l := &subject.Lineage{
@@ -246,7 +246,7 @@ func (m *maker) lineage() *subject.Lineage {
 	return l
 }
 
-func (m *maker) below() (out []subject.Below) {
+func (m *Maker) below() (out []subject.Below) {
 	for i := range pick(m, 1, 1, 2) {
 		out = append(out, subject.Below{
 			ID: pick(m, "process:5@1", "process:5@1", "process:5@1", ""), Held: m.chance(0.05), PID: 5 + i, Name: pick(m, "node", "node", "node", "git", "git-credential-x", "screen", "precious"),
@@ -258,7 +258,7 @@ func (m *maker) below() (out []subject.Below) {
 
 // The processes of panes that are odd have few numbers, so that they meet.
 
-func (m *maker) oddPanes(panes []snapshot.Pane) []snapshot.Pane {
+func (m *Maker) oddPanes(panes []snapshot.Pane) []snapshot.Pane {
 	out := make([]snapshot.Pane, len(panes))
 	for i, p := range panes {
 		if p.ShellPID != nil && len(p.Session) > 0 && m.chance(0.7) {
@@ -280,7 +280,7 @@ func (m *maker) oddPanes(panes []snapshot.Pane) []snapshot.Pane {
 	return out
 }
 
-func (m *maker) members() (out []subject.Member) {
+func (m *Maker) members() (out []subject.Member) {
 	member := func(pid int, how string, process *snapshot.Process, l *subject.Lineage) {
 		out = append(out, subject.Member{Pane: "%1", PID: pid, Name: "node", How: how, Process: process, Lineage: l, Server: maybe(m, pick(m, 0, 500, 600, 9))})
 	}
@@ -302,7 +302,7 @@ func (m *maker) members() (out []subject.Member) {
 	return out
 }
 
-func (m *maker) oddDir(of *snapshot.Dir) *snapshot.Dir {
+func (m *Maker) oddDir(of *snapshot.Dir) *snapshot.Dir {
 	d := *of
 	d.Nested, d.Gone, d.Skipped, d.Root = maybe(m, pick(m, []string{}, []string{}, []string{"x"})), pick(m, nil, new(true)), pick(m, "", "", "", "it is young anyway"), "/w"
 	d.Error, d.Empty, d.Checkout = pick(m, "", "", "git said no"), maybe(m, m.chance(0.5)), maybe(m, m.chance(0.6))

@@ -1,4 +1,4 @@
-package eval_test
+package sandbox_test
 
 import (
 	"errors"
@@ -12,11 +12,13 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 // lib is a file of helpers beside a rule that asks one of them, called top.
@@ -41,9 +43,9 @@ func asks(n int) string {
 
 func loadApart(t *testing.T, files map[string]string, l eval.Limits) (*eval.Engine, error) {
 	t.Helper()
-	e, _, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
+	e, _, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
 		{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: rules.Tree(files), Prefix: "my"},
-	}}, l, eval.Self())
+	}}, l, sandbox.Self())
 	if err == nil {
 		t.Cleanup(func() { _ = e.Close() })
 	}
@@ -140,7 +142,7 @@ func TestAttackLoading(t *testing.T) {
 // decides reports whether every candidate gets a decision.
 func decides(t *testing.T, e *eval.Engine) bool {
 	t.Helper()
-	r, err := e.Decide(t.Context(), three(), config())
+	r, err := e.Decide(t.Context(), worlds.Three(), worlds.Config())
 	if err != nil || len(r.Decisions) != 3 {
 		t.Errorf("%v %v", r, err)
 		return false
@@ -152,10 +154,10 @@ func decides(t *testing.T, e *eval.Engine) bool {
 func TestManyHelpersDecideTheSame(t *testing.T) {
 	t.Parallel()
 	of := func(n int) eval.Result {
-		p := load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, policy.Tree{Name: "mine", FS: rules.Tree(lib(asks(n))), Prefix: "my"})
-		s := newMaker(1, 0.1).world(60)
-		maps.Copy(s.Dirs, three().Dirs)
-		r, err := ready(t, p, eval.Limits{}).Decide(t.Context(), s, config())
+		p := rules.Load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, policy.Tree{Name: "mine", FS: rules.Tree(lib(asks(n))), Prefix: "my"})
+		s := worlds.New(1, 0.1).World(60)
+		maps.Copy(s.Dirs, worlds.Three().Dirs)
+		r, err := worlds.Engine(t, p, eval.Limits{}).Decide(t.Context(), s, worlds.Config())
 		if err != nil || len(r.Errors) > 0 {
 			t.Fatal(err, r.Errors)
 		}
@@ -193,13 +195,13 @@ func TestAttackEveryCandidate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := three()
+		s := worlds.Three()
 		for i := range 300 {
 			n := fmt.Sprintf("n-review-%08x", i)
 			s.Dirs["dir:/w/"+n] = snapshot.Dir{Source: "dirs//w", Name: n, Path: "/w/" + n}
 		}
 		begin := time.Now()
-		r, err := e.Decide(t.Context(), s, config())
+		r, err := e.Decide(t.Context(), s, worlds.Config())
 		spared := 0
 		for _, d := range r.Decisions {
 			if d.Verdict == "spare" && d.Unknown() {

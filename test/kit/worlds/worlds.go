@@ -1,4 +1,5 @@
-package eval_test
+// Package worlds makes snapshots of chance, and configurations for them, for tests of the engine.
+package worlds
 
 import (
 	"fmt"
@@ -11,10 +12,11 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
-var now = time.Date(2026, 11, 20, 18, 0, 0, 123456789, time.UTC)
+// Now is when the snapshots are taken.
+var Now = time.Date(2026, 11, 20, 18, 0, 0, 123456789, time.UTC)
 
-// config is config.yaml's rules section.
-func config() *subject.Config {
+// Config is config.yaml's rules section.
+func Config() *subject.Config {
 	return &subject.Config{
 		Shells:         []string{"bash", "sh", "zsh", "fish"},
 		PromptDaemons:  []string{"gitstatusd"},
@@ -38,45 +40,46 @@ func config() *subject.Config {
 	}
 }
 
-// maker makes snapshots of chance. With missing above 0 each fact is left out with that likelihood.
-type maker struct {
+// Maker makes snapshots of chance. With missing above 0 each fact is left out with that likelihood.
+type Maker struct {
 	*rand.Rand
 	missing float64
 }
 
-func newMaker(seed uint64, missing float64) *maker {
-	return &maker{rand.New(rand.NewPCG(seed, 7)), missing}
+// New makes the same snapshots of the same seed.
+func New(seed uint64, missing float64) *Maker {
+	return &Maker{rand.New(rand.NewPCG(seed, 7)), missing}
 }
 
-func (m *maker) has() bool { return m.Float64() >= m.missing }
+func (m *Maker) has() bool { return m.Float64() >= m.missing }
 
-func (m *maker) chance(p float64) bool { return m.Float64() < p }
+func (m *Maker) chance(p float64) bool { return m.Float64() < p }
 
-func pick[T any](m *maker, from ...T) T { return from[m.IntN(len(from))] }
+func pick[T any](m *Maker, from ...T) T { return from[m.IntN(len(from))] }
 
 // maybe is the fact, or nil where it is missing.
-func maybe[T any](m *maker, v T) *T {
+func maybe[T any](m *Maker, v T) *T {
 	if !m.has() {
 		return nil
 	}
 	return &v
 }
 
-func text(m *maker, s string) string {
+func text(m *Maker, s string) string {
 	if !m.has() {
 		return ""
 	}
 	return s
 }
 
-func (m *maker) ago(seconds ...float64) *time.Time {
-	return maybe(m, now.Add(-time.Duration(pick(m, seconds...)*float64(time.Second))))
+func (m *Maker) ago(seconds ...float64) *time.Time {
+	return maybe(m, Now.Add(-time.Duration(pick(m, seconds...)*float64(time.Second))))
 }
 
 // world is a snapshot with n candidates: a third each of folders, sessions and processes.
-func (m *maker) world(n int) *snapshot.Snapshot {
+func (m *Maker) World(n int) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
-		Schema: snapshot.Schema, TakenAt: now, Host: m.host(), Sources: m.sources(),
+		Schema: snapshot.Schema, TakenAt: Now, Host: m.host(), Sources: m.sources(),
 		Dirs: map[string]snapshot.Dir{}, Sessions: map[string]snapshot.Session{}, Processes: map[string]*snapshot.Process{},
 		Sightings: map[string]snapshot.Sighting{},
 	}
@@ -101,28 +104,28 @@ func (m *maker) world(n int) *snapshot.Snapshot {
 }
 
 // remember gives sessions a sighting, most of them one that fits.
-func (m *maker) remember(s *snapshot.Snapshot) {
-	j := subject.Join(s, config())
+func (m *Maker) remember(s *snapshot.Snapshot) {
+	j := subject.Join(s, Config())
 	for _, id := range slices.Sorted(maps.Keys(s.Sessions)) { // by chance and not by the order of a map: a seed gives one world
 		if key := j.Identity(id).Key; m.chance(0.8) && m.has() {
 			s.Sightings[id] = snapshot.Sighting{
 				Rule: pick(m, "reap.sessions.idle_shell", "reap.sessions.idle_shell", "reap.sessions.finished"), Identity: key,
-				FirstAt: now.Add(-pick(m, time.Minute, time.Minute, time.Second)), LastAt: now.Add(-time.Second), Count: 1,
+				FirstAt: Now.Add(-pick(m, time.Minute, time.Minute, time.Second)), LastAt: Now.Add(-time.Second), Count: 1,
 			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Processes)) {
 		if key := j.Identity(id).Key; m.chance(0.8) && m.has() {
-			first := now.Add(-pick(m, 10*time.Minute, 10*time.Minute, time.Hour, time.Second))
+			first := Now.Add(-pick(m, 10*time.Minute, 10*time.Minute, time.Hour, time.Second))
 			s.Sightings[id] = snapshot.Sighting{
 				Rule: pick(m, "reap.processes.orphan", "reap.processes.orphan", "reap.processes.deleted"), Identity: key,
-				FirstAt: first, LastAt: now.Add(-time.Second), Count: 1, IdleSince: maybe(m, first), Work: j.Work(id),
+				FirstAt: first, LastAt: Now.Add(-time.Second), Count: 1, IdleSince: maybe(m, first), Work: j.Work(id),
 			}
 		}
 	}
 }
 
-func (m *maker) host() snapshot.Host {
+func (m *Maker) host() snapshot.Host {
 	h := snapshot.Host{
 		BootID: text(m, "boot"), PIDNamespace: maybe(m, uint64(4026531836)), UID: maybe(m, 1000), Home: text(m, "/home/u"),
 		PID: maybe(m, 4242), Cwd: text(m, "/home/u/work"), Container: maybe(m, false), SteadySince: m.ago(3600),
@@ -137,7 +140,7 @@ func (m *maker) host() snapshot.Host {
 	return h
 }
 
-func (m *maker) sources() map[string]snapshot.Source {
+func (m *Maker) sources() map[string]snapshot.Source {
 	out := map[string]snapshot.Source{}
 	for _, name := range []string{"proc", "ledger", "tmux/default", "dirs//w", "spawns/one", "registry/one"} {
 		if m.has() {
@@ -150,7 +153,7 @@ func (m *maker) sources() map[string]snapshot.Source {
 	return out
 }
 
-func (m *maker) dir(i int) snapshot.Dir {
+func (m *Maker) dir(i int) snapshot.Dir {
 	name := fmt.Sprintf(pick(m, "acme-review-%08x", "acme-review-%08x", "feature-%d"), i)
 	d := snapshot.Dir{
 		Source: "dirs//w", Name: name, Path: pick(m, "/w/", "/w/", "/w/", "/keep/") + name, Root: "/w",
@@ -171,7 +174,7 @@ func (m *maker) dir(i int) snapshot.Dir {
 	return d
 }
 
-func (m *maker) git(i int) *snapshot.Git {
+func (m *Maker) git(i int) *snapshot.Git {
 	return &snapshot.Git{
 		Worktree: maybe(m, m.chance(0.9)), Registered: maybe(m, true), Main: text(m, "/w/acme"), CommonDir: text(m, "/w/acme/.git"),
 		AdminDir: text(m, fmt.Sprintf("/w/acme/.git/worktrees/%d", i)), Head: text(m, fmt.Sprintf("%040x", i)), Detached: maybe(m, true),
@@ -183,7 +186,7 @@ func (m *maker) git(i int) *snapshot.Git {
 	}
 }
 
-func (m *maker) session(i int) snapshot.Session {
+func (m *Maker) session(i int) snapshot.Session {
 	s := snapshot.Session{
 		Source: "tmux/default", ID: text(m, fmt.Sprintf("$%d", i)),
 		Name:   text(m, pick(m, fmt.Sprintf("worker-%d", i), fmt.Sprintf("worker-%d", i), "scratch", fmt.Sprintf("mine-%d", i))),
@@ -204,7 +207,7 @@ func (m *maker) session(i int) snapshot.Session {
 	return s
 }
 
-func (m *maker) pane(i, k int) snapshot.Pane {
+func (m *Maker) pane(i, k int) snapshot.Pane {
 	pid := 100000 + 2*i + k
 	shell := snapshot.PaneProc{PID: pid, Name: pick(m, "zsh", "zsh", "bash", "bash", "zsh", "vim"), Interactive: maybe(m, !m.chance(0.1)), Rest: rest(pid)}
 	p := snapshot.Pane{
@@ -245,7 +248,7 @@ func rest(pid int) *snapshot.Rest {
 	return &snapshot.Rest{Seconds: 7000, Woke: new(pid%2 == 0)}
 }
 
-func (m *maker) process(i int) snapshot.Process {
+func (m *Maker) process(i int) snapshot.Process {
 	markers := map[string]string{"CLAUDECODE": "1", "AGENT_SESSION": fmt.Sprintf("s-%d", i%50)}
 	if m.chance(0.3) {
 		markers["TMUX"] = "/tmp/tmux-1000/default,500,0"
@@ -267,7 +270,7 @@ func (m *maker) process(i int) snapshot.Process {
 	}
 }
 
-func (m *maker) records(s *snapshot.Snapshot, n int) {
+func (m *Maker) records(s *snapshot.Snapshot, n int) {
 	for i := range n / 50 { // few: one of no known process and folder keeps every folder
 		agent, pid := pick(m, "claude", "gemini"), pick(m, 9999, 9999, 10000+m.IntN(n))
 		if agent == "gemini" {
@@ -291,7 +294,7 @@ func (m *maker) records(s *snapshot.Snapshot, n int) {
 			Retained: maybe(m, m.chance(0.1)),
 		})
 		if m.chance(0.25) {
-			s.Holds = append(s.Holds, snapshot.Hold{ID: "dir:" + path, Owner: text(m, "me"), Reason: "later", Since: now, Until: maybe(m, now.Add(time.Hour))})
+			s.Holds = append(s.Holds, snapshot.Hold{ID: "dir:" + path, Owner: text(m, "me"), Reason: "later", Since: Now, Until: maybe(m, Now.Add(time.Hour))})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package eval_test
+package sandbox_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
@@ -51,7 +52,7 @@ func TestAttackTests(t *testing.T) {
 				t.Fatal(err)
 			}
 			begin := time.Now()
-			results, _, err := eval.Test(t.Context(), s, eval.Limits{HeapBytes: 32 << 20, Load: time.Second}, eval.Self(), tester.Options{Timeout: time.Second / 2, Workers: 1})
+			results, _, err := sandbox.Test(t.Context(), s, eval.Limits{HeapBytes: 32 << 20, Load: time.Second}, sandbox.Self(), tester.Options{Timeout: time.Second / 2, Workers: 1})
 			took := time.Since(begin)
 			wrong := ""
 			switch {

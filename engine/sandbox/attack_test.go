@@ -1,4 +1,4 @@
-package eval_test
+package sandbox_test
 
 import (
 	"fmt"
@@ -11,12 +11,13 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
+	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
 // shared is a list of two that are the same list of two, and so on: some hundred bytes of memory, and 2^n members when it is walked.
@@ -31,7 +32,7 @@ func shared(name string, n int) string {
 const digits = "xs := [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n\t"
 
 // longText is a text of a few megabytes in a variable, made in a moment.
-var longText = strings.TrimSuffix(strings.Join(strings.Split(doubled(`concat("", [s%d, s%d])`), "\n\t")[:19], "\n\t"), "\n\t")
+var longText = strings.TrimSuffix(strings.Join(strings.Split(rules.Doubled(`concat("", [s%d, s%d])`), "\n\t")[:19], "\n\t"), "\n\t")
 
 // violent are rules that take memory or time in one step, where no watchdog looks, or in what is done with their answer. %s of the
 // evidence is what the rule gives.
@@ -91,14 +92,6 @@ findings contains {"rule": "reap.dirs.mine", "message": "mine", "evidence": {"x"
 `, v.evidence, body)}
 }
 
-func three() *snapshot.Snapshot {
-	s := &snapshot.Snapshot{TakenAt: now, Dirs: map[string]snapshot.Dir{}}
-	for _, n := range []string{"bad-review-0000000b", "x-review-0000000a", "y-review-0000000c"} {
-		s.Dirs["dir:/w/"+n] = snapshot.Dir{Source: "dirs//w", Name: n, Path: "/w/" + n}
-	}
-	return s
-}
-
 // aloneVar is set for a test that runs in a process of its own.
 const aloneVar = "TEST_RUNS_ALONE"
 
@@ -132,25 +125,25 @@ func TestAttackMemoryAndTime(t *testing.T) {
 	a := attack.New(t, "a policy takes memory or time in one step of a built-in function, or with its answer")
 	const limit, timeout = 80 << 20, 100 * time.Millisecond
 	idle := apart(t, eval.Limits{}, policy.Tree{Name: "p", FS: rules.Small(nil), Prefix: "p"})
-	if _, err := idle.Decide(t.Context(), three(), config()); err != nil {
+	if _, err := idle.Decide(t.Context(), worlds.Three(), worlds.Config()); err != nil {
 		t.Fatal(err)
 	}
 	_ = idle.Close()
-	base := eval.Peak(idle)
+	base := sandbox.Peak(idle)
 	for name := range violent {
 		t.Run(name, func(t *testing.T) {
 			files := violentRule(name)
 			begin := time.Now()
-			e, _, err := eval.LoadApart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
+			e, _, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
 				{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: rules.Tree(files), Prefix: "my"},
-			}}, eval.Limits{Timeout: timeout, HeapBytes: limit, Load: 5 * time.Second}, eval.Self())
+			}}, eval.Limits{Timeout: timeout, HeapBytes: limit, Load: 5 * time.Second}, sandbox.Self())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			r, err := e.Decide(t.Context(), three(), config())
+			r, err := e.Decide(t.Context(), worlds.Three(), worlds.Config())
 			_ = e.Close()
-			took, peak := time.Since(begin), eval.Peak(e)
+			took, peak := time.Since(begin), sandbox.Peak(e)
 			t.Logf("%s: peak %d MiB (idle %d), %s, %v", name, peak>>20, base>>20, took.Round(time.Millisecond), r.Errors)
 			verdicts := map[string]string{}
 			for _, d := range r.Decisions {
@@ -180,7 +173,7 @@ func TestAttackExplaining(t *testing.T) {
 	attack.WithoutRaces(t)
 	t.Parallel()
 	a := attack.New(t, "a policy takes memory or time while it is explained")
-	j := subject.Join(three(), config())
+	j := subject.Join(worlds.Three(), worlds.Config())
 	sub, _ := j.Subject("dir:/w/bad-review-0000000b")
 	for _, name := range []string{"every of every without an end", "sprintf wide", "shared lists in a message", "long evidence"} {
 		e, err := loadApart(t, violentRule(name), eval.Limits{Timeout: 100 * time.Millisecond, HeapBytes: 64 << 20})
@@ -203,7 +196,7 @@ func TestAttackSearching(t *testing.T) {
 	attack.WithoutRaces(t)
 	t.Parallel()
 	a := attack.New(t, "a policy takes memory or time while it is searched what would turn its verdict")
-	j := subject.Join(three(), config())
+	j := subject.Join(worlds.Three(), worlds.Config())
 	sub, _ := j.Subject("dir:/w/bad-review-0000000b")
 	for _, name := range []string{"every of every without an end", "sprintf wide"} {
 		e, err := loadApart(t, violentRule(name), eval.Limits{Timeout: 100 * time.Millisecond, HeapBytes: 64 << 20})
@@ -228,7 +221,7 @@ func TestSmallMemoryLoads(t *testing.T) {
 	}
 	// One worker: the heap that is watched is the process's, and two evaluations at a time share it.
 	e := apart(t, eval.Limits{HeapBytes: 1 << 20, Workers: 1}, embedded)
-	if r, err := e.Decide(t.Context(), newMaker(1, 0).world(300), config()); err != nil || len(r.Errors) > 0 {
+	if r, err := e.Decide(t.Context(), worlds.New(1, 0).World(300), worlds.Config()); err != nil || len(r.Errors) > 0 {
 		t.Errorf("%v %v", err, r.Errors)
 	}
 }
