@@ -37,7 +37,6 @@ var largePackages = map[string][2]int{
 	"engine/policy":        {4_193, 24},
 	"internal/sys/git":     {4_070, 24},
 	"internal/ledger":      {3_300, 23},
-	"engine/eval":          {3_200, 18}, // to become eval and sandbox
 	"actuators/dirs":       {3_100, 16},
 }
 

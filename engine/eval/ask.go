@@ -46,6 +46,8 @@ type asker struct {
 	cancel  topdown.Cancel
 	// guess takes the plan's word also for what may be reaped.
 	guess bool
+	// hasty asks nothing that rules would have to be compiled for.
+	hasty bool
 }
 
 // asker is one for queries that are ready.
@@ -171,7 +173,7 @@ func (a *asker) sets(rules []*plan.Rule, to []ast.Value) ([]ast.Value, error) {
 
 // stock asks OPA's topdown.
 func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*Reasons, error) {
-	if a.engine.unbuilt && !a.engine.policy.Built() {
+	if a.hasty && !a.engine.policy.Built() {
 		return nil, ErrUnbuilt
 	}
 	s, err := q.stock.get(a.slot.watchdog)

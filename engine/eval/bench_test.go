@@ -85,9 +85,9 @@ func BenchmarkJudge(b *testing.B) {
 }
 
 func judgeAll(b *testing.B, e *eval.Engine, kind string, scope bool) {
-	world := worlds.New(1, 0).world
+	world := worlds.New(1, 0).World
 	if kind == snapshot.KindTab || kind == snapshot.KindTerminal {
-		world = worlds.New(1, 0).further
+		world = worlds.New(1, 0).Further
 	}
 	s := world(1500)
 	if !scope {

@@ -100,7 +100,7 @@ func (e *Engine) askAll(ctx context.Context, l *look, ids []string, tell emit) e
 	if len(ids) == 0 {
 		return nil
 	}
-	if err := e.judge.AskAll(ctx, &Round{look: l, ids: ids, emit: tell, answered: make([]bool, len(ids))}); err != nil {
+	if err := e.judge.AskAll(ctx, &Round{Encoder: l.encoder, Guess: l.guess, look: l, ids: ids, emit: tell, answered: make([]bool, len(ids))}); err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
 	return nil

@@ -54,8 +54,6 @@ type Engine struct {
 	program *plan.Program
 	// planned is the plan that the program was made of here; nil where it was prepared before.
 	planned *ir.Policy
-	// unbuilt is true where rules are compiled when that is asked for, and not while candidates are judged, where there is no time for it.
-	unbuilt bool
 	// judge answers what the engine asks: itself, or another process.
 	judge Judge
 	// admitted are the digests of the exceptions of repositories that are in force, and excepted these exceptions.
@@ -102,15 +100,6 @@ func New(p *policy.Policy, l Limits) (*Engine, error) {
 		e.kinds[kind] = e.query(kind)
 	}
 	return e, nil
-}
-
-// NewUnbuilt is New for an engine that answers AskDocuments with ErrUnbuilt where it would have to compile the rules.
-func NewUnbuilt(p *policy.Policy, l Limits) (*Engine, error) {
-	e, err := New(p, l)
-	if err == nil {
-		e.unbuilt = true
-	}
-	return e, err
 }
 
 // NewFor is an engine whose rules, of candidates of some kinds, another process is asked for.

@@ -30,8 +30,8 @@ func FuzzLoad(f *testing.F) {
 	for _, body := range hostile {
 		f.Add(rules.Objection(body)["protect/mine/mine.rego"])
 	}
-	for name := range violent {
-		f.Add(violentRule(name)["reap/dirs/mine/mine.rego"])
+	for name := range rules.Violent {
+		f.Add(rules.ViolentRule(name)["reap/dirs/mine/mine.rego"])
 	}
 	f.Add("package policies.protect.mine\n\n# METADATA\n# schemas:\n# - input: {}\nobjections contains {\"rule\": \"protect.mine\", \"message\": \"\", \"evidence\": {}} if input.dir.naem\n")
 	f.Add("package policies.protect.mine\nimport rego.v1\nimport data.policies.lib.x as y\nx[k] := 1e999 if some k, v in input.dir\n")
@@ -76,8 +76,8 @@ func FuzzPlan(f *testing.F) {
 	attack.WithoutRaces(f)
 	own := map[string]string{}
 	for _, files := range []map[string]string{
-		lib(asks(20)),
-		{"protect/mine/mine.rego": "package policies.protect.mine\n\n" + diamond(14, "h", "%s0 if input.dir.name == \"\"", "N if {\n\tnot P\n\tinput.age > 0\n}\n\nN if input.idle < 10") + "\nobjections contains {\"rule\": \"protect.mine\", \"message\": $\"{input.label}\", \"evidence\": {}} if not h14\n"},
+		rules.Lib(rules.Asks(20)),
+		{"protect/mine/mine.rego": "package policies.protect.mine\n\n" + rules.Diamond(14, "h", "%s0 if input.dir.name == \"\"", "N if {\n\tnot P\n\tinput.age > 0\n}\n\nN if input.idle < 10") + "\nobjections contains {\"rule\": \"protect.mine\", \"message\": $\"{input.label}\", \"evidence\": {}} if not h14\n"},
 	} {
 		maps.Copy(own, files)
 	}

@@ -21,26 +21,6 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
-// lib is a file of helpers beside a rule that asks one of them, called top.
-func lib(text string) map[string]string {
-	files := maps.Clone(rules.Finding("data.policies.lib.x.top"))
-	files["lib/x/x.rego"] = "package policies.lib.x\n\n" + text
-	return files
-}
-
-// diamond is n helpers, each of which asks the next one twice.
-func diamond(n int, name, first, step string) string {
-	lines := []string{fmt.Sprintf(first, name)}
-	for i := 1; i <= n; i++ {
-		lines = append(lines, strings.NewReplacer("N", fmt.Sprint(name, i), "P", fmt.Sprint(name, i-1)).Replace(step))
-	}
-	return strings.Join(lines, "\n\n") + "\n"
-}
-
-func asks(n int) string {
-	return diamond(n, "h", "%s0 if input.dir.name != \"\"", "N if {\n\tP\n\tP\n}") + fmt.Sprintf("\ntop if h%d\n", n)
-}
-
 func loadApart(t *testing.T, files map[string]string, l eval.Limits) (*eval.Engine, error) {
 	t.Helper()
 	e, _, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
@@ -75,33 +55,33 @@ func TestAttackLoading(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"helpers that ask twice, 16":       {lib(asks(16)), ""},
-		"helpers that ask twice, 24":       {lib(asks(24)), ""},
-		"helpers that ask twice, 400":      {lib(asks(400)), ""},
-		"helpers that deny twice, 40":      {map[string]string{"protect/mine/mine.rego": "package policies.protect.mine\n\n" + diamond(40, "h", "%s0 if input.dir.name == \"\"", "N if {\n\tnot P\n\tnot P\n}") + "\nobjections contains {\"rule\": \"protect.mine\", \"message\": \"\", \"evidence\": {}} if {\n\th40\n\tnot h40\n}\n"}, ""},
-		"a chain of helpers":               {lib(diamond(3000, "h", "%s0 if input.dir.name != \"\"", "N if P") + "\ntop if h3000\n"), ""},
-		"brackets":                         {lib("top if " + strings.Repeat("[", 100000)), "nested deeper"},
-		"braces":                           {lib("top if " + strings.Repeat("{", 100000) + strings.Repeat("}", 100000)), "nested deeper"},
-		"parentheses":                      {lib("top if " + strings.Repeat("(", 100000) + "1" + strings.Repeat(")", 100000)), "nested deeper"},
-		"brackets after a quote in a rune": {lib("x := `\"`\n\ntop if " + strings.Repeat("[", 5000)), "nested deeper"},
-		"brackets in a template":           {lib("top if $\"" + strings.Repeat("{$\"", 5000)), "my/lib/x/x.rego"},
-		"minus signs":                      {lib("top if " + strings.Repeat("-", 100000) + "1 == 1\n"), "my/lib/x/x.rego"},
-		"sums":                             {lib("top if 0" + strings.Repeat(" + 1", 20000) + " == 1\n"), ""},
-		"else":                             {lib("top if input.age == 0" + strings.Repeat(" else := true if input.age == 1", 10000) + "\n"), ""},
-		"nots":                             {lib("top if " + strings.Repeat("not ", 100000) + "input.age\n"), "my/lib/x/x.rego"},
-		"a long reference":                 {lib("top if input" + strings.Repeat(".dir", 100000) + "\n"), ""},
-		"comprehensions in each other":     {lib("top if count(" + strings.Repeat("[x | x := ", 90) + "1" + strings.Repeat("]", 90) + ") == 1\n"), ""},
-		"a number of a billion digits":     {lib("top if input.age > 1e1000000000\n"), "too big"},
-		"a number near nothing":            {lib("top if input.age > 1e-1000000000\n"), "too large to count with"},
-		"a number written out":             {lib("top if input.age > 1" + strings.Repeat("0", 5000) + "\n"), "too large to count with"},
-		"a set of 20,000 pairs":            {lib("s := {" + strings.TrimSuffix(many(20000, "[%d, 7],"), ",") + "}\n\ntop if [1, 2] in s\n"), ""},
-		"10,000 rules":                     {lib(many(10000, "r%d if true\n") + "top if r0\n"), ""},
-		"5,000 bodies of one rule":         {lib(many(5000, "top if input.age == %d\n")), ""},
-		"types that double":                {lib(diamond(60, "v", "%s0 := [input.id, 1]", "N := [P, P]") + diamond(60, "w", "%s0 := [input.kind, 1]", "N := [P, P]") + "\ntop if v60 == w60\n"), ""},
-		"types that double, objects":       {lib(diamond(60, "v", "%s0 := {\"a\": 1}", "N := {\"a\": P, \"b\": P}") + diamond(60, "w", "%s0 := {\"a\": 2}", "N := {\"a\": P, \"b\": P}") + "\ntop if v60 == w60\n"), ""},
-		"aliases in METADATA":              {lib(bomb + "top if true\n"), "my/lib/x/x.rego"},
-		"METADATA nested":                  {lib("# METADATA\n# custom: " + strings.Repeat("[", 50000) + "\ntop if true\n"), "my/lib/x/x.rego"},
-		"a file of two megabytes":          {lib("#" + strings.Repeat("x", 2<<20) + "\ntop if true\n"), "are the most"},
+		"helpers that ask twice, 16":       {rules.Lib(rules.Asks(16)), ""},
+		"helpers that ask twice, 24":       {rules.Lib(rules.Asks(24)), ""},
+		"helpers that ask twice, 400":      {rules.Lib(rules.Asks(400)), ""},
+		"helpers that deny twice, 40":      {map[string]string{"protect/mine/mine.rego": "package policies.protect.mine\n\n" + rules.Diamond(40, "h", "%s0 if input.dir.name == \"\"", "N if {\n\tnot P\n\tnot P\n}") + "\nobjections contains {\"rule\": \"protect.mine\", \"message\": \"\", \"evidence\": {}} if {\n\th40\n\tnot h40\n}\n"}, ""},
+		"a chain of helpers":               {rules.Lib(rules.Diamond(3000, "h", "%s0 if input.dir.name != \"\"", "N if P") + "\ntop if h3000\n"), ""},
+		"brackets":                         {rules.Lib("top if " + strings.Repeat("[", 100000)), "nested deeper"},
+		"braces":                           {rules.Lib("top if " + strings.Repeat("{", 100000) + strings.Repeat("}", 100000)), "nested deeper"},
+		"parentheses":                      {rules.Lib("top if " + strings.Repeat("(", 100000) + "1" + strings.Repeat(")", 100000)), "nested deeper"},
+		"brackets after a quote in a rune": {rules.Lib("x := `\"`\n\ntop if " + strings.Repeat("[", 5000)), "nested deeper"},
+		"brackets in a template":           {rules.Lib("top if $\"" + strings.Repeat("{$\"", 5000)), "my/lib/x/x.rego"},
+		"minus signs":                      {rules.Lib("top if " + strings.Repeat("-", 100000) + "1 == 1\n"), "my/lib/x/x.rego"},
+		"sums":                             {rules.Lib("top if 0" + strings.Repeat(" + 1", 20000) + " == 1\n"), ""},
+		"else":                             {rules.Lib("top if input.age == 0" + strings.Repeat(" else := true if input.age == 1", 10000) + "\n"), ""},
+		"nots":                             {rules.Lib("top if " + strings.Repeat("not ", 100000) + "input.age\n"), "my/lib/x/x.rego"},
+		"a long reference":                 {rules.Lib("top if input" + strings.Repeat(".dir", 100000) + "\n"), ""},
+		"comprehensions in each other":     {rules.Lib("top if count(" + strings.Repeat("[x | x := ", 90) + "1" + strings.Repeat("]", 90) + ") == 1\n"), ""},
+		"a number of a billion digits":     {rules.Lib("top if input.age > 1e1000000000\n"), "too big"},
+		"a number near nothing":            {rules.Lib("top if input.age > 1e-1000000000\n"), "too large to count with"},
+		"a number written out":             {rules.Lib("top if input.age > 1" + strings.Repeat("0", 5000) + "\n"), "too large to count with"},
+		"a set of 20,000 pairs":            {rules.Lib("s := {" + strings.TrimSuffix(many(20000, "[%d, 7],"), ",") + "}\n\ntop if [1, 2] in s\n"), ""},
+		"10,000 rules":                     {rules.Lib(many(10000, "r%d if true\n") + "top if r0\n"), ""},
+		"5,000 bodies of one rule":         {rules.Lib(many(5000, "top if input.age == %d\n")), ""},
+		"types that double":                {rules.Lib(rules.Diamond(60, "v", "%s0 := [input.id, 1]", "N := [P, P]") + rules.Diamond(60, "w", "%s0 := [input.kind, 1]", "N := [P, P]") + "\ntop if v60 == w60\n"), ""},
+		"types that double, objects":       {rules.Lib(rules.Diamond(60, "v", "%s0 := {\"a\": 1}", "N := {\"a\": P, \"b\": P}") + rules.Diamond(60, "w", "%s0 := {\"a\": 2}", "N := {\"a\": P, \"b\": P}") + "\ntop if v60 == w60\n"), ""},
+		"aliases in METADATA":              {rules.Lib(bomb + "top if true\n"), "my/lib/x/x.rego"},
+		"METADATA nested":                  {rules.Lib("# METADATA\n# custom: " + strings.Repeat("[", 50000) + "\ntop if true\n"), "my/lib/x/x.rego"},
+		"a file of two megabytes":          {rules.Lib("#" + strings.Repeat("x", 2<<20) + "\ntop if true\n"), "are the most"},
 		"a manifest of a megabyte":         {map[string]string{".manifest": "{\"x\": \"" + strings.Repeat("x", 1<<20) + "\"}", "lib/x/x.rego": "package policies.lib.x\n\ntop := 1\n"}, "are the most"},
 		"a manifest that is nested":        {map[string]string{".manifest": strings.Repeat("[", 60000), "lib/x/x.rego": "package policies.lib.x\n\ntop := 1\n"}, "read manifest"},
 		"a manifest of the old Rego":       {map[string]string{".manifest": `{"rego_version": 0}`, "lib/x/x.rego": "package policies.lib.x\n\ntop := 1\n"}, "rego_version 0"},
@@ -111,7 +91,7 @@ func TestAttackLoading(t *testing.T) {
 		"the package of the engine asked":  {rules.Finding("data.winnow_fused.dirs.in_scope"), "not defined"},
 		"the system's package":             {map[string]string{"system/x.rego": "package system\n\nmain := 1\n"}, "write package"},
 		"a part of the input by a name":    {map[string]string{"protect/mine/mine.rego": "package policies.protect.mine\n\nimport input.dir as d\n\nobjections contains {\"rule\": \"protect.mine\", \"message\": \"\", \"evidence\": {}} if d.naem == \"\"\n"}, "naem"},
-		"everything at once":               {lib(asks(24) + diamond(60, "v", "%s0 := [input.id, 1]", "N := [P, P]") + diamond(60, "w", "%s0 := [input.kind, 1]", "N := [P, P]") + "\ntop if v60 == w60\n"), ""},
+		"everything at once":               {rules.Lib(rules.Asks(24) + rules.Diamond(60, "v", "%s0 := [input.id, 1]", "N := [P, P]") + rules.Diamond(60, "w", "%s0 := [input.kind, 1]", "N := [P, P]") + "\ntop if v60 == w60\n"), ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +134,7 @@ func decides(t *testing.T, e *eval.Engine) bool {
 func TestManyHelpersDecideTheSame(t *testing.T) {
 	t.Parallel()
 	of := func(n int) eval.Result {
-		p := rules.Load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, policy.Tree{Name: "mine", FS: rules.Tree(lib(asks(n))), Prefix: "my"})
+		p := rules.Load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, policy.Tree{Name: "mine", FS: rules.Tree(rules.Lib(rules.Asks(n))), Prefix: "my"})
 		s := worlds.New(1, 0.1).World(60)
 		maps.Copy(s.Dirs, worlds.Three().Dirs)
 		r, err := worlds.Engine(t, p, eval.Limits{}).Decide(t.Context(), s, worlds.Config())
@@ -187,7 +167,7 @@ func TestAttackEveryCandidate(t *testing.T) {
 	}
 	a := attack.New(t, "a rule that never ends, or ends its process, for every one of many candidates")
 	for _, name := range []string{"every of every without an end", "sprintf wide", "shared lists in a message"} {
-		files := violentRule(name)
+		files := rules.ViolentRule(name)
 		for path := range files {
 			files[path] = strings.Replace(files[path], `input.dir.name == "bad-review-0000000b"`, `input.dir.name != "good"`, 1)
 		}

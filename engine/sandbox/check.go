@@ -40,7 +40,7 @@ func Format(ctx context.Context, s *policy.Sources, l eval.Limits, program Progr
 		return err
 	}
 	l = l.WithDefaults()
-	_, err := once(ctx, program, s, question{Format: &toFormat{toLoad{Limits: l, Sources: s}}}, l.Load, func(r reply) {
+	_, err := once(ctx, program, s, question{Format: &toLoad{Limits: l, Sources: s}}, l.Load, func(r reply) {
 		if r.Formatted != nil {
 			tell(*r.Formatted)
 		}
@@ -125,6 +125,11 @@ func once(ctx context.Context, program Program, s *policy.Sources, q question, w
 		return reply{}, err
 	}
 	defer func() { _ = c.end(nil) }()
+	return c.askAbout(ctx, s, q, within, hear)
+}
+
+// askAbout asks a question about files that were read, which follow it.
+func (c *child) askAbout(ctx context.Context, s *policy.Sources, q question, within time.Duration, hear func(reply)) (reply, error) {
 	at := "what was read"
 	last, err := c.ask(ctx, q, func(w *bufio.Writer) error { return s.Send(w) }, within, func(r reply) {
 		if r.Step != "" {

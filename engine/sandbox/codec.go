@@ -214,9 +214,9 @@ type question struct {
 	// Load has what the policies' files hold behind it, as Sources.Send writes it.
 	Load *toLoad `json:"load,omitempty"`
 	// Check, Test and Format have the files behind them too.
-	Check  *toCheck  `json:"check,omitempty"`
-	Test   *toTest   `json:"test,omitempty"`
-	Format *toFormat `json:"format,omitempty"`
+	Check  *toCheck `json:"check,omitempty"`
+	Test   *toTest  `json:"test,omitempty"`
+	Format *toLoad  `json:"format,omitempty"`
 	// Build has the rules compiled, where they were prepared.
 	Build bool `json:"build,omitempty"`
 	// Decide is how many documents follow, a frame each; they are answered in any order, by their number.
@@ -248,8 +248,6 @@ type toTest struct {
 	toLoad
 	Options tester.Options `json:"options"`
 }
-
-type toFormat struct{ toLoad }
 
 type toLoad struct {
 	Limits  eval.Limits     `json:"limits"`

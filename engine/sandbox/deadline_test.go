@@ -24,7 +24,7 @@ func TestDeadlineIsOfWork(t *testing.T) {
 	}
 	const timeout = 3 * time.Second
 	e := apart(t, eval.Limits{Timeout: timeout}, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, policy.Tree{Name: "mine", FS: rules.Tree(rules.Finding(
-		digits + "count([1 | some a in xs; some b in xs; some c in xs; some d in xs; some e in xs; a + b + c + d + e > 100]) != 1",
+		rules.Digits + "count([1 | some a in xs; some b in xs; some c in xs; some d in xs; some e in xs; a + b + c + d + e > 100]) != 1",
 	)), Prefix: "my"})
 	pid, stopped := sandbox.PID(e), make(chan error, 1)
 	go func() {

@@ -92,26 +92,17 @@ func (h *host) start(ctx context.Context) (reply, error) {
 	if err != nil {
 		return reply{}, fmt.Errorf("load policies: %w; nothing was loaded", err)
 	}
-	at := "what was read"
-	send := func(w *bufio.Writer) error { return h.sources.Send(w) }
 	load := &toLoad{Limits: h.limits, Sources: h.sources}
 	if h.cache != nil {
 		load.Prepared, load.Keep = h.cache.Load(h.sources.Digest()), true
 	}
-	last, err := c.ask(ctx, question{Load: load}, send, h.limits.Load, func(r reply) {
-		if r.Step != "" {
-			at = r.Step
-		}
-	})
+	last, err := c.askAbout(ctx, h.sources, question{Load: load}, h.limits.Load, func(reply) {})
+	var b broken
 	switch {
-	case ctx.Err() != nil:
-		err = fmt.Errorf("load policies: %w", ctx.Err())
-	case err != nil:
-		err = endless(at, h.limits.Load, err).Err()
-	case len(last.Refused) > 0:
-		err = last.Refused.Err()
-	case last.Error != "":
-		err = fmt.Errorf("load policies: %s", last.Error)
+	case errors.As(err, &b):
+		err = b.refused.Err()
+	case err != nil && refusals(err) == nil:
+		err = fmt.Errorf("load policies: %w", err)
 	}
 	if err != nil {
 		c.end(nil)
@@ -213,8 +204,8 @@ func spare(r *eval.Round, which []int, why error) {
 // ask sends the documents of the candidates in todo, and takes the answers as they come.
 func ask(ctx context.Context, c *child, r *eval.Round, todo []int, workers int, timeout time.Duration) (unbuilt bool, err error) {
 	send := func(w *bufio.Writer) error {
-		s := newSender(r.Encoder())
-		mine := r.Encoder().Fork()
+		s := newSender(r.Encoder)
+		mine := r.Encoder.Fork()
 		for _, i := range todo {
 			sub, ok := r.Subject(i)
 			if !ok {
@@ -228,7 +219,7 @@ func ask(ctx context.Context, c *child, r *eval.Round, todo []int, workers int, 
 	}
 	// An evaluation that heeds its deadline has an answer right after it, also where two run at once.
 	within := 2*timeout + time.Second/2
-	_, err = c.ask(ctx, question{Decide: len(todo), Guess: r.Guess(), Workers: workers}, send, within, func(m reply) {
+	_, err = c.ask(ctx, question{Decide: len(todo), Guess: r.Guess, Workers: workers}, send, within, func(m reply) {
 		if a := m.Answer; a != nil && a.Unbuilt {
 			unbuilt = true
 		} else if a != nil && a.N >= 0 && a.N < len(todo) {

@@ -93,10 +93,7 @@ func (s *server) masks(q *toMask) error {
 	if err == nil {
 		s.mask, err = q.Files.Compile(context.Background(), q.Limits.Timeout)
 	}
-	if err != nil {
-		return s.say(reply{Error: err.Error(), Done: true})
-	}
-	return s.say(reply{Done: true})
+	return s.end(reply{}, err)
 }
 
 // masked asks them.
@@ -112,11 +109,8 @@ func (s *server) masked(event json.RawMessage) error {
 	}
 	rules, err := s.mask.Rules(context.Background(), in)
 	if err != nil {
-		return s.say(reply{Error: err.Error(), Done: true})
+		return s.end(reply{}, err)
 	}
 	data, err := json.Marshal(rules)
-	if err != nil {
-		return s.say(reply{Error: err.Error(), Done: true})
-	}
-	return s.say(reply{Mask: data, Done: true})
+	return s.end(reply{Mask: data}, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
 // masks starts masks with one file.
@@ -57,15 +58,15 @@ func TestAttackMasksThatTakeTooMuch(t *testing.T) {
 	a := attack.New(t, "a mask of the decision log takes memory or time in one step")
 	l := eval.Limits{Timeout: 200 * time.Millisecond, HeapBytes: 80 << 20, Load: 5 * time.Second}
 	for name, want := range map[string]string{"sums without an end": "did not answer within", "shared lists compared": "memory limit|ended", "array.concat of itself": "memory limit|ended"} {
-		v := violent[name]
-		body := strings.ReplaceAll(v.body, "input.id", "input.labels")
+		v := rules.Violent[name]
+		body := strings.ReplaceAll(v.Body, "input.id", "input.labels")
 		if strings.Contains(body, "s18") {
-			body = longText + "\n\t" + body
+			body = rules.LongText + "\n\t" + body
 		}
 		if strings.Contains(body, "in xs") {
-			body = digits + body
+			body = rules.Digits + body
 		}
-		m := must.Get(masks(t, l, "package system.log\n\nmask contains \"/input\" if {\n\tinput.bad\n\t"+body+"\n\tnot "+v.evidence+" == 0\n}\n"))(t)
+		m := must.Get(masks(t, l, "package system.log\n\nmask contains \"/input\" if {\n\tinput.bad\n\t"+body+"\n\tnot "+v.Evidence+" == 0\n}\n"))(t)
 		_, err := m.Rules(t.Context(), map[string]any{"bad": true, "labels": "x"})
 		if err == nil || !containsAny(err.Error(), want) {
 			a.Lost("%s: %v; want %s", name, err, want)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/mask"
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
@@ -88,22 +87,28 @@ func (s *server) answer(q question) error {
 	case s.engine == nil:
 		return errors.New("nothing is loaded")
 	case q.Build:
-		return s.build(reply{Done: true})
+		return s.build()
 	case q.Explain != nil:
-		return s.explain(*q.Explain)
+		return s.one(q.Explain.Kind, func(in ast.Value) (reply, error) {
+			x, err := s.engine.ExplainDocument(context.Background(), *q.Explain, in)
+			return reply{Explained: &x}, err
+		})
 	case q.Counterfactual != nil:
-		return s.counterfactual(*q.Counterfactual)
+		return s.one(q.Counterfactual.Kind, func(in ast.Value) (reply, error) {
+			o, err := s.engine.SearchDocument(context.Background(), q.Counterfactual.Kind, in, q.Counterfactual.Search)
+			return reply{Counterfactual: o}, err
+		})
 	default:
 		return s.decide(q)
 	}
 }
 
 // build compiles the rules, where that was not done yet.
-func (s *server) build(done reply) error {
+func (s *server) build() error {
 	if err := s.policy.Build(); err != nil {
 		return s.say(refusal(err))
 	}
-	return s.say(done)
+	return s.say(reply{Done: true})
 }
 
 func (s *server) load(q *toLoad) error {
@@ -112,7 +117,7 @@ func (s *server) load(q *toLoad) error {
 		p, err := q.Sources.Build(context.Background(), func(step string) { tell(reply{Step: step}) })
 		if err == nil {
 			s.policy = p
-			s.engine, err = eval.NewUnbuilt(p, q.Limits)
+			s.engine, err = eval.New(p, q.Limits)
 		}
 		if err != nil {
 			return refusal(err)
@@ -153,8 +158,8 @@ func (s *server) test(q *toTest) error {
 	})
 }
 
-func (s *server) format(q *toFormat) error {
-	return s.work(&q.toLoad, func(tell func(reply)) reply {
+func (s *server) format(q *toLoad) error {
+	return s.work(q, func(tell func(reply)) reply {
 		err := q.Sources.Format(context.Background(), func(step string) { tell(reply{Step: step}) }, func(f policy.Formatted) { tell(reply{Formatted: &f}) })
 		if err != nil {
 			return refusal(err)
@@ -280,44 +285,29 @@ func (s *server) tell(as []eval.Answer) error {
 	return s.out.Flush()
 }
 
-// only reads the one document of a question about a candidate of a kind.
-func (s *server) only(of string) (ast.Value, error) {
-	kind, data, err := s.frame()
+// one answers a question about the one document that follows, of a candidate of a kind.
+func (s *server) one(kind string, ask func(ast.Value) (reply, error)) error {
+	named, data, err := s.frame()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	v, err := (&receiver{}).document(data)
 	if err != nil {
-		return nil, err
-	}
-	if !s.engine.HasKind(kind) || kind != of {
-		return nil, fmt.Errorf("%w: kind %q", errWire, kind)
-	}
-	return v, nil
-}
-
-func (s *server) counterfactual(q toSearch) error {
-	v, err := s.only(q.Kind)
-	if err != nil {
 		return err
 	}
-	o, err := s.engine.SearchDocument(context.Background(), q.Kind, v, q.Search)
-	if err != nil {
-		return s.say(reply{Error: err.Error(), Done: true})
+	if named != kind || !s.engine.HasKind(kind) {
+		return fmt.Errorf("%w: kind %q", errWire, named)
 	}
-	return s.say(reply{Counterfactual: o, Done: true})
+	return s.end(ask(v))
 }
 
-func (s *server) explain(q explain.Explanation) error {
-	v, err := s.only(q.Kind)
+// end says the last line of an answer, or why there is none.
+func (s *server) end(r reply, err error) error {
 	if err != nil {
-		return err
+		r = reply{Error: err.Error()}
 	}
-	x, err := s.engine.ExplainDocument(context.Background(), q, v)
-	if err != nil {
-		return s.say(reply{Error: err.Error(), Done: true})
-	}
-	return s.say(reply{Explained: &x, Done: true})
+	r.Done = true
+	return s.say(r)
 }
 
 func toWire(a eval.Answer) *wireAnswer {

@@ -1,0 +1,39 @@
+package worlds
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+)
+
+// Engine is one for policies.
+func Engine(t testing.TB, p *policy.Policy, l eval.Limits) *eval.Engine {
+	t.Helper()
+	e, err := eval.New(p, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// JSON is a value as JSON.
+func JSON(t testing.TB, v any) []byte {
+	t.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Three is a snapshot of three folders.
+func Three() *snapshot.Snapshot {
+	s := &snapshot.Snapshot{TakenAt: Now, Dirs: map[string]snapshot.Dir{}}
+	for _, n := range []string{"bad-review-0000000b", "x-review-0000000a", "y-review-0000000c"} {
+		s.Dirs["dir:/w/"+n] = snapshot.Dir{Source: "dirs//w", Name: n, Path: "/w/" + n}
+	}
+	return s
+}
