@@ -116,7 +116,7 @@ func (e *Engine) result(ctx context.Context, l *look, answers []outcome) (Result
 	for _, kind := range snapshot.Kinds {
 		out.Seen[kind.Name] = len(j.IDs(kind.Name))
 	}
-	e.keepMissing(l, answers)
+	e.keepMissing(answers)
 	for _, a := range answers {
 		if a.err != nil {
 			out.Errors = append(out.Errors, Failure{ID: a.id, Err: a.err})

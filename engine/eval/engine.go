@@ -5,6 +5,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -191,19 +192,10 @@ func (q *query) ready(p *plan.Program) {
 
 // WithDefaults fills in what is left open.
 func (l Limits) WithDefaults() Limits {
-	if l.Timeout <= 0 {
-		l.Timeout = defaultTimeout
+	return Limits{
+		Timeout: cmp.Or(max(l.Timeout, 0), defaultTimeout), HeapBytes: cmp.Or(l.HeapBytes, defaultHeap),
+		Load: cmp.Or(max(l.Load, 0), defaultLoad), Workers: cmp.Or(max(l.Workers, 0), runtime.GOMAXPROCS(0)),
 	}
-	if l.HeapBytes == 0 {
-		l.HeapBytes = defaultHeap
-	}
-	if l.Load <= 0 {
-		l.Load = defaultLoad
-	}
-	if l.Workers <= 0 {
-		l.Workers = runtime.GOMAXPROCS(0)
-	}
-	return l
 }
 
 // stock is a question to OPA's topdown about all that a query asks.

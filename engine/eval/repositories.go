@@ -55,17 +55,13 @@ func (e *Engine) missing(p subject.Project) *decision.Reason {
 }
 
 // keepMissing objects to each candidate that rules found a reason to reap, where missing has an objection.
-func (e *Engine) keepMissing(l *look, answers []outcome) {
+func (e *Engine) keepMissing(answers []outcome) {
 	for i := range answers {
 		a := &answers[i]
 		if a.decision == nil || a.err != nil || len(a.decision.Findings) == 0 {
 			continue
 		}
-		sub, ok := l.joined.Subject(a.id)
-		if !ok {
-			continue
-		}
-		for _, p := range sub.Projects {
+		for _, p := range a.sub.Projects {
 			if o := e.missing(p); o != nil {
 				a.object(*o)
 			}

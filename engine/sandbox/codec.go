@@ -289,13 +289,10 @@ type reply struct {
 	Done  bool   `json:"done,omitempty"`
 }
 
-// wireAnswer is what the policies said of the document with that number, or why they said nothing.
+// wireAnswer is what the policies said of the document with that number, nil where it is out of scope, or why they said nothing.
 type wireAnswer struct {
-	N          int               `json:"n"`
-	InScope    bool              `json:"in_scope,omitempty"`
-	Findings   []decision.Reason `json:"findings,omitempty"`
-	Objections []decision.Reason `json:"objections,omitempty"`
-	Size       int               `json:"size,omitempty"`
+	N       int           `json:"n"`
+	Reasons *eval.Reasons `json:"reasons,omitempty"`
 	// Unbuilt says that it has to be asked again when the rules are compiled.
 	Unbuilt bool   `json:"unbuilt,omitempty"`
 	Error   string `json:"error,omitempty"`

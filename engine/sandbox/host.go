@@ -120,7 +120,7 @@ func (h *host) build(ctx context.Context) error {
 	if !h.unbuilt {
 		return nil
 	}
-	last, err := h.child.ask(ctx, question{Build: true}, nothing, h.limits.Load, func(reply) {})
+	last, err := h.child.ask(ctx, question{Build: true}, nil, h.limits.Load, func(reply) {})
 	switch {
 	case err != nil:
 	case len(last.Refused) > 0:
@@ -134,9 +134,6 @@ func (h *host) build(ctx context.Context) error {
 	}
 	return nil
 }
-
-// nothing follows a question.
-func nothing(*bufio.Writer) error { return nil }
 
 // endless says of what the process did when it came to no answer that it cannot be loaded.
 func endless(at string, within time.Duration, err error) policy.Refusals {
@@ -223,8 +220,11 @@ func ask(ctx context.Context, c *child, r *eval.Round, todo []int, workers int, 
 		if a := m.Answer; a != nil && a.Unbuilt {
 			unbuilt = true
 		} else if a != nil && a.N >= 0 && a.N < len(todo) {
-			said, err := fromWire(a)
-			r.Answer(todo[a.N], said, err)
+			var err error
+			if a.Error != "" {
+				err = errors.New(a.Error)
+			}
+			r.Answer(todo[a.N], a.Reasons, err)
 		}
 	})
 	return unbuilt, err
@@ -291,9 +291,7 @@ func (h *host) one(ctx context.Context, q question, kind string, in ast.Value, w
 		h.end()
 		return reply{}, fmt.Errorf("%w: %w", errStart, err)
 	}
-	send := func(w *bufio.Writer) error {
-		return sendFrame(w, newSender(plan.NewEncoder(nil)), kind, in)
-	}
+	send := func(w *bufio.Writer) error { return sendFrame(w, newSender(plan.NewEncoder(nil)), kind, in) }
 	last, err := h.child.ask(ctx, q, send, within, func(reply) {})
 	if err != nil {
 		h.end()
@@ -330,13 +328,11 @@ func (c *child) send(q question, documents func(*bufio.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(append(line, '\n')); err != nil {
-		return err
+	_, err = w.Write(append(line, '\n'))
+	if err == nil && documents != nil {
+		err = documents(w)
 	}
-	if err := documents(w); err != nil {
-		return err
-	}
-	return w.Flush()
+	return errors.Join(err, w.Flush())
 }
 
 // hear reads lines until one says that it is the last.

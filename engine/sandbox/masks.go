@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -73,7 +72,7 @@ func (m *Masks) ask(ctx context.Context, q question, within time.Duration) (repl
 	if m.child == nil {
 		return reply{}, fmt.Errorf("%w; they are not asked again", m.over)
 	}
-	last, err := m.child.ask(ctx, q, func(*bufio.Writer) error { return nil }, within, func(reply) {})
+	last, err := m.child.ask(ctx, q, nil, within, func(reply) {})
 	switch {
 	case ctx.Err() != nil:
 		return reply{}, ctx.Err()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/mask"
 	"github.com/winnow-reaper/winnow/engine/plan"
@@ -316,28 +315,7 @@ func toWire(a eval.Answer) *wireAnswer {
 		return &wireAnswer{N: a.N, Unbuilt: true}
 	case a.Err != nil:
 		return &wireAnswer{N: a.N, Error: a.Err.Error()}
-	case a.Reasons == nil:
-		return &wireAnswer{N: a.N}
 	default:
-		return &wireAnswer{a.N, true, a.Reasons.Findings, a.Reasons.Objections, a.Reasons.Size, false, ""}
+		return &wireAnswer{N: a.N, Reasons: a.Reasons}
 	}
-}
-
-// fromWire is what the policies said.
-func fromWire(a *wireAnswer) (*eval.Reasons, error) {
-	switch {
-	case a.Error != "":
-		return nil, errors.New(a.Error)
-	case !a.InScope:
-		return nil, nil
-	default:
-		return &eval.Reasons{Findings: orNone(a.Findings), Objections: orNone(a.Objections), Size: a.Size}, nil
-	}
-}
-
-func orNone(rs []decision.Reason) []decision.Reason {
-	if rs == nil {
-		return []decision.Reason{}
-	}
-	return rs
 }
