@@ -68,7 +68,7 @@ func NewAsker(t testing.TB, e *Engine, j *subject.Index) *Asker {
 // Close ends its watchdog.
 func (j *Asker) Close() { j.close() }
 
-// Said is what was said of a candidate, in scope or not.
+// Said has the reasons of a candidate, in scope or not.
 type Said struct {
 	In                   bool
 	Findings, Objections []decision.Reason

@@ -59,7 +59,7 @@ func (r *Round) Unanswered() []int {
 	return out
 }
 
-// Answer gives what the policies said of the i-th candidate, nil where it is out of scope, or why they said nothing. Only the first answer counts.
+// Answer gives the reasons of the i-th candidate, nil where it is out of scope, or why they said nothing. Only the first answer counts.
 func (r *Round) Answer(i int, said *Reasons, err error) {
 	if r.answered[i] {
 		return
@@ -80,7 +80,7 @@ type Document struct {
 	Value ast.Value
 }
 
-// Answer is what the policies said of the document with that number, nil where it is out of scope, or why they said nothing.
+// Answer has the reasons of the document with that number, nil where it is out of scope, or why they said nothing.
 type Answer struct {
 	N       int
 	Reasons *Reasons

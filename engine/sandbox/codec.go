@@ -289,7 +289,7 @@ type reply struct {
 	Done  bool   `json:"done,omitempty"`
 }
 
-// wireAnswer is what the policies said of the document with that number, nil where it is out of scope, or why they said nothing.
+// wireAnswer has the reasons of the document with that number, nil where it is out of scope, or why they said nothing.
 type wireAnswer struct {
 	N       int           `json:"n"`
 	Reasons *eval.Reasons `json:"reasons,omitempty"`

@@ -1,4 +1,4 @@
-// Package sandbox asks policies that this program did not bring in a process of its own: whatever they do happens there, within limits that the kernel holds.
+// Package sandbox asks policies that this program did not bring in a process of its own, within limits that the kernel holds.
 package sandbox
 
 import (
@@ -36,7 +36,7 @@ var (
 	errStuck = errors.New("the evaluation did not end at its deadline (policy.timeout), and the process that did it was ended")
 )
 
-// host asks a process of its own, in which policies that this program did not bring are loaded and evaluated. Whatever they do
+// host asks a process of its own, in which policies that this program did not bring are loaded and evaluated. What they do
 // happens there: when it takes too much memory, or does not end, that process does.
 type host struct {
 	program Program

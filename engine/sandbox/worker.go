@@ -300,7 +300,7 @@ func (s *server) one(kind string, ask func(ast.Value) (reply, error)) error {
 	return s.end(ask(v))
 }
 
-// end says the last line of an answer, or why there is none.
+// end says the last line of an answer, or why it is missing.
 func (s *server) end(r reply, err error) error {
 	if err != nil {
 		r = reply{Error: err.Error()}
