@@ -10,9 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/internal/comparison"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/policycmp"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -78,10 +79,10 @@ policies of HEAD do not load, which git bisect run takes for a commit to pass ov
 	cmd.Flags().StringArrayVar(&f.Levels, "level", nil, "`RULE=LEVEL` in HEAD, over its configuration; may be repeated")
 	cmd.Flags().IntVar(&f.Require, "require", 0, "with --level: fail unless `N` snapshots had something for the rule to judge, and it found something")
 	cmd.Flags().BoolVar(&f.Watch, "watch", false, "compare again on every save, until ctrl-C")
-	cmd.Flags().StringVar(&f.FailOn, "fail-on", "", "`what` fails: "+strings.Join(comparison.FailOn, ", "))
+	cmd.Flags().StringVar(&f.FailOn, "fail-on", "", "`what` fails: "+strings.Join(document.FailOn, ", "))
 	cmd.Flags().BoolVar(&f.All, "all", false, "list all in text, not the first of each rule alone")
 	a.formsAndFiles(cmd, "text", "json", "markdown", formSARIF, formJUnit, formQuality)
-	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(comparison.FailOn, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(document.FailOn, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
@@ -94,7 +95,7 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f policycmp.Opt
 		return err
 	}
 	if f.Watch {
-		return d.Watch(ctx, func(doc *comparison.Document, err error) error {
+		return d.Watch(ctx, func(doc *document.Comparison, err error) error {
 			if !a.json() {
 				fmt.Fprintf(a.out, "%s\n", a.paint.Dim("-- "+time.Now().Format(time.TimeOnly)))
 			}
@@ -129,17 +130,17 @@ func (a *app) showDiffError(err error) {
 	fmt.Fprintf(a.out, "not loaded: %s; nothing was decided\n", text.Plural(len(rs), "problem"))
 }
 
-func (a *app) writeDiff(doc *comparison.Document, f policycmp.Options) error {
+func (a *app) writeDiff(doc *document.Comparison, f policycmp.Options) error {
 	switch a.flags.format {
 	case "json":
 		return text.JSON(a.out, doc, "  ")
 	case "markdown":
-		return doc.WriteMarkdown(a.out)
+		return render.ComparisonMarkdown(a.out, doc)
 	case formSARIF, formQuality:
-		rules, found := doc.Findings()
+		rules, found := render.ComparisonFindings(doc)
 		return a.findings("policy diff", rules, found)
 	case formJUnit:
-		return a.junit("winnow policy diff", doc.Suites())
+		return a.junit("winnow policy diff", render.ComparisonSuites(doc))
 	}
-	return doc.WriteText(a.out, a.paint.Paint, f.All)
+	return a.paint.Comparison(a.out, doc, f.All)
 }

@@ -93,3 +93,15 @@ type Value struct {
 	// Unknown is true where the fact is absent.
 	Unknown bool `json:"unknown,omitempty"`
 }
+
+// Innermost are the places at which conditions came to their end.
+func Innermost(cs []Condition) (out []Condition) {
+	for _, c := range cs {
+		if len(c.Because) > 0 {
+			out = append(out, Innermost(c.Because)...)
+		} else {
+			out = append(out, c)
+		}
+	}
+	return out
+}

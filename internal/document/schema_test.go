@@ -12,3 +12,10 @@ func TestExplanationSchemaIsCurrent(t *testing.T) {
 	schema.Referring(t, Explanation{}, ExplanationSchema, []string{"../../docs/reference/schemas/explanation.json"},
 		[]string{"../../engine/explain", "../../engine/decision", "../../engine/snapshot", "../../engine/subject", "../report"})
 }
+
+// TestPolicyDiffSchemaIsCurrent keeps the published schema of the comparison equal to the Go type.
+func TestPolicyDiffSchemaIsCurrent(t *testing.T) {
+	t.Parallel()
+	schema.Current(t, Comparison{}, ComparisonSchema, []string{"../../docs/reference/schemas/policy-diff.json"},
+		[]string{"../../engine/compare", "../../engine/decision", "../../engine/explain", "../report"})
+}

@@ -9,22 +9,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/explain"
-	"github.com/winnow-reaper/winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/engine/compare"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/comparison"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -46,8 +42,8 @@ type Options struct {
 
 // Check refuses flags that contradict one another.
 func (f Options) Check() error {
-	if f.FailOn != "" && !slices.Contains(comparison.FailOn, f.FailOn) {
-		return config.Mistakef("--fail-on: unknown word %q%s", f.FailOn, text.Hint(f.FailOn, comparison.FailOn))
+	if f.FailOn != "" && !slices.Contains(document.FailOn, f.FailOn) {
+		return config.Mistakef("--fail-on: unknown word %q%s", f.FailOn, text.Hint(f.FailOn, document.FailOn))
 	}
 	if f.Require < 0 || f.Require > 0 && len(f.Levels) == 0 {
 		return config.Mistakef("--require wants a number of snapshots from 1 on, and --level RULE=LEVEL. Nothing was decided")
@@ -58,8 +54,8 @@ func (f Options) Check() error {
 // side is one of both versions, ready to decide.
 type side struct {
 	Version
+	compare.Side
 	rules  ruleset.Set
-	engine *eval.Engine
 	policy *policy.Policy
 }
 
@@ -75,7 +71,7 @@ type Difference struct {
 	ConfigFile  string
 	PolicyPaths []string
 	// samples are what both versions decide; empty until this machine was looked at, where nothing else was named.
-	samples []Sample
+	samples []compare.Sample
 }
 
 func (d *Difference) FindSamples(ctx context.Context) (err error) {
@@ -88,12 +84,12 @@ func (d *Difference) FindSamples(ctx context.Context) (err error) {
 }
 
 // Compare loads both versions and decides all samples by both.
-func (d *Difference) Compare(ctx context.Context) (doc *comparison.Document, err error) {
+func (d *Difference) Compare(ctx context.Context) (doc *document.Comparison, err error) {
 	sides := [2]*side{{}, {}}
 	defer func() {
 		for _, s := range sides {
-			if s.engine != nil {
-				err = errors.Join(err, s.engine.Close())
+			if s.Engine != nil {
+				err = errors.Join(err, s.Close())
 			}
 		}
 	}()
@@ -106,21 +102,23 @@ func (d *Difference) Compare(ctx context.Context) (doc *comparison.Document, err
 		if err != nil {
 			return nil, err
 		}
-		d.samples = []Sample{{"this machine", func(context.Context) (*snapshot.Snapshot, []string, error) { return s, nil, nil }}}
+		d.samples = []compare.Sample{{Name: "this machine", Read: func(context.Context) (*snapshot.Snapshot, []string, error) { return s, nil, nil }}}
 	}
-	b := comparison.New(sides[0].label(), sides[1].label(), sides[0].decides(), sides[1].decides())
-	first, err := d.compareAll(ctx, b, sides, d.samples)
+	b := New([2]document.Version{sides[0].label(), sides[1].label()}, [2]Rules{sides[0].decides(), sides[1].decides()})
+	first, err := d.decide(ctx, b, sides)
 	if err != nil {
 		return nil, err
 	}
-	explainSilent(ctx, b, sides[1], first)
+	if b.Silent() && first != nil {
+		explainSilent(ctx, b, sides[1].Side, first)
+	}
 	b.Require(sides[1].rules.Cfg.GivenLevels(), d.Options.Require)
 	return b.Document(d.Options.FailOn), nil
 }
 
 // load finds and loads both versions.
 func (d *Difference) load(ctx context.Context, sides [2]*side) error {
-	f, words := d.Options, []string{comparison.Base, comparison.Head}
+	f, words := d.Options, compare.Sides
 	v := versions{ops: d.Ops, configFile: d.ConfigFile, policy: d.PolicyPaths, repo: f.Repo, path: f.Path}
 	for i, of := range []struct {
 		configFlag, config string
@@ -151,21 +149,16 @@ func (d *Difference) load(ctx context.Context, sides [2]*side) error {
 const endedIn = 3
 
 // explainSilent shows where rules of one's own that said nothing ended, for the first candidates of a snapshot that they could be about.
-func explainSilent(ctx context.Context, b *comparison.Builder, head *side, s *snapshot.Snapshot) {
-	silent := b.Silent()
-	if s == nil || len(silent) == 0 {
-		return
-	}
-	joined := subject.Join(s, &head.rules.Cfg.Rules.Config)
-	explained := map[string]int{}
+func explainSilent(ctx context.Context, b *Builder, head compare.Side, s *snapshot.Snapshot) {
+	joined, explained := head.Index(s), map[string]int{}
 	for _, id := range ops.Ids(s) {
-		sub, ok := joined.Subject(id)
-		if !ok || explained[sub.Kind] == endedIn {
+		kind, _ := snapshot.KindOf(id)
+		if explained[kind.Name] == endedIn {
 			continue
 		}
-		if x, err := head.engine.Explain(ctx, sub); err == nil { // else it is decided all the same
-			explained[sub.Kind]++
-			b.Ended(id, sub.Kind, &x)
+		if x := head.Explain(ctx, joined, id); x != nil {
+			explained[kind.Name]++
+			b.Ended(id, x)
 		}
 	}
 }
@@ -189,7 +182,8 @@ func (s *side) load(ctx context.Context, v versions, name, flag, file string, le
 		// Decided in this process, beside the reading of other snapshots, whose memory would count.
 		cfg.Policy.Memory = max(cfg.Policy.Memory, besideOthers)
 	}
-	s.engine, s.policy, err = s.rules.Load(ctx)
+	s.Side.Config = &cfg.Rules.Config
+	s.Engine, s.policy, err = s.rules.Load(ctx)
 	return err
 }
 
@@ -198,15 +192,15 @@ func (s *side) check(ctx context.Context, o *ops.Ops, beside ...*policy.Policy) 
 	if err := s.rules.Check(s.policy, beside...); err != nil {
 		return err
 	}
-	o.Admit(ctx, s.engine, s.rules.Cfg)
+	o.Admit(ctx, s.Engine, s.rules.Cfg)
 	return nil
 }
 
 // besideOthers is by how much the heap may grow during one evaluation where other snapshots are read at the same time.
 const besideOthers = 1 << 30
 
-func (s *side) label() comparison.Side {
-	out := comparison.Side{
+func (s *side) label() document.Version {
+	out := document.Version{
 		Name: s.name, Commit: s.commit, Policy: report.PolicyRef{Revision: s.policy.Revision, Digest: s.policy.Digest}, Config: s.rules.Cfg.File,
 	}
 	for _, t := range s.trees {
@@ -217,8 +211,8 @@ func (s *side) label() comparison.Side {
 	return out
 }
 
-func (s *side) decides() comparison.Rules {
-	out := comparison.Rules{Loaded: s.policy.Rules(), Levels: s.rules.Cfg.Rules.Levels, Shipped: map[string]bool{}}
+func (s *side) decides() Rules {
+	out := Rules{Loaded: s.policy.Rules(), Levels: s.rules.Cfg.Rules.Levels, Shipped: map[string]bool{}}
 	for _, f := range s.policy.Files {
 		if f.Tree == ruleset.EmbeddedName {
 			out.Shipped[f.Name] = true
@@ -227,78 +221,50 @@ func (s *side) decides() comparison.Rules {
 	return out
 }
 
-// compared is what became of one snapshot.
-type compared struct {
-	s          *snapshot.Snapshot
-	unknown    []string
-	head       []decision.Decision
-	result     flips.Result
-	unanswered []comparison.Unanswered
-	err        error
-}
-
 // maxUnanswered is after how many snapshots in which policies came to no answer the rest is not decided: each costs as long as the limits let
 // it.
 const maxUnanswered = 3
 
-// compareAll compares the snapshots, several at a time, and adds them in their order. A few are held in memory. It gives the first one that was compared.
-func (d *Difference) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, found []Sample) (first *snapshot.Snapshot, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	workers := max(1, min(runtime.GOMAXPROCS(0), len(found), 4))
-	pending := make(chan chan compared, workers)
-	go func() {
-		defer close(pending)
-		slots := make(chan struct{}, workers)
-		for _, f := range found {
-			done := make(chan compared, 1)
-			select {
-			case pending <- done:
-			case <-ctx.Done():
-				return
-			}
-			slots <- struct{}{}
-			go func() {
-				defer func() { <-slots }()
-				done <- compareOne(ctx, sides, f)
-			}()
-		}
-	}()
+// decide decides the samples by both and adds what is different. It gives the first snapshot that was compared.
+func (d *Difference) decide(ctx context.Context, b *Builder, sides [2]*side) (first *snapshot.Snapshot, err error) {
+	both := [2]compare.Side{sides[0].Side, sides[1].Side}
 	warned, failing, i := map[string]bool{}, 0, 0
 	excepted := !slices.Equal(excepting(sides[0]), excepting(sides[1]))
-	for done := range pending {
-		c := <-done
+	for o := range compare.Run(ctx, both, d.samples) {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("interrupted after %s of %d; nothing was changed", text.Plural(i, "snapshot"), len(found))
+			return nil, fmt.Errorf("interrupted after %s of %d; nothing was changed", text.Plural(i, "snapshot"), len(d.samples))
 		}
-		name := found[i].name
 		i++
-		for _, field := range c.unknown {
-			if !warned[field] {
-				warned[field] = true
-				d.Log.Warn("unknown field in a snapshot, passed over", "file", name, "field", field)
-			}
-		}
-		if c.err != nil {
-			b.Broken(name, c.err)
-			continue
-		}
-		if excepted && c.s.Redaction != nil {
-			d.Note(RedactedNames, text.Clean(name))
+		d.warn(o, warned)
+		if excepted && o.Err == nil && o.Snapshot.Redaction != nil {
+			d.Note(RedactedNames, text.Clean(o.Name))
 			excepted = false
 		}
-		first = cmp.Or(first, c.s)
-		b.Count(c.head)
-		b.Add(name, c.s.TakenAt, c.s.Host.Name, c.result, c.unanswered, func(id string) comparison.Explained { return explainBoth(ctx, sides, c.s, id) })
-		if len(c.unanswered) > 0 {
+		if o.Err == nil {
+			first = cmp.Or(first, o.Snapshot)
+		}
+		b.Add(o, func(id string) compare.Explained {
+			return compare.Explained{both[0].Explain(ctx, both[0].Index(o.Snapshot), id), both[1].Explain(ctx, both[1].Index(o.Snapshot), id)}
+		})
+		if len(o.Unanswered) > 0 {
 			failing++
 		}
-		if failing == maxUnanswered && i < len(found) {
-			b.Stop(fmt.Sprintf("stopped after %d of %d snapshots, since policies came to no answer in %d of them", i, len(found), failing))
+		if failing == maxUnanswered && i < len(d.samples) {
+			b.Stop(fmt.Sprintf("stopped after %d of %d snapshots, since policies came to no answer in %d of them", i, len(d.samples), failing))
 			return first, nil
 		}
 	}
 	return first, nil
+}
+
+// warn names the unknown fields of a snapshot, each once.
+func (d *Difference) warn(o compare.Outcome, warned map[string]bool) {
+	for _, field := range o.Unknown {
+		if !warned[field] {
+			warned[field] = true
+			d.Log.Warn("unknown field in a snapshot, passed over", "file", o.Name, "field", field)
+		}
+	}
 }
 
 // excepting is what the exceptions of one version match, wherever they stand.
@@ -313,49 +279,12 @@ func excepting(s *side) (out []subject.What) {
 const RedactedNames = "%s is redacted: an exception matches a name there only where the snapshot was written with that exception loaded, " +
 	"since only then what it needs of names was kept; a snapshot with names shows what a new exception keeps"
 
-// compareOne compares one snapshot.
-func compareOne(ctx context.Context, sides [2]*side, f Sample) (out compared) {
-	if out.s, out.unknown, out.err = f.read(ctx); out.err != nil {
-		return out
-	}
-	var results [2]eval.Result
-	for i, s := range sides {
-		if results[i], out.err = s.engine.Decide(ctx, out.s, &s.rules.Cfg.Rules.Config); out.err != nil {
-			return out
-		}
-	}
-	out.head = results[1].Decisions
-	for i, r := range results {
-		for _, e := range r.Errors {
-			out.unanswered = append(out.unanswered, comparison.Unanswered{In: []string{comparison.Base, comparison.Head}[i], ID: e.ID, Error: e.Err.Error()})
-		}
-	}
-	out.result = flips.Compare(out.s, results[0].Decisions, results[1].Decisions)
-	return out
-}
-
-// explainBoth explains one candidate by both. What cannot be explained is left out: the decision stands all the same.
-func explainBoth(ctx context.Context, sides [2]*side, s *snapshot.Snapshot, id string) comparison.Explained {
-	by := func(s2 *side) *explain.Explanation {
-		sub, ok := subject.Join(s, &s2.rules.Cfg.Rules.Config).Subject(id)
-		if !ok {
-			return nil
-		}
-		x, err := s2.engine.Explain(ctx, sub)
-		if err != nil {
-			return nil
-		}
-		return &x
-	}
-	return comparison.Explained{Base: by(sides[0]), Head: by(sides[1])}
-}
-
 // quietBeforeRead is how long nothing must have happened to a file before it is read: an editor saves in several steps.
 const quietBeforeRead = 50 * time.Millisecond
 
 // Watch compares again after every save below a folder that is a version, until ctx ends, and has each result shown. Folders are watched, and not files: many editors write a
 // new file and rename it.
-func (d *Difference) Watch(ctx context.Context, show func(*comparison.Document, error) error) (err error) {
+func (d *Difference) Watch(ctx context.Context, show func(*document.Comparison, error) error) (err error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch policies: %w", err)

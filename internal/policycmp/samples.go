@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/engine/compare"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
@@ -57,14 +58,14 @@ func Recording(ctx context.Context, o *ops.Ops, id string) (doc *recorded.Docume
 }
 
 // recordedSamples are the recorded sweeps as snapshots to compare.
-func recordedSamples(ctx context.Context, o *ops.Ops) ([]Sample, error) {
+func recordedSamples(ctx context.Context, o *ops.Ops) ([]compare.Sample, error) {
 	ids, err := Recordings(ctx, o, "", 0)
 	if err != nil {
 		return nil, err
 	}
-	var out []Sample
+	var out []compare.Sample
 	for _, id := range ids {
-		out = append(out, Sample{"sweep " + id, func(ctx context.Context) (*snapshot.Snapshot, []string, error) {
+		out = append(out, compare.Sample{Name: "sweep " + id, Read: func(ctx context.Context) (*snapshot.Snapshot, []string, error) {
 			doc, err := Recording(ctx, o, id)
 			if err != nil {
 				return nil, nil, err
@@ -75,20 +76,14 @@ func recordedSamples(ctx context.Context, o *ops.Ops) ([]Sample, error) {
 	return out, nil
 }
 
-// Sample is a snapshot to compare, by the name that it has in the output: read gives it, and the fields of it that are not known.
-type Sample struct {
-	name string
-	read func(context.Context) (*snapshot.Snapshot, []string, error)
-}
-
-func savedSample(path string) Sample {
-	return Sample{path, func(ctx context.Context) (*snapshot.Snapshot, []string, error) { return saved.ReadLabelled(ctx, path) }}
+func savedSample(path string) compare.Sample {
+	return compare.Sample{Name: path, Read: func(ctx context.Context) (*snapshot.Snapshot, []string, error) { return saved.ReadLabelled(ctx, path) }}
 }
 
 // brokenSample is something that stands in the place of a snapshot.
-func brokenSample(name, format string, args ...any) Sample {
+func brokenSample(name, format string, args ...any) compare.Sample {
 	err := fmt.Errorf(format, args...)
-	return Sample{name, func(context.Context) (*snapshot.Snapshot, []string, error) { return nil, nil, err }}
+	return compare.Sample{Name: name, Read: func(context.Context) (*snapshot.Snapshot, []string, error) { return nil, nil, err }}
 }
 
 // maxSnapshots is how many snapshots are compared.
@@ -96,7 +91,7 @@ const maxSnapshots = 100_000
 
 // savedSamples lists the snapshots that were named, sorted within each folder. A file of labels without its snapshot is among them, with
 // what is wrong.
-func savedSamples(named []string) (out []Sample, err error) {
+func savedSamples(named []string) (out []compare.Sample, err error) {
 	for _, name := range named {
 		st, err := os.Stat(name)
 		if err != nil {
@@ -121,7 +116,7 @@ func savedSamples(named []string) (out []Sample, err error) {
 	return out, nil
 }
 
-func samplesIn(folder string) (out []Sample, err error) {
+func samplesIn(folder string) (out []compare.Sample, err error) {
 	stems := map[string]bool{}
 	var labels []string
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {

@@ -142,7 +142,7 @@ func (p Paint) factsText(w io.Writer, fired explain.Fired) {
 	}
 	p.Indented(w, 4, "its facts")
 	facts, decided := slices.Clone(fired.Facts), map[string]bool{}
-	for _, c := range innermost(fired.Missing) {
+	for _, c := range explain.Innermost(fired.Missing) {
 		for _, v := range c.Values {
 			decided[v.Name] = true
 		}
@@ -266,7 +266,7 @@ func namedValues(values []explain.Value) (out []string) {
 // conditions lists where a rule came to its end, the innermost place of each. What is shown already is left out: a rule that is written
 // in several ways comes to the same condition more than once.
 func (p Paint) conditions(w io.Writer, shown map[string]bool, rule string, cs []explain.Condition) {
-	for _, c := range innermost(cs) {
+	for _, c := range explain.Innermost(cs) {
 		facts := namedValues(c.Values)
 		line := text.Clean(fmt.Sprintf("%s: %s", rule, c.Text)) + "  " + p.Dim(place(c.File, c.Line))
 		one := line + strings.Join(facts, ", ")
@@ -279,17 +279,6 @@ func (p Paint) conditions(w io.Writer, shown map[string]bool, rule string, cs []
 			p.Indented(w, 6, p.Dim("now "+text.Clean(strings.Join(slices.Compact(facts), ", "))))
 		}
 	}
-}
-
-func innermost(cs []explain.Condition) (out []explain.Condition) {
-	for _, c := range cs {
-		if len(c.Because) > 0 {
-			out = append(out, innermost(c.Because)...)
-		} else {
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 // restsText says where the facts came from.

@@ -1,4 +1,4 @@
-package flips_test
+package compare_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/winnow-reaper/winnow/engine/compare"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/flips"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -35,7 +35,7 @@ func decided(id, text string) []decision.Decision {
 }
 
 // told is a result in words: the change, then each cause.
-func told(r flips.Result) string {
+func told(r compare.Result) string {
 	var out []string
 	for _, f := range r.Flips {
 		words := []string{f.Change}
@@ -73,7 +73,7 @@ func TestCompare(t *testing.T) {
 		{"", "spare: | p", "scope, claims, p objects"},
 		{"spare:", "", "scope, released"},
 	} {
-		got := flips.Compare(&snapshot.Snapshot{}, decided("dir:/w/x", c.base), decided("dir:/w/x", c.head))
+		got := compare.Compare(&snapshot.Snapshot{}, decided("dir:/w/x", c.base), decided("dir:/w/x", c.head))
 		if told(got) != c.want || got.Compared != 1 || got.Same+len(got.Flips) != 1 {
 			t.Errorf("%q to %q: want %q, got %q (%+v)", c.base, c.head, c.want, told(got), got)
 		}
@@ -85,7 +85,7 @@ func TestWhatARuleSaysInOtherWordsIsTheSame(t *testing.T) {
 	t.Parallel()
 	base, head := decided("dir:/w/x", "reap: a"), decided("dir:/w/x", "reap: a")
 	head[0].Findings[0].Message, head[0].Findings[0].Evidence = "in other words", map[string]any{"age": 3}
-	if got := flips.Compare(&snapshot.Snapshot{}, base, head); len(got.Flips) > 0 || got.Same != 1 {
+	if got := compare.Compare(&snapshot.Snapshot{}, base, head); len(got.Flips) > 0 || got.Same != 1 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -124,11 +124,11 @@ func TestEveryFlipOfAVerdictHasACause(t *testing.T) {
 		}
 		return []decision.Decision{d}
 	}
-	turned := map[string]string{flips.NewReap: flips.NewKeep, flips.NewKeep: flips.NewReap, flips.Reasons: flips.Reasons, flips.Scope: flips.Scope}
+	turned := map[string]string{compare.NewReap: compare.NewKeep, compare.NewKeep: compare.NewReap, compare.Reasons: compare.Reasons, compare.Scope: compare.Scope}
 	seen := map[string]int{}
 	for range 5000 {
 		base, head := one(), one()
-		there, back := flips.Compare(&snapshot.Snapshot{}, base, head), flips.Compare(&snapshot.Snapshot{}, head, base)
+		there, back := compare.Compare(&snapshot.Snapshot{}, base, head), compare.Compare(&snapshot.Snapshot{}, head, base)
 		at := fmt.Sprintf("seed %d: %+v and %+v", seed, base, head)
 		if len(there.Flips) != len(back.Flips) || there.Same != back.Same {
 			t.Fatalf("%s: %q, and turned around %q", at, told(there), told(back))
@@ -142,12 +142,12 @@ func TestEveryFlipOfAVerdictHasACause(t *testing.T) {
 			if len(f.Causes) == 0 {
 				t.Fatalf("%s: %s without a cause", at, f.Change)
 			}
-			if (f.Change == flips.NewReap) != (f.Head.Verdict == decision.Reap && f.Base.Verdict != decision.Reap) {
+			if (f.Change == compare.NewReap) != (f.Head.Verdict == decision.Reap && f.Base.Verdict != decision.Reap) {
 				t.Fatalf("%s: %s from %s to %s", at, f.Change, f.Base.Verdict, f.Head.Verdict)
 			}
 		}
 	}
-	for _, change := range flips.Changes {
+	for _, change := range compare.Changes {
 		if seen[change] < 50 {
 			t.Errorf("seed %d: %s came %d times, so this shows little", seed, change, seen[change])
 		}
@@ -160,11 +160,11 @@ func TestLabels(t *testing.T) {
 	s := &snapshot.Snapshot{Labels: map[string]string{"dir:/w/1": "live", "dir:/w/2": "live", "dir:/w/3": "dead", "dir:/w/4": "dead", "dir:/w/5": "live"}}
 	base := slices.Concat(decided("dir:/w/1", "spare: a | p"), decided("dir:/w/2", "reap: a"), decided("dir:/w/3", "reap: a"), decided("dir:/w/4", "spare: a | p"), decided("dir:/w/6", "spare: a | p"))
 	head := slices.Concat(decided("dir:/w/1", "reap: a"), decided("dir:/w/2", "reap: a"), decided("dir:/w/3", "spare: | p"), decided("dir:/w/4", "reap: a"), decided("dir:/w/6", "reap: a"))
-	got := flips.Compare(s, base, head)
+	got := compare.Compare(s, base, head)
 	if diff := cmp.Diff([]string{"dir:/w/2"}, got.Doomed); diff != "" {
 		t.Error(diff)
 	}
-	if got.Live != (flips.Tally{Labelled: 3, Base: 1, Head: 2}) || got.Dead != (flips.Tally{Labelled: 2, Base: 1, Head: 1}) {
+	if got.Live != (compare.Tally{Labelled: 3, Base: 1, Head: 2}) || got.Dead != (compare.Tally{Labelled: 2, Base: 1, Head: 1}) {
 		t.Errorf("live %+v, dead %+v", got.Live, got.Dead)
 	}
 	var lost []string
@@ -203,7 +203,7 @@ func TestContentGoesWithItsWorktree(t *testing.T) {
 		if c.label != "" {
 			s.Labels = map[string]string{content: c.label}
 		}
-		if got := flips.Compare(s, c.base, c.head); told(got) != c.want {
+		if got := compare.Compare(s, c.base, c.head); told(got) != c.want {
 			t.Errorf("%s: want %q, got %q", c.name, c.want, told(got))
 		}
 	}

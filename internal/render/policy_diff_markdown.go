@@ -1,14 +1,14 @@
-package comparison
+package render
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/engine/compare"
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
-	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 const (
@@ -40,35 +40,35 @@ func (c *comment) fits(line string) bool {
 	return true
 }
 
-// WriteMarkdown writes the comparison as a comment for whoever reviews a pull request: in one screen what would go, the rest folded. Every name
+// ComparisonMarkdown writes what two versions decide otherwise as a comment for whoever reviews a pull request: in one screen what would go, the rest folded. Every name
 // and sentence of the world is code or plain words, so that none of it is a link, a mention, a picture or HTML.
-func (d *Document) WriteMarkdown(w io.Writer) error {
+func ComparisonMarkdown(w io.Writer, d *document.Comparison) error {
 	c := &comment{spare: 1000}
 	c.fits("### winnow policy diff: " + d.Headline() + "\n")
-	d.alarms(c)
-	c.fits(fmt.Sprintf("%s to %s: %s.", sideMarkdown(d.Base), sideMarkdown(d.Head), strings.Join(append([]string{d.compared()}, d.labels()...), "; ")))
-	for _, change := range flips.Changes {
-		d.section(c, change)
+	c.alarms(d)
+	c.fits(fmt.Sprintf("%s to %s: %s.", versionMarkdown(d.Base), versionMarkdown(d.Head), strings.Join(comparedWords(d), "; ")))
+	for _, change := range compare.Changes {
+		c.section(d, change)
 	}
-	d.unread(c)
+	c.unread(d)
 	c.spare = 0
 	c.fits("\n<sub>The whole comparison: `winnow policy diff --format json`; one candidate: `winnow explain ID --snapshot FILE --rules`.</sub>")
 	_, err := io.WriteString(w, c.String())
 	return err
 }
 
-func sideMarkdown(s Side) string {
-	out := code(s.name())
-	if s.Config != "" {
-		out += " with " + code(text.Home(s.config()))
+func versionMarkdown(v document.Version) string {
+	out := code(versionName(v))
+	if v.Config != "" {
+		out += " with " + code(configName(v))
 	}
 	return out
 }
 
 // alarms says first why it fails, and which live things would go.
-func (d *Document) alarms(c *comment) {
+func (c *comment) alarms(d *document.Comparison) {
 	var lines []string
-	named := func(list []Labelled, words string) {
+	named := func(list []document.LabelledCandidate, words string) {
 		var ids []string // each candidate once
 		in := map[string][]string{}
 		for _, x := range list {
@@ -82,7 +82,7 @@ func (d *Document) alarms(c *comment) {
 				lines = append(lines, fmt.Sprintf("and %d more", len(ids)-i))
 				return
 			}
-			lines = append(lines, fmt.Sprintf("**%s is labelled as live, and %s** (%s)", code(id), words, ofMany(in[id], len(in[id]))))
+			lines = append(lines, fmt.Sprintf("**%s is labelled as live, and %s** (%s)", code(id), words, firstCode(in[id], len(in[id]))))
 		}
 	}
 	named(d.Lost, "would go")
@@ -107,7 +107,7 @@ func (d *Document) alarms(c *comment) {
 
 // section is what one change makes. Of what would go the first things are open, as a list, in which a long path is wrapped and leaves
 // room for the reasons; all else is a table that is folded.
-func (d *Document) section(c *comment, change string) {
+func (c *comment) section(d *document.Comparison, change string) {
 	count := *d.Changes.Count(change)
 	if count.Decisions == 0 {
 		return
@@ -118,16 +118,16 @@ func (d *Document) section(c *comment, change string) {
 			continue
 		}
 		for _, f := range g.Flips {
-			rows = append(rows, f.row(g))
+			rows = append(rows, flipRow(f, change))
 		}
-		facts = append(facts, g.factRows()...)
+		facts = append(facts, factRows(g)...)
 	}
 	head := "| " + strings.Join(columns(change), " | ") + " |\n" + strings.Repeat("|---", len(columns(change))) + "|"
-	heading := fmt.Sprintf("%s: %s", title(change), counted(count))
+	heading := fmt.Sprintf("%s: %s", changeTitles[change], counted(count))
 	unlisted := d.Unlisted.Count(change).Things
-	if change == flips.NewReap {
+	if change == compare.NewReap {
 		c.fits("\n**" + heading + "**")
-		if rest := rows[d.open(c):]; len(rest) > 0 {
+		if rest := rows[c.open(d):]; len(rest) > 0 {
 			c.folded(fmt.Sprintf("%d more that would go", len(rest)+unlisted), head, rest, unlisted)
 		}
 		if len(facts) > 0 {
@@ -139,12 +139,12 @@ func (d *Document) section(c *comment, change string) {
 }
 
 // open lists the first of what would go, by the rule that decided, and gives how many these are.
-func (d *Document) open(c *comment) (n int) {
+func (c *comment) open(d *document.Comparison) (n int) {
 	for _, g := range d.Groups {
-		if g.Change != flips.NewReap || n == firstRows || len(g.Flips) == 0 {
+		if g.Change != compare.NewReap || n == firstRows || len(g.Flips) == 0 {
 			continue
 		}
-		heading := cell(does(g.What))
+		heading := cell(does[g.What])
 		if g.Rule != "" {
 			heading = code(g.Rule) + " " + heading
 		}
@@ -153,14 +153,14 @@ func (d *Document) open(c *comment) (n int) {
 		}
 		for _, cause := range g.Flips[0].Causes {
 			if cause.Rule == g.Rule && cause.Levels != nil {
-				heading += ": " + cell(cause.levels())
+				heading += ": " + cell(levelWords(cause))
 			}
 		}
 		if !c.fits("\n" + heading + "\n") {
 			return n
 		}
 		for _, f := range g.Flips {
-			if n == firstRows || !c.fits(f.item()) {
+			if n == firstRows || !c.fits(flipItem(f)) {
 				break
 			}
 			n++
@@ -169,36 +169,35 @@ func (d *Document) open(c *comment) (n int) {
 	return n
 }
 
-// item is a thing that would go, in the list.
-func (f Flip) item() string {
-	return fmt.Sprintf("- %s in %s<br>now: %s<br>before: %s", f.title(), where(f), saidBy(f.Why, f.now()), saidBy(f.Was, f.baseWords()))
+// flipItem is a thing that would go, in the list.
+func flipItem(f document.Flip) string {
+	return fmt.Sprintf("- %s in %s<br>now: %s<br>before: %s", flipTitle(f), firstCode(f.Snapshots, f.Count), saidBy(f.Why, headWords(f)), saidBy(f.Was, baseWords(f)))
 }
 
 func columns(change string) []string {
 	switch change {
-	case flips.NewReap:
+	case compare.NewReap:
 		return []string{"would go", "why", "it stayed because", "snapshot"}
-	case flips.NewKeep:
+	case compare.NewKeep:
 		return []string{"would stay", "why", "it went because", "snapshot"}
 	}
 	return []string{"candidate", "what differs", "snapshot"}
 }
 
-// row is one flip in its table.
-func (f Flip) row(g Group) string {
-	name := f.title()
-	cells := []string{name, saidBy(f.Why, f.now()), saidBy(f.Was, f.baseWords()), where(f)}
-	if g.Change != flips.NewReap && g.Change != flips.NewKeep {
-		cells = []string{name, cell(f.differs()), where(f)}
+// flipRow is one flip in its table.
+func flipRow(f document.Flip, change string) string {
+	cells := []string{flipTitle(f), saidBy(f.Why, headWords(f)), saidBy(f.Was, baseWords(f)), firstCode(f.Snapshots, f.Count)}
+	if change == compare.Reasons || change == compare.Scope {
+		cells = []string{cells[0], cell(differenceWords(f)), cells[3]}
 	}
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// title is the thing's id, with its label where the id does not say it, and with what a person knows of it.
-func (f Flip) title() string {
+// flipTitle is the thing's id, with its label where the id does not say it, and with what a person knows of it.
+func flipTitle(f document.Flip) string {
 	name := code(f.ID)
-	if label := f.label(); !strings.HasSuffix(f.ID, label) && !strings.HasPrefix(f.ID, "dir:") {
-		name = code(label) + " " + name
+	if flipID(f) != "" {
+		name = code(flipLabel(f)) + " " + name
 	}
 	if f.Truth != "" {
 		name = "**" + f.Truth + "** " + name
@@ -222,32 +221,25 @@ func saidBy(reasons []decision.Reason, otherwise string) string {
 	return strings.Join(out, "; ")
 }
 
-func where(f Flip) string { return ofMany(f.Snapshots, f.Count) }
-
-// ofMany names the first of so many snapshots.
-func ofMany(names []string, n int) string {
-	out := code(names[0])
-	if n > 1 {
-		out += fmt.Sprintf(" and %d more", n-1)
-	}
-	return out
+// firstCode names the first of so many snapshots.
+func firstCode(names []string, n int) string {
+	return code(names[0]) + strings.TrimPrefix(firstOf(names, n), names[0])
 }
 
 // factRows are the facts of a group's first flip, a row each.
-func (g Group) factRows() (out []string) {
+func factRows(g document.Group) (out []string) {
 	if len(g.Flips) == 0 {
 		return nil
 	}
 	for _, c := range g.Flips[0].Causes {
 		var shown []string
-		if l := c.levels(); l != "" {
-			shown = append(shown, cell(l))
-		}
-		if e := strings.Join(compact(evidence(c.Base), evidence(c.Head)), "; now "); e != "" {
-			shown = append(shown, cell(e))
+		for _, s := range []string{levelWords(c), evidenceWords(c)} {
+			if s != "" {
+				shown = append(shown, cell(s))
+			}
 		}
 		for _, f := range c.Facts {
-			shown = append(shown, code(f.shown()))
+			shown = append(shown, code(factWords(f)))
 		}
 		if len(shown) > 0 {
 			out = append(out, "| "+code(c.Rule)+" | "+strings.Join(shown, "<br>")+" |")
@@ -283,7 +275,7 @@ func (c *comment) folded(summary, head string, rows []string, unlisted int) {
 }
 
 // unread names the snapshots that were not compared, and what policies came to no answer of.
-func (d *Document) unread(c *comment) {
+func (c *comment) unread(d *document.Comparison) {
 	var rows []string
 	for _, s := range d.Snapshots {
 		if s.Error != "" {

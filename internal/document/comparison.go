@@ -1,23 +1,25 @@
-// Package comparison is what a base and a head decide otherwise over many snapshots, in every form: the JSON document, text for a person, markdown
-// for a pull request, and findings for code scanning and CI systems.
-package comparison
+package document
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/engine/compare"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// Schema names the document's shape.
-const Schema = "winnow.policy_diff/v1"
+// ComparisonSchema names the shape of a Comparison.
+const ComparisonSchema = "winnow.policy_diff/v1"
 
-// Document is what is different. docs/reference/schemas/policy-diff.json is generated from it.
-type Document struct {
-	Schema string `json:"schema" jsonschema:"enum=winnow.policy_diff/v1"`
-	Base   Side   `json:"base"`
-	Head   Side   `json:"head"`
+// Comparison is what a base and a head decide otherwise over many snapshots. docs/reference/schemas/policy-diff.json is generated from it.
+type Comparison struct {
+	Schema string  `json:"schema" jsonschema:"enum=winnow.policy_diff/v1"`
+	Base   Version `json:"base"`
+	Head   Version `json:"head"`
 	// Candidates counts what some rule of one of both claims, once for each snapshot that it is in, and Same those of them that both decide alike.
 	Candidates int `json:"candidates"`
 	Same       int `json:"same"`
@@ -26,15 +28,15 @@ type Document struct {
 	// Labels counts the candidates that snapshots label; absent where no snapshot labels any.
 	Labels *Tallies `json:"labels,omitempty"`
 	// Lost are those labelled as live that the head would reap and the base would not; Doomed those that both would.
-	Lost   []Labelled `json:"lost"`
-	Doomed []Labelled `json:"doomed"`
+	Lost   []LabelledCandidate `json:"lost"`
+	Doomed []LabelledCandidate `json:"doomed"`
 	// Groups are the flips by what changed and by the rule that decided: those that end something first, then the ones with the most.
 	Groups []Group `json:"groups"`
 	// Unlisted are flips that are counted above, and not listed because there are too many.
 	Unlisted Changes `json:"unlisted"`
 	// Snapshots are all that were given, in the order of their names. Stopped is why some of them were not decided, "" where all were.
-	Snapshots []Snapshot `json:"snapshots"`
-	Stopped   string     `json:"stopped,omitempty"`
+	Snapshots []ComparedSnapshot `json:"snapshots"`
+	Stopped   string             `json:"stopped,omitempty"`
 	// Silent are the rules of the head, those that Winnow brings left out, that said nothing about any candidate.
 	Silent []SilentRule `json:"silent,omitempty"`
 	// Levels are those that were given to the head for this comparison, and Required is how many snapshots had to have something to judge for
@@ -58,7 +60,7 @@ type SilentRule struct {
 // Ended is a condition at which a rule ended for a candidate.
 type Ended struct {
 	ID string `json:"id"`
-	Fact
+	compare.Fact
 }
 
 // TriedLevel is a level that was given to a rule for this comparison. Judged counts the snapshots that had something in scope of the kind that the
@@ -71,8 +73,8 @@ type TriedLevel struct {
 	Findings int    `json:"findings"`
 }
 
-// Side is one of both versions.
-type Side struct {
+// Version is one of both versions of the policies.
+type Version struct {
 	// Name is what was given: a folder, a revision, embedded. Commit is what a revision stands for.
 	Name   string `json:"name"`
 	Commit string `json:"commit,omitempty"`
@@ -99,25 +101,17 @@ type Count struct {
 
 // Count is the count of one change.
 func (c *Changes) Count(change string) *Count {
-	switch change {
-	case flips.NewReap:
-		return &c.NewReap
-	case flips.NewKeep:
-		return &c.NewKeep
-	case flips.Reasons:
-		return &c.Reasons
-	}
-	return &c.Scope
+	return []*Count{&c.NewReap, &c.NewKeep, &c.Reasons, &c.Scope}[slices.Index(compare.Changes, change)]
 }
 
 // Tallies counts labelled candidates, and how many of them each of both reaps.
 type Tallies struct {
-	Live flips.Tally `json:"live"`
-	Dead flips.Tally `json:"dead"`
+	Live compare.Tally `json:"live"`
+	Dead compare.Tally `json:"dead"`
 }
 
-// Labelled is a candidate with a label in one snapshot.
-type Labelled struct {
+// LabelledCandidate is a candidate with a label in one snapshot.
+type LabelledCandidate struct {
 	Snapshot string `json:"snapshot"`
 	ID       string `json:"id"`
 }
@@ -143,75 +137,16 @@ type Group struct {
 
 // Flip is one thing that is decided otherwise, in one snapshot or in several, for the same reasons.
 type Flip struct {
-	ID    string `json:"id"`
-	Kind  string `json:"kind"`
-	Label string `json:"label,omitempty"`
-	Owner string `json:"owner,omitempty"`
+	compare.Flip
 	// Host is the machine that the snapshots are of.
 	Host string `json:"host,omitempty"`
-	// Truth is the candidate's label.
-	Truth string `json:"truth,omitempty" jsonschema:"enum=live,enum=dead"`
-	// Snapshots are the names of the first of those in which it flips, Count how many there are in all. What is below is of the first one.
+	// Snapshots are the names of the first of those in which it flips, Count how many there are in all. The rest is of the first one.
 	Snapshots []string `json:"snapshots"`
 	Count     int      `json:"count"`
-	Base      Verdict  `json:"base"`
-	Head      Verdict  `json:"head"`
-	// Was is what the base's verdict rests on, and Why what the head's does: the findings that count where it reaps, else the objections.
-	Was []decision.Reason `json:"was"`
-	Why []decision.Reason `json:"why"`
-	// Causes are the rules that decided.
-	Causes []Cause `json:"causes"`
 }
 
-// Verdict is what one of both decided.
-type Verdict struct {
-	Verdict string `json:"verdict" jsonschema:"enum=reap,enum=spare"`
-	Level   string `json:"level,omitempty" jsonschema:"enum=ask,enum=observe"`
-	InScope bool   `json:"in_scope"`
-}
-
-// Cause is what one rule does otherwise.
-type Cause struct {
-	Rule string `json:"rule,omitempty"`
-	What string `json:"what" jsonschema:"enum=found,enum=no_more,enum=raised,enum=lowered,enum=silent,enum=objects,enum=claims,enum=released,enum=within"`
-	// Base and Head are what it said, absent where it said nothing.
-	Base *decision.Reason `json:"base,omitempty"`
-	Head *decision.Reason `json:"head,omitempty"`
-	// Levels are the rule's levels for this kind, where they differ.
-	Levels *Levels `json:"levels,omitempty"`
-	// Facts are conditions that one of both came to an end at and the other did not. They are there for the first flips of each rule.
-	Facts []Fact `json:"facts,omitempty"`
-}
-
-// Levels are what the configurations make of one rule (rules.levels).
-type Levels struct {
-	Base string `json:"base" jsonschema:"enum=on,enum=ask,enum=observe,enum=off"`
-	Head string `json:"head" jsonschema:"enum=on,enum=ask,enum=observe,enum=off"`
-}
-
-// Fact is a line of a policy with its operands.
-type Fact struct {
-	// In is the side whose policy it is. Held is true for a condition that held, and false for one that did not.
-	In   string `json:"in" jsonschema:"enum=base,enum=head"`
-	Held bool   `json:"held"`
-	// Rule is the rule that it is part of, such as policies.protect.unsaved._saved.
-	Rule   string  `json:"rule"`
-	File   string  `json:"file"`
-	Line   int     `json:"line"`
-	Text   string  `json:"text"`
-	Values []Value `json:"values,omitempty"`
-}
-
-// Value is a fact that a condition reads.
-type Value struct {
-	Name string `json:"name"`
-	// Value is absent where the fact is unknown.
-	Value   any  `json:"value,omitempty"`
-	Unknown bool `json:"unknown,omitempty"`
-}
-
-// Snapshot is what is different in one snapshot.
-type Snapshot struct {
+// ComparedSnapshot is what is different in one snapshot.
+type ComparedSnapshot struct {
 	Name    string     `json:"name"`
 	TakenAt *time.Time `json:"taken_at,omitempty"`
 	NewReap int        `json:"new_reap"`
@@ -222,22 +157,16 @@ type Snapshot struct {
 	// Error is why it was not compared, or not whole.
 	Error string `json:"error,omitempty"`
 	// Unanswered are evaluations that came to no answer: such a candidate is kept.
-	Unanswered []Unanswered `json:"unanswered,omitempty"`
+	Unanswered []compare.Unanswered `json:"unanswered,omitempty"`
 }
 
-// Unanswered is an evaluation that came to no answer.
-type Unanswered struct {
-	In    string `json:"in" jsonschema:"enum=base,enum=head"`
-	ID    string `json:"id"`
-	Error string `json:"error"`
+// Count is the count of one change.
+func (s *ComparedSnapshot) Count(change string) *int {
+	return []*int{&s.NewReap, &s.NewKeep, &s.Reasons, &s.Scope}[slices.Index(compare.Changes, change)]
 }
 
-// The sides.
-const (
-	Base = "base"
-	Head = "head"
-	both = "both"
-)
+// InBoth is the place of a rule that both sides have.
+const InBoth = "both"
 
 // The words of --fail-on.
 const (
@@ -247,3 +176,88 @@ const (
 
 // FailOn lists them.
 var FailOn = []string{FailNewReap, FailAny}
+
+// Judge says why the comparison fails; failOn is what was asked to fail.
+func (d *Comparison) Judge(failOn string) {
+	d.FailOn, d.Failed = failOn, []string{}
+	fail := func(format string, args ...any) { d.Failed = append(d.Failed, fmt.Sprintf(format, args...)) }
+	if d.Stopped != "" {
+		fail("%s", d.Stopped)
+	}
+	broken, unanswered := map[string]bool{}, map[string]int{}
+	for _, s := range d.Snapshots {
+		if s.Error != "" {
+			broken[s.Name] = true
+		}
+		for _, u := range s.Unanswered {
+			unanswered[u.In]++
+		}
+	}
+	if len(broken) > 0 {
+		fail("%s could not be compared: %s", text.Plural(len(broken), "snapshot"), few(slices.Sorted(maps.Keys(broken))))
+	}
+	for _, in := range slices.Sorted(maps.Keys(unanswered)) {
+		fail("the policies of the %s came to no answer %s (policy_error)", in, text.Plural(unanswered[in], "time"))
+	}
+	if n := len(d.Lost); n > 0 {
+		fail("%s labelled as live would go, and would stay by the base", text.Plural(n, "candidate"))
+	}
+	for _, l := range d.Levels {
+		if d.Required > 0 && l.Judged < d.Required {
+			fail("%s had something for %s to judge, and --require wants %d: record more sweeps (record in config.yaml), or name more snapshots",
+				text.Plural(l.Judged, "snapshot"), l.Rule, d.Required)
+		}
+		if d.Required > 0 && l.Findings == 0 {
+			fail("%s found nothing in them, so nothing is known of what it does", l.Rule)
+		}
+	}
+	decisions := 0
+	for _, change := range compare.Changes {
+		decisions += d.Changes.Count(change).Decisions
+	}
+	switch n := d.Changes.NewReap.Things; {
+	case failOn == FailNewReap && n > 0:
+		fail("%s, which --fail-on %s forbids", wouldGo(n), FailNewReap)
+	case failOn == FailAny && decisions > 0:
+		fail("%s changed, which --fail-on %s forbids", text.Plural(decisions, "decision"), FailAny)
+	}
+}
+
+// few names the first of many.
+func few(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Headline says in one line what matters most.
+func (d *Comparison) Headline() string {
+	c := d.Changes
+	var parts []string
+	if n := c.NewReap.Things; n > 0 {
+		parts = append(parts, wouldGo(n))
+	}
+	if n := c.NewKeep.Things; n > 0 {
+		verb := "that go today would stay"
+		if n == 1 {
+			verb = "that goes today would stay"
+		}
+		parts = append(parts, text.Plural(n, "thing")+" "+verb)
+	}
+	if n := c.Reasons.Things + c.Scope.Things; n > 0 && len(parts) == 0 {
+		parts = append(parts, fmt.Sprintf("no verdict changes; %s would have other reasons", text.Plural(n, "thing")))
+	}
+	if len(parts) == 0 {
+		return "no decision changes"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func wouldGo(n int) string {
+	if n == 1 {
+		return "1 thing that stays today would go"
+	}
+	return fmt.Sprintf("%d things that stay today would go", n)
+}

@@ -1,4 +1,4 @@
-package comparison
+package policycmp
 
 import (
 	"bytes"
@@ -10,14 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/winnow-reaper/winnow/engine/compare"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
-	"github.com/winnow-reaper/winnow/engine/flips"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
-	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	published "github.com/winnow-reaper/winnow/test/kit/sarif"
 )
@@ -32,8 +33,8 @@ func builder() *Builder {
 		}
 		return out
 	}
-	return New(Side{Name: "main", Commit: strings.Repeat("a", 40)}, Side{Name: "./policies", Folder: "policies"},
-		rules("reap.dirs.a", "protect.p", "protect.q"), rules("reap.dirs.a", "protect.p", "protect.q", "reap.dirs.b"))
+	return New([2]document.Version{{Name: "main", Commit: strings.Repeat("a", 40)}, {Name: "./policies", Folder: "policies"}},
+		[2]Rules{rules("reap.dirs.a", "protect.p", "protect.q"), rules("reap.dirs.a", "protect.p", "protect.q", "reap.dirs.b")})
 }
 
 func reason(rule, message string) decision.Reason {
@@ -41,26 +42,43 @@ func reason(rule, message string) decision.Reason {
 }
 
 // newReap is a flip from an objection of these rules to a finding.
-func newReap(id, message string, silent ...string) flips.Flip {
-	f := flips.Flip{ID: id, Kind: "dir", Change: flips.NewReap, Base: flips.Side{Verdict: "spare", InScope: true}, Head: flips.Side{Verdict: "reap", InScope: true},
+func newReap(id, message string, silent ...string) compare.Flip {
+	f := compare.Flip{ID: id, Kind: "dir", Change: compare.NewReap, Base: compare.Verdict{Verdict: "spare", InScope: true}, Head: compare.Verdict{Verdict: "reap", InScope: true},
 		Why: []decision.Reason{reason("reap.dirs.a", message)}}
 	for _, rule := range silent {
 		said := reason(rule, message)
-		f.Causes = append(f.Causes, flips.Cause{Rule: rule, What: flips.Silent, Base: &said})
+		f.Causes = append(f.Causes, compare.Cause{Rule: rule, What: compare.Silent, Base: &said})
 		f.Was = append(f.Was, said)
 	}
 	return f
 }
 
-func unexplained(string) Explained { return Explained{} }
+func unexplained(string) compare.Explained { return compare.Explained{} }
+
+// outcome is what is different in a snapshot of that name on that machine.
+func outcome(name, host string, flips ...compare.Flip) compare.Outcome {
+	s := &snapshot.Snapshot{TakenAt: taken, Host: snapshot.Host{Name: host}}
+	return compare.Outcome{Sample: compare.Sample{Name: name}, Snapshot: s, Result: compare.Result{Compared: 1, Flips: flips}}
+}
+
+func broken(name string, err error) compare.Outcome {
+	return compare.Outcome{Sample: compare.Sample{Name: name}, Err: err}
+}
+
+// What a comment shows of what would go, of a table, and how long it becomes.
+const (
+	firstRows  = 8
+	maxRows    = 200
+	maxComment = 60_000
+)
 
 // TestOneRuleIsOneGroup: a flip that several rules decided stands under the one that most flips have.
 func TestOneRuleIsOneGroup(t *testing.T) {
 	t.Parallel()
 	b := builder()
-	b.Add("1", taken, "h", flips.Result{Compared: 3, Flips: []flips.Flip{newReap("dir:/w/1", "m", "protect.p", "protect.q"), newReap("dir:/w/2", "m", "protect.q"), newReap("dir:/w/3", "m", "protect.p", "protect.q")}}, nil, unexplained)
+	b.Add(outcome("1", "h", newReap("dir:/w/1", "m", "protect.p", "protect.q"), newReap("dir:/w/2", "m", "protect.q"), newReap("dir:/w/3", "m", "protect.p", "protect.q")), unexplained)
 	doc := b.Document("")
-	if len(doc.Groups) != 1 || doc.Groups[0].Rule != "protect.q" || len(doc.Groups[0].Flips) != 3 || doc.Groups[0].Line != 3 || doc.Groups[0].In != both {
+	if len(doc.Groups) != 1 || doc.Groups[0].Rule != "protect.q" || len(doc.Groups[0].Flips) != 3 || doc.Groups[0].Line != 3 || doc.Groups[0].In != document.InBoth {
 		t.Errorf("got %+v", doc.Groups)
 	}
 }
@@ -70,11 +88,11 @@ func TestOneThingInManySnapshots(t *testing.T) {
 	t.Parallel()
 	b := builder()
 	for i := range 30 {
-		b.Add(fmt.Sprint(i), taken, "h", flips.Result{Compared: 1, Flips: []flips.Flip{newReap("dir:/w/1", fmt.Sprint("it is ", i), "protect.p")}}, nil, unexplained)
+		b.Add(outcome(fmt.Sprint(i), "h", newReap("dir:/w/1", fmt.Sprint("it is ", i), "protect.p")), unexplained)
 	}
-	b.Add("other", taken, "g", flips.Result{Compared: 1, Flips: []flips.Flip{newReap("dir:/w/1", "m", "protect.p")}}, nil, unexplained)
+	b.Add(outcome("other", "g", newReap("dir:/w/1", "m", "protect.p")), unexplained)
 	doc := b.Document("")
-	must.Equal(t, Count{Things: 2, Decisions: 31}, doc.Changes.NewReap, "the count")
+	must.Equal(t, document.Count{Things: 2, Decisions: 31}, doc.Changes.NewReap, "the count")
 	if f := doc.Groups[0].Flips; len(f) != 2 || f[1].Count != 30 || len(f[1].Snapshots) != maxNames || f[1].Snapshots[0] != "0" {
 		t.Errorf("got %+v", f)
 	}
@@ -88,15 +106,15 @@ func TestFacts(t *testing.T) {
 		return explain.Condition{Rule: "policies.protect.p._ok", File: "p.rego", Line: line, Text: "input.age > 5", Values: []explain.Value{{Name: "input.age", Value: 3}, {Value: 5}}, Because: why}
 	}
 	asked := 0
-	x := func(string) Explained {
+	x := func(string) compare.Explained {
 		asked++
-		return Explained{
-			Base: &explain.Explanation{Objections: []explain.Fired{{Reason: reason("protect.p", "m"), Missing: []explain.Condition{at(1, at(2), at(2), at(3))}}, {Reason: reason("protect.q", "m"), Missing: []explain.Condition{at(9)}}}},
-			Head: &explain.Explanation{NoObjection: []explain.Silent{{Rule: "protect.p", Shown: []explain.Condition{at(4)}}}},
+		return compare.Explained{
+			&explain.Explanation{Objections: []explain.Fired{{Reason: reason("protect.p", "m"), Missing: []explain.Condition{at(1, at(2), at(2), at(3))}}, {Reason: reason("protect.q", "m"), Missing: []explain.Condition{at(9)}}}},
+			&explain.Explanation{NoObjection: []explain.Silent{{Rule: "protect.p", Shown: []explain.Condition{at(4)}}}},
 		}
 	}
 	for i := range maxExplained + 5 {
-		b.Add("s", taken, "h", flips.Result{Flips: []flips.Flip{newReap(fmt.Sprint("dir:/w/", i), "m", "protect.p")}}, nil, x)
+		b.Add(outcome("s", "h", newReap(fmt.Sprint("dir:/w/", i), "m", "protect.p")), x)
 	}
 	doc := b.Document("")
 	var lines []string
@@ -113,27 +131,29 @@ func TestFails(t *testing.T) {
 	t.Parallel()
 	lost := newReap("dir:/w/1", "m", "protect.p")
 	lost.Truth = "live"
-	kept := flips.Flip{ID: "dir:/w/2", Kind: "dir", Change: flips.NewKeep, Causes: []flips.Cause{{Rule: "protect.p", What: flips.Objects}}}
+	kept := compare.Flip{ID: "dir:/w/2", Kind: "dir", Change: compare.NewKeep, Causes: []compare.Cause{{Rule: "protect.p", What: compare.Objects}}}
 	for name, c := range map[string]struct {
-		flips  []flips.Flip
+		flips  []compare.Flip
 		failOn string
 		broken error
-		answer []Unanswered
+		answer []compare.Unanswered
 		want   string
 	}{
-		"nothing":             {failOn: FailAny},
-		"new reap, unasked":   {flips: []flips.Flip{newReap("dir:/w/1", "m", "protect.p")}},
-		"new reap":            {flips: []flips.Flip{newReap("dir:/w/1", "m", "protect.p")}, failOn: FailNewReap, want: "1 thing that stays today would go, which --fail-on new-reap forbids"},
-		"new keep, not asked": {flips: []flips.Flip{kept}, failOn: FailNewReap},
-		"any":                 {flips: []flips.Flip{kept}, failOn: FailAny, want: "1 decision changed"},
-		"live":                {flips: []flips.Flip{lost}, want: "1 candidate labelled as live would go"},
+		"nothing":             {failOn: document.FailAny},
+		"new reap, unasked":   {flips: []compare.Flip{newReap("dir:/w/1", "m", "protect.p")}},
+		"new reap":            {flips: []compare.Flip{newReap("dir:/w/1", "m", "protect.p")}, failOn: document.FailNewReap, want: "1 thing that stays today would go, which --fail-on new-reap forbids"},
+		"new keep, not asked": {flips: []compare.Flip{kept}, failOn: document.FailNewReap},
+		"any":                 {flips: []compare.Flip{kept}, failOn: document.FailAny, want: "1 decision changed"},
+		"live":                {flips: []compare.Flip{lost}, want: "1 candidate labelled as live would go"},
 		"broken":              {broken: errors.New("no"), want: "1 snapshot could not be compared: b"},
-		"no answer":           {answer: []Unanswered{{In: Head, ID: "dir:/w/1", Error: "deadline"}}, want: "the policies of the head came to no answer 1 time (policy_error)"},
+		"no answer":           {answer: []compare.Unanswered{{In: compare.Head, ID: "dir:/w/1", Error: "deadline"}}, want: "the policies of the head came to no answer 1 time (policy_error)"},
 	} {
 		b := builder()
-		b.Add("a", taken, "h", flips.Result{Flips: c.flips}, c.answer, unexplained)
+		o := outcome("a", "h", c.flips...)
+		o.Unanswered = c.answer
+		b.Add(o, unexplained)
 		if c.broken != nil {
-			b.Broken("b", c.broken)
+			b.Add(broken("b", c.broken), unexplained)
 		}
 		doc := b.Document(c.failOn)
 		if got := strings.Join(doc.Failed, "; "); !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
@@ -155,23 +175,26 @@ var outside = regexp.MustCompile("`[^`]*`")
 func TestNamesAreNothingElseInAComment(t *testing.T) {
 	t.Parallel()
 	for _, bad := range hostile {
-		b := New(Side{Name: bad, Config: bad}, Side{Name: bad, Policy: report.PolicyRef{}}, Rules{Loaded: map[string]policy.Rule{bad: {ID: bad, File: bad, Title: bad}}}, Rules{})
+		b := New([2]document.Version{{Name: bad, Config: bad}, {Name: bad}},
+			[2]Rules{{Loaded: map[string]policy.Rule{bad: {ID: bad, File: bad, Title: bad}}}})
 		f := newReap("dir:"+bad, bad, bad, "protect.p")
 		f.Label, f.Kind, f.Truth = bad, "session", "live"
-		x := func(string) Explained {
+		x := func(string) compare.Explained {
 			c := explain.Condition{File: bad, Text: bad, Rule: bad, Values: []explain.Value{{Name: bad, Value: bad}}}
-			return Explained{Base: &explain.Explanation{Objections: []explain.Fired{{Reason: decision.Reason{Rule: bad, Message: bad, Evidence: map[string]any{bad: bad}}, Missing: []explain.Condition{c}}}}}
+			return compare.Explained{&explain.Explanation{Objections: []explain.Fired{{Reason: decision.Reason{Rule: bad, Message: bad, Evidence: map[string]any{bad: bad}}, Missing: []explain.Condition{c}}}}}
 		}
 		keep := newReap("tab:"+bad, bad, bad)
-		keep.Change = flips.NewKeep
+		keep.Change = compare.NewKeep
 		other := newReap("process:"+bad, bad, bad)
-		other.Change = flips.Reasons
-		b.Add(bad, taken, bad, flips.Result{Flips: []flips.Flip{f, keep, other}, Doomed: []string{bad}}, []Unanswered{{In: Base, ID: bad, Error: bad}}, x)
-		b.Broken(bad, errors.New(bad))
+		other.Change = compare.Reasons
+		o := outcome(bad, bad, f, keep, other)
+		o.Doomed, o.Unanswered = []string{bad}, []compare.Unanswered{{In: compare.Base, ID: bad, Error: bad}}
+		b.Add(o, x)
+		b.Add(broken(bad, errors.New(bad)), unexplained)
 		b.Stop(bad)
-		doc := b.Document(FailAny)
+		doc := b.Document(document.FailAny)
 		var out bytes.Buffer
-		must.Do(t, doc.WriteMarkdown(&out))
+		must.Do(t, render.ComparisonMarkdown(&out, doc))
 		page := out.String()
 		bare := outside.ReplaceAllString(page, "")
 		if n := strings.Count(bare, "<details>"); n == 0 || n != strings.Count(bare, "</details>") {
@@ -196,11 +219,11 @@ func TestNamesAreNothingElseInAComment(t *testing.T) {
 			}
 		}
 		out.Reset()
-		must.Do(t, doc.WriteText(&out, text.Paint{}, true))
+		must.Do(t, render.Paint{}.Comparison(&out, doc, true))
 		if strings.ContainsAny(out.String(), "\x1b\u202e\r") || strings.Contains(out.String(), "\n\n- [ ]") {
 			t.Errorf("%.40q: text has it as it is:\n%s", bad, out.String())
 		}
-		rules, found := doc.Findings()
+		rules, found := render.ComparisonFindings(doc)
 		if err := published.Valid(must.Get(json.Marshal(sarif.New(sarif.Tool{Name: "winnow"}, "/w", rules, found)))(t)); err != nil {
 			t.Errorf("%.40q: %v", bad, err)
 		}
@@ -217,17 +240,19 @@ func TestACommentIsNeverTooLong(t *testing.T) {
 			for i := range n {
 				f := newReap(fmt.Sprintf("dir:/w/%d/%s", i, strings.Repeat("é", 300)), message, "protect.p", "protect.q")
 				if i%3 == 1 {
-					f.Change = flips.NewKeep
+					f.Change = compare.NewKeep
 				}
 				if i%10 == 0 {
 					f.Truth = "live"
 				}
-				b.Add(fmt.Sprintf("snapshots/%d.json", i), taken, "h", flips.Result{Compared: 1, Flips: []flips.Flip{f}}, []Unanswered{{In: Head, ID: f.ID, Error: message}}, unexplained)
-				b.Broken(fmt.Sprint("b", i), errors.New(message))
+				o := outcome(fmt.Sprintf("snapshots/%d.json", i), "h", f)
+				o.Unanswered = []compare.Unanswered{{In: compare.Head, ID: f.ID, Error: message}}
+				b.Add(o, unexplained)
+				b.Add(broken(fmt.Sprint("b", i), errors.New(message)), unexplained)
 			}
-			doc := b.Document(FailNewReap)
+			doc := b.Document(document.FailNewReap)
 			var out bytes.Buffer
-			must.Do(t, doc.WriteMarkdown(&out))
+			must.Do(t, render.ComparisonMarkdown(&out, doc))
 			page := out.String()
 			if out.Len() > maxComment || strings.Count(page, "<details>") != strings.Count(page, "</details>") || !strings.HasSuffix(page, "</sub>\n") {
 				t.Errorf("%d flips: %d bytes, %d folds opened, %d closed, ends with %q", n, out.Len(), strings.Count(page, "<details>"), strings.Count(page, "</details>"), page[max(0, len(page)-40):])
@@ -248,14 +273,14 @@ func TestWhatIsNotListedIsSaid(t *testing.T) {
 	b := builder()
 	for i := range maxListed + 3 {
 		f := newReap(fmt.Sprint("dir:/w/", i), "m", "protect.p")
-		b.Add("a", taken, "h", flips.Result{Flips: []flips.Flip{f}}, nil, unexplained)
-		b.Add("b", taken, "h", flips.Result{Flips: []flips.Flip{f}}, nil, unexplained)
+		b.Add(outcome("a", "h", f), unexplained)
+		b.Add(outcome("b", "h", f), unexplained)
 	}
 	doc := b.Document("")
-	must.Equal(t, Count{Things: 3, Decisions: 6}, doc.Unlisted.NewReap, "what is not listed")
-	must.Equal(t, Count{Things: maxListed + 3, Decisions: 2*maxListed + 6}, doc.Changes.NewReap, "all")
+	must.Equal(t, document.Count{Things: 3, Decisions: 6}, doc.Unlisted.NewReap, "what is not listed")
+	must.Equal(t, document.Count{Things: maxListed + 3, Decisions: 2*maxListed + 6}, doc.Changes.NewReap, "all")
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"text": func(w *bytes.Buffer) error { return doc.WriteText(w, text.Paint{}, false) }, "markdown": func(w *bytes.Buffer) error { return doc.WriteMarkdown(w) },
+		"text": func(w *bytes.Buffer) error { return render.Paint{}.Comparison(w, doc, false) }, "markdown": func(w *bytes.Buffer) error { return render.ComparisonMarkdown(w, doc) },
 	} {
 		var out bytes.Buffer
 		must.Do(t, write(&out))
@@ -270,12 +295,14 @@ func TestWhatWouldGoIsAList(t *testing.T) {
 	t.Parallel()
 	rules := Rules{Loaded: map[string]policy.Rule{"protect.p": {ID: "protect.p", File: "p/p.rego", Line: 3}}}
 	off := Rules{Loaded: rules.Loaded, Levels: []subject.RuleLevel{{Rule: "protect.p", Kind: "dir", Level: "off"}}}
-	b := New(Side{Name: "a", Commit: strings.Repeat("a", 40), Config: strings.Repeat("a", 40) + ":c.yaml"}, Side{Name: strings.Repeat("b", 40), Commit: strings.Repeat("b", 40)}, rules, off)
+	b := New([2]document.Version{
+		{Name: "a", Commit: strings.Repeat("a", 40), Config: strings.Repeat("a", 40) + ":c.yaml"}, {Name: strings.Repeat("b", 40), Commit: strings.Repeat("b", 40)},
+	}, [2]Rules{rules, off})
 	for i := range firstRows + 2 {
-		b.Add("s.json", taken, "h", flips.Result{Compared: 1, Flips: []flips.Flip{newReap(fmt.Sprintf("dir:/w/%d", i), "m", "protect.p")}}, nil, unexplained)
+		b.Add(outcome("s.json", "h", newReap(fmt.Sprintf("dir:/w/%d", i), "m", "protect.p")), unexplained)
 	}
 	var out bytes.Buffer
-	must.Do(t, b.Document("").WriteMarkdown(&out))
+	must.Do(t, render.ComparisonMarkdown(&out, b.Document("")))
 	page := out.String()
 	open, folded, ok := strings.Cut(page, "<details><summary>2 more that would go</summary>")
 	if !ok || strings.Count(open, "\n- `dir:/w/") != firstRows || strings.Count(folded, "\n| `dir:/w/") != 2 {
