@@ -3,26 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/policycmp"
-	"github.com/winnow-reaper/winnow/internal/recorded"
-	"github.com/winnow-reaper/winnow/internal/render"
-	"github.com/winnow-reaper/winnow/internal/report"
 )
-
-// ReplaySchema names the shape of what winnow policy replay prints as JSON.
-const ReplaySchema = "winnow.replay/v1"
 
 type replayFlags struct {
 	sweep      string
@@ -65,75 +53,16 @@ func (f replayFlags) check() error {
 	return nil
 }
 
-func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
-	sweeps, err := policycmp.Recordings(ctx, &a.Ops, f.sweep, f.last)
+func (a *app) policyReplay(ctx context.Context, f replayFlags) error {
+	out, err := policycmp.Replay(ctx, &a.Ops, f.sweep, f.last, f.configured)
 	if err != nil {
 		return err
 	}
-	e, p, err := a.Engine(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, e.Close()) }()
-	excepted := len(p.Exceptions()) > 0
-	out := render.Replay{Schema: ReplaySchema, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Same: true, Sweeps: []render.ReplayedSweep{}}
-	for _, id := range sweeps {
-		doc, err := policycmp.Recording(ctx, &a.Ops, id)
-		if err != nil {
-			return err
-		}
-		if excepted && doc.Policy.Digest != p.Digest {
-			a.Note(policycmp.RedactedNames, "the recording of sweep "+id)
-			excepted = false
-		}
-		rules := &doc.Rules
-		if f.configured {
-			rules = &a.Cfg.Rules.Config
-		}
-		again, err := decideAgain(ctx, e, doc, rules)
-		if err != nil {
-			return fmt.Errorf("policy replay: sweep %s: %w", id, err)
-		}
-		one := render.ReplayedSweep{Sweep: id, Policy: doc.Policy, Decisions: len(doc.Decisions), Differ: differ(doc.Decisions, again)}
-		out.Same = out.Same && len(one.Differ) == 0
-		out.Sweeps = append(out.Sweeps, one)
-	}
-	if err := a.show(out, "  ", func(w io.Writer) { a.paint.ReplayText(w, out, p) }); err != nil {
+	if err := a.show(out, "  ", func(w io.Writer) { a.paint.Replay(w, *out) }); err != nil {
 		return err
 	}
 	if !out.Same {
 		return exit.Error{Code: exit.Failed, Err: errors.New("policy replay: not every recorded sweep is decided as it was then; nothing was changed")}
 	}
 	return nil
-}
-
-// decideAgain decides a recording by those rules, as a recording has decisions.
-func decideAgain(ctx context.Context, e *eval.Engine, doc *recorded.Document, rules *subject.Config) ([]recorded.Decided, error) {
-	res, err := e.Decide(ctx, doc.Snapshot, rules)
-	if err != nil {
-		return nil, err
-	}
-	return recorded.Decisions(res.Decisions, func(id string) string { return id }), nil
-}
-
-// differ are the candidates that two lists of decisions, both sorted by id, do not agree on.
-func differ(was, now []recorded.Decided) []render.ChangedDecision {
-	out := []render.ChangedDecision{}
-	byID := func(d recorded.Decided, id string) int { return strings.Compare(d.ID, id) }
-	for i, d := range was {
-		at, there := slices.BinarySearchFunc(now, d.ID, byID)
-		switch {
-		case !there:
-			out = append(out, render.ChangedDecision{ID: d.ID, Was: &was[i]})
-		case !reflect.DeepEqual(d, now[at]):
-			out = append(out, render.ChangedDecision{ID: d.ID, Was: &was[i], Now: &now[at]})
-		}
-	}
-	for i, d := range now {
-		if _, there := slices.BinarySearchFunc(was, d.ID, byID); !there {
-			out = append(out, render.ChangedDecision{ID: d.ID, Now: &now[i]})
-		}
-	}
-	slices.SortFunc(out, func(a, b render.ChangedDecision) int { return strings.Compare(a.ID, b.ID) })
-	return out
 }
