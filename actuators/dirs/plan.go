@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 const (
@@ -110,7 +110,7 @@ func (p plan) belongsTo(in decision.Intent) bool {
 	}
 	return a == nil || clean(a.Common) && clean(a.From) && filepath.Dir(a.From) == filepath.Join(a.Common, "worktrees") &&
 		(p.Gone || a.To == filepath.Join(p.Trash, adminName) || a.To == filepath.Join(a.Common, commonTrash, in.ID, adminName)) &&
-		a.Refs == refPrefix(in.ID) && git.IsOID(a.Head)
+		a.Refs == refPrefix(in.ID) && gitsafe.IsOID(a.Head)
 }
 
 // bytes is what the act takes away, on disk.

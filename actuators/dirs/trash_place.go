@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
@@ -156,7 +156,7 @@ func (s *site) keptObjects(ctx context.Context, came bool) ([]string, error) {
 		err = json.Unmarshal(text, &m)
 	}
 	for _, id := range m.Refs {
-		if !git.IsOID(id) {
+		if !gitsafe.IsOID(id) {
 			return nil, fmt.Errorf("the manifest names %q, which is no object", id)
 		}
 	}

@@ -254,7 +254,7 @@ func commitOf(ctx context.Context, folder string, files []policy.File, tests boo
 		return commit{}, err
 	}
 	oid := repo.Read(place).Head
-	if !git.IsOID(oid) {
+	if !gitsafe.IsOID(oid) {
 		return commit{}, fmt.Errorf("%s has no commit", place.Path)
 	}
 	real, err := filepath.EvalSymlinks(folder)

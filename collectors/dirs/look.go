@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git/landing"
 )
 
 // maxExecs is how many git status run at a time.
@@ -348,7 +349,7 @@ func (c *candidate) describe() {
 	c.dir.Git.Followed, c.dir.Git.FollowedGone = w.Followed, w.FollowedGone
 	c.dir.Git.PullRequests = pulls(w.PullRequests)
 	if w.Landed != nil && *w.Landed {
-		c.dir.Git.Landing = &snapshot.Landing{By: git.ByAncestry, Into: r.Upstream, Commits: []string{}}
+		c.dir.Git.Landing = &snapshot.Landing{By: landing.ByAncestry, Into: r.Upstream, Commits: []string{}}
 	}
 	if c.dir.ActiveAt != nil && w.ActiveAt.After(*c.dir.ActiveAt) {
 		c.dir.ActiveAt = known(w.ActiveAt)

@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
@@ -120,7 +120,7 @@ func readHeard(ctx context.Context, path string) map[string]*snapshot.PullReques
 		if said.Number != nil && *said.Number > 0 {
 			p.Number = said.Number
 		}
-		if git.IsOID(said.Head) {
+		if gitsafe.IsOID(said.Head) {
 			p.Head = said.Head
 		}
 		heard[id] = p

@@ -18,13 +18,9 @@ func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []str
 	if r.upstream == "" || len(paths) == 0 {
 		return nil, nil
 	}
-	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
+	sealed, err := r.seal(ctx, git, gitsafe.View{})
 	if err != nil {
-		return nil, fmt.Errorf("look into the upstream's tree: %w; git was not run", err)
-	}
-	sealed, err := repo.Seal(ctx, gitsafe.View{})
-	if err != nil {
-		return nil, fmt.Errorf("look into the upstream's tree: %w; git was not run", err)
+		return nil, fmt.Errorf("look into the upstream's tree: %w", err)
 	}
 	defer func() { _ = sealed.Close() }()
 	blobs = map[string]string{}
@@ -32,8 +28,8 @@ func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []str
 	_, err = sealed.Run(ctx, gitsafe.Call{Args: args}, func(record []byte) error {
 		about, path, ok := strings.Cut(string(record), "\t")
 		fields := strings.Fields(about) // mode, type, name
-		if !ok || len(fields) != 3 || !IsOID(fields[2]) {
-			return errAnswer
+		if !ok || len(fields) != 3 || !gitsafe.IsOID(fields[2]) {
+			return gitsafe.ErrAnswer
 		}
 		if fields[1] == "blob" && fields[0] != "120000" { // a link's blob is where it leads
 			blobs[path] = fields[2]

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -28,6 +29,24 @@ func (s *sandboxes) open(ctx context.Context, git Program, common string) (*gits
 		s.repo = repo
 	}
 	return repo, err
+}
+
+// seal makes a git folder that shows view of the repository.
+func (r *Repository) seal(ctx context.Context, git Program, view gitsafe.View) (*gitsafe.Sandbox, error) {
+	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
+	if err != nil {
+		return nil, notRun(err)
+	}
+	sealed, err := repo.Seal(ctx, view)
+	return sealed, notRun(err)
+}
+
+// notRun says of an error that it came before git was run.
+func notRun(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; git was not run", err)
 }
 
 // Await gives what ask gives. What has not come back a moment after ctx has ended hangs in the file system: it is left behind, with the

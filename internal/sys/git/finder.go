@@ -132,7 +132,7 @@ func (f *Finder) Around(path string) (Place, bool) {
 // Entry reports whether the entry that a linked worktree's .git names leads back to that very worktree. An error says that this is not
 // known.
 func (f *Finder) Entry(p Place) (bool, error) {
-	path, err := f.registered(p.AdminDir)
+	path, err := f.Tree(p.AdminDir)
 	if gone(err) {
 		return false, nil
 	}

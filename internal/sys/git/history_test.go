@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/winnow-reaper/winnow/internal/sys/git/landing"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/figures"
 	"github.com/winnow-reaper/winnow/test/kit/must"
@@ -427,7 +428,7 @@ type truth struct {
 func (h *history) truth(head *madeCommit) truth {
 	theirs := past(h.main)
 	if theirs[head] {
-		return truth{by: ByAncestry}
+		return truth{by: landing.ByAncestry}
 	}
 	bases := mergeBases(head, h.main)
 	if len(bases) != 1 {
@@ -465,9 +466,9 @@ func (h *history) truth(head *madeCommit) truth {
 	case whole == "":
 		return truth{}
 	case straight && full > 0:
-		return truth{by: ByPatches}
+		return truth{by: landing.ByPatches}
 	case makers[whole] > 0:
-		return truth{by: BySquash}
+		return truth{by: landing.BySquash}
 	}
 	tr := truth{tree: true, may: true}
 	for _, name := range changedNames(base.files, head.files) {
@@ -515,7 +516,7 @@ func TestLandingOfRandomHistories(t *testing.T) {
 			want, got := h.truth(h.branches[i]), "unknown"
 			switch {
 			case w.Landed != nil && *w.Landed:
-				got = ByAncestry
+				got = landing.ByAncestry
 			case w.Landing != nil:
 				got = w.Landing.By
 			}
@@ -525,9 +526,9 @@ func TestLandingOfRandomHistories(t *testing.T) {
 			case want.unasked:
 				ok = got == "unknown"
 			case want.by == "" && want.tree:
-				ok = got == ByTree
+				ok = got == landing.ByTree
 			case want.by == "" && want.may:
-				ok = got == ByTree || got == ""
+				ok = got == landing.ByTree || got == ""
 			}
 			if !ok {
 				t.Errorf("history %d, branch %d (%s): want %+v, got %q", seed, i, w.Head, want, got)
@@ -538,7 +539,7 @@ func TestLandingOfRandomHistories(t *testing.T) {
 		}
 	}
 	figures.Logf(t, "%d branches: %v", repositories*branches, counts)
-	for _, by := range []string{ByAncestry, ByPatches, BySquash, ByTree, ""} {
+	for _, by := range []string{landing.ByAncestry, landing.ByPatches, landing.BySquash, landing.ByTree, ""} {
 		if counts[by] < 10 {
 			t.Errorf("only %d branches of a thousand are %q: the histories are not what they were made for", counts[by], by)
 		}
@@ -594,7 +595,7 @@ func TestLandingInRepetitiveFiles(t *testing.T) {
 		for i, w := range h.land(t, h.write(t)) {
 			want := ""
 			if slices.Contains(main[forks[i]:], mine[i]) {
-				want = ByPatches
+				want = landing.ByPatches
 			}
 			if w.Landing == nil || w.Landing.By != want {
 				t.Errorf("repository %d, branch %d (%s): want %q, got %+v", seed, i, w.Head, want, w.Landing)
@@ -604,13 +605,13 @@ func TestLandingInRepetitiveFiles(t *testing.T) {
 		}
 	}
 	figures.Logf(t, "%d branches: %v", repositories*branches, counts)
-	if counts[ByPatches] < 20 || counts[""] < 20 {
+	if counts[landing.ByPatches] < 20 || counts[""] < 20 {
 		t.Errorf("too few branches have landed, or too few have not: %v", counts)
 	}
 }
 
 // madeBy holds that the commits that a proof names are main's, and make the change.
-func (h *history) madeBy(t *testing.T, head *madeCommit, l *Landing) {
+func (h *history) madeBy(t *testing.T, head *madeCommit, l *landing.Proof) {
 	t.Helper()
 	theirs := past(h.main)
 	byName := map[string]*madeCommit{}
@@ -628,9 +629,9 @@ func (h *history) madeBy(t *testing.T, head *madeCommit, l *Landing) {
 		switch {
 		case c == nil:
 			t.Errorf("%s names %s, which is not on main", l.By, oid)
-		case l.By == ByPatches && !ours[told(c.parents[0].files, c.files)]:
+		case l.By == landing.ByPatches && !ours[told(c.parents[0].files, c.files)]:
 			t.Errorf("%s makes no change that the branch makes", oid)
-		case l.By == BySquash && told(c.parents[0].files, c.files) != told(mergeBases(head, h.main)[0].files, head.files):
+		case l.By == landing.BySquash && told(c.parents[0].files, c.files) != told(mergeBases(head, h.main)[0].files, head.files):
 			t.Errorf("%s does not make the branch's change", oid)
 		}
 	}

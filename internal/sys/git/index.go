@@ -48,11 +48,11 @@ func indexOf(data []byte, hash int) (index, error) {
 	if data == nil {
 		return index{}, nil
 	}
-	return parseIndex(data, hash)
+	return parseIndex(data, hash, func([]byte) {})
 }
 
-// parseIndex reads an index of version 2, 3 or 4, whose object names have hash bytes.
-func parseIndex(data []byte, hash int) (index, error) {
+// parseIndex reads an index of version 2, 3 or 4, whose object names have hash bytes, and calls each with the name of every entry.
+func parseIndex(data []byte, hash int, each func(name []byte)) (index, error) {
 	if len(data) < 12+hash || string(data[:4]) != "DIRC" {
 		return index{}, errIndex
 	}
@@ -66,6 +66,7 @@ func parseIndex(data []byte, hash int) (index, error) {
 		if err := r.next(&idx); err != nil {
 			return index{}, err
 		}
+		each(r.name)
 	}
 	return idx, extensions(r.rest, hash)
 }

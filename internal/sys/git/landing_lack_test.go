@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git/landing"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
@@ -38,10 +39,10 @@ func TestLandingInAClone(t *testing.T) {
 		make func(f fork)
 		want string
 	}{
-		{"whole", nil, func(f fork) { f.two(); f.squash() }, git.BySquash},
-		{"cut off before the merge base", []string{"--depth=3"}, func(f fork) { f.two(); f.squash() }, git.BySquash},
+		{"whole", nil, func(f fork) { f.two(); f.squash() }, landing.BySquash},
+		{"cut off before the merge base", []string{"--depth=3"}, func(f fork) { f.two(); f.squash() }, landing.BySquash},
 		{"cut off after the merge base", []string{"--depth=1"}, func(f fork) { f.two(); f.squash() }, unknown},
-		{"without files, whose names are enough", []string{"--filter=blob:none", "--no-checkout"}, func(f fork) { f.two(); f.squash() }, git.ByTree},
+		{"without files, whose names are enough", []string{"--filter=blob:none", "--no-checkout"}, func(f fork) { f.two(); f.squash() }, landing.ByTree},
 		{"without files", []string{"--filter=blob:none", "--no-checkout"}, func(f fork) {
 			f.two()
 			f.squash()
@@ -96,7 +97,7 @@ func TestLandingWithoutMergeTree(t *testing.T) {
 	f.git(f.tree, "reset", "-q", "--hard", "HEAD^")
 	f.put(f.tree, "third.txt", "third\n")
 	f.put(f.main, "third.txt", "third\n")
-	if w, err := f.landWith(none); err != nil || w.Landing == nil || w.Landing.By != git.ByPatches {
+	if w, err := f.landWith(none); err != nil || w.Landing == nil || w.Landing.By != landing.ByPatches {
 		t.Errorf("without merge-tree, the same files: %+v, %v", w.Landing, err)
 	}
 	f.change(f.tree, 10, "ten")
@@ -105,7 +106,7 @@ func TestLandingWithoutMergeTree(t *testing.T) {
 	if w, err := f.landWith(none); err != nil || w.Landing != nil {
 		t.Errorf("without merge-tree, other files: %+v, %v", w.Landing, err)
 	}
-	if w, err := f.landWith(old); err != nil || w.Landing == nil || w.Landing.By != git.ByPatches {
+	if w, err := f.landWith(old); err != nil || w.Landing == nil || w.Landing.By != landing.ByPatches {
 		t.Errorf("with an old git: %+v, %v", w.Landing, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git/landing"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -125,19 +126,19 @@ func TestLanding(t *testing.T) {
 		commits int
 	}{
 		{name: "nothing has landed", make: func(f fork) { f.two() }},
-		{name: "squashed", make: func(f fork) { f.two(); f.squash() }, want: git.BySquash, commits: 1},
-		{name: "squashed, with SHA-256", init: []string{"--object-format=sha256"}, make: func(f fork) { f.two(); f.squash() }, want: git.BySquash, commits: 1},
+		{name: "squashed", make: func(f fork) { f.two(); f.squash() }, want: landing.BySquash, commits: 1},
+		{name: "squashed, with SHA-256", init: []string{"--object-format=sha256"}, make: func(f fork) { f.two(); f.squash() }, want: landing.BySquash, commits: 1},
 		{name: "squashed, and the same lines were changed later", make: func(f fork) {
 			f.two()
 			f.squash()
 			f.change(f.main, 10, "ten, and more")
 			f.put(f.main, "new.txt", "newer\n")
-		}, want: git.BySquash, commits: 1},
+		}, want: landing.BySquash, commits: 1},
 		{name: "squashed, and then reverted", make: func(f fork) {
 			f.two()
 			f.squash()
 			f.git(f.main, "revert", "--no-edit", "HEAD")
-		}, want: git.BySquash, commits: 1},
+		}, want: landing.BySquash, commits: 1},
 		{name: "squashed, and one more commit was made", make: func(f fork) {
 			f.two()
 			f.squash()
@@ -164,7 +165,7 @@ func TestLanding(t *testing.T) {
 			f.put(f.tree, "third.txt", "third\n")
 			f.squash()
 			f.put(f.main, "third.txt", "changed since\n")
-		}, want: git.BySquash, commits: 1},
+		}, want: landing.BySquash, commits: 1},
 		{name: "what a merge itself added is work", make: func(f fork) {
 			f.put(f.tree, "new.txt", "new\n")
 			f.put(f.main, "other.txt", "other\n")
@@ -176,14 +177,14 @@ func TestLanding(t *testing.T) {
 			f.two()
 			f.change(f.main, 50, "fifty")
 			f.pick("main..work")
-		}, want: git.ByPatches, commits: 2},
+		}, want: landing.ByPatches, commits: 2},
 		{name: "rebased, and the same lines were changed later", make: func(f fork) {
 			f.two()
 			f.change(f.main, 50, "fifty")
 			f.pick("main..work")
 			f.change(f.main, 10, "ten, and more")
 			f.put(f.main, "new.txt", "newer\n")
-		}, want: git.ByPatches, commits: 2},
+		}, want: landing.ByPatches, commits: 2},
 		{name: "rebased but for one commit", make: func(f fork) {
 			f.two()
 			f.change(f.main, 50, "fifty")
@@ -193,13 +194,13 @@ func TestLanding(t *testing.T) {
 			f.put(f.tree, "new.txt", "new\n")
 			f.change(f.main, 50, "fifty")
 			f.pick("work")
-		}, want: git.ByPatches, commits: 1},
+		}, want: landing.ByPatches, commits: 1},
 		{name: "an empty commit among them", make: func(f fork) {
 			f.put(f.tree, "new.txt", "new\n")
 			f.git(f.tree, "commit", "-q", "--allow-empty", "-m", "a word")
 			f.change(f.main, 50, "fifty")
 			f.pick("work^")
-		}, want: git.ByPatches, commits: 1},
+		}, want: landing.ByPatches, commits: 1},
 		{name: "nothing but an empty commit", make: func(f fork) {
 			f.git(f.tree, "commit", "-q", "--allow-empty", "-m", "a word")
 			f.git(f.main, "commit", "-q", "--allow-empty", "-m", "another word")
@@ -228,7 +229,7 @@ func TestLanding(t *testing.T) {
 			f.put(f.tree, "new.txt", "new\nand more\n")
 			f.put(f.main, "new.txt", "new\n")
 			f.put(f.main, "new.txt", "new\nand more\n")
-		}, want: git.ByTree},
+		}, want: landing.ByTree},
 		{name: "main has it in pieces, and changed the line beside it", make: func(f fork) {
 			f.change(f.main, 11, "eleven")
 			f.two()
@@ -241,13 +242,13 @@ func TestLanding(t *testing.T) {
 			f.change(f.main, 40, "forty")
 			f.change(f.main, 10, "ten")
 			f.put(f.main, "new.txt", "new\n")
-		}, want: git.ByTree},
+		}, want: landing.ByTree},
 		{name: "a rename", make: func(f fork) {
 			f.git(f.tree, "mv", "long.txt", "renamed.txt")
 			f.commit(f.tree, "renamed")
 			f.put(f.tree, "new.txt", "new\n")
 			f.squash()
-		}, want: git.BySquash, commits: 1},
+		}, want: landing.BySquash, commits: 1},
 		{name: "a change of what main has renamed", make: func(f fork) {
 			f.change(f.tree, 10, "ten")
 			f.git(f.main, "mv", "long.txt", "renamed.txt")
@@ -261,7 +262,7 @@ func TestLanding(t *testing.T) {
 			path := filepath.Join(f.main, "renamed.txt")
 			text := string(must.Get(os.ReadFile(path))(f))
 			f.put(f.main, "renamed.txt", strings.Replace(text, "TEN", "ten", 1))
-		}, want: git.ByTree},
+		}, want: landing.ByTree},
 		{name: "a mode", make: func(f fork) {
 			f.chmod(filepath.Join(f.tree, "long.txt"))
 			f.commit(f.tree, "mode")
@@ -271,7 +272,7 @@ func TestLanding(t *testing.T) {
 			f.commit(f.tree, "mode")
 			f.put(f.main, "other.txt", "x\n")
 			f.pick("work")
-		}, want: git.ByPatches, commits: 1},
+		}, want: landing.ByPatches, commits: 1},
 		{name: "a file that main has with another mode", make: func(f fork) {
 			f.put(f.tree, "run.sh", "x\n")
 			f.chmod(filepath.Join(f.tree, "run.sh"))
@@ -288,7 +289,7 @@ func TestLanding(t *testing.T) {
 			f.put(f.tree, "b.bin", "\x00one")
 			f.put(f.main, "other.txt", "x\n")
 			f.pick("work")
-		}, want: git.ByPatches, commits: 1},
+		}, want: landing.ByPatches, commits: 1},
 		{name: "a binary file, and on main another one of that name", make: func(f fork) {
 			f.put(f.tree, "b.bin", "\x00one")
 			f.put(f.main, "b.bin", "\x00two")
@@ -298,7 +299,7 @@ func TestLanding(t *testing.T) {
 			f.change(f.main, 40, "forty")
 			f.put(f.main, "empty", "")
 			f.put(f.main, "empty", "not any more\n")
-		}, want: git.ByPatches, commits: 1},
+		}, want: landing.ByPatches, commits: 1},
 		{name: "no newline at the end", make: func(f fork) {
 			f.put(f.tree, "new.txt", "new")
 			f.put(f.main, "new.txt", "new\n")
@@ -310,13 +311,13 @@ func TestLanding(t *testing.T) {
 			f.put(f.main, "other.txt", "x\n")
 			f.pick("work")
 			f.put(f.main, "patch", "gone\n")
-		}, want: git.ByPatches, commits: 1},
+		}, want: landing.ByPatches, commits: 1},
 		{name: "a removed file", make: func(f fork) {
 			f.git(f.tree, "rm", "-q", "long.txt")
 			f.commit(f.tree, "removed")
 			f.put(f.main, "other.txt", "x\n")
 			f.pick("work")
-		}, want: git.ByPatches, commits: 1},
+		}, want: landing.ByPatches, commits: 1},
 		{name: "a removed file, which main has changed", make: func(f fork) {
 			f.git(f.tree, "rm", "-q", "long.txt")
 			f.commit(f.tree, "removed")
@@ -329,13 +330,13 @@ func TestLanding(t *testing.T) {
 			f.commit(f.tree, "odd")
 			f.put(f.tree, "more", "x\n")
 			f.squash()
-		}, want: git.BySquash, commits: 1},
+		}, want: landing.BySquash, commits: 1},
 		{name: "a submodule that moved as on main", make: func(f fork) {
 			f.link(f.tree, "sub", one)
 			f.put(f.tree, "new.txt", "new\n")
 			f.squash()
 			f.link(f.main, "sub", two)
-		}, want: git.BySquash, commits: 1},
+		}, want: landing.BySquash, commits: 1},
 		{name: "a submodule that moved elsewhere than on main", make: func(f fork) {
 			f.link(f.tree, "sub", one)
 			f.link(f.main, "sub", two)
@@ -358,7 +359,7 @@ func TestLanding(t *testing.T) {
 			f.squash()
 			f.put(f.tree, "top.txt", "top\n")
 			f.put(f.main, "top.txt", "top\n")
-		}, want: git.ByTree},
+		}, want: landing.ByTree},
 		{name: "the same lines in another place of the file", make: func(f fork) {
 			f.sections()
 			f.change(f.tree, 23, "ten")
@@ -377,7 +378,7 @@ func TestLanding(t *testing.T) {
 			f.change(f.main, 33, "ten")
 			f.change(f.main, 23, "ten")
 			f.change(f.main, 23, "ten, and more")
-		}, want: git.ByPatches, commits: 1},
+		}, want: landing.ByPatches, commits: 1},
 		{name: "two of the same lines, which main has once in the same place", make: func(f fork) {
 			f.sections()
 			f.change(f.tree, 23, "ten")
@@ -390,7 +391,7 @@ func TestLanding(t *testing.T) {
 			f.change(f.tree, 23, "ten")
 			f.change(f.main, 0, "first\nmore\nand more")
 			f.change(f.main, 25, "ten")
-		}, want: git.ByPatches, commits: 1},
+		}, want: landing.ByPatches, commits: 1},
 		{name: "the line of the same number, which other lines have moved down", make: func(f fork) {
 			f.sections()
 			f.change(f.tree, 23, "ten")
@@ -417,7 +418,7 @@ func TestLanding(t *testing.T) {
 			_ = f.ran()
 			before := f.git(f.main, "count-objects", "-v")
 			w := f.land()
-			got := cmp.Or(w.Landing, &git.Landing{By: unknown})
+			got := cmp.Or(w.Landing, &landing.Proof{By: unknown})
 			if w.Landed == nil || *w.Landed || got.By != tt.want || len(got.Commits) != tt.commits {
 				t.Errorf("landed %v, want %q by %d commits, got %+v", w.Landed, tt.want, tt.commits, w.Landing)
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // operation names what is under way in a worktree, by the files that git itself looks for (wt-status.c). "" is known to be
@@ -74,7 +76,7 @@ func (a *adminFolder) leadingOIDs(rel string) ([]string, error) {
 	var oids []string
 	for line := range strings.Lines(string(f.Data)) {
 		for word := range strings.FieldsSeq(line) {
-			if !IsOID(word) {
+			if !gitsafe.IsOID(word) {
 				break
 			}
 			oids = append(oids, word)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // parsePath reads a file that holds one path in one line: gitdir and commondir of an admin folder. A path may hold spaces and
@@ -39,7 +41,7 @@ func parseHead(data []byte) (ref, oid string, err error) {
 	// git writes some of these with more behind the object's name, such as MERGE_HEAD and FETCH_HEAD.
 	first, _, _ := strings.Cut(text, "\n")
 	first, _, _ = strings.Cut(first, "\t")
-	if !IsOID(first) {
+	if !gitsafe.IsOID(first) {
 		return "", "", errors.New("holds neither a ref nor a commit")
 	}
 	return "", first, nil
@@ -58,22 +60,6 @@ func validRef(name string) bool {
 	return true
 }
 
-// IsOID says whether s is a whole object name, of SHA-1 or SHA-256.
-func IsOID(s string) bool {
-	if len(s) != 40 && len(s) != 64 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
-// IsZero reports whether an object name is that which stands for none.
-func IsZero(oid string) bool { return strings.Trim(oid, "0") == "" }
-
 // parsePacked reads a packed-refs file into name and object. Peeled lines are passed over.
 func parsePacked(data []byte) (map[string]string, error) {
 	refs := make(map[string]string, bytes.Count(data, []byte{'\n'}))
@@ -85,7 +71,7 @@ func parsePacked(data []byte) (map[string]string, error) {
 			continue
 		}
 		oid, name, ok := strings.Cut(line, " ")
-		if !ok || !IsOID(oid) {
+		if !ok || !gitsafe.IsOID(oid) {
 			return nil, fmt.Errorf("line %d is no ref", n)
 		}
 		refs[name] = oid

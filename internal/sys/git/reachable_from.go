@@ -3,8 +3,10 @@ package git
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
@@ -12,13 +14,8 @@ import (
 var keeping = []string{"refs/heads/", "refs/tags/", "refs/remotes/"}
 
 // reachableFrom gives what branches, tags and remote branches stand for. One that cannot be read, or whose name git would not take for a
-// ref's, keeps nothing: at most more counts as reached by nothing else. Symbolic ones stand for others of them.
-func (r Refs) reachableFrom(size int) (map[string]bool, error) {
-	return r.reachableFromAllBut(size, nil)
-}
-
-// reachableFromAllBut leaves out the refs with these names.
-func (r Refs) reachableFromAllBut(size int, but map[string]bool) (map[string]bool, error) {
+// ref's, keeps nothing: at most more counts as reached by nothing else. Symbolic ones stand for others of them. The refs named in but are left out.
+func (r Refs) reachableFrom(size int, but map[string]bool) (map[string]bool, error) {
 	packed, err := r.packed()
 	if err != nil {
 		return nil, err
@@ -40,7 +37,7 @@ func (r Refs) reachableFromAllBut(size int, but map[string]bool) (map[string]boo
 		}
 	}
 	for oid, ok := range oids {
-		if !ok || len(oid) != 2*size || IsZero(oid) {
+		if !ok || len(oid) != 2*size || gitsafe.IsZero(oid) {
 			delete(oids, oid)
 		}
 	}
@@ -75,7 +72,7 @@ func (r Refs) loose(prefix string, each func(name, oid string)) error {
 
 // keeps says whether a ref keeps what it reaches: by where it is, and by its name.
 func keeps(name string) bool {
-	return (strings.HasPrefix(name, keeping[0]) || strings.HasPrefix(name, keeping[1]) || strings.HasPrefix(name, keeping[2])) && proper(name)
+	return slices.ContainsFunc(keeping, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) && proper(name)
 }
 
 // proper says whether git takes a name for a ref's (git-check-ref-format(1)).

@@ -3,6 +3,8 @@ package git
 import (
 	"fmt"
 	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // entry is one line of a reflog: what a ref was, what it became, and what was done.
@@ -20,7 +22,7 @@ func parseReflog(data []byte) ([]entry, error) {
 		n++
 		head, message, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		fields := strings.SplitN(head, " ", 3)
-		if len(fields) < 3 || !IsOID(fields[0]) || !IsOID(fields[1]) {
+		if len(fields) < 3 || !gitsafe.IsOID(fields[0]) || !gitsafe.IsOID(fields[1]) {
 			return nil, fmt.Errorf("line %d is no entry", n)
 		}
 		entries = append(entries, entry{old: fields[0], new: fields[1], message: message})
@@ -67,7 +69,7 @@ func commitsMade(logs ...[]entry) int {
 	seen := map[string]bool{}
 	for _, log := range logs {
 		for _, e := range log {
-			if made(e.message) && !IsZero(e.new) {
+			if made(e.message) && !gitsafe.IsZero(e.new) {
 				seen[e.new] = true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/internal/sys/git/landing"
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
@@ -29,8 +30,8 @@ type Repository struct {
 	follow    follow
 	records   func() (records, error)
 	sandboxes sandboxes
-	ahead     ahead    // filled by MeasureAhead
-	stashed   []string // what the stash's reflog names; all but the newest stash are nowhere else
+	ahead     landing.Ahead // filled by MeasureAhead
+	stashed   []string      // what the stash's reflog names; all but the newest stash are nowhere else
 }
 
 // Open reads what the repository with that common folder has in files. It runs nothing.
@@ -96,10 +97,9 @@ func (r *Repository) stash() ([]string, error) {
 // fetched is the latest sign that the remote was asked. An empty FETCH_HEAD is what a failed fetch leaves behind.
 func (r *Repository) fetched() time.Time {
 	at := fetchHead(r.CommonDir)
-	folder := filepath.Join(r.CommonDir, "worktrees")
-	entries, _ := os.ReadDir(folder)
-	for _, e := range entries {
-		at = later(at, fetchHead(filepath.Join(folder, e.Name())))
+	entries, _ := r.Entries()
+	for _, admin := range entries {
+		at = later(at, fetchHead(admin))
 	}
 	if r.Upstream == "" {
 		return at
@@ -141,17 +141,13 @@ func (r *Repository) Entries() ([]string, error) {
 
 // checkedOut gives the branches that linked worktrees have checked out, by their whole names. One entry that cannot be read is an error.
 func (r *Repository) checkedOut() (map[string]bool, error) {
-	folder := filepath.Join(r.CommonDir, "worktrees")
-	entries, err := os.ReadDir(folder)
-	if err != nil && !gone(err) {
-		return nil, fmt.Errorf("list worktrees: %w", err)
+	entries, err := r.Entries()
+	if err != nil {
+		return nil, err
 	}
 	names := map[string]bool{}
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		ref, _, err := ReadHead(filepath.Join(folder, e.Name()))
+	for _, admin := range entries {
+		ref, _, err := ReadHead(admin)
 		switch {
 		case gone(err):
 		case err != nil:
@@ -165,9 +161,25 @@ func (r *Repository) checkedOut() (map[string]bool, error) {
 
 // Tree gives the real path of the worktree that an admin folder is for. fs.ErrNotExist says that this folder, or what says where it is, is not
 // there.
-func (f *Finder) Tree(admin string) (string, error) { return f.registered(admin) }
+func (f *Finder) Tree(admin string) (string, error) {
+	if path, known := f.trees.lookup(admin); known && f.once {
+		return path, nil
+	}
+	path, err := EntryPath(admin)
+	if err != nil {
+		return "", err
+	}
+	if path, err = f.realPath(admin, path); err != nil {
+		return "", fmt.Errorf("read worktree's entry: %w", err)
+	}
+	if f.once {
+		path = f.trees.keep(admin, path)
+	}
+	return path, nil
+}
 
-// EntryPath is the path that an admin folder names as its worktree's, whether or not that is there.
+// EntryPath is the path that an admin folder names as its worktree's, whether or not that is there. Since git 2.48 the file that names it may do so
+// relative to the admin folder.
 func EntryPath(admin string) (string, error) {
 	text, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
 	if err != nil {
@@ -180,38 +192,6 @@ func EntryPath(admin string) (string, error) {
 	path := filepath.Dir(dot)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(admin, path)
-	}
-	return path, nil
-}
-
-// registered gives the real path of the worktree that an admin folder is for. The file names the worktree's .git; since git 2.48
-// it may be relative to the admin folder.
-func (f *Finder) registered(admin string) (string, error) {
-	if !f.once {
-		return f.tree(admin)
-	}
-	if path, known := f.trees.lookup(admin); known {
-		return path, nil
-	}
-	path, err := f.tree(admin)
-	if err != nil {
-		return "", err
-	}
-	return f.trees.keep(admin, path), nil
-}
-
-func (f *Finder) tree(admin string) (string, error) {
-	text, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
-	if err != nil {
-		return "", fmt.Errorf("read worktree's entry: %w", err)
-	}
-	dot, err := parsePath(text.Data)
-	if err != nil {
-		return "", fmt.Errorf("read worktree's entry: gitdir in %q %w", admin, err)
-	}
-	path, err := f.realPath(admin, filepath.Dir(dot))
-	if err != nil {
-		return "", fmt.Errorf("read worktree's entry: %w", err)
 	}
 	return path, nil
 }

@@ -79,7 +79,7 @@ func (f *Finder) Revision(ctx context.Context, git Program, folder, name string)
 		return fail(context.Cause(ctx))
 	case errors.Is(err, gitsafe.ErrNoGit):
 		return fail(err)
-	case err != nil || !IsOID(commit):
+	case err != nil || !gitsafe.IsOID(commit):
 		if shallow, _ := filepath.Glob(filepath.Join(place.CommonDir, "shallow")); len(shallow) > 0 {
 			return fail(fmt.Errorf("%w; this clone is shallow, so that older commits are missing: fetch them (git fetch --unshallow; fetch-depth: 0 in a workflow)", ErrNoRevision))
 		}
@@ -138,7 +138,7 @@ func (r *Revision) File(ctx context.Context, name string, most int64) ([]byte, e
 		return fail(err)
 	}
 	fields := strings.Fields(about)
-	if len(fields) != 3 || fields[0] != "blob" || !IsOID(fields[2]) {
+	if len(fields) != 3 || fields[0] != "blob" || !gitsafe.IsOID(fields[2]) {
 		return fail(ErrNoPath)
 	}
 	if size, err := strconv.ParseInt(fields[1], 10, 64); err != nil || size > most {
@@ -179,8 +179,8 @@ var (
 func (l *listing) add(record []byte) error {
 	about, name, ok := strings.Cut(string(record), "\t")
 	fields := strings.Fields(about)
-	if !ok || len(fields) != 4 || !IsOID(fields[2]) {
-		return errAnswer
+	if !ok || len(fields) != 4 || !gitsafe.IsOID(fields[2]) {
+		return gitsafe.ErrAnswer
 	}
 	if !fs.ValidPath(name) || name == "." {
 		return fmt.Errorf("%w: %q", errListed, name)
@@ -197,7 +197,7 @@ func (l *listing) add(record []byte) error {
 	}
 	size, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil {
-		return errAnswer
+		return gitsafe.ErrAnswer
 	}
 	switch {
 	case l.within.Wanted != nil && !l.within.Wanted(name):
@@ -227,7 +227,7 @@ func (l *listing) read(ctx context.Context, sealed *gitsafe.Sandbox) error {
 	for i, oid := range l.oids {
 		head, rest, ok := strings.Cut(out, "\n")
 		if want := fmt.Sprintf("%s blob %d", oid, l.sizes[i]); !ok || head != want || int64(len(rest)) <= l.sizes[i] {
-			return fmt.Errorf("%w: %s is missing in the repository, or is not what the tree says", errAnswer, l.paths[i])
+			return fmt.Errorf("%w: %s is missing in the repository, or is not what the tree says", gitsafe.ErrAnswer, l.paths[i])
 		}
 		l.files[l.paths[i]] = memfs.File{Data: []byte(rest[:l.sizes[i]])}
 		out = rest[l.sizes[i]+1:]

@@ -19,26 +19,22 @@ func (r *Repository) Staged(ctx context.Context, git Program, w *Worktree) (n in
 }
 
 func (r *Repository) staged(ctx context.Context, git Program, w *Worktree) (n int, err error) {
-	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
-	if err != nil {
-		return 0, fmt.Errorf("%w; git was not run", err)
-	}
 	view, err := w.view()
 	if err != nil {
-		return 0, fmt.Errorf("%w; git was not run", err)
+		return 0, notRun(err)
 	}
 	if view.Index == nil || w.Head == "" {
 		return 0, errors.New("its index or its commit is missing; git was not run")
 	}
 	if _, err := indexOf(view.Index, r.hashSize()); err != nil {
 		if view.SharedName, view.Shared, err = w.shared(err); err != nil {
-			return 0, fmt.Errorf("%w; git was not run", err)
+			return 0, notRun(err)
 		}
 	}
 	view.Tree = "" // the question is about the index and the commit alone
-	sealed, err := repo.Seal(ctx, view)
+	sealed, err := r.seal(ctx, git, view)
 	if err != nil {
-		return 0, fmt.Errorf("%w; git was not run", err)
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	// The commit's name at the end of the answer shows that git gave it.
@@ -48,7 +44,7 @@ func (r *Repository) staged(ctx context.Context, git Program, w *Worktree) (n in
 		return nil
 	})
 	if err == nil && !answered {
-		err = errAnswer
+		err = gitsafe.ErrAnswer
 	}
 	if err != nil {
 		return 0, err

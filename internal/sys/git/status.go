@@ -41,12 +41,12 @@ func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (Cont
 func (r *Repository) status(ctx context.Context, git Program, w *Worktree) (content Content, err error) {
 	sealed, err := r.show(ctx, git, w, &content)
 	if err != nil {
-		return content, fmt.Errorf("%w; git was not run", err)
+		return content, err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	p := porcelain{content: &content}
 	if err = p.ask(ctx, sealed); err == nil && p.head != cmp.Or(w.Head, "(initial)") { // how git names a commit that is not there yet
-		err = fmt.Errorf("%w: it does not name the commit that was asked about", errAnswer)
+		err = fmt.Errorf("%w: it does not name the commit that was asked about", gitsafe.ErrAnswer)
 	}
 	if err == nil && content.Hidden == nil && content.Dirty > 0 && content.Dirty == len(p.unsure) {
 		content.Hidden, err = unjudged(ctx, sealed, p.unsure)
@@ -56,25 +56,21 @@ func (r *Repository) status(ctx context.Context, git Program, w *Worktree) (cont
 
 // show makes the git folder that git is asked in, and writes into content what the index alone says.
 func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content *Content) (*gitsafe.Sandbox, error) {
-	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
-	if err != nil {
-		return nil, err
-	}
 	view, err := w.view()
 	if err != nil {
-		return nil, err
+		return nil, notRun(err)
 	}
 	idx, err := indexOf(view.Index, r.hashSize())
 	if err != nil {
 		content.Hidden = fmt.Errorf("read index: %q %w", filepath.Join(w.AdminDir, "index"), err)
 		if view.SharedName, view.Shared, err = w.shared(err); err != nil {
-			return nil, err
+			return nil, notRun(err)
 		}
 	} else {
 		content.Gitlinks = append([]string{}, idx.gitlinks...)
 		content.Hidden = idx.hides(w.Path)
 	}
-	return repo.Seal(ctx, view)
+	return r.seal(ctx, git, view)
 }
 
 // view is what git is shown of the worktree.
@@ -141,7 +137,7 @@ func unjudged(ctx context.Context, sealed *gitsafe.Sandbox, paths []string) (hid
 		return nil
 	})
 	if err == nil && len(answer) != 3*len(paths) {
-		err = errAnswer
+		err = gitsafe.ErrAnswer
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for content filters: %w", err)
@@ -201,7 +197,7 @@ func (p *porcelain) record(record []byte) error {
 		return nil
 	}
 	if len(record) < 3 || record[1] != ' ' {
-		return errAnswer
+		return gitsafe.ErrAnswer
 	}
 	switch record[0] {
 	case '#':
@@ -221,7 +217,7 @@ func (p *porcelain) record(record []byte) error {
 	case '!':
 		p.content.Ignored = append(p.content.Ignored, string(record[2:]))
 	default:
-		return errAnswer
+		return gitsafe.ErrAnswer
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package git
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"path/filepath"
 )
@@ -24,7 +23,7 @@ func (r *Repository) Tracked(w *Worktree, folders []string) (map[string]int, err
 	if err != nil {
 		return nil, fmt.Errorf("read index: %w", err)
 	}
-	err = entries(f.Data, r.hashSize(), func(name []byte) {
+	_, err = parseIndex(f.Data, r.hashSize(), func(name []byte) {
 		for i, p := range prefixes {
 			if bytes.HasPrefix(name, p) || bytes.Equal(name, p[:len(p)-1]) || bytes.HasSuffix(name, []byte("/")) && bytes.HasPrefix(p, name) {
 				counts[folders[i]]++
@@ -35,21 +34,4 @@ func (r *Repository) Tracked(w *Worktree, folders []string) (map[string]int, err
 		return nil, fmt.Errorf("read index: %q %w", path, err)
 	}
 	return counts, nil
-}
-
-// entries calls each with the name of every entry of an index.
-func entries(data []byte, hash int, each func(name []byte)) error {
-	if _, err := parseIndex(data, hash); err != nil {
-		return err
-	}
-	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
-	r := entryReader{rest: data[12 : len(data)-hash], hash: hash, packed: version == 4, extended: version >= 3}
-	var idx index
-	for range count {
-		if err := r.next(&idx); err != nil {
-			return err
-		}
-		each(r.name)
-	}
-	return nil
 }

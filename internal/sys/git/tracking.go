@@ -313,7 +313,7 @@ func readGraphite(path string) (map[string][]PullRequest, error) {
 		p := PullRequest{By: ByGraphite, Number: pullNumber(strconv.FormatInt(info.Number, 10)), State: pullState(info.State)}
 		latest := ""
 		for _, v := range info.Versions { // their times are written so that they sort as text
-			if IsOID(v.Head) && v.At >= latest {
+			if gitsafe.IsOID(v.Head) && v.At >= latest {
 				p.Head, latest = v.Head, v.At
 			}
 		}

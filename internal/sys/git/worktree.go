@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/winnow-reaper/winnow/internal/sys/git/landing"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
@@ -29,7 +31,7 @@ type Worktree struct {
 	Ahead       *int
 	Unreachable *int
 	// Landing and Elsewhere are filled by ProveMerged.
-	Landing   *Landing
+	Landing   *landing.Proof
 	Elsewhere *bool
 	// Followed is the remote-tracking branch that Branch follows, "" where it is not known or follows none, and FollowedGone whether it is missing.
 	Followed     string
@@ -225,7 +227,7 @@ func (w *Worktree) collectOwn(admin *adminFolder) {
 		w.fail(err)
 	}
 	slices.Sort(w.own)
-	w.own = slices.DeleteFunc(slices.Compact(w.own), IsZero)
+	w.own = slices.DeleteFunc(slices.Compact(w.own), gitsafe.IsZero)
 }
 
 // ownLogs reads the reflogs of the worktree's own refs.

@@ -14,6 +14,25 @@ import (
 	"syscall"
 )
 
+// ErrAnswer says that git printed what was not asked for.
+var ErrAnswer = errors.New("git's answer was not understood")
+
+// IsOID says whether s is a whole object name, of SHA-1 or SHA-256.
+func IsOID(s string) bool {
+	if len(s) != 40 && len(s) != 64 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// IsZero reports whether an object name is that which stands for none.
+func IsZero(oid string) bool { return strings.Trim(oid, "0") == "" }
+
 // maxOutput bounds what one run may print, in bytes.
 const maxOutput = 256 << 20
 

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // scanLimit bounds how much of an admin folder is read for commits.
@@ -115,7 +115,7 @@ func (r Repo) types(ctx context.Context, ids []string) (map[string]string, error
 	}
 	for line := range strings.Lines(out) {
 		id, what, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if !ok || !git.IsOID(id) {
+		if !ok || !gitsafe.IsOID(id) {
 			return nil, fmt.Errorf("git cat-file does not say what %q is", line)
 		}
 		types[id] = what
@@ -173,7 +173,7 @@ func namedObjects(admin string) (own, fetched []string, err error) {
 			into = fetch
 		}
 		for _, id := range object.FindAll(text, -1) {
-			if !git.IsZero(string(id)) {
+			if !gitsafe.IsZero(string(id)) {
 				into[string(id)] = true
 			}
 		}
@@ -193,7 +193,7 @@ func (r Repo) staged(ctx context.Context, head string) (string, error) {
 		return "", err
 	}
 	// What is marked as gone from the repository already cannot be kept.
-	ids := slices.DeleteFunc(strings.Fields(out), func(id string) bool { return !git.IsOID(id) })
+	ids := slices.DeleteFunc(strings.Fields(out), func(id string) bool { return !gitsafe.IsOID(id) })
 	types, err := r.types(ctx, ids)
 	if err != nil || len(ids) == 0 {
 		return "", err

@@ -1,4 +1,4 @@
-package git
+package landing
 
 import (
 	"bytes"
@@ -94,7 +94,7 @@ func (o *outliner) field(field []byte) error {
 	case o.entry != "":
 		modes := strings.Fields(o.entry)
 		if o.hash == nil || len(modes) != 5 {
-			return errAnswer
+			return gitsafe.ErrAnswer
 		}
 		fmt.Fprintf(o.hash, "%s %s %s %s\x00", modes[0], modes[1], modes[4], text)
 		fmt.Fprintf(o.files, "%s %s\x00", o.entry, text)
@@ -109,7 +109,7 @@ func (o *outliner) field(field []byte) error {
 	default:
 		o.close()
 		if len(o.found) >= len(o.pairs) || text != o.pairs[len(o.found)].commit {
-			return errAnswer
+			return gitsafe.ErrAnswer
 		}
 		o.hash, o.files, o.paths = sha256.New(), sha256.New(), 0
 	}
@@ -132,7 +132,7 @@ func (o *outliner) close() {
 func (o *outliner) end() error {
 	o.close()
 	if len(o.found) != len(o.pairs) || o.entry != "" {
-		return errAnswer
+		return gitsafe.ErrAnswer
 	}
 	return nil
 }
@@ -174,27 +174,27 @@ func (p *patches) line(line []byte) error {
 		p.endFile()
 		p.any, p.hunks = true, false
 		p.write(text)
-	case IsOID(text):
+	case gitsafe.IsOID(text):
 		p.endPatch()
 		if len(p.found) >= len(p.pairs) || text != p.pairs[len(p.found)].commit {
-			return errAnswer
+			return gitsafe.ErrAnswer
 		}
 		p.hash, p.any = sha256.New(), false
 	case !p.any || p.hash == nil:
-		return errAnswer
+		return gitsafe.ErrAnswer
 	case strings.HasPrefix(text, "@@ "):
 		return p.hunk(text)
 	case strings.HasPrefix(text, `\`) && p.hunks: // there is no newline at the end of the file
 		p.write(text)
 	case p.hunks:
-		return errAnswer
+		return gitsafe.ErrAnswer
 	case strings.HasPrefix(text, "index "):
 		p.index = text
 	case strings.HasPrefix(text, "--- "), strings.HasPrefix(text, "+++ "), strings.HasPrefix(text, "Binary files "):
 	case strings.HasPrefix(text, "old mode "), strings.HasPrefix(text, "new mode "), strings.HasPrefix(text, "new file mode "), strings.HasPrefix(text, "deleted file mode "):
 		p.write(text)
 	default:
-		return errAnswer
+		return gitsafe.ErrAnswer
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func (p *patches) hunk(text string) error {
 	p.old, err = span(before, "-")
 	p.new, err2 = span(after, "+")
 	if err = cmp.Or(err, err2); err != nil || !ok || !two {
-		return errAnswer
+		return gitsafe.ErrAnswer
 	}
 	p.index, p.hunks = "", true
 	p.write("@@")
@@ -224,21 +224,21 @@ func span(text, sign string) (int, error) {
 	rest, ok := strings.CutPrefix(text, sign)
 	_, lines, several := strings.Cut(rest, ",")
 	if !ok {
-		return 0, errAnswer
+		return 0, gitsafe.ErrAnswer
 	}
 	if !several {
 		return 1, nil
 	}
 	n, err := strconv.Atoi(lines)
 	if err != nil || n < 0 {
-		return 0, errAnswer
+		return 0, gitsafe.ErrAnswer
 	}
 	return n, nil
 }
 
 func (p *patches) inHunk(line []byte) error {
 	if len(line) == 0 {
-		return errAnswer
+		return gitsafe.ErrAnswer
 	}
 	switch line[0] {
 	case ' ':
@@ -249,10 +249,10 @@ func (p *patches) inHunk(line []byte) error {
 		p.new--
 	case '\\':
 	default:
-		return errAnswer
+		return gitsafe.ErrAnswer
 	}
 	if p.old < 0 || p.new < 0 {
-		return errAnswer
+		return gitsafe.ErrAnswer
 	}
 	p.hash.Write(line)
 	p.hash.Write([]byte{'\n'})
@@ -282,7 +282,7 @@ func (p *patches) endPatch() {
 func (p *patches) end() error {
 	p.endPatch()
 	if len(p.found) != len(p.pairs) || p.old > 0 || p.new > 0 {
-		return errors.Join(errAnswer, errors.New("it ended too early"))
+		return errors.Join(gitsafe.ErrAnswer, errors.New("it ended too early"))
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
-package git
+package landing
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +27,8 @@ const (
 	ByTree = "tree"
 )
 
-// Landing is the proof that the work of a branch is in the upstream. By is "" where none of the proofs holds.
-type Landing struct {
+// Proof says how the work of a branch is in the upstream. By is "" where no proof holds.
+type Proof struct {
 	By string
 	// Commits are those of the upstream that brought the work in, for ByPatches and BySquash.
 	Commits []string
@@ -49,110 +48,23 @@ const (
 	mergeTime = 3 * time.Second
 )
 
-// ProveMerged finds out for all of these worktrees at once how their work got into the upstream where MeasureAhead has found that the upstream does
-// not reach them, and whether the heads of those in which nothing was committed are kept by another branch. What it cannot find out
-// stays nil. It needs no network, and in a repository that lacks objects it does without them.
+// Prove gives for heads that the upstream does not reach how their work got into it, as far as that is known; what was found before an error stands.
+// It needs no network, and in a repository that lacks objects it does without them.
 //
 // That the work is in the upstream's history is what counts: when a later commit took it out again, it has landed all the same. What
 // is compared are differences, to the last blank. The same lines may stand in several places of a file: so the files must also be the
 // same before and after, or a merge of the one change into the other commit must change nothing in it. A branch whose commits together
 // change nothing is not looked for, and a branch that merged something in is compared as a whole. Without exactly one merge base there is no proof.
-func (r *Repository) ProveMerged(ctx context.Context, git Program, worktrees []*Worktree) error {
-	heads, fresh := map[string]bool{}, map[string]bool{}
-	for _, w := range worktrees {
-		switch {
-		case w.Head == "" || w.Commits == nil || w.Landed != nil && *w.Landed:
-			continue
-		case *w.Commits == 0:
-			fresh[w.Head] = true
-		}
-		// A branch that was brought here, as somebody's pull request is, lands too.
-		if w.Landed != nil && !r.ahead.many {
-			heads[w.Head] = true
+func Prove(ctx context.Context, sealed *gitsafe.Sandbox, upstream string, over Ahead, heads []string) (map[string]Proof, error) {
+	p := prover{ctx: ctx, sealed: sealed, upstream: upstream}
+	err := p.prove(over, heads)
+	found := map[string]Proof{}
+	for _, b := range p.branches {
+		if b.landing != nil {
+			found[b.head] = *b.landing
 		}
 	}
-	if len(heads)+len(fresh) == 0 {
-		return nil
-	}
-	found, err := Await(ctx, func() landings { return r.landings(ctx, git, heads, fresh) })
-	if err == nil {
-		err = found.err
-	}
-	for _, w := range worktrees {
-		if l, ok := found.by[w.Head]; ok && heads[w.Head] {
-			w.Landing = &l
-		}
-		if kept, ok := found.kept[w.Head]; ok && fresh[w.Head] {
-			w.Elsewhere = &kept
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("ask git whether the work is on %s: %w", r.Upstream, err)
-	}
-	return nil
-}
-
-// landings is what was found, and what of it failed.
-type landings struct {
-	by   map[string]Landing
-	kept map[string]bool
-	err  error
-}
-
-func (r *Repository) landings(ctx context.Context, git Program, heads, fresh map[string]bool) (found landings) {
-	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
-	if err != nil {
-		return landings{err: fmt.Errorf("%w; git was not run", err)}
-	}
-	sealed, err := repo.Seal(ctx, gitsafe.View{Scratch: true})
-	if err != nil {
-		return landings{err: fmt.Errorf("%w; git was not run", err)}
-	}
-	defer func() { found.err = errors.Join(found.err, sealed.Close()) }()
-	if len(fresh) > 0 {
-		found.kept, found.err = r.reachedElsewhere(ctx, sealed, fresh)
-	}
-	if len(heads) > 0 {
-		p := prover{ctx: ctx, sealed: sealed, upstream: r.upstream}
-		err := p.prove(r.ahead, slices.Sorted(maps.Keys(heads)))
-		found.by, found.err = p.found(), errors.Join(found.err, err)
-	}
-	return found
-}
-
-// reachedElsewhere tells which of the heads a branch, a tag or a remote branch reaches that no linked worktree has checked out.
-func (r *Repository) reachedElsewhere(ctx context.Context, sealed *gitsafe.Sandbox, heads map[string]bool) (map[string]bool, error) {
-	used, err := r.checkedOut()
-	if err != nil {
-		return nil, err
-	}
-	keepers, err := r.refs.reachableFromAllBut(r.hashSize(), used)
-	if err != nil {
-		return nil, err
-	}
-	kept := map[string]bool{}
-	var in bytes.Buffer
-	for oid := range heads {
-		kept[oid] = true
-		in.WriteString(oid + "\n")
-	}
-	for oid := range keepers {
-		in.WriteString("^" + oid + "\n")
-	}
-	// A head that does not exist fails the run. A keeper that does not exist does so too: then it is not known.
-	_, err = sealed.Run(ctx, ask(&in, "rev-list", "--stdin"), func(line []byte) error {
-		if !IsOID(string(line)) {
-			return errAnswer
-		}
-		if _, ok := kept[string(line)]; ok {
-			kept[string(line)] = false
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for other branches: %w", err)
-	}
-	return kept, nil
+	return found, err
 }
 
 // branch is what is compared of one head.
@@ -162,8 +74,8 @@ type branch struct {
 	commits []pair
 	base    string // the only merge base; "" where there is another number of them
 	whole   outline
-	landing *Landing // nil while it is not known
-	tried   bool     // the patches were looked for
+	landing *Proof // nil while it is not known
+	tried   bool   // the patches were looked for
 }
 
 // prover looks for proofs in one repository.
@@ -177,7 +89,7 @@ type prover struct {
 }
 
 // prove fills in what holds. What was found before an error stands.
-func (p *prover) prove(over ahead, heads []string) error {
+func (p *prover) prove(over Ahead, heads []string) error {
 	for _, head := range heads {
 		b, err := p.branch(over, head)
 		if err != nil {
@@ -189,19 +101,9 @@ func (p *prover) prove(over ahead, heads []string) error {
 	return errors.Join(p.byPatches(), p.byTrees())
 }
 
-func (p *prover) found() map[string]Landing {
-	found := map[string]Landing{}
-	for _, b := range p.branches {
-		if b.landing != nil {
-			found[b.head] = *b.landing
-		}
-	}
-	return found
-}
-
 // branch walks from a head to the upstream's history. A commit without parents ends all proofs: it is the first of another history,
 // or the history was cut off there.
-func (p *prover) branch(over ahead, head string) (*branch, error) {
+func (p *prover) branch(over Ahead, head string) (*branch, error) {
 	b := &branch{head: head}
 	seen, edge, straight := map[string]bool{}, map[string]bool{}, true
 	for todo := []string{head}; len(todo) > 0; {
@@ -211,9 +113,9 @@ func (p *prover) branch(over ahead, head string) (*branch, error) {
 			continue
 		}
 		seen[oid] = true
-		parents, ok := over.commits[oid]
+		parents, ok := over.Commits[oid]
 		switch {
-		case !ok && over.edge[oid]:
+		case !ok && over.Edge[oid]:
 			edge[oid] = true
 			continue
 		case !ok || len(parents) == 0:
@@ -251,8 +153,8 @@ func (p *prover) independent(oids []string) ([]string, error) {
 	}
 	out, err := p.sealed.Output(p.ctx, "", append([]string{"merge-base", "--independent"}, oids...)...)
 	found := strings.Fields(out)
-	if err == nil && (len(found) == 0 || slices.ContainsFunc(found, func(oid string) bool { return !IsOID(oid) })) {
-		err = errAnswer
+	if err == nil && (len(found) == 0 || slices.ContainsFunc(found, func(oid string) bool { return !gitsafe.IsOID(oid) })) {
+		err = gitsafe.ErrAnswer
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for the merge base: %w", err)
@@ -359,12 +261,12 @@ func (m *matcher) match(b *branch, outlines []outline) error {
 		commits = append(commits, oid)
 	}
 	if len(commits) > 0 {
-		b.landing = &Landing{By: ByPatches, Commits: commits}
+		b.landing = &Proof{By: ByPatches, Commits: commits}
 		return nil
 	}
 	oid, err := m.maker(b, pair{b.head, b.base}, b.whole, nil)
 	if oid != "" {
-		b.landing = &Landing{By: BySquash, Commits: []string{oid}}
+		b.landing = &Proof{By: BySquash, Commits: []string{oid}}
 	}
 	return err
 }
@@ -416,7 +318,7 @@ func (p *prover) byTrees() error {
 	}
 	trees := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 	if len(trees) != 1+2*len(asked) {
-		return errAnswer
+		return gitsafe.ErrAnswer
 	}
 	open, err := p.untouched(asked)
 	if err != nil {
@@ -424,16 +326,16 @@ func (p *prover) byTrees() error {
 	}
 	for i, b := range asked {
 		mine, before := trees[1+2*i], trees[2+2*i]
-		if !IsOID(trees[0]) || !IsOID(mine) || !IsOID(before) {
+		if !gitsafe.IsOID(trees[0]) || !gitsafe.IsOID(mine) || !gitsafe.IsOID(before) {
 			continue // a clone that lacks trees
 		}
 		if mine == before { // nothing that could be looked for
-			b.landing = &Landing{}
+			b.landing = &Proof{}
 			continue
 		}
 		if open[b] {
 			if b.tried {
-				b.landing = &Landing{}
+				b.landing = &Proof{}
 			}
 			continue
 		}
@@ -442,9 +344,9 @@ func (p *prover) byTrees() error {
 		case err != nil:
 			return err
 		case same:
-			b.landing = &Landing{By: ByTree}
+			b.landing = &Proof{By: ByTree}
 		case known && b.tried:
-			b.landing = &Landing{}
+			b.landing = &Proof{}
 		}
 	}
 	return nil
@@ -467,15 +369,15 @@ func (p *prover) untouched(asked []*branch) (map[*branch]bool, error) {
 	}
 	lines := strings.Split(out, "\n")
 	if len(lines) != n+1 {
-		return nil, errAnswer
+		return nil, gitsafe.ErrAnswer
 	}
 	open := map[*branch]bool{}
 	for _, b := range asked {
 		for _, c := range b.whole.some {
 			now := lines[0]
 			lines = lines[1:]
-			missing := !IsOID(now) && strings.HasSuffix(now, " missing")
-			open[b] = open[b] || now == c.was || missing && IsZero(c.was)
+			missing := !gitsafe.IsOID(now) && strings.HasSuffix(now, " missing")
+			open[b] = open[b] || now == c.was || missing && gitsafe.IsZero(c.was)
 		}
 	}
 	return open, nil
@@ -523,7 +425,7 @@ func (p *prover) merge(args ...string) (out string, known bool, err error) {
 // since is what the upstream has since the oldest merge base that is not too old: its commits, the latest first.
 type since struct {
 	commits []string
-	parents map[string][]string
+	parents Graph
 	bases   map[string]bool
 	older   map[string]map[string]bool
 }
@@ -548,17 +450,7 @@ func (s *since) reachedBy(base string) map[string]bool {
 	if older, ok := s.older[base]; ok {
 		return older
 	}
-	older := map[string]bool{}
-	for todo := []string{base}; len(todo) > 0; {
-		oid := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		parents, ok := s.parents[oid]
-		if !ok || older[oid] {
-			continue
-		}
-		older[oid] = true
-		todo = append(todo, parents...)
-	}
+	older := s.parents.Reach(base)
 	s.older[base] = older
 	return older
 }
@@ -595,14 +487,14 @@ func (p *prover) newestFirst() ([]string, error) {
 		return slices.Collect(maps.Keys(set)), nil
 	}
 	var bases []string
-	in := bytes.NewBufferString(strings.Join(slices.Sorted(maps.Keys(set)), "\n") + "\n")
-	_, err := p.sealed.Run(p.ctx, ask(in, "rev-list", "--no-walk=sorted", "--stdin"), func(line []byte) error {
-		if !set[string(line)] {
-			return errAnswer
+	in := strings.NewReader(strings.Join(slices.Sorted(maps.Keys(set)), "\n") + "\n")
+	err := revList(p.ctx, p.sealed, in, func(oids []string, _ bool) error {
+		if !set[oids[0]] {
+			return gitsafe.ErrAnswer
 		}
-		bases = append(bases, string(line))
+		bases = append(bases, oids[0])
 		return nil
-	})
+	}, "--no-walk=sorted")
 	if err != nil {
 		return nil, fmt.Errorf("look for the oldest merge base: %w", err)
 	}
@@ -611,33 +503,29 @@ func (p *prover) newestFirst() ([]string, error) {
 
 // sinceAll reads what the upstream has since a commit that all these bases have in their history.
 func (p *prover) sinceAll(bases []string) (since, error) {
-	s := since{parents: map[string][]string{}, bases: map[string]bool{}, older: map[string]map[string]bool{}}
-	in := bytes.NewBufferString(p.upstream + "\n")
+	s := since{parents: Graph{}, bases: map[string]bool{}, older: map[string]map[string]bool{}}
 	oldest := bases[0]
 	if len(bases) > 1 {
 		out, err := p.sealed.Output(p.ctx, "", append([]string{"merge-base", "--octopus"}, bases...)...)
 		var exit *exec.ExitError
 		if oldest = strings.TrimSuffix(out, "\n"); errors.As(err, &exit) && exit.ExitCode() == 1 {
 			oldest, err = "", nil // they have nothing in common
-		} else if err == nil && !IsOID(oldest) {
-			err = errAnswer
+		} else if err == nil && !gitsafe.IsOID(oldest) {
+			err = gitsafe.ErrAnswer
 		}
 		if err != nil {
 			return s, fmt.Errorf("look for the oldest merge base: %w", err)
 		}
 	}
+	before := map[string]bool{}
 	if oldest != "" {
-		in.WriteString("^" + oldest + "\n")
+		before[oldest] = true
 	}
-	_, err := p.sealed.Run(p.ctx, ask(in, "rev-list", "--parents", fmt.Sprintf("--max-count=%d", maxSince+1), "--stdin"), func(line []byte) error {
-		oids := strings.Fields(string(line))
-		if len(oids) == 0 || slices.ContainsFunc(oids, func(oid string) bool { return !IsOID(oid) }) {
-			return errAnswer
-		}
+	err := revList(p.ctx, p.sealed, revisions(map[string]bool{p.upstream: true}, before), func(oids []string, _ bool) error {
 		s.commits = append(s.commits, oids[0])
 		s.parents[oids[0]] = oids[1:]
 		return nil
-	})
+	}, "--parents", fmt.Sprintf("--max-count=%d", maxSince+1))
 	if err != nil {
 		return s, fmt.Errorf("list the upstream's commits: %w", err)
 	}
