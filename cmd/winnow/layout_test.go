@@ -35,7 +35,6 @@ var largePackages = map[string][2]int{
 	"engine/subject":       {5_220, 31}, // to become subject, processes, records and panes
 	"collectors/dirs":      {4_340, 22},
 	"engine/policy":        {4_193, 24},
-	"internal/sys/git":     {4_070, 24},
 	"internal/ledger":      {3_300, 23},
 	"actuators/dirs":       {3_100, 16},
 }

@@ -18,9 +18,14 @@ func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []str
 	if r.upstream == "" || len(paths) == 0 {
 		return nil, nil
 	}
+	defer func() {
+		if err != nil {
+			blobs, err = nil, fmt.Errorf("look into the upstream's tree: %w", err)
+		}
+	}()
 	sealed, err := r.seal(ctx, git, gitsafe.View{})
 	if err != nil {
-		return nil, fmt.Errorf("look into the upstream's tree: %w", err)
+		return nil, err
 	}
 	defer func() { _ = sealed.Close() }()
 	blobs = map[string]string{}
@@ -36,10 +41,7 @@ func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []str
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("look into the upstream's tree: %w", err)
-	}
-	return blobs, nil
+	return blobs, err
 }
 
 // Blob is the name that the repository gives to a content.

@@ -4,26 +4,20 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
-// readConfig reads what a repository's configuration says of the repository itself and of its branches, and whether it may have remotes: it
-// names one, or includes another file.
-func readConfig(path string) (f gitsafe.Format, b follow, remotes bool, err error) {
+// readConfig reads what a repository's configuration says of the repository itself and of its branches.
+func readConfig(path string) (f gitsafe.Format, b follow, err error) {
 	vars, err := gitsafe.ReadConfig(context.Background(), path)
 	if err != nil {
-		return gitsafe.Format{}, follow{}, false, err
-	}
-	for _, v := range vars {
-		section, rest, _ := strings.Cut(v.Name, ".")
-		remotes = remotes || section == "include" || section == "includeif" || section == "remote" && strings.Contains(rest, ".")
+		return f, b, err
 	}
 	if f, err = gitsafe.FormatOf(vars); err != nil {
-		return gitsafe.Format{}, follow{}, false, fmt.Errorf("%q: %w", path, err)
+		return f, b, fmt.Errorf("%q: %w", path, err)
 	}
-	return f, following(vars), remotes, nil
+	return f, following(vars), nil
 }
 
 // mainOf is the path of the main checkout of a repository with this format, "" where it has none or this is unknown.

@@ -13,9 +13,10 @@ import (
 // Finder finds git folders during one look. Worktrees lie side by side, and so do their admin folders, so it remembers where the
 // folders above them lead and which of them are repositories. It is for one look: what it remembers gets stale.
 type Finder struct {
-	real, repos, trees memory[string]
-	places             memory[located]
-	opened             memory[*opening]
+	// What was found of folders, by their paths. Nothing that failed is remembered.
+	real, repos, trees sync.Map // strings
+	places             sync.Map // located
+	opened             sync.Map // *opening
 	once               bool
 }
 
@@ -38,33 +39,6 @@ func NewFinder() *Finder { return &Finder{} }
 // NewOnce gives a Finder that also remembers which places it found, so that all who share it in one look read what says so once.
 func NewOnce() *Finder { return &Finder{once: true} }
 
-// memory is what was found of folders, by their paths. Nothing that failed is remembered. It is never held while a file system is asked.
-type memory[T any] struct {
-	mu    sync.Mutex
-	known map[string]T
-}
-
-func (m *memory[T]) lookup(path string) (found T, known bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	found, known = m.known[path]
-	return found, known
-}
-
-// keep remembers what was found, and gives what was found first.
-func (m *memory[T]) keep(path string, found T) T {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if first, known := m.known[path]; known {
-		return first
-	}
-	if m.known == nil {
-		m.known = map[string]T{}
-	}
-	m.known[path] = found
-	return found
-}
-
 // realPath resolves path against base, which is a real path, and then every symbolic link in it.
 func (f *Finder) realPath(base, path string) (string, error) {
 	if !filepath.IsAbs(path) {
@@ -72,15 +46,15 @@ func (f *Finder) realPath(base, path string) (string, error) {
 	}
 	path = filepath.Clean(path)
 	dir, name := filepath.Split(path)
-	real, ok := f.real.lookup(dir)
+	real, ok := f.real.Load(dir)
 	if !ok {
-		var err error
-		if real, err = filepath.EvalSymlinks(dir); err != nil {
+		found, err := filepath.EvalSymlinks(dir)
+		if err != nil {
 			return "", err
 		}
-		f.real.keep(dir, real)
+		real, _ = f.real.LoadOrStore(dir, found)
 	}
-	at := filepath.Join(real, name)
+	at := filepath.Join(real.(string), name)
 	info, err := os.Lstat(at)
 	if err != nil {
 		return "", err
@@ -96,12 +70,12 @@ func (f *Finder) isRepository(folder string) bool {
 	if folder == "" {
 		return false
 	}
-	if _, known := f.repos.lookup(folder); known {
+	if _, known := f.repos.Load(folder); known {
 		return true
 	}
 	is := exists(filepath.Join(folder, "HEAD")) && exists(filepath.Join(folder, "objects")) && exists(filepath.Join(folder, "refs"))
 	if is {
-		f.repos.keep(folder, folder)
+		f.repos.Store(folder, folder)
 	}
 	return is
 }

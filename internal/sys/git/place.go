@@ -31,8 +31,8 @@ func (f *Finder) Locate(path string) (Place, error) {
 	if !f.once {
 		return f.locate(path)
 	}
-	if known, there := f.places.lookup(path); there {
-		return known.place, nil
+	if known, there := f.places.Load(path); there {
+		return known.(located).place, nil
 	}
 	is, err := folder.StampAt(unix.AT_FDCWD, path)
 	if err != nil {
@@ -43,12 +43,12 @@ func (f *Finder) Locate(path string) (Place, error) {
 
 // LocateIn is Locate of a path at which that folder was seen just now: what was found in another one that had the path before is not taken for it.
 func (f *Finder) LocateIn(path string, is folder.Stamp) (Place, error) {
-	if known, there := f.places.lookup(path); there && known.of.Equal(is) {
-		return known.place, nil
+	if known, there := f.places.Load(path); there && known.(located).of.Equal(is) {
+		return known.(located).place, nil
 	}
 	place, err := f.locate(path)
 	if f.once && err == nil {
-		f.places.keep(path, located{place, is})
+		f.places.LoadOrStore(path, located{place, is})
 	}
 	return place, err
 }

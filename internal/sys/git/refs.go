@@ -84,21 +84,17 @@ func (r Refs) lookup(name string) (string, error) {
 // upstream finds the remote's default branch: what a remote's HEAD stands for, origin's before the only other one; else main or
 // master of the named remote, if just one of them exists. "" says that it is missing or not certain.
 func (r Refs) upstream(named string) (name, oid string, err error) {
-	remotes, err := os.ReadDir(filepath.Join(r.common, "refs", "remotes"))
-	if err != nil && !gone(err) {
+	remotes, err := r.remotes()
+	if err != nil {
 		return "", "", fmt.Errorf("find upstream: %w", err)
 	}
 	heads := map[string]string{}
 	for _, remote := range remotes {
-		f, err := readFile(filepath.Join(r.common, "refs", "remotes", remote.Name(), "HEAD"), maxSmall)
-		if err != nil {
-			continue
-		}
-		if ref, _, err := parseHead(f.Data); err == nil && ref != "" {
-			heads[remote.Name()] = ref
+		if ref, _, err := ReadHead(filepath.Join(r.common, remote)); err == nil && ref != "" {
+			heads[remote] = ref
 		}
 	}
-	ref := heads["origin"]
+	ref := heads["refs/remotes/origin"]
 	if len(heads) == 1 {
 		for _, ref = range heads {
 		}
@@ -109,6 +105,19 @@ func (r Refs) upstream(named string) (name, oid string, err error) {
 		}
 	}
 	return r.guess(named)
+}
+
+// remotes are the folders of refs that were fetched, such as refs/remotes/origin.
+func (r Refs) remotes() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(r.common, "refs", "remotes"))
+	if err != nil && !gone(err) {
+		return nil, fmt.Errorf("list refs: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, "refs/remotes/"+e.Name())
+	}
+	return out, nil
 }
 
 // guess tries the usual names of a remote's default branch.

@@ -39,7 +39,8 @@ func (f *Finder) Open(common string) (*Repository, error) {
 	if !f.once {
 		return f.open(common)
 	}
-	o := f.opened.keep(common, &opening{})
+	kept, _ := f.opened.LoadOrStore(common, &opening{})
+	o := kept.(*opening)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.repo != nil {
@@ -53,7 +54,7 @@ func (f *Finder) Open(common string) (*Repository, error) {
 }
 
 func (f *Finder) open(common string) (*Repository, error) {
-	format, follow, remotes, err := readConfig(filepath.Join(common, "config"))
+	format, follow, err := readConfig(filepath.Join(common, "config"))
 	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
@@ -62,7 +63,7 @@ func (f *Finder) open(common string) (*Repository, error) {
 	}
 	r := &Repository{finder: f, CommonDir: common, Main: mainOf(format, common), refs: NewRefs(common), format: format, follow: follow}
 	r.records = r.readRecords()
-	if r.Upstream, r.upstream, err = r.refs.upstream(follow.remote()); err == nil && r.Upstream == "" && !remotes {
+	if r.Upstream, r.upstream, err = r.refs.upstream(follow.remote()); err == nil && r.Upstream == "" && !follow.unread && len(follow.remotes) == 0 {
 		r.Upstream, r.upstream, err = r.refs.local()
 	}
 	if err != nil {
@@ -162,8 +163,8 @@ func (r *Repository) checkedOut() (map[string]bool, error) {
 // Tree gives the real path of the worktree that an admin folder is for. fs.ErrNotExist says that this folder, or what says where it is, is not
 // there.
 func (f *Finder) Tree(admin string) (string, error) {
-	if path, known := f.trees.lookup(admin); known && f.once {
-		return path, nil
+	if path, known := f.trees.Load(admin); known {
+		return path.(string), nil
 	}
 	path, err := EntryPath(admin)
 	if err != nil {
@@ -173,7 +174,8 @@ func (f *Finder) Tree(admin string) (string, error) {
 		return "", fmt.Errorf("read worktree's entry: %w", err)
 	}
 	if f.once {
-		path = f.trees.keep(admin, path)
+		kept, _ := f.trees.LoadOrStore(admin, path)
+		return kept.(string), nil
 	}
 	return path, nil
 }

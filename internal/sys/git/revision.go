@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"testing/fstest"
 
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
-	"github.com/winnow-reaper/winnow/internal/sys/memfs"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
@@ -110,7 +110,7 @@ func (r *Revision) Files(ctx context.Context, dir string, within Reading) (fs.FS
 	case kind != "tree":
 		return fail(ErrNoPath)
 	}
-	l := listing{files: memfs.FS{}, within: within}
+	l := listing{files: revisionFiles{fstest.MapFS{}, map[string]error{}}, within: within}
 	_, err = sealed.Run(ctx, gitsafe.Call{Args: []string{"ls-tree", "-r", "-z", "-l", "--full-tree", r.Commit + ":" + dir}}, l.add)
 	if err != nil {
 		return fail(err)
@@ -160,9 +160,30 @@ const (
 	modeRepository = "160000"
 )
 
+// revisionFiles are the files of a revision. Some are listed, and opening them is an error.
+type revisionFiles struct {
+	all     fstest.MapFS
+	refused map[string]error
+}
+
+func (f revisionFiles) refuse(name string, kind fs.FileMode, why error) {
+	f.all[name], f.refused[name] = &fstest.MapFile{Mode: kind | 0o444}, why
+}
+
+// Open implements fs.FS.
+func (f revisionFiles) Open(name string) (fs.File, error) {
+	if err := f.refused[name]; err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return f.all.Open(name)
+}
+
+// Stat implements fs.StatFS: a link is itself.
+func (f revisionFiles) Stat(name string) (fs.FileInfo, error) { return f.all.Lstat(name) }
+
 // listing is what a tree lists, and what is to be read of it.
 type listing struct {
-	files  memfs.FS
+	files  revisionFiles
 	within Reading
 	bytes  int64
 	// oids and paths are of the files to read, in one order.
@@ -185,14 +206,14 @@ func (l *listing) add(record []byte) error {
 	if !fs.ValidPath(name) || name == "." {
 		return fmt.Errorf("%w: %q", errListed, name)
 	}
-	if len(l.files) >= l.within.Names {
+	if len(l.files.all) >= l.within.Names {
 		return fmt.Errorf("%d files are the most", l.within.Names)
 	}
 	switch fields[0] {
 	case modeRepository:
 		return fmt.Errorf("%s is a repository of its own (a submodule), and what it holds would not be read: put the files themselves there", name)
 	case modeLink:
-		l.files[name] = memfs.File{Mode: fs.ModeSymlink}
+		l.files.refuse(name, fs.ModeSymlink, safeopen.ErrLink)
 		return nil
 	}
 	size, err := strconv.ParseInt(fields[3], 10, 64)
@@ -201,16 +222,16 @@ func (l *listing) add(record []byte) error {
 	}
 	switch {
 	case l.within.Wanted != nil && !l.within.Wanted(name):
-		l.files[name] = memfs.File{Err: errUnwanted}
+		l.files.refuse(name, 0, errUnwanted)
 		return nil
 	case size > l.within.File:
-		l.files[name] = memfs.File{Err: fmt.Errorf("%w: %d bytes, and %d are the most", safeopen.ErrTooLarge, size, l.within.File)}
+		l.files.refuse(name, 0, fmt.Errorf("%w: %d bytes, and %d are the most", safeopen.ErrTooLarge, size, l.within.File))
 		return nil
 	}
 	if l.bytes += size; l.bytes > l.within.Bytes {
 		return fmt.Errorf("%w: %d bytes in all are the most", safeopen.ErrTooLarge, l.within.Bytes)
 	}
-	l.files[name] = memfs.File{}
+	l.files.all[name] = &fstest.MapFile{Mode: 0o444}
 	l.oids, l.paths, l.sizes = append(l.oids, fields[2]), append(l.paths, name), append(l.sizes, size)
 	return nil
 }
@@ -229,7 +250,7 @@ func (l *listing) read(ctx context.Context, sealed *gitsafe.Sandbox) error {
 		if want := fmt.Sprintf("%s blob %d", oid, l.sizes[i]); !ok || head != want || int64(len(rest)) <= l.sizes[i] {
 			return fmt.Errorf("%w: %s is missing in the repository, or is not what the tree says", gitsafe.ErrAnswer, l.paths[i])
 		}
-		l.files[l.paths[i]] = memfs.File{Data: []byte(rest[:l.sizes[i]])}
+		l.files.all[l.paths[i]].Data = []byte(rest[:l.sizes[i]])
 		out = rest[l.sizes[i]+1:]
 	}
 	return nil

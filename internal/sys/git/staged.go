@@ -11,14 +11,11 @@ import (
 // Staged counts the paths at which the worktree's index differs from its HEAD, unmerged ones among them. The worktree's folder itself is not
 // looked at, so that it may be gone. A worktree without an index is an error.
 func (r *Repository) Staged(ctx context.Context, git Program, w *Worktree) (n int, err error) {
-	n, err = r.staged(ctx, git, w)
-	if err != nil {
-		return 0, fmt.Errorf("ask git what is staged: %w", err)
-	}
-	return n, nil
-}
-
-func (r *Repository) staged(ctx context.Context, git Program, w *Worktree) (n int, err error) {
+	defer func() {
+		if err != nil {
+			n, err = 0, fmt.Errorf("ask git what is staged: %w", err)
+		}
+	}()
 	view, err := w.view()
 	if err != nil {
 		return 0, notRun(err)
@@ -37,13 +34,9 @@ func (r *Repository) staged(ctx context.Context, git Program, w *Worktree) (n in
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
-	// The commit's name at the end of the answer shows that git gave it.
-	answered := false
-	_, err = sealed.Run(ctx, gitsafe.Call{Args: []string{"rev-parse", "--verify", w.Head + "^{commit}"}, Until: '\n'}, func(line []byte) error {
-		answered = string(line) == w.Head
-		return nil
-	})
-	if err == nil && !answered {
+	// The commit's name in the answer shows that git gave it.
+	commit, err := sealed.Output(ctx, "", "rev-parse", "--verify", w.Head+"^{commit}")
+	if err == nil && commit != w.Head+"\n" {
 		err = gitsafe.ErrAnswer
 	}
 	if err != nil {

@@ -30,15 +30,12 @@ type Content struct {
 // exit code that is not zero, or anything on stderr, is an error and no answer, since git then did not see everything.
 //
 // Git is shown HEAD and the index as they were read here, so that both speak of the same ones.
-func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (Content, error) {
-	content, err := r.status(ctx, git, w)
-	if err != nil {
-		return Content{}, fmt.Errorf("ask git for the content: %w", err)
-	}
-	return content, nil
-}
-
-func (r *Repository) status(ctx context.Context, git Program, w *Worktree) (content Content, err error) {
+func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (content Content, err error) {
+	defer func() {
+		if err != nil {
+			content, err = Content{}, fmt.Errorf("ask git for the content: %w", err)
+		}
+	}()
 	sealed, err := r.show(ctx, git, w, &content)
 	if err != nil {
 		return content, err

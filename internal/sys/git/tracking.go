@@ -40,7 +40,8 @@ const (
 type follow struct {
 	branches map[string]*followed // by their names without refs/heads/
 	fetches  map[string][]string  // the refspecs of each remote
-	remotes  map[string]bool
+	// remotes are those that have a variable; true for those with an address or a refspec.
+	remotes map[string]bool
 	// unread is true where the configuration includes other files, which may say it otherwise.
 	unread bool
 }
@@ -55,22 +56,15 @@ type followed struct {
 func following(vars []gitsafe.Variable) follow {
 	f := follow{branches: map[string]*followed{}, fetches: map[string][]string{}, remotes: map[string]bool{}}
 	for _, v := range vars {
-		section, rest, _ := strings.Cut(v.Name, ".")
-		at := strings.LastIndexByte(rest, '.')
-		if section == "include" || section == "includeif" {
-			f.unread = true
-		}
-		if at < 0 {
-			continue
-		}
-		name, key := rest[:at], rest[at+1:]
-		if section == "remote" && (key == "url" || key == "fetch") {
-			f.remotes[name] = true
-		}
+		section, name, key := v.Parts()
+		f.unread = f.unread || v.Includes()
 		switch {
-		case section == "remote" && key == "fetch":
-			f.fetches[name] = append(f.fetches[name], v.Value)
-		case section == "branch" && slices.Contains([]string{"remote", "merge", "github-pr-owner-number"}, key):
+		case section == "remote" && strings.Count(v.Name, ".") > 1: // with a name, be it empty
+			f.remotes[name] = f.remotes[name] || key == "url" || key == "fetch"
+			if key == "fetch" {
+				f.fetches[name] = append(f.fetches[name], v.Value)
+			}
+		case section == "branch" && name != "":
 			b := f.branches[name]
 			if b == nil {
 				b = &followed{}
@@ -81,7 +75,7 @@ func following(vars []gitsafe.Variable) follow {
 				b.remote = v.Value
 			case "merge":
 				b.merge = append(b.merge, v.Value)
-			default:
+			case "github-pr-owner-number":
 				b.request = v.Value
 			}
 		}
@@ -91,10 +85,14 @@ func following(vars []gitsafe.Variable) follow {
 
 // remote is the name of the only remote, or origin.
 func (f follow) remote() string {
-	if len(f.remotes) == 1 && !f.unread {
-		for name := range f.remotes {
-			return name
+	var names []string
+	for name, usable := range f.remotes {
+		if usable {
+			names = append(names, name)
 		}
+	}
+	if len(names) == 1 && !f.unread {
+		return names[0]
 	}
 	return "origin"
 }
@@ -250,24 +248,19 @@ func (r Refs) requests() (map[string][]int64, error) {
 			named[name] = oid
 		}
 	}
-	folders := []string{}
-	for _, forge := range forges {
-		folders = append(folders, "refs/"+forge)
-		more, err := filepath.Glob(filepath.Join(escaped.Replace(r.common), "refs", "remotes", "*", forge))
-		if err != nil {
-			return nil, fmt.Errorf("list refs: %w", err)
-		}
-		for _, path := range more {
-			folders = append(folders, strings.TrimPrefix(path, r.common+"/"))
-		}
+	remotes, err := r.remotes()
+	if err != nil {
+		return nil, err
 	}
-	for _, folder := range folders {
-		if err := r.loose(folder+"/", func(name, oid string) {
-			if numbered(name) != 0 {
-				named[name] = oid
+	for _, above := range append(remotes, "refs") {
+		for _, forge := range forges {
+			if err := r.loose(above+"/"+forge+"/", func(name, oid string) {
+				if numbered(name) != 0 {
+					named[name] = oid
+				}
+			}); err != nil {
+				return nil, err
 			}
-		}); err != nil {
-			return nil, err
 		}
 	}
 	heads := map[string][]int64{}
@@ -281,9 +274,6 @@ func (r Refs) requests() (map[string][]int64, error) {
 	}
 	return heads, nil
 }
-
-// escaped writes a path so that filepath.Glob takes it as it stands.
-var escaped = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
 // readGraphite reads gt's cache of pull requests, by branch. One that is missing is empty.
 func readGraphite(path string) (map[string][]PullRequest, error) {

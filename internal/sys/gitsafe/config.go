@@ -14,6 +14,19 @@ type Variable struct {
 	Assigned    bool
 }
 
+// Parts are what the name is made of. Only the subsection may have dots, and be missing.
+func (v Variable) Parts() (section, subsection, key string) {
+	section, rest, _ := strings.Cut(v.Name, ".")
+	at := strings.LastIndexByte(rest, '.')
+	return section, rest[:max(at, 0)], rest[at+1:]
+}
+
+// Includes reports whether the variable has another file read.
+func (v Variable) Includes() bool {
+	section, _, _ := v.Parts()
+	return section == "include" || section == "includeif"
+}
+
 // errLine is for a configuration that git would refuse too, and for the few forms of it that are not read here.
 var errLine = errors.New("is no git configuration")
 

@@ -1,4 +1,4 @@
-// Package gitcmd runs git on repositories that others may have written.
+// Package gitsafe runs git on repositories that others may have written.
 //
 // A repository's configuration names programs, and so do its hooks and the user's own configuration. Checking them before git reads
 // them is not enough: they are written in many ways, and can be changed between the check and the reading. So git never reads them.

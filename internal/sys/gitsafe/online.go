@@ -52,17 +52,10 @@ func ReadRemote(ctx context.Context, common, ref string) (Remote, error) {
 	r := Remote{Ref: ref}
 	var specs []string
 	for _, v := range vars {
-		rest, ok := strings.CutPrefix(v.Name, "remote.")
-		if !ok {
-			continue
-		}
-		at := strings.LastIndexByte(rest, '.')
-		if at < 1 {
-			continue
-		}
-		branch, ok := strings.CutPrefix(ref, "refs/remotes/"+rest[:at]+"/")
-		switch key := rest[at+1:]; {
-		case !ok:
+		section, name, key := v.Parts()
+		branch, ok := strings.CutPrefix(ref, "refs/remotes/"+name+"/")
+		switch {
+		case section != "remote" || name == "" || !ok:
 		case r.Branch != "" && r.Branch != branch:
 			return Remote{}, fmt.Errorf("%s may be a branch of two remotes", ref)
 		case key == "url" && r.Address == "":

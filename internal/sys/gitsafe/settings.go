@@ -54,7 +54,7 @@ func (s settings) extend(vars []Variable) settings {
 // unsure takes away, where vars include another file, what that file could set: the defaults then overlook nothing.
 func (s settings) unsure(vars []Variable) settings {
 	for _, v := range vars {
-		if strings.HasPrefix(v.Name, "include.") || strings.HasPrefix(v.Name, "includeif.") {
+		if v.Includes() {
 			for _, name := range []string{"core.filemode", "core.autocrlf", "core.eol", "core.excludesfile"} {
 				delete(s, name)
 			}
@@ -67,12 +67,10 @@ func (s settings) unsure(vars []Variable) settings {
 // files.
 func drivers(into map[string]bool, vars []Variable) {
 	for _, v := range vars {
-		if name, ok := strings.CutPrefix(v.Name, "filter."); ok {
-			if i := strings.LastIndexByte(name, '.'); i > 0 {
-				into[name[:i]] = true
-			}
+		if section, name, _ := v.Parts(); section == "filter" && name != "" {
+			into[name] = true
 		}
-		if strings.HasPrefix(v.Name, "include.") || strings.HasPrefix(v.Name, "includeif.") {
+		if v.Includes() {
 			into[anyDriver] = true
 		}
 	}
