@@ -186,5 +186,5 @@ func (r *Repository) reachedElsewhere(ctx context.Context, sealed *gitsafe.Sandb
 	if err != nil {
 		return nil, err
 	}
-	return landing.Kept(ctx, sealed, heads, keepers)
+	return landing.KeptHeads(ctx, sealed, heads, keepers)
 }

@@ -142,8 +142,8 @@ func Unkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[string]b
 	return g, nil
 }
 
-// Kept tells which of the heads one of the keepers reaches. A head, or a keeper, that does not exist fails the run: then it is not known.
-func Kept(ctx context.Context, sealed *gitsafe.Sandbox, heads, keepers map[string]bool) (map[string]bool, error) {
+// KeptHeads tells which of the heads one of the keepers reaches. A head, or a keeper, that does not exist fails the run: then it is not known.
+func KeptHeads(ctx context.Context, sealed *gitsafe.Sandbox, heads, keepers map[string]bool) (map[string]bool, error) {
 	kept := maps.Clone(heads)
 	err := revList(ctx, sealed, revisions(heads, keepers), func(oids []string, _ bool) error {
 		if kept[oids[0]] {
