@@ -1,16 +1,29 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/netip"
+	"reflect"
 	"strconv"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/console"
-	"github.com/winnow-reaper/winnow/internal/console/world"
+	"github.com/winnow-reaper/winnow/internal/daemon"
+	"github.com/winnow-reaper/winnow/internal/localapi"
+	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/render"
 )
 
 func newConsole(a *app) *cobra.Command {
@@ -21,8 +34,9 @@ func newConsole(a *app) *cobra.Command {
 		Long: `Console serves pages on this machine's loopback: what is here by owner, what would go and why, acts with restore, holds, the trash with sizes, alarms, and policies
 with their levels. It prints an address with a token, which is new at every start; open it in a browser. Nobody gets in without it, nor as another user.
 
-It ends nothing that lives: the pages can hold, release, bring back, pause, resume, look, and remove for good what lies in the trash, after they asked. It looks while a page is
-open, at least every console.every, and when the ledger changes. It runs until it is interrupted.`,
+It ends nothing that lives: the pages can hold, release, bring back, pause, resume, look, and remove for good what lies in the trash, after they asked. It asks the daemon
+(winnow run) of its configuration, or where none answers looks itself: while a page is open, at least every console.every, and when the ledger changes. It runs until it is
+interrupted.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("port") && (port < 0 || port > 65535) {
@@ -42,11 +56,13 @@ open, at least every console.every, and when the ledger changes. It runs until i
 
 // console is winnow console.
 func (a *app) console(ctx context.Context, listen string) error {
-	w, err := world.New(ctx, &a.Ops, a.loadConfig)
+	d, err := daemon.New(ctx, &a.Ops, daemon.Options{Load: a.loadConfig})
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer d.Close()
+	w := &consoleAPI{app: a, d: d, local: localapi.New(d)}
+	defer w.local.Close()
 	server, err := console.Listen(w, listen, a.Log.Named("console"))
 	if err != nil {
 		return err
@@ -55,6 +71,120 @@ func (a *app) console(ctx context.Context, listen string) error {
 	if err := a.say(doc, server.URL()+"\nopen this address in a browser of yours on this machine; it is good until winnow console ends, which an interrupt does"); err != nil {
 		return err
 	}
-	defer w.Begin(ctx)()
+	defer w.turn.Lock() // what is under way comes to its end, and nothing else begins
 	return server.Serve(ctx)
+}
+
+// consoleAPI is the API of the daemon that answers, or else of one in this process, which sweeps only when it is asked to and never acts.
+type consoleAPI struct {
+	*app
+	d     *daemon.Daemon
+	local *localapi.Server
+	// turn is held by what changes something.
+	turn sync.Mutex
+
+	mu sync.Mutex
+	// silent is when a daemon last kept who asks waiting without an answer: for a time it is not asked.
+	silent time.Time
+}
+
+// silentFor is how long a daemon that hangs is not asked.
+const silentFor = 5 * time.Second
+
+// Ask implements console.API.
+func (w *consoleAPI) Ask(ctx context.Context, method, path string, p client.Params, out any) error {
+	if method != http.MethodGet {
+		w.turn.Lock()
+		defer w.turn.Unlock()
+	}
+	if method == http.MethodPost && path == "/v1/look" {
+		if err := w.reload(ctx); err != nil {
+			return fmt.Errorf("the configuration or the policies were not read again, and those before go on: %w", err)
+		}
+	}
+	if err := w.askDaemon(ctx, method, path, p, out); !errors.Is(err, errNoDaemon) {
+		return err
+	}
+	doc, err := w.local.Do(ctx, method, path, p)
+	if err == nil {
+		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(doc))
+	}
+	return err
+}
+
+// askDaemon asks the daemon by the configuration of now.
+func (w *consoleAPI) askDaemon(ctx context.Context, method, path string, p client.Params, out any) error {
+	w.mu.Lock()
+	silent := w.silent
+	w.mu.Unlock()
+	if time.Since(silent) < silentFor {
+		return errNoDaemon
+	}
+	now := *w.app
+	now.Ops = *w.d.Now()
+	began := time.Now()
+	err := now.ask(ctx, method, path, p, out)
+	if errors.Is(err, errNoDaemon) && time.Since(began) >= dialTimeout {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.silent = time.Now()
+	}
+	return err
+}
+
+// reload reads the configuration and the policies again.
+func (w *consoleAPI) reload(ctx context.Context) error {
+	cfg, err := w.loadConfig()
+	if err != nil {
+		return err
+	}
+	if now := w.d.Now().Cfg; cfg.State != now.State {
+		return fmt.Errorf("state has become %s: start winnow console again for another state folder", cfg.State)
+	}
+	return w.d.Load(ctx, cfg)
+}
+
+// Restore implements console.API.
+func (w *consoleAPI) Restore(ctx context.Context, act string) (string, error) {
+	return w.alone(func(o *ops.Ops, said io.Writer) error {
+		back, err := o.RestoreWhole(ctx, act)
+		render.Restored(said, back)
+		return err
+	})
+}
+
+// Purge implements console.API.
+func (w *consoleAPI) Purge(ctx context.Context, acts []string) (string, error) {
+	return w.alone(func(o *ops.Ops, said io.Writer) error {
+		out, err := o.Purge(ctx, acts...)
+		if err != nil {
+			return err
+		}
+		render.Paint{}.Emptied(said, out)
+		if len(out.Left) > 0 {
+			return errors.New("not all of it was removed")
+		}
+		return nil
+	})
+}
+
+// alone does something for a person at the console while nothing else acts there. The answer is all that was said, on one line; it stands in an error too.
+func (w *consoleAPI) alone(do func(o *ops.Ops, said io.Writer) error) (string, error) {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	var said bytes.Buffer
+	o := *w.d.Now()
+	o.Tell, o.Watch = func(line string) { fmt.Fprintln(&said, line) }, nil
+	err := do(&o, &said)
+	var lines []string
+	for line := range strings.Lines(said.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	all := strings.Join(lines, "; ")
+	if err != nil && all != "" {
+		err = fmt.Errorf("%w; %s", err, all)
+	}
+	return all, err
 }

@@ -1,82 +1,64 @@
 // Package console is a web page for one person on this machine: what is here, what would go and why, acts, holds, trash, alarms and policies.
 //
-// It knows documents and asks a World for them; what is done is done by the World. Nothing here ends anything that lives: a page can hold, release, bring back, pause,
-// resume, look, and remove for good what lies in the trash, which it asks about first.
+// It is a client of the local API. Nothing here ends anything that lives: a page can hold, release, bring back, pause, resume, look, and remove for
+// good what lies in the trash, after it asked.
 package console
 
 import (
 	"context"
-	"errors"
-	"time"
+	"fmt"
+	"net/http"
+	"os"
 
 	"github.com/winnow-reaper/winnow/client"
-	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/document"
-	"github.com/winnow-reaper/winnow/internal/ledger"
-	"github.com/winnow-reaper/winnow/internal/report"
 )
 
-// World is what the console shows, and what it may have done. Its methods are called from several goroutines. A name is always a whole one: a World must refuse what is not
-// exactly the id of a candidate, a hold or an act. What an act says is a sentence for a person, without markup.
-type World interface {
-	// Look gives the report of the latest look, which nobody writes to, nil before the first look has ended. problem says why a later look failed, "" where none did. It never waits.
-	Look() (r *report.Report, problem string)
-	// Stamp changes when a page may show something else. It never waits.
-	Stamp() string
-	// Explain says of a candidate of the latest look why it goes or stays.
-	Explain(ctx context.Context, id string) (*Explanation, error)
-	Holds(ctx context.Context) ([]snapshot.Hold, error)
-	// Acts gives the sweeps and acts since a time, the latest first.
-	Acts(ctx context.Context, since time.Time) (document.History, error)
-	// Trash gives what can be brought back.
-	Trash(ctx context.Context) ([]document.SetAside, error)
-	Policies(ctx context.Context) (*Policies, error)
-	// Paused gives the pause that holds now, nil when it is missing.
-	Paused() *ledger.Pause
-	// Daemon says how winnow run stood a moment ago, nil where none answers; known is false before it was asked. It never waits.
-	Daemon() (stands *client.State, known bool)
-
-	// Sweep looks and decides now, as winnow sweep does without --apply. What it saw is remembered.
-	Sweep(ctx context.Context) (said string, err error)
-	// Hold keeps a candidate; 0 is until it is released.
-	Hold(ctx context.Context, id, reason string, long time.Duration) (said string, err error)
-	Release(ctx context.Context, id string) (said string, err error)
-	// Restore brings back what an act set aside.
+// API is the local API of the daemon that answers, or of an observing one in this process. Its methods are called from several goroutines.
+type API interface {
+	// Ask asks a route and reads its document into out, a pointer to it. POST /v1/look first reads the configuration again.
+	Ask(ctx context.Context, method, path string, p client.Params, out any) error
+	// Restore brings back what the act of a whole id set aside. What it gives is for a person, without markup. No route of the API does this.
 	Restore(ctx context.Context, act string) (said string, err error)
-	// Purge removes for good what acts set aside, by the rules of winnow trash empty.
+	// Purge removes for good what the acts of whole ids set aside, by the rules of winnow trash empty.
 	Purge(ctx context.Context, acts []string) (said string, err error)
-	// Pause stops every act of this user; 0 is until Resume.
-	Pause(ctx context.Context, long time.Duration, reason string) (said string, err error)
-	Resume(ctx context.Context) (said string, err error)
 }
 
-// ErrNotFound says that a candidate or an act is not there, or not any more.
-var ErrNotFound = errors.New("it is not there, or not any more")
-
-// Explanation is why a candidate goes or stays.
-type Explanation struct {
-	document.Explanation
-	Owner string
-	About *decision.About
-	// Users are the processes that use a folder, a sentence each.
-	Users []string
+// looked gives the latest look, without a report before the first has ended. It never waits for a look.
+func (s *Server) looked(ctx context.Context) document.Look {
+	s.mu.Lock()
+	before := s.look
+	s.mu.Unlock()
+	var now document.Look
+	if err := s.api.Ask(ctx, http.MethodGet, "/v1/look", client.Params{Stamp: before.Stamp}, &now); err != nil {
+		before.Problem = err.Error()
+		return before
+	}
+	if now.Report == nil { // nothing is new, or it is not kept any more
+		now.Report = before.Report
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.look = now
+	return now
 }
 
-// Policies are what decides.
-type Policies struct {
-	Revision, Digest string
-	Bundles          []report.BundleRef
-	Layers           []report.PolicyLayer
-	Exceptions       []report.Exception
-	// Rules are sorted by their id.
-	Rules []Rule
+// state says how the daemon stands that answers, or the one in this process.
+func (s *Server) state(ctx context.Context) (now document.State, err error) {
+	err = s.api.Ask(ctx, http.MethodGet, "/v1/state", client.Params{}, &now)
+	return now, err
 }
 
-// Rule is a rule with its level.
-type Rule struct {
-	ID, Title, Description, File string
-	Line                         int
-	// Levels are those of kinds for which it is not on: "off", or "off: process".
-	Levels []string
+// running reports whether the state is that of winnow run, and not of the daemon in this process.
+func running(s document.State) bool { return s.PID != 0 && s.PID != os.Getpid() }
+
+// stampOf changes when a page may show something else.
+func stampOf(l document.Look, s document.State) string {
+	return fmt.Sprint(l.Stamp, len(l.Problem), s.Mode, len(s.Problem), len(s.Brakes), running(s))
+}
+
+// stamp is that of now.
+func (s *Server) stamp(ctx context.Context) string {
+	state, _ := s.state(ctx) // a page says what is wrong with it
+	return stampOf(s.looked(ctx), state)
 }

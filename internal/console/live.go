@@ -21,13 +21,13 @@ const (
 
 // live tells pages that something changed.
 type live struct {
-	stamp func() string
+	stamp func(context.Context) string
 
 	mu      sync.Mutex
 	streams map[chan string]bool
 }
 
-func newLive(stamp func() string) *live {
+func newLive(stamp func(context.Context) string) *live {
 	return &live{stamp: stamp, streams: map[chan string]bool{}}
 }
 
@@ -70,7 +70,7 @@ func (l *live) watch(ctx context.Context) {
 		if l.waiting() == 0 {
 			continue
 		}
-		if now := l.stamp(); now != last {
+		if now := l.stamp(ctx); now != last {
 			last = now
 			l.tell(now)
 		}
@@ -109,7 +109,7 @@ func (l *live) serve(w http.ResponseWriter, r *http.Request) {
 		return err == nil && out.Flush() == nil
 	}
 	event := func(stamp string) bool { return write("event: stamp\ndata: " + stamp + "\n\n") }
-	if !write("retry: 3000\n") || !event(l.stamp()) || r.Method == http.MethodHead {
+	if !write("retry: 3000\n") || !event(l.stamp(r.Context())) || r.Method == http.MethodHead {
 		return
 	}
 	beat := time.NewTicker(beatEvery)

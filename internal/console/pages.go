@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,10 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/document"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
@@ -37,10 +40,9 @@ type frame struct {
 	Said    *message
 	Looked  *report.Report
 	Problem string
-	Pause   *ledger.Pause
-	// Daemon is how winnow run stands, nil where none answers.
-	Daemon      *client.State
-	DaemonKnown bool
+	// State is that of winnow run where Running is true, else of the daemon in this process.
+	State   document.State
+	Running bool
 	// Alarms is how many there are.
 	Alarms int
 	Body   any
@@ -78,23 +80,24 @@ type missing struct{ error }
 
 // page answers with a page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, session string) {
-	f := frame{Path: r.URL.Path, CSRF: s.keys.csrf(session), Stamp: s.world.Stamp(), Pause: s.world.Paused(), Said: s.messages.get(r.URL.Query().Get("said"))}
-	f.Looked, f.Problem = s.world.Look()
-	f.Daemon, f.DaemonKnown = s.world.Daemon()
+	state, failed := s.state(r.Context())
+	look := s.looked(r.Context())
+	f := frame{Path: r.URL.Path, CSRF: s.keys.csrf(session), Stamp: stampOf(look, state), Said: s.messages.get(r.URL.Query().Get("said")),
+		Looked: look.Report, Problem: look.Problem, State: state, Running: running(state)}
 	if f.Looked != nil {
 		f.Alarms = len(f.Looked.Alarms)
 	}
 	f.Back = backOf(r.URL)
-	code, name, err := http.StatusOK, "", error(nil)
-	show, ok := views[r.URL.Path]
-	if !ok {
+	code, name, err := http.StatusOK, "", failed
+	switch show, ok := views[r.URL.Path]; {
+	case !ok:
 		err = missing{errors.New("there is no such page")}
-	} else {
+	case err == nil:
 		f.Title, name, f.Body, err = show(s, r, f.Looked)
 	}
 	if err != nil {
 		code, name, f.Title, f.Body = http.StatusInternalServerError, "failed", "It failed", err.Error()
-		if errors.As(err, new(missing)) || errors.Is(err, ErrNotFound) {
+		if errors.As(err, new(missing)) {
 			code, f.Title = http.StatusNotFound, "Not found"
 		}
 	}
@@ -191,7 +194,11 @@ func (s *Server) going(r *http.Request, looked *report.Report) (string, string, 
 // candidate is all about one thing.
 func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, any, error) {
 	id := r.URL.Query().Get("id")
-	x, err := s.world.Explain(r.Context(), id)
+	var x document.Explanation
+	err := s.api.Ask(r.Context(), http.MethodGet, "/v1/explain", client.Params{Candidate: id, Latest: true}, &x)
+	if exit.Code(err) == exit.Usage {
+		err = missing{err}
+	}
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -201,11 +208,15 @@ func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, a
 	}
 	d := x.Decision()
 	body := struct {
-		*Explanation
+		document.Explanation
+		Owner string
+		About *decision.About
+		// Users are the processes that use a folder, a sentence each.
+		Users                          []string
 		Label, State, Words, Different string
 		Due                            time.Time
 		Hold                           *snapshot.Hold
-	}{Explanation: x, Label: report.Label(d), State: stateOf(d), Different: report.Counterfactual(x.WouldChange), Hold: hold}
+	}{Explanation: x, Owner: d.Owner, About: d.About, Users: usersOf(x.Subject), Label: report.Label(d), State: stateOf(d), Different: report.Counterfactual(x.WouldChange), Hold: hold}
 	body.Words = stateWords[body.State]
 	if body.State == waits {
 		body.Due, _ = report.Due(d, x.TakenAt)
@@ -213,8 +224,20 @@ func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, a
 	return report.Label(d), "candidate", body, nil
 }
 
+// usersOf says of each process that uses a folder how it does.
+func usersOf(x *subject.Subject) (out []string) {
+	if x == nil || x.Dir == nil {
+		return nil
+	}
+	for _, h := range x.Dir.Holders {
+		out = append(out, fmt.Sprintf("%s (%d) %s", h.Name, h.PID, cmp.Or(render.HoldsBy[h.How], "uses it")))
+	}
+	return out
+}
+
 func (s *Server) holdOn(ctx context.Context, id string) (*snapshot.Hold, error) {
-	holds, err := s.world.Holds(ctx)
+	var holds []snapshot.Hold
+	err := s.api.Ask(ctx, http.MethodGet, "/v1/holds", client.Params{}, &holds)
 	if i := slices.IndexFunc(holds, func(h snapshot.Hold) bool { return h.ID == id && !lapsed(h) }); i >= 0 {
 		return &holds[i], err
 	}
@@ -225,13 +248,13 @@ func lapsed(h snapshot.Hold) bool { return h.Until != nil && h.Until.Before(time
 
 // act is an act as a page shows it.
 type act struct {
-	ledger.Act
+	document.Act
 	Label, Outcome, Detail string
 	// Back is true where it can be brought back.
 	Back bool
 }
 
-func actOf(x ledger.Act) act {
+func actOf(x document.Act) act {
 	a := act{Act: x, Label: report.Label(decision.Decision{ID: x.Intent.Candidate, Kind: x.Intent.Kind, Label: x.Intent.Label}),
 		Outcome: "open", Detail: "cut short; the next sweep that acts finds out how it went"}
 	if x.Outcome != nil {
@@ -248,7 +271,8 @@ func (s *Server) acts(r *http.Request, _ *report.Report) (string, string, any, e
 	if n, err := strconv.Atoi(r.URL.Query().Get("days")); err == nil && n > 0 && n <= 3650 {
 		days = n
 	}
-	done, err := s.world.Acts(r.Context(), s.now().AddDate(0, 0, -days))
+	var done document.History
+	err := s.api.Ask(r.Context(), http.MethodGet, "/v1/history", client.Params{Since: fmt.Sprintf("%dd", days)}, &done)
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -261,7 +285,7 @@ func (s *Server) acts(r *http.Request, _ *report.Report) (string, string, any, e
 		Choice []int
 		Acts   []act
 		Pager  pager
-		Sweeps []ledger.Sweep
+		Sweeps []document.Sweep
 		Total  int
 	}{Days: days, Choice: []int{1, 7, 30, 365}, Sweeps: done.Sweeps[:min(len(done.Sweeps), 20)], Total: len(done.Sweeps)}
 	body.Acts, body.Pager = paged(all, filterOf(r.URL.Query()).Page, actsAPage, func(n int) string { return link("/acts", "days", days, "page", pageNumber(n)) })
@@ -274,7 +298,8 @@ func (s *Server) holds(r *http.Request, _ *report.Report) (string, string, any, 
 		snapshot.Hold
 		Over bool
 	}
-	all, err := s.world.Holds(r.Context())
+	var all []snapshot.Hold
+	err := s.api.Ask(r.Context(), http.MethodGet, "/v1/holds", client.Params{}, &all)
 	body := []held{}
 	for _, h := range all {
 		body = append(body, held{h, lapsed(h)})
@@ -311,9 +336,15 @@ func heapOf(kept []document.SetAside) heap {
 	return h
 }
 
-// trash is what can be brought back.
+// kept is what can be brought back.
+func (s *Server) kept(ctx context.Context) (all []document.SetAside, err error) {
+	err = s.api.Ask(ctx, http.MethodGet, "/v1/trash", client.Params{}, &all)
+	return all, err
+}
+
+// trash shows what can be brought back.
 func (s *Server) trash(r *http.Request, _ *report.Report) (string, string, any, error) {
-	kept, err := s.world.Trash(r.Context())
+	kept, err := s.kept(r.Context())
 	all := heapOf(kept)
 	body := struct {
 		heap
@@ -326,7 +357,7 @@ func (s *Server) trash(r *http.Request, _ *report.Report) (string, string, any, 
 
 // purging asks whether something is to be removed for good. It names each act, and its form sends these and no others.
 func (s *Server) purging(r *http.Request, _ *report.Report) (string, string, any, error) {
-	kept, err := s.world.Trash(r.Context())
+	kept, err := s.kept(r.Context())
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -374,12 +405,13 @@ func (s *Server) alarms(_ *http.Request, looked *report.Report) (string, string,
 
 // policies is what decides, with the levels and how often each rule spoke.
 func (s *Server) policies(r *http.Request, looked *report.Report) (string, string, any, error) {
-	p, err := s.world.Policies(r.Context())
+	var p document.Policies
+	err := s.api.Ask(r.Context(), http.MethodGet, "/v1/policies", client.Params{}, &p)
 	if err != nil {
 		return "", "", nil, err
 	}
 	type rule struct {
-		Rule
+		document.Rule
 		Spoke int
 	}
 	spoke := map[string]int{}
@@ -395,7 +427,7 @@ func (s *Server) policies(r *http.Request, looked *report.Report) (string, strin
 		}
 	}
 	body := struct {
-		*Policies
+		document.Policies
 		Reap, Keep []rule
 	}{Policies: p}
 	for _, x := range p.Rules {

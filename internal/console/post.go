@@ -2,25 +2,26 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
+
+	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/render"
+	"github.com/winnow-reaper/winnow/internal/report"
 )
 
 // maxReason is how long a reason may be, in bytes.
 const maxReason = 500
 
 // spans are how long a hold or a pause may be asked for; "" is without an end.
-var spans = map[string]time.Duration{"": 0, "1h": time.Hour, "4h": 4 * time.Hour, "1d": 24 * time.Hour, "2d": 48 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour}
-
-// mistake is what is wrong with a form.
-type mistake string
-
-func (m mistake) Error() string { return string(m) }
+var spans = []string{"", "1h", "4h", "1d", "2d", "7d", "30d"}
 
 // form is a form that was sent, by one session.
 type form struct{ url.Values }
@@ -29,30 +30,35 @@ type form struct{ url.Values }
 func (f form) id(name string) (string, error) {
 	id, err := url.QueryUnescape(f.Get(name))
 	if err != nil || id == "" {
-		return "", mistake("the form does not say what it is about; nothing was done")
+		return "", errors.New("the form does not say what it is about; nothing was done")
 	}
 	return id, nil
 }
 
-func (f form) long() (time.Duration, error) {
-	long, ok := spans[f.Get("for")]
-	if !ok {
-		return 0, mistake("the form has a time that the console does not offer; nothing was done")
+func (f form) long() (string, error) {
+	if !slices.Contains(spans, f.Get("for")) {
+		return "", errors.New("the form has a time that the console does not offer; nothing was done")
 	}
-	return long, nil
+	return f.Get("for"), nil
 }
 
 func (f form) reason() (string, error) {
 	reason := strings.TrimSpace(f.Get("reason"))
 	if len(reason) > maxReason || !utf8.ValidString(reason) || strings.ContainsAny(reason, "\n\r\x00") {
-		return "", mistake("the reason is longer than 500 bytes, or not one line; nothing was done")
+		return "", errors.New("the reason is longer than 500 bytes, or not one line; nothing was done")
 	}
 	return reason, nil
 }
 
 // actions are what a form may ask for. None of them ends anything that lives.
 var actions = map[string]func(s *Server, ctx context.Context, f form) (string, error){
-	"/sweep": func(s *Server, ctx context.Context, _ form) (string, error) { return s.world.Sweep(ctx) },
+	"/sweep": func(s *Server, ctx context.Context, _ form) (string, error) {
+		var r report.Report
+		if err := s.api.Ask(ctx, http.MethodPost, "/v1/look", client.Params{}, &r); err != nil {
+			return "", err
+		}
+		return report.Headline(&r) + "; nothing was changed", nil
+	},
 	"/hold": func(s *Server, ctx context.Context, f form) (string, error) {
 		id, err := f.id("id")
 		if err != nil {
@@ -63,37 +69,41 @@ var actions = map[string]func(s *Server, ctx context.Context, f form) (string, e
 			return "", err
 		}
 		if reason == "" {
-			return "", mistake("the reason is missing: say why it must stay; nothing was held")
+			return "", errors.New("the reason is missing: say why it must stay; nothing was held")
 		}
 		long, err := f.long()
 		if err != nil {
 			return "", err
 		}
-		return s.world.Hold(ctx, id, reason, long)
+		var h snapshot.Hold
+		err = s.api.Ask(ctx, http.MethodPost, "/v1/holds", client.Params{Candidate: id, Reason: reason, For: long, Whole: true}, &h)
+		return render.Held(h), err
 	},
 	"/release": func(s *Server, ctx context.Context, f form) (string, error) {
 		id, err := f.id("id")
 		if err != nil {
 			return "", err
 		}
-		return s.world.Release(ctx, id)
+		var out document.Released
+		err = s.api.Ask(ctx, http.MethodDelete, "/v1/holds", client.Params{Candidate: id, Whole: true}, &out)
+		return render.Released(out), err
 	},
 	"/restore": func(s *Server, ctx context.Context, f form) (string, error) {
 		id, err := f.id("act")
 		if err != nil {
 			return "", err
 		}
-		return s.world.Restore(ctx, id)
+		return s.api.Restore(ctx, id)
 	},
 	"/purge": func(s *Server, ctx context.Context, f form) (string, error) {
 		if f.Get("confirm") != "yes" {
-			return "", mistake("it was not confirmed; nothing was removed")
+			return "", errors.New("it was not confirmed; nothing was removed")
 		}
 		acts := slices.Compact(slices.Sorted(slices.Values(f.Values["act"])))
 		if len(acts) == 0 || len(acts) > purgeAtOnce || acts[0] == "" {
-			return "", mistake("the form does not say what to remove; nothing was removed")
+			return "", errors.New("the form does not say what to remove; nothing was removed")
 		}
-		return s.world.Purge(ctx, acts)
+		return s.api.Purge(ctx, acts)
 	},
 	"/pause": func(s *Server, ctx context.Context, f form) (string, error) {
 		reason, err := f.reason()
@@ -104,9 +114,18 @@ var actions = map[string]func(s *Server, ctx context.Context, f form) (string, e
 		if err != nil {
 			return "", err
 		}
-		return s.world.Pause(ctx, long, reason)
+		var p document.Pause
+		err = s.api.Ask(ctx, http.MethodPost, "/v1/pause", client.Params{Reason: reason, For: long}, &p)
+		return render.Paused(p, ""), err
 	},
-	"/resume": func(s *Server, ctx context.Context, _ form) (string, error) { return s.world.Resume(ctx) },
+	"/resume": func(s *Server, ctx context.Context, _ form) (string, error) {
+		var out document.Resumed
+		err := s.api.Ask(ctx, http.MethodDelete, "/v1/pause", client.Params{}, &out)
+		if err == nil && !out.Resumed {
+			err = errors.New(render.Resumed(out))
+		}
+		return render.Resumed(out), err
+	},
 }
 
 // post does what a form asks for, and leads back to the page that it stood on, with what came of it.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
@@ -37,7 +38,7 @@ const (
 
 // Server is a console that listens.
 type Server struct {
-	world    World
+	api      API
 	log      hclog.Logger
 	keys     keys
 	listener net.Listener
@@ -45,11 +46,14 @@ type Server struct {
 	messages messages
 	live     *live
 	rows     rows
-	now      func() time.Time
+
+	mu sync.Mutex
+	// look is the latest one that was answered with.
+	look document.Look
 }
 
 // Listen begins to listen on a loopback address, such as 127.0.0.1:0 for a free port. Nothing is answered before Serve.
-func Listen(world World, address string, log hclog.Logger) (*Server, error) {
+func Listen(api API, address string, log hclog.Logger) (*Server, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !at.Addr().IsLoopback() || at.Addr().Is4In6() || at.Addr().Zone() != "" {
 		return nil, fmt.Errorf("the console listens on a loopback address alone, such as 127.0.0.1:0 or [::1]:8080, and %q is no such address; nothing was started", address)
@@ -62,7 +66,8 @@ func Listen(world World, address string, log hclog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; the console was not started", at, err)
 	}
-	s := &Server{world: world, log: log, keys: newKeys(l.Addr()), pages: pages, live: newLive(world.Stamp), now: time.Now}
+	s := &Server{api: api, log: log, keys: newKeys(l.Addr()), pages: pages}
+	s.live = newLive(s.stamp)
 	s.listener = &own{Listener: l, log: log, room: make(chan struct{}, maxConns)}
 	return s, nil
 }

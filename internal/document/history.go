@@ -4,6 +4,13 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 )
 
+// Act, Sweep and Pause are the ledger's, as documents carry them.
+type (
+	Act   = ledger.Act
+	Sweep = ledger.Sweep
+	Pause = ledger.Pause
+)
+
 // History is what winnow history prints as JSON.
 type History struct {
 	Sweeps []ledger.Sweep `json:"sweeps"`

@@ -46,9 +46,13 @@ func Released(r document.Released) string {
 	return text.Clean(strings.Join(append([]string{r.Released}, r.Also...), ", ")) + " is no longer held; " + text.Clean(then)
 }
 
-// Paused says until when no act begins, by the file of the pause.
+// Paused says until when no act begins, and by which file where that is known.
 func Paused(p ledger.Pause, file string) string {
-	return "paused " + until(p.Until, "winnow resume") + ", by " + text.Clean(file)
+	out := "paused " + until(p.Until, "winnow resume")
+	if file != "" {
+		out += ", by " + text.Clean(file)
+	}
+	return out
 }
 
 // Resumed says whether a pause was ended.
