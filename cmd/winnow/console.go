@@ -56,7 +56,7 @@ interrupted.`,
 
 // console is winnow console.
 func (a *app) console(ctx context.Context, listen string) error {
-	d, err := daemon.New(ctx, &a.Ops, daemon.Options{Load: a.loadConfig})
+	d, err := daemon.New(ctx, &a.Ops, daemon.Options{Load: a.loadConfig, Line: func(string) {}})
 	if err != nil {
 		return err
 	}

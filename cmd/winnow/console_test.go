@@ -21,8 +21,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	demand "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
@@ -365,9 +369,9 @@ func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
 	}
 
 	for i, restored := 0, "/acts"; i < 2; i, restored = i+1, "/trash" {
-		r.mustRun(t, "winnow", "sweep", "--config", r.config, "--apply", "--kind", "dir")
+		out := r.mustRun(t, "winnow", "sweep", "--config", r.config, "--apply", "--kind", "dir", "--all")
 		if r.here() {
-			t.Fatal("it does not go")
+			t.Fatal("it does not go", out)
 		}
 		if page := r.page("/trash"); !strings.Contains(page, "KiB") {
 			t.Errorf("the trash has no size: %s", page)
@@ -760,4 +764,120 @@ func TestTheConsoleShowsTheDaemon(t *testing.T) {
 	d.signal(syscall.SIGTERM)
 	d.ends()
 	shows("No winnow run answers")
+}
+
+// TestTheConsoleAsksTheDaemon that answers: it has that look, and does by it what its forms say. Where the daemon ends it goes on by itself.
+func TestTheConsoleAsksTheDaemon(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	r := w.console(t)
+	r.enter()
+	if page := r.page("/"); !strings.Contains(page, "winnow run is observing") || !strings.Contains(page, filepath.Base(r.worktree)) {
+		t.Errorf("the first page: %s", page)
+	}
+	// The first answer to who has not asked before has a report: so the daemon looked because the console had asked.
+	if _, look := w.call("GET", "/v1/look", nil, nil); !strings.Contains(string(look), r.worktree) {
+		t.Errorf("the daemon was not asked: %s", look)
+	}
+	id := "dir:" + r.worktree
+	candidate := "/candidate?" + url.Values{"id": {id}}.Encode()
+	wait.Eventually(t, "the worktree would go", func() bool { return strings.Contains(r.page(candidate), `verdict goes`) })
+	if a := r.ask("GET", candidate+"x", ""); a.StatusCode != http.StatusNotFound {
+		t.Errorf("a candidate that is not there: %d", a.StatusCode)
+	}
+	hold := r.fields(r.page(candidate), "/hold", "")
+	hold.Set("reason", "mine")
+	hold.Set("for", "2d")
+	part := url.Values{"csrf": hold["csrf"], "id": {url.QueryEscape(id[:len(id)-2])}, "reason": {"x"}}
+	for _, step := range []struct {
+		action string
+		form   func() url.Values
+		want   string
+	}{
+		{"/hold", func() url.Values { return part }, "it is not there any more"},
+		{"/release", func() url.Values { return part }, "it was not held any more"},
+		{"/hold", func() url.Values { return hold }, id + " is held until"},
+		{"/sweep", func() url.Values { return r.fields(r.page("/"), "/sweep", "") }, "0 would be reaped, 1 stay; nothing was changed"},
+		{"/release", func() url.Values { return r.fields(r.page("/holds"), "/release", "") }, id + " is no longer held"},
+		{"/sweep", func() url.Values { return r.fields(r.page("/"), "/sweep", "") }, "1 would be reaped, 0 stay; nothing was changed"},
+		{"/pause", func() url.Values { return r.fields(r.page("/acts"), "/pause", "") }, "paused until winnow resume"},
+		{"/resume", func() url.Values { return r.fields(r.page("/policies"), "/resume", "") }, "resumed"},
+		{"/resume", func() url.Values { return url.Values{"csrf": hold["csrf"]} }, "nothing was paused"},
+	} {
+		if said, _ := r.send(step.action, step.form()); !strings.Contains(said, step.want) {
+			t.Errorf("%s says %q, want %q", step.action, said, step.want)
+		}
+	}
+	if !r.here() {
+		t.Fatal("a page ended something")
+	}
+	wait.Eventually(t, "it goes", func() bool { // what another look has open in it stays, and one sweep waits for another
+		_, _ = r.run(nil, "winnow", "sweep", "--config", r.config, "--apply", "--kind", "dir")
+		return !r.here()
+	})
+	if said, bad := r.send("/restore", r.fields(r.page("/trash"), "/restore", "")); bad || !r.here() {
+		t.Errorf("/restore says %q", said)
+	}
+	if page := r.page("/acts"); !strings.Contains(page, "brought back at") || !strings.Contains(page, "Sweeps") {
+		t.Errorf("the acts: %s", page)
+	}
+	w.d.signal(syscall.SIGTERM)
+	w.d.ends()
+	if page := r.page("/"); !strings.Contains(page, "No winnow run answers") || !strings.Contains(page, filepath.Base(r.worktree)) {
+		t.Errorf("the first page without the daemon: %s", page)
+	}
+	if said, bad := r.send("/hold", hold); bad {
+		t.Errorf("/hold without the daemon says %q", said)
+	}
+}
+
+// TestTheConsoleDoesNotWaitForADaemonThatHangs longer than a moment: it goes on by itself.
+func TestTheConsoleDoesNotWaitForADaemonThatHangs(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	r := w.console(t)
+	r.enter()
+	w.d.signal(syscall.SIGSTOP)
+	defer w.d.signal(syscall.SIGCONT)
+	wait.Eventually(t, "it goes on by itself", func() bool {
+		page := r.page("/")
+		return strings.Contains(page, "No winnow run answers") && strings.Contains(page, filepath.Base(r.worktree))
+	})
+}
+
+// TestALookForWhoAsksNeverActs, also where the daemon acts, and remembers only where it was posted.
+func TestALookForWhoAsksNeverActs(t *testing.T) {
+	t.Parallel()
+	w, _, socket := answeringWorld(t, 207)
+	w.d.Options.Apply = true
+	c := client.New(socket)
+	defer c.Close()
+	ask := func(method string, p client.Params) (out document.Look) {
+		t.Helper()
+		res := demand.Get(c.Request(wait.Within(t, wait.Patience), method, "/v1/look", p))(t)
+		defer res.Body.Close()
+		demand.Equal(t, http.StatusOK, res.StatusCode, "%s", method)
+		if method == http.MethodPost {
+			demand.Do(t, json.NewDecoder(res.Body).Decode(&out.Report))
+		} else {
+			demand.Do(t, json.NewDecoder(res.Body).Decode(&out))
+		}
+		return out
+	}
+	goes := func(x decision.Decision) bool { return x.ID == "dir:"+w.worktree && x.Verdict == decision.Reap }
+	var look document.Look
+	wait.Eventually(t, "a look", func() bool { look = ask(http.MethodGet, client.Params{}); return look.Report != nil })
+	if _, err := os.Stat(w.d.LedgerPath()); err == nil {
+		t.Error("a look that was only read is remembered")
+	}
+	if again := ask(http.MethodGet, client.Params{Stamp: look.Stamp}); again.Report != nil || again.Stamp != look.Stamp {
+		t.Errorf("the same look is told again: %s after %s", again.Stamp, look.Stamp)
+	}
+	wait.Eventually(t, "what was seen twice would go", func() bool { return slices.ContainsFunc(ask(http.MethodPost, client.Params{}).Report.Decisions, goes) })
+	if _, err := os.Stat(w.d.LedgerPath()); err != nil || !w.here() {
+		t.Errorf("the folder is here: %v, the ledger: %v", w.here(), err)
+	}
+	if now := ask(http.MethodGet, client.Params{Stamp: look.Stamp}); now.Report == nil || now.Report.Mode != report.DryRun || !slices.ContainsFunc(now.Report.Decisions, goes) {
+		t.Errorf("what was posted is not the latest look: %+v", now)
+	}
 }

@@ -22,83 +22,38 @@ const (
 // live tells pages that something changed.
 type live struct {
 	stamp func(context.Context) string
+	// room has a place for each page that waits.
+	room chan struct{}
 
-	mu      sync.Mutex
-	streams map[chan string]bool
+	mu    sync.Mutex
+	last  string
+	asked time.Time
 }
 
 func newLive(stamp func(context.Context) string) *live {
-	return &live{stamp: stamp, streams: map[chan string]bool{}}
+	return &live{stamp: stamp, room: make(chan struct{}, maxStreams)}
 }
 
-// join gives a channel of stamps, nil where too many wait already.
-func (l *live) join() chan string {
+// current is the stamp of now, which is asked for once for all pages that wait.
+func (l *live) current(ctx context.Context) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.streams) >= maxStreams {
-		return nil
+	if time.Since(l.asked) >= looksEvery {
+		l.last, l.asked = l.stamp(context.WithoutCancel(ctx)), time.Now()
 	}
-	c := make(chan string, 1)
-	l.streams[c] = true
-	return c
-}
-
-func (l *live) leave(c chan string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.streams, c)
-}
-
-// waiting counts the pages that wait.
-func (l *live) waiting() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.streams)
-}
-
-// watch tells of changes until ctx ends.
-func (l *live) watch(ctx context.Context) {
-	tick := time.NewTicker(looksEvery)
-	defer tick.Stop()
-	last := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if l.waiting() == 0 {
-			continue
-		}
-		if now := l.stamp(ctx); now != last {
-			last = now
-			l.tell(now)
-		}
-	}
-}
-
-// tell gives every stream the latest stamp. One that has not taken the stamp before gets this one in its place.
-func (l *live) tell(stamp string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := range l.streams {
-		select {
-		case <-c:
-		default:
-		}
-		c <- stamp // it has one place, and only this goroutine writes
-	}
+	return l.last
 }
 
 // serve is one stream of server-sent events. Each event is the stamp of what a page would show now; the first one comes at once.
 func (l *live) serve(w http.ResponseWriter, r *http.Request) {
-	c := l.join()
-	if c == nil {
+	select {
+	case l.room <- struct{}{}:
+		defer func() { <-l.room }()
+	default:
 		w.Header().Set("Retry-After", "30")
 		http.Error(w, "too many pages wait for changes", http.StatusServiceUnavailable)
 		return
 	}
-	defer l.leave(c)
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	write := func(text string) bool {
@@ -108,24 +63,25 @@ func (l *live) serve(w http.ResponseWriter, r *http.Request) {
 		_, err := fmt.Fprint(w, text)
 		return err == nil && out.Flush() == nil
 	}
-	event := func(stamp string) bool { return write("event: stamp\ndata: " + stamp + "\n\n") }
-	if !write("retry: 3000\n") || !event(l.stamp(r.Context())) || r.Method == http.MethodHead {
+	last := l.current(r.Context())
+	event := func() bool { return write("event: stamp\ndata: " + last + "\n\n") }
+	if !write("retry: 3000\n") || !event() || r.Method == http.MethodHead {
 		return
 	}
-	beat := time.NewTicker(beatEvery)
+	tick, beat := time.NewTicker(looksEvery), time.NewTicker(beatEvery)
+	defer tick.Stop()
 	defer beat.Stop()
-	for {
-		going := true
+	for going := true; going; {
 		select {
 		case <-r.Context().Done():
 			return
-		case stamp := <-c:
-			going = event(stamp)
+		case <-tick.C:
+			if now := l.current(r.Context()); now != last {
+				last = now
+				going = event()
+			}
 		case <-beat.C:
 			going = write(": lives\n\n")
-		}
-		if !going {
-			return
 		}
 	}
 }

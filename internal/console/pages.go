@@ -17,7 +17,6 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/render"
@@ -48,16 +47,16 @@ type frame struct {
 	Body   any
 }
 
-// Unread reports whether the look could not read everything.
-func (f frame) Unread() bool {
+// Unread are the sources that the look could not read.
+func (f frame) Unread() (names []string) {
 	if f.Looked != nil {
-		for _, src := range f.Looked.Sources {
-			if src.Status == snapshot.Failed {
-				return true
+		for _, name := range slices.Sorted(maps.Keys(f.Looked.Sources)) {
+			if f.Looked.Sources[name].Status == snapshot.Failed {
+				names = append(names, name)
 			}
 		}
 	}
-	return false
+	return names
 }
 
 // Nav are the pages, in their order.
@@ -141,28 +140,20 @@ func (s *Server) home(r *http.Request, looked *report.Report) (string, string, a
 		report.Count
 	}
 	body := struct {
-		Filter  filter
-		Groups  []group
-		Pager   pager
-		Kinds   []snapshot.Kind
-		States  []string
-		Words   map[string]string
-		Census  []kindCount
-		Failed  []string
-		Sources map[string]snapshot.Source
+		Filter filter
+		Groups []group
+		Pager  pager
+		Kinds  []snapshot.Kind
+		States []string
+		Words  map[string]string
+		Census []kindCount
 	}{Filter: filterOf(r.URL.Query()), Kinds: snapshot.Kinds, States: states, Words: stateWords}
 	if looked != nil {
 		page, p := paged(body.Filter.matching(s.rows.get(looked)), body.Filter.Page, rowsAPage, body.Filter.Link)
 		body.Groups, body.Pager = groupsOf(page), p
-		body.Sources = looked.Sources
 		for _, k := range snapshot.Kinds {
 			if c, ok := looked.Census[k.Name]; ok {
 				body.Census = append(body.Census, kindCount{k.Name, k.Plural, c})
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(looked.Sources)) {
-			if looked.Sources[name].Status == snapshot.Failed {
-				body.Failed = append(body.Failed, name)
 			}
 		}
 	}
@@ -216,7 +207,10 @@ func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, a
 		Label, State, Words, Different string
 		Due                            time.Time
 		Hold                           *snapshot.Hold
-	}{Explanation: x, Owner: d.Owner, About: d.About, Users: usersOf(x.Subject), Label: report.Label(d), State: stateOf(d), Different: report.Counterfactual(x.WouldChange), Hold: hold}
+	}{Explanation: x, Owner: d.Owner, About: d.About, Label: report.Label(d), State: stateOf(d), Different: report.Counterfactual(x.WouldChange), Hold: hold}
+	if x.Subject != nil {
+		body.Users = usersOf(x.Subject.Dir)
+	}
 	body.Words = stateWords[body.State]
 	if body.State == waits {
 		body.Due, _ = report.Due(d, x.TakenAt)
@@ -225,11 +219,11 @@ func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, a
 }
 
 // usersOf says of each process that uses a folder how it does.
-func usersOf(x *subject.Subject) (out []string) {
-	if x == nil || x.Dir == nil {
+func usersOf(d *snapshot.Dir) (out []string) {
+	if d == nil {
 		return nil
 	}
-	for _, h := range x.Dir.Holders {
+	for _, h := range d.Holders {
 		out = append(out, fmt.Sprintf("%s (%d) %s", h.Name, h.PID, cmp.Or(render.HoldsBy[h.How], "uses it")))
 	}
 	return out
@@ -315,23 +309,17 @@ type lying struct {
 	Gone bool
 }
 
-// heap is what lies in the trash, with the sum of what is known.
+// heap is what lies in the trash, and in words how much that is.
 type heap struct {
-	Acts    []lying
-	Sum     int64
-	Unknown int
+	Acts  []lying
+	Total string
 }
 
 func heapOf(kept []document.SetAside) heap {
-	h := heap{Acts: []lying{}}
+	h := heap{Acts: []lying{}, Total: render.TrashTotal(kept)}
 	for _, k := range kept {
 		d := k.Intent.Identity.Dir
 		h.Acts = append(h.Acts, lying{actOf(k.Act), k.Bytes, d != nil && d.Gone})
-		if k.Bytes == nil {
-			h.Unknown++
-		} else {
-			h.Sum += *k.Bytes
-		}
 	}
 	return h
 }

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"mime"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"path"
 	"sync"
 	"time"
@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
@@ -68,9 +69,12 @@ func Listen(api API, address string, log hclog.Logger) (*Server, error) {
 	}
 	s := &Server{api: api, log: log, keys: newKeys(l.Addr()), pages: pages}
 	s.live = newLive(s.stamp)
-	s.listener = &own{Listener: l, log: log, room: make(chan struct{}, maxConns)}
+	s.listener = listen.Bound(l, maxConns, ownUser, func(err error) { log.Debug("a connection was closed unread", "error", err) })
 	return s, nil
 }
+
+// ownUser admits programs of this user's alone.
+func ownUser(c net.Conn) (uid, pid int, err error) { return os.Getuid(), 0, peercred.Accepted(c) }
 
 // URL is the address with the token that opens a session.
 func (s *Server) URL() string {
@@ -87,7 +91,6 @@ func (s *Server) Serve(ctx context.Context) error {
 		BaseContext: func(net.Listener) context.Context { return within },
 		ErrorLog:    s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
-	go s.live.watch(within)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -105,47 +108,6 @@ func (s *Server) Serve(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("the console: %w", err)
-}
-
-// own is a listener that lets in this user's own programs, and not more connections than there is room for: a browser has some six, and who opens more waits for nothing.
-type own struct {
-	net.Listener
-	log  hclog.Logger
-	room chan struct{}
-}
-
-// Accept implements net.Listener.
-func (o *own) Accept() (net.Conn, error) {
-	for {
-		conn, err := o.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if err := peercred.Accepted(conn); err != nil {
-			o.log.Debug("a connection was closed unread", "error", err)
-			_ = conn.Close()
-			continue
-		}
-		select {
-		case o.room <- struct{}{}:
-			return &roomed{Conn: conn, leave: sync.OnceFunc(func() { <-o.room })}, nil
-		default:
-			o.log.Debug("a connection was closed: there is no room for more")
-			_ = conn.Close()
-		}
-	}
-}
-
-// roomed is a connection that has a place.
-type roomed struct {
-	net.Conn
-	leave func()
-}
-
-// Close implements net.Conn.
-func (r *roomed) Close() error {
-	defer r.leave()
-	return r.Conn.Close()
 }
 
 // answer is everything that is asked of the console.
@@ -200,26 +162,18 @@ func (s *Server) refuse(w http.ResponseWriter, no *refusal) {
 	}
 }
 
+// kinds are those of our own files, also where the machine says something else of the endings.
+var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+
 // file gives one of our own files.
 func file(w http.ResponseWriter, r *http.Request) {
 	name := path.Base(r.URL.Path)
-	kind := mime.TypeByExtension(path.Ext(name))
-	switch path.Ext(name) { // whatever the machine says of them
-	case ".js":
-		kind = "text/javascript; charset=utf-8"
-	case ".css":
-		kind = "text/css; charset=utf-8"
-	case ".svg":
-		kind = "image/svg+xml"
-	case ".LICENSE":
-		kind = "text/plain; charset=utf-8"
-	}
 	data, err := fs.ReadFile(static, "static/"+name)
 	if err != nil {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Type", kinds[path.Ext(name)])
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(data)
 	}

@@ -17,7 +17,7 @@ import (
 func (r *Report) Held(p actuators.Plan) {
 	r.Caps = append(r.Caps, p.Caps...)
 	for _, waiting := range p.Wait {
-		r.held += len(waiting)
+		r.HeldBack += len(waiting)
 	}
 }
 
@@ -28,7 +28,7 @@ func (r *Report) Stopped(kind string) bool {
 
 // heldBack says of so many that would be reaped what one sweep does and what lifts the caps; "" where they hold nothing back.
 func (r *Report) heldBack(reap int) string {
-	if r.held == 0 {
+	if r.HeldBack == 0 {
 		return ""
 	}
 	var lifts []string
@@ -38,7 +38,7 @@ func (r *Report) heldBack(reap int) string {
 		}
 	}
 	does := "this sweep does none of them"
-	if n := reap - r.held; n > 0 {
+	if n := reap - r.HeldBack; n > 0 {
 		does = fmt.Sprintf("this sweep does the oldest %d, the rest wait", n)
 	}
 	return fmt.Sprintf("; %s (%s lifts this)", does, strings.Join(lifts, " "))

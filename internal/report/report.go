@@ -64,9 +64,8 @@ type Report struct {
 	NothingNew bool `json:"nothing_new,omitempty"`
 	// Unexplained counts the decisions that should have said what would turn them, and for which there was no time.
 	Unexplained int `json:"unexplained,omitempty"`
-
-	// held is how many of those to be reaped the caps hold back.
-	held int
+	// HeldBack is how many of those to be reaped the caps hold back.
+	HeldBack int `json:"held_back,omitempty"`
 }
 
 // PolicyRef says which policies decided: the manifest's revision, and a digest over what was really loaded.

@@ -494,7 +494,7 @@ func (p page) closing(w io.Writer, r *Report) {
 	}
 	if r.Mode == DryRun {
 		switch {
-		case reap && r.held > 0:
+		case reap && r.HeldBack > 0:
 			next = append(next, "nothing was changed; winnow sweep --apply carries out what the caps let through")
 		case reap && wait:
 			next = append(next, "nothing was changed; winnow sweep --apply carries this out, --apply --confirm also what waits")

@@ -24,11 +24,18 @@ func (c Conn) Close() error {
 // FilterPeers lets those connections of a unix socket through that this user or root made, up to most at the same time: more wait until one is closed. Others are closed at once and told
 // nothing; refused hears why, and must not wait.
 func FilterPeers(l net.Listener, most int, refused func(error)) net.Listener {
-	return &own{Listener: l, refused: refused, open: make(chan struct{}, most), over: make(chan struct{})}
+	return Bound(l, most, peercred.Client, refused)
+}
+
+// Bound lets those connections through whose peer is admitted, up to most at the same time: more wait until one is closed. Others are closed at once and told nothing; refused hears why,
+// and must not wait.
+func Bound(l net.Listener, most int, admit func(net.Conn) (uid, pid int, err error), refused func(error)) net.Listener {
+	return &own{Listener: l, admit: admit, refused: refused, open: make(chan struct{}, most), over: make(chan struct{})}
 }
 
 type own struct {
 	net.Listener
+	admit   func(net.Conn) (uid, pid int, err error)
 	refused func(error)
 	open    chan struct{}
 	once    sync.Once
@@ -48,7 +55,7 @@ func (o *own) Accept() (net.Conn, error) {
 			<-o.open
 			return nil, err
 		}
-		uid, pid, err := peercred.Client(c)
+		uid, pid, err := o.admit(c)
 		if err == nil {
 			return Conn{c, uid, pid, sync.OnceFunc(func() { <-o.open })}, nil
 		}
