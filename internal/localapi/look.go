@@ -28,7 +28,7 @@ type latest struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	under sync.WaitGroup
-	// turn is held by the one look that remembers what it sees.
+	// turn is held by the one look that is under way: a second one would find in use what the first one reads.
 	turn chan struct{}
 
 	mu sync.Mutex
@@ -105,8 +105,22 @@ func (l *latest) snapshot() *snapshot.Snapshot {
 	return l.seen.snapshot
 }
 
+// take waits for the turn of a look.
+func (l *latest) take(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w; nothing was done", context.Cause(ctx))
+	}
+}
+
 // lookAside looks and decides, and remembers nothing of it.
 func (s *Server) lookAside() {
+	if s.latest.take(s.latest.ctx) != nil {
+		return
+	}
+	defer func() { <-s.latest.turn }()
 	o := s.operations()
 	now := seen{began: time.Now(), stamp: o.Stamp(), rules: o.Fingerprint}
 	err := s.look(s.latest.ctx, true, func() (err error) {
@@ -141,10 +155,8 @@ func (l *latest) keep(now seen, aside bool) {
 // lookNow looks and decides, and remembers what it saw, as winnow sweep does. It rests from one such look to the next, so that others get the lock of sweeps too.
 func (s *Server) lookNow(ctx context.Context, o *ops.Ops, _ client.Params) (any, error) {
 	l := s.latest
-	select {
-	case l.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w; nothing was done", context.Cause(ctx))
+	if err := l.take(ctx); err != nil {
+		return nil, err
 	}
 	now := seen{began: time.Now(), rules: o.Fingerprint}
 	defer func() { time.AfterFunc(min(share*time.Since(now.began), mostRest), func() { <-l.turn }) }()
