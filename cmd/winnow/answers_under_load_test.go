@@ -433,13 +433,13 @@ func TestADaemonThatHangsWhileItIsAsked(t *testing.T) {
 	ctx := wait.Within(t, wait.Patience)
 	began := time.Now()
 	var out any
-	if err := x.ask(ctx, http.MethodGet, "/v1/holds", client.Params{}, &out); !errors.Is(err, errNoDaemon) {
+	if err := localapi.Ask(ctx, &x.Folder, http.MethodGet, "/v1/holds", client.Params{}, &out); !errors.Is(err, localapi.ErrNoDaemon) {
 		t.Errorf("a question: %v", err)
 	}
-	if err := x.ask(ctx, http.MethodPost, "/v1/pause", client.Params{}, &out); err == nil || errors.Is(err, errNoDaemon) || !strings.Contains(err.Error(), "did not say whether it was done") {
+	if err := localapi.Ask(ctx, &x.Folder, http.MethodPost, "/v1/pause", client.Params{}, &out); err == nil || errors.Is(err, localapi.ErrNoDaemon) || !strings.Contains(err.Error(), "did not say whether it was done") {
 		t.Errorf("a change: %v", err)
 	}
-	if took := time.Since(began); took > 4*(pingEvery+dialTimeout) {
+	if took := time.Since(began); took > 4*(localapi.PingEvery+localapi.DialTimeout) {
 		t.Errorf("it took %s", took)
 	}
 }

@@ -102,7 +102,7 @@ func (w *consoleAPI) Ask(ctx context.Context, method, path string, p client.Para
 			return fmt.Errorf("the configuration or the policies were not read again, and those before go on: %w", err)
 		}
 	}
-	if err := w.askDaemon(ctx, method, path, p, out); !errors.Is(err, errNoDaemon) {
+	if err := w.askDaemon(ctx, method, path, p, out); !errors.Is(err, localapi.ErrNoDaemon) {
 		return err
 	}
 	doc, err := w.local.Do(ctx, method, path, p)
@@ -118,13 +118,11 @@ func (w *consoleAPI) askDaemon(ctx context.Context, method, path string, p clien
 	silent := w.silent
 	w.mu.Unlock()
 	if time.Since(silent) < silentFor {
-		return errNoDaemon
+		return localapi.ErrNoDaemon
 	}
-	now := *w.app
-	now.Ops = *w.d.Now()
 	began := time.Now()
-	err := now.ask(ctx, method, path, p, out)
-	if errors.Is(err, errNoDaemon) && time.Since(began) >= dialTimeout {
+	err := localapi.Ask(ctx, &w.d.Now().Folder, method, path, p, out)
+	if errors.Is(err, localapi.ErrNoDaemon) && time.Since(began) >= localapi.DialTimeout {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.silent = time.Now()

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/localapi"
 	"github.com/winnow-reaper/winnow/internal/ops"
 )
 
@@ -19,7 +20,7 @@ import (
 func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []ops.Check {
 	c := ops.Check{Area: "source", Name: "events", Status: ops.Healthy, Detail: ""}
 	var state document.State
-	if err := a.ask(ctx, http.MethodGet, "/v1/state", client.Params{}, &state); err != nil {
+	if err := localapi.Ask(ctx, &a.Folder, http.MethodGet, "/v1/state", client.Params{}, &state); err != nil {
 		c.Detail = "events wake winnow run alone, and no winnow run answers for this state folder"
 		return []ops.Check{c}
 	}

@@ -2,148 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"net/http"
-	"os"
-	"strings"
-	"time"
 
 	"github.com/winnow-reaper/winnow/client"
-	"github.com/winnow-reaper/winnow/internal/document"
-	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/localapi"
 )
-
-// dialTimeout is how long the daemon has to say that it is there.
-const dialTimeout = time.Second
-
-// errUnresponsive says that the daemon was asked and then did not answer any more.
-var errUnresponsive = errors.New("it has stopped answering")
-
-// pingEvery is how often a daemon that has been asked has to say that it is there.
-const pingEvery = 3 * time.Second
-
-// errNoDaemon says that the daemon did not do it: it does not answer, or it decides by another configuration.
-var errNoDaemon = errors.New("the daemon was not asked")
 
 // viaDaemon has the daemon of this state folder do what a command asks for, and gives its document: so there is one configuration, one version and one memory. Where it does
 // not answer, or another configuration, version or environment rules here, the command does it itself, by here.
 func viaDaemon[T any](ctx context.Context, a *app, method, path string, p client.Params, here func() (T, error)) (T, error) {
 	var out T
-	err := a.ask(ctx, method, path, p, &out)
-	if errors.Is(err, errNoDaemon) {
+	err := localapi.Ask(ctx, &a.Folder, method, path, p, &out)
+	if errors.Is(err, localapi.ErrNoDaemon) {
 		a.Log.Debug("done by this command itself", "why", err)
 		return here()
 	}
 	return out, err
-}
-
-// ask asks the daemon for a document.
-func (a *app) ask(ctx context.Context, method, path string, p client.Params, out any) error {
-	if !a.Cfg.Run.API.Enabled {
-		return fmt.Errorf("%w: run.api is off", errNoDaemon)
-	}
-	socket := a.Cfg.APISocket()
-	if _, err := os.Lstat(socket); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: there is no %s", errNoDaemon, socket)
-	}
-	c := client.New(socket)
-	defer c.Close()
-	c.Header = http.Header{}
-	if path != "/v1/state" { // how it stands is asked of any daemon
-		c.Header.Set(localapi.HeaderConfig, a.Fingerprint)
-	}
-	if here, err := os.Getwd(); err == nil && !strings.ContainsAny(here, "\r\n\x00") {
-		c.Header.Set(localapi.HeaderFolder, here)
-	}
-	if err := ping(ctx, c); err != nil {
-		return err
-	}
-	ctx, end := whileItLives(ctx, c)
-	defer end()
-	res, err := c.Request(ctx, method, path, p)
-	if err != nil {
-		return unknown(ctx, method, err)
-	}
-	defer res.Body.Close()
-	switch {
-	case res.StatusCode == http.StatusPreconditionFailed:
-		return fmt.Errorf("%w: %w", errNoDaemon, localapi.ErrConfigDiffers)
-	case res.StatusCode != http.StatusOK:
-		return refused(ctx, method, res)
-	}
-	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
-		return unknown(ctx, method, fmt.Errorf("read the answer: %w", err))
-	}
-	return nil
-}
-
-// refused is the error of an answer that says no, as the operation itself would have given it.
-func refused(ctx context.Context, method string, res *http.Response) error {
-	var doc struct{ Error client.Error }
-	if err := json.NewDecoder(res.Body).Decode(&doc); err != nil || doc.Error.Message == "" {
-		return unknown(ctx, method, fmt.Errorf("winnow run answered %s", res.Status))
-	}
-	out := exit.Error{Code: doc.Error.Code, Err: errors.New(doc.Error.Message)}
-	if doc.Error.Document != nil {
-		var no document.Declined
-		if err := json.Unmarshal(doc.Error.Document, &no); err != nil {
-			return unknown(ctx, method, fmt.Errorf("read the answer: %w", err))
-		}
-		out.Err = &no
-	}
-	return out
-}
-
-// ping asks for little, in a short time: a daemon that hangs is found out before it is asked for something that counts.
-func ping(ctx context.Context, c *client.Client) error {
-	short, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	res, err := c.Request(short, http.MethodGet, "/v1/alive", client.Params{})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNoDaemon, err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("%w: %w", errNoDaemon, localapi.ErrConfigDiffers)
-	}
-	return nil
-}
-
-// whileItLives ends when the daemon does not say any more that it is there: one that hangs while it is asked holds up no command.
-func whileItLives(ctx context.Context, c *client.Client) (context.Context, func()) {
-	inner, cancel := context.WithCancelCause(ctx)
-	go func() {
-		tick := time.NewTicker(pingEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-inner.Done():
-				return
-			case <-tick.C:
-			}
-			if ping(inner, c) != nil {
-				cancel(errUnresponsive)
-				return
-			}
-		}
-	}()
-	return inner, func() { cancel(nil) }
-}
-
-// unknown is the error of a request to which no whole answer came. What only reads is then done by the command itself.
-func unknown(ctx context.Context, method string, err error) error {
-	switch {
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errUnresponsive):
-		return context.Cause(ctx)
-	case method == http.MethodGet:
-		return fmt.Errorf("%w: %w", errNoDaemon, err)
-	}
-	return fmt.Errorf("winnow run did not say whether it was done: %w; look with winnow status and winnow holds, then try again", err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/localapi"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -22,8 +23,8 @@ where a timer runs winnow run --once.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var s document.State
-			err := a.ask(cmd.Context(), http.MethodGet, "/v1/state", client.Params{}, &s)
-			if errors.Is(err, errNoDaemon) {
+			err := localapi.Ask(cmd.Context(), &a.Folder, http.MethodGet, "/v1/state", client.Params{}, &s)
+			if errors.Is(err, localapi.ErrNoDaemon) {
 				return a.noDaemon()
 			}
 			if err != nil {

@@ -324,15 +324,15 @@ func heapOf(kept []document.SetAside) heap {
 	return h
 }
 
-// kept is what can be brought back.
-func (s *Server) kept(ctx context.Context) (all []document.SetAside, err error) {
+// restorable is what can be brought back.
+func (s *Server) restorable(ctx context.Context) (all []document.SetAside, err error) {
 	err = s.api.Ask(ctx, http.MethodGet, "/v1/trash", client.Params{}, &all)
 	return all, err
 }
 
 // trash shows what can be brought back.
 func (s *Server) trash(r *http.Request, _ *report.Report) (string, string, any, error) {
-	kept, err := s.kept(r.Context())
+	kept, err := s.restorable(r.Context())
 	all := heapOf(kept)
 	body := struct {
 		heap
@@ -345,7 +345,7 @@ func (s *Server) trash(r *http.Request, _ *report.Report) (string, string, any, 
 
 // purging asks whether something is to be removed for good. It names each act, and its form sends these and no others.
 func (s *Server) purging(r *http.Request, _ *report.Report) (string, string, any, error) {
-	kept, err := s.kept(r.Context())
+	kept, err := s.restorable(r.Context())
 	if err != nil {
 		return "", "", nil, err
 	}
