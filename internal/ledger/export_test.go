@@ -5,3 +5,6 @@ var EverySweep = map[string]string{unsettled: "acts_unsettled", restorable: "act
 
 // Remember keeps a value under a name, as an earlier version may have.
 var Remember = (*Ledger).remember
+
+// Path is the ledger's file.
+func (l *Ledger) Path() string { return l.path }

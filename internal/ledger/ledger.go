@@ -137,9 +137,6 @@ func (l *Ledger) Close() error {
 	return nil
 }
 
-// Path is the ledger's file.
-func (l *Ledger) Path() string { return l.path }
-
 // Check has SQLite check the whole file, which takes time in proportion to its size.
 func (l *Ledger) Check(ctx context.Context) error {
 	var answer string

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/tester"
@@ -61,7 +60,7 @@ func TestSuites(doc report.PolicyTest) []junit.Suite {
 			suites = append(suites, junit.Suite{Name: pkg})
 		}
 		c := junit.Case{
-			Name: name, Class: pkg, File: termsafe.Line(r.File), Line: r.Line, Took: time.Duration(r.Seconds * float64(time.Second)), Output: termsafe.Lines(r.Output),
+			Name: name, Class: pkg, File: termsafe.Line(r.File), Line: r.Line, Took: junit.Seconds(r.Seconds), Output: termsafe.Lines(r.Output),
 		}
 		switch r.Outcome {
 		case tester.Fail:

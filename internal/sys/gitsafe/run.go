@@ -2,7 +2,6 @@ package gitsafe
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/winnow-reaper/winnow/internal/sys/limit"
 )
 
 // ErrAnswer says that git printed what was not asked for.
@@ -36,6 +37,8 @@ func IsZero(oid string) bool { return strings.Trim(oid, "0") == "" }
 // maxOutput bounds what one run may print, in bytes.
 const maxOutput = 256 << 20
 
+var errMuch = fmt.Errorf("git printed more than %d bytes", maxOutput)
+
 // Call is one question to git.
 type Call struct {
 	Args  []string
@@ -55,8 +58,8 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 }
 
 // command is git in the sealed folder. What it prints on stderr goes to complaint.
-func (s *Sandbox) command(ctx context.Context, stdin io.Reader, args []string) (cmd *exec.Cmd, complaint *head) {
-	complaint = &head{}
+func (s *Sandbox) command(ctx context.Context, stdin io.Reader, args []string) (cmd *exec.Cmd, complaint *limit.Writer) {
+	complaint = &limit.Writer{Most: 1 << 10}
 	cmd = command(ctx, s.program.name(), append([]string{"--no-optional-locks", "--no-pager", "--no-replace-objects"}, args...)...)
 	if s.online {
 		cmd.Env = slices.DeleteFunc(cmd.Env, ofNobody)
@@ -86,19 +89,21 @@ func (s *Sandbox) Run(ctx context.Context, c Call, each func(record []byte) erro
 		cancel()
 	}
 	waitErr := cmd.Wait()
-	return complaint.String(), firstError(context.Cause(ctx), readErr, complaint.wrap(waitErr))
+	return complaint.String(), firstError(context.Cause(ctx), readErr, explain(waitErr, complaint))
 }
 
 // Output asks git and gives all that it printed. What it printed on stderr is part of the error.
 func (s *Sandbox) Output(ctx context.Context, stdin string, args ...string) (string, error) {
-	var out strings.Builder
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	out := &limit.Writer{Most: maxOutput, Full: func() { end(errMuch) }}
 	cmd, complaint := s.command(ctx, strings.NewReader(stdin), args)
-	cmd.Stdout = &bounded{to: &out, left: maxOutput}
-	if err := cmd.Run(); err != nil {
+	cmd.Stdout = out
+	if err := cmd.Run(); err != nil || out.Truncated() {
 		if ctx.Err() != nil {
 			err = errors.Join(context.Cause(ctx), err)
 		}
-		return "", complaint.wrap(startError(err))
+		return "", explain(startError(err), complaint)
 	}
 	return out.String(), nil
 }
@@ -125,7 +130,7 @@ func Records(r io.Reader, until byte, each func([]byte) error) error {
 		record, err := in.ReadBytes(until)
 		if errors.Is(err, io.EOF) {
 			if limited.N == 0 {
-				return fmt.Errorf("git printed more than %d bytes", maxOutput)
+				return errMuch
 			}
 			if len(record) > 0 {
 				return errors.New("git's output was cut off")
@@ -141,35 +146,12 @@ func Records(r io.Reader, until byte, each func([]byte) error) error {
 	}
 }
 
-// bounded refuses to write more than it has left.
-type bounded struct {
-	to   io.Writer
-	left int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.left -= len(p); b.left < 0 {
-		return 0, fmt.Errorf("git printed more than %d bytes", maxOutput)
-	}
-	return b.to.Write(p)
-}
-
-// head keeps the start of what is written to it.
-type head struct{ bytes.Buffer }
-
-func (h *head) Write(b []byte) (int, error) {
-	if room := 1024 - h.Len(); room > 0 {
-		h.Buffer.Write(b[:min(room, len(b))])
-	}
-	return len(b), nil
-}
-
-// wrap adds the first line of git's error output to how it ended.
-func (h *head) wrap(err error) error {
+// explain adds the first line of git's complaint to how it ended.
+func explain(err error, complaint *limit.Writer) error {
 	if err == nil {
 		return nil
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(h.String()), "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(complaint.String()), "\n")
 	if line == "" {
 		return err
 	}

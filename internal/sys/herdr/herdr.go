@@ -25,10 +25,7 @@ var (
 )
 
 // The codes of refusals that are handled apart.
-const (
-	InvalidRequest = rpc.InvalidRequest
-	PaneNotFound   = rpc.PaneNotFound
-)
+const InvalidRequest = rpc.InvalidRequest
 
 // Refusal is an answer that says no to one request.
 type Refusal = rpc.Refusal

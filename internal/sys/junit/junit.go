@@ -6,27 +6,48 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"time"
+	"slices"
 )
 
 // Suite is what belongs together, such as the tests of one package.
 type Suite struct {
-	Name  string
-	Cases []Case
+	Name string `xml:"name,attr"`
+	counts
+	Cases []Case `xml:"testcase"`
+}
+
+// counts are of the cases of one suite, or of all.
+type counts struct {
+	Tests    int     `xml:"tests,attr"`
+	Failures int     `xml:"failures,attr"`
+	Errors   int     `xml:"errors,attr"`
+	Skipped  int     `xml:"skipped,attr"`
+	Took     Seconds `xml:"time,attr"`
 }
 
 // Case is one thing that was tested.
 type Case struct {
 	// Name is what was tested, Class what it belongs to: systems show both.
-	Name, Class string
+	Name  string `xml:"name,attr"`
+	Class string `xml:"classname,attr"`
 	// File and Line are where it stands; Line counts from 1, 0 is unknown.
-	File string
-	Line int
-	Took time.Duration
+	File string  `xml:"file,attr,omitempty"`
+	Line int     `xml:"line,attr,omitempty"`
+	Took Seconds `xml:"time,attr"`
 	// At most one of these is set. A failure is a wrong result; an error is a test that came to no result.
-	Failure, Error, Skipped *Outcome
+	Failure *Outcome `xml:"failure"`
+	Error   *Outcome `xml:"error"`
+	Skipped *Outcome `xml:"skipped"`
 	// Output is what it printed.
-	Output string
+	Output string `xml:"system-out,omitempty"`
+}
+
+// Seconds is a time that is written in seconds, with three digits behind the point.
+type Seconds float64
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Seconds) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%.3f", float64(s)), nil
 }
 
 // Outcome says why a case did not pass: in one line, and whole.
@@ -38,25 +59,19 @@ type Outcome struct {
 
 // Write writes the suites under one name. What XML cannot hold, such as a control character, is written as U+FFFD.
 func Write(w io.Writer, name string, suites []Suite) error {
-	all := testsuites{Name: name, Suites: []testsuite{}}
-	var took time.Duration
-	for _, s := range suites {
-		out := testsuite{Name: s.Name}
-		var within time.Duration
+	all := struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Name    string   `xml:"name,attr"`
+		counts
+		Suites []Suite `xml:"testsuite"`
+	}{Name: name, Suites: slices.Clone(suites)}
+	for i := range all.Suites {
+		s := &all.Suites[i]
 		for _, c := range s.Cases {
-			out.Cases = append(out.Cases, testcase{
-				Name: c.Name, Class: c.Class, File: c.File, Line: c.Line, Time: seconds(c.Took),
-				Failure: c.Failure, Error: c.Error, Skipped: c.Skipped, Output: c.Output,
-			})
-			out.add(c)
-			within += c.Took
+			s.add(c)
+			all.add(c)
 		}
-		out.Time = seconds(within)
-		took += within
-		all.Tests, all.Failures, all.Errors, all.Skipped = all.Tests+out.Tests, all.Failures+out.Failures, all.Errors+out.Errors, all.Skipped+out.Skipped
-		all.Suites = append(all.Suites, out)
 	}
-	all.Time = seconds(took)
 	data, err := xml.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write JUnit XML: %w", err)
@@ -65,31 +80,9 @@ func Write(w io.Writer, name string, suites []Suite) error {
 	return err
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
-
-type testsuites struct {
-	XMLName  xml.Name    `xml:"testsuites"`
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Time     string      `xml:"time,attr"`
-	Suites   []testsuite `xml:"testsuite"`
-}
-
-type testsuite struct {
-	Name     string     `xml:"name,attr"`
-	Tests    int        `xml:"tests,attr"`
-	Failures int        `xml:"failures,attr"`
-	Errors   int        `xml:"errors,attr"`
-	Skipped  int        `xml:"skipped,attr"`
-	Time     string     `xml:"time,attr"`
-	Cases    []testcase `xml:"testcase"`
-}
-
-func (s *testsuite) add(c Case) {
+func (s *counts) add(c Case) {
 	s.Tests++
+	s.Took += c.Took
 	switch {
 	case c.Error != nil:
 		s.Errors++
@@ -98,16 +91,4 @@ func (s *testsuite) add(c Case) {
 	case c.Skipped != nil:
 		s.Skipped++
 	}
-}
-
-type testcase struct {
-	Name    string   `xml:"name,attr"`
-	Class   string   `xml:"classname,attr"`
-	File    string   `xml:"file,attr,omitempty"`
-	Line    int      `xml:"line,attr,omitempty"`
-	Time    string   `xml:"time,attr"`
-	Failure *Outcome `xml:"failure"`
-	Error   *Outcome `xml:"error"`
-	Skipped *Outcome `xml:"skipped"`
-	Output  string   `xml:"system-out,omitempty"`
 }

@@ -37,18 +37,21 @@ func OpenList(dir int, name string, buf []byte) (fd int, found []int, err error)
 }
 
 func list(fd int, buf []byte) (found []int, err error) {
+	err = eachEntry(fd, buf, func(n int, _ uint64) { found = append(found, n) })
+	return found, err
+}
+
+// eachEntry gives the entries of an open folder whose names are numbers, with their inodes.
+func eachEntry(fd int, buf []byte, found func(n int, inode uint64)) error {
 	for {
 		n, err := unix.Getdents(fd, buf)
-		if err == unix.EINTR {
+		switch {
+		case err == unix.EINTR:
 			continue
+		case err != nil || n == 0:
+			return err
 		}
-		if err != nil {
-			return nil, err
-		}
-		if n == 0 {
-			return found, nil
-		}
-		found = appendNumbers(found, buf[:n])
+		eachNumber(buf[:n], found)
 	}
 }
 
@@ -60,27 +63,14 @@ func Folders(procRoot string) (map[int]uint64, error) {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	found, buf := map[int]uint64{}, make([]byte, 64<<10)
-	for {
-		n, err := unix.Getdents(fd, buf)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("list processes: %w", err)
-		case n == 0:
-			return found, nil
-		}
-		eachNumber(buf[:n], func(pid int, inode uint64) { found[pid] = inode })
+	found := map[int]uint64{}
+	if err := eachEntry(fd, make([]byte, 64<<10), func(pid int, inode uint64) { found[pid] = inode }); err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
 	}
+	return found, nil
 }
 
-// appendNumbers takes the numeric names out of getdents64 records: inode 8 bytes, offset 8, record length 2, type 1, name.
-func appendNumbers(found []int, records []byte) []int {
-	eachNumber(records, func(n int, _ uint64) { found = append(found, n) })
-	return found
-}
-
+// eachNumber takes the numeric names out of getdents64 records: inode 8 bytes, offset 8, record length 2, type 1, name.
 func eachNumber(records []byte, found func(n int, inode uint64)) {
 	const nameAt = 19
 	for len(records) > nameAt {

@@ -33,12 +33,12 @@ func Hold(procRoot string, pid int) (*Held, error) {
 	// An O_PATH descriptor would not do: pidfd_send_signal(2) refuses it.
 	dir, err := openFolder(filepath.Join(procRoot, strconv.Itoa(pid)))
 	if err != nil {
-		return nil, fmt.Errorf("hold pid %d: %w", pid, ended(err))
+		return nil, fmt.Errorf("hold pid %d: %w", pid, AsEnded(err))
 	}
 	h := &Held{PID: pid, dir: dir, pidfd: -1}
 	if err := h.grip(); err != nil {
 		h.Close()
-		return nil, fmt.Errorf("hold pid %d: %w", pid, ended(err))
+		return nil, fmt.Errorf("hold pid %d: %w", pid, AsEnded(err))
 	}
 	return h, nil
 }
@@ -80,8 +80,8 @@ func (h *Held) Close() {
 // FDs are the open folder, and a pidfd of the same process. They are h's until Close.
 func (h *Held) FDs() (dir, pidfd int) { return h.dir, h.pidfd }
 
-// ended is ErrEnded for every error that says so, and err itself otherwise.
-func ended(err error) error {
+// AsEnded is ErrEnded for every error that says so, and err itself otherwise.
+func AsEnded(err error) error {
 	if Ended(err) {
 		return ErrEnded
 	}
@@ -92,7 +92,7 @@ func ended(err error) error {
 func (h *Held) Stat() (Stat, error) {
 	text, err := ReadOnce(h.dir, "stat", make([]byte, 2048))
 	if err != nil {
-		return Stat{}, ended(fmt.Errorf("read stat: %w", err))
+		return Stat{}, AsEnded(fmt.Errorf("read stat: %w", err))
 	}
 	s, err := ParseStat(text)
 	switch {
@@ -110,50 +110,51 @@ func (h *Held) Ended() bool {
 	return errors.Is(err, ErrEnded)
 }
 
-// Open opens a file or folder of the process. It gives ErrEnded where the process has ended, or has no such file.
-func (h *Held) Open(name string) (*os.File, error) {
-	fd, err := unix.Openat(h.dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, ended(fmt.Errorf("open %s: %w", name, err))
-	}
-	return os.NewFile(uintptr(fd), name), nil
-}
-
 // maxFile is more than any file of a process that is read whole.
 const maxFile = 64 << 20
 
-// Read reads a file of the process whole. Its errors are those of Open.
+// Read reads a file of the process whole. It gives ErrEnded where the process has ended, or has no such file.
 func (h *Held) Read(name string) ([]byte, error) {
 	text, err := Read(h.dir, name, make([]byte, 8<<10), maxFile) // most are shorter, and then read at once
 	if err != nil {
-		return nil, ended(fmt.Errorf("read %s: %w", name, err))
+		return nil, AsEnded(fmt.Errorf("read %s: %w", name, err))
 	}
 	return text, nil
 }
 
-// Link is what a link of the process leads to. Its errors are those of Open.
 // PSS is the proportional set size in bytes: its own memory, and of what it shares with others its part (proc_pid_smaps(5)). Its errors are
-// those of Open.
+// those of Read.
 func (h *Held) PSS() (int64, error) {
 	text, err := h.Read("smaps_rollup")
 	if err != nil {
 		return 0, err
 	}
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
-			if f := bytes.Fields(value); len(f) > 0 {
-				n, err := strconv.ParseInt(string(f[0]), 10, 64)
-				return n << 10, err
-			}
-		}
-	}
-	return 0, errors.New("smaps_rollup has no line Pss")
+	return parsePSS(text)
 }
 
+// PSS is Held.PSS of a process by its number. Only its own user and root may read it.
+func PSS(root string, pid int) (int64, error) {
+	text, err := os.ReadFile(filepath.Join(root, strconv.Itoa(pid), "smaps_rollup"))
+	if err != nil {
+		return 0, err
+	}
+	return parsePSS(text)
+}
+
+func parsePSS(text []byte) (int64, error) {
+	f, ok := statusField(text, "Pss")
+	if !ok || len(f) != 2 || string(f[1]) != "kB" {
+		return 0, errors.New("smaps_rollup has no line Pss in kB")
+	}
+	n, err := strconv.ParseInt(string(f[0]), 10, 54)
+	return n << 10, err
+}
+
+// Link is what a link of the process leads to. Its errors are those of Read.
 func (h *Held) Link(name string) (string, error) {
 	text, err := Readlink(h.dir, name, make([]byte, unix.PathMax+1))
 	if err != nil {
-		return "", ended(fmt.Errorf("read %s: %w", name, err))
+		return "", AsEnded(fmt.Errorf("read %s: %w", name, err))
 	}
 	return string(text), nil
 }
@@ -162,7 +163,7 @@ func (h *Held) Link(name string) (string, error) {
 func (h *Held) Owner() (uid int, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(h.dir, &st); err != nil {
-		return 0, ended(fmt.Errorf("read owner: %w", err))
+		return 0, AsEnded(fmt.Errorf("read owner: %w", err))
 	}
 	return int(st.Uid), nil
 }
@@ -176,21 +177,16 @@ func (h *Held) Turns() (uint64, error) {
 		return 0, err
 	}
 	var sum uint64
-	found := 0
-	for line := range bytes.Lines(text) {
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		if !bytes.HasSuffix(name, []byte("voluntary_ctxt_switches")) {
-			continue
+	for _, name := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
+		f, ok := statusField(text, name)
+		if !ok || len(f) != 1 {
+			return 0, errors.New("read status: how often the process has run is not in it")
 		}
-		n, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 64)
+		n, err := strconv.ParseUint(string(f[0]), 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("read status: %w", err)
 		}
 		sum += n
-		found++
-	}
-	if found != 2 {
-		return 0, errors.New("read status: how often the process has run is not in it")
 	}
 	return sum, nil
 }

@@ -42,28 +42,29 @@ func (p *Process) Since(at time.Time) bool {
 // Look reads one process through a descriptor that pins it, so that nothing of another under the same number is mixed in. It gives
 // proc.ErrEnded if the process is missing.
 func Look(root string, pid int) (*Process, error) {
-	fd, err := unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, asEnded(err)
-	}
-	defer unix.Close(fd)
-	return pinned(fd, pid)
+	return look(root, pid, func(int) bool { return true })
 }
 
-func pinned(fd, pid int) (*Process, error) {
+// look is Look of a process of a user who counts; it gives nil for any other.
+func look(root string, pid int, counts func(uid int) bool) (*Process, error) {
+	fd, err := unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, proc.AsEnded(err)
+	}
+	defer unix.Close(fd)
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, asEnded(err)
+	if err := unix.Fstat(fd, &st); err != nil || !counts(int(st.Uid)) {
+		return nil, proc.AsEnded(err)
 	}
 	text, err := proc.Read(fd, "cmdline", make([]byte, 4<<10), maxCommand)
 	if err != nil {
-		return nil, asEnded(err)
+		return nil, proc.AsEnded(err)
 	}
 	p := &Process{PID: pid, Command: ParseCommand(text)}
 	clear(text)
 	stat, err := proc.ReadOnce(fd, "stat", make([]byte, 2048))
 	if err != nil {
-		return nil, asEnded(err)
+		return nil, proc.AsEnded(err)
 	}
 	own, err := proc.ParseStat(stat)
 	switch {
@@ -75,14 +76,6 @@ func pinned(fd, pid int) (*Process, error) {
 	p.Ticks = own.Start
 	p.began = [2]time.Time{time.Unix(st.Ctim.Unix()), byTicks(p.Ticks)}
 	return p, nil
-}
-
-// asEnded makes proc.ErrEnded of each error that says so.
-func asEnded(err error) error {
-	if proc.Ended(err) {
-		return proc.ErrEnded
-	}
-	return err
 }
 
 // byTicks is the time of a moment that the kernel counts in ticks since boot, by today's clock.
@@ -106,27 +99,10 @@ func Shellpers(ctx context.Context, root string) ([]*Process, error) {
 		if i%128 == 0 && ctx.Err() != nil {
 			return nil, fmt.Errorf("list processes in %s: %w", root, ctx.Err())
 		}
-		if p := readOwn(root, pid); p != nil && p.Shellper {
+		p, err := look(root, pid, func(uid int) bool { return uid == os.Geteuid() })
+		if err == nil && p != nil && p.Shellper {
 			out = append(out, p)
 		}
 	}
 	return out, nil
-}
-
-// readOwn reads a process of this user's; it is nil for any other.
-func readOwn(root string, pid int) *Process {
-	fd, err := unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || int(st.Uid) != os.Geteuid() {
-		return nil
-	}
-	p, err := pinned(fd, pid)
-	if err != nil {
-		return nil
-	}
-	return p
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/vscode/internal/line"
 )
 
-// Protocol is the one that is spoken.
-const Protocol = line.Protocol
-
 // maxTerminals is how many tabs of one window are read.
 const maxTerminals = 1000
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/internal/sys/limit"
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/internal/sys/tmux"
 	"github.com/winnow-reaper/winnow/internal/sys/tmux/internal/client"
@@ -38,7 +39,7 @@ type Trigger struct {
 	cancel  context.CancelFunc
 	socket  *peercred.Socket
 	cmd     *exec.Cmd
-	stderr  *peercred.LimitWriter
+	stderr  *limit.Writer
 	in      io.WriteCloser
 	out     *bufio.Reader
 	// kill is what was to be run; disarm takes the hooks away.

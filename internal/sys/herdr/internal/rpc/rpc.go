@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"regexp"
@@ -20,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/internal/sys/limit"
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
@@ -104,6 +104,17 @@ func refused(method string, err error) error {
 	return fmt.Errorf("%s: %w", method, err)
 }
 
+// prepare connects, and writes the line of a request. Its errors wrap ErrNotSent.
+func (c *Conn) prepare(ctx context.Context, method string, params any) (conn *net.UnixConn, request []byte, server int, err error) {
+	if request, err = json.Marshal(map[string]any{"id": id, "method": method, "params": params}); err == nil {
+		conn, server, err = c.dial(ctx)
+	}
+	if err != nil {
+		return nil, nil, server, fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+	}
+	return conn, append(request, '\n'), server, nil
+}
+
 // ask sends one request and gives the line that answers it.
 func (c *Conn) ask(ctx context.Context, method string, params any) (answer []byte, server int, err error) {
 	if c.Patience > 0 {
@@ -111,16 +122,12 @@ func (c *Conn) ask(ctx context.Context, method string, params any) (answer []byt
 		ctx, cancel = context.WithTimeout(ctx, c.Patience)
 		defer cancel()
 	}
-	line, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
+	conn, request, server, err := c.prepare(ctx, method, params)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
-	}
-	conn, server, err := c.dial(ctx)
-	if err != nil {
-		return nil, server, fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+		return nil, server, err
 	}
 	defer func() { _ = conn.Close() }()
-	if answer, err = exchange(ctx, conn, append(line, '\n')); err != nil {
+	if answer, err = exchange(ctx, conn, request); err != nil {
 		return nil, server, fmt.Errorf("%s: %w", method, err)
 	}
 	return answer, server, nil
@@ -172,29 +179,25 @@ const maxEvent = 1 << 20
 // returns. begun is called once the server has agreed. It ends with ctx, whose error it gives, and with the server's end or a line that is too long, and never without
 // an error. Patience bounds the time until the answer. The errors before begun are those of Call.
 func (c *Conn) Stream(ctx context.Context, method string, params any, kind string, out Result, begun func(), line func([]byte)) error {
-	request, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
-	if err != nil {
-		return fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
-	}
 	first, cancel := ctx, context.CancelFunc(func() {})
 	if c.Patience > 0 {
 		first, cancel = context.WithTimeout(ctx, c.Patience)
 	}
 	defer cancel()
-	conn, _, err := c.dial(first)
+	conn, request, _, err := c.prepare(first, method, params)
 	if err != nil {
-		return fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+		return err
 	}
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(first, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	r := bufio.NewReaderSize(conn, 4<<10)
-	if _, err = conn.Write(append(request, '\n')); err != nil {
+	if _, err = conn.Write(request); err != nil {
 		return fmt.Errorf("%s: %w", method, lost(first, err, 0))
 	}
 	long := fmt.Errorf("%s: a line is longer than winnow reads (%d MiB); see what listens there", method, maxEvent>>20)
-	answer, err := streamed(r)
-	if errors.Is(err, errTooLong) {
+	answer, err := limit.Line(r, maxEvent)
+	if errors.Is(err, limit.ErrLong) {
 		return long
 	}
 	if err != nil {
@@ -209,37 +212,16 @@ func (c *Conn) Stream(ctx context.Context, method string, params any, kind strin
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	begun()
 	for {
-		text, err := streamed(r)
+		text, err := limit.Line(r, maxEvent)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errTooLong):
+		case errors.Is(err, limit.ErrLong):
 			return long
 		case err != nil:
 			return fmt.Errorf("%s: the server ended it: %w", method, err)
 		}
 		line(text)
-	}
-}
-
-// streamed reads one line and leaves what follows it in r. It needs no more memory than the line takes.
-func streamed(r *bufio.Reader) ([]byte, error) {
-	var long []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		switch {
-		case err == nil && long == nil:
-			return part[:len(part)-1], nil
-		case len(long)+len(part) > maxEvent:
-			return nil, errTooLong
-		}
-		long = append(long, part...)
-		if err == nil {
-			return long[:len(long)-1], nil
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return long, err
-		}
 	}
 }
 
@@ -250,22 +232,11 @@ func exchange(ctx context.Context, conn *net.UnixConn, line []byte) ([]byte, err
 	if _, err := conn.Write(line); err != nil {
 		return nil, lost(ctx, err, 0)
 	}
-	answer, err := readLine(conn, maxReply)
+	answer, err := limit.Line(bufio.NewReaderSize(conn, 64<<10), maxReply)
 	if err != nil {
 		return nil, lost(ctx, err, len(answer))
 	}
 	return answer, nil
-}
-
-var errTooLong = errors.New("the answer is longer than winnow reads")
-
-// readLine reads up to the first newline. With an error it gives what came before.
-func readLine(r io.Reader, limit int64) ([]byte, error) {
-	line, err := bufio.NewReaderSize(io.LimitReader(r, limit), 64<<10).ReadBytes('\n')
-	if errors.Is(err, io.EOF) && int64(len(line)) >= limit {
-		err = errTooLong
-	}
-	return line, err
 }
 
 // lost explains a connection that ended before the answer did.
@@ -273,7 +244,7 @@ func lost(ctx context.Context, err error, got int) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("no answer in time: %w; see herdr status server (a stuck one still answers a ping), or raise collect.timeout", ctx.Err())
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, limit.ErrLong):
 		return fmt.Errorf("%w (%d MiB); leave it out of collect.herdr.sockets", err, maxReply>>20)
 	case got > 0:
 		return fmt.Errorf("it hung up in the middle of an answer, after %d bytes: %w; it may be restarting: look again", got, err)

@@ -2,27 +2,9 @@ package rpc
 
 import (
 	"errors"
-	"io"
 	"strings"
 	"testing"
 )
-
-func TestReadLine(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		in   string
-		line string
-		err  error
-	}{
-		{"abc\n", "abc\n", nil}, {"abc\nrest", "abc\n", nil}, {"", "", io.EOF}, {"ab", "ab", io.EOF},
-		{"1234567\n", "1234567\n", nil}, {"12345678", "12345678", errTooLong}, {"123456789\n", "12345678", errTooLong},
-	} {
-		line, err := readLine(strings.NewReader(c.in), 8)
-		if string(line) != c.line || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
-			t.Errorf("%q gave %q and %v, want %q and %v", c.in, line, err, c.line, c.err)
-		}
-	}
-}
 
 func TestDecode(t *testing.T) {
 	t.Parallel()

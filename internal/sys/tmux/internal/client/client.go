@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/internal/sys/limit"
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
@@ -92,7 +93,7 @@ func (s Server) Run(ctx context.Context, env []string, args ...string) (string, 
 func (s Server) Ask(ctx context.Context, env []string, args ...string) (out string, listener int, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	head := &peercred.LimitWriter{Most: MaxAnswer, Full: func() { end(ErrAnswer) }}
+	head := &limit.Writer{Most: MaxAnswer, Full: func() { end(ErrAnswer) }}
 	listener, err = s.Stream(ctx, head, env, args...)
 	return head.String(), listener, err
 }
@@ -114,7 +115,7 @@ func (s Server) Stream(ctx context.Context, out io.Writer, env []string, args ..
 func (s Server) Start(ctx context.Context, env []string, args ...string) (string, error) {
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
-	out := &peercred.LimitWriter{Most: MaxAnswer, Full: cancel}
+	out := &limit.Writer{Most: MaxAnswer, Full: cancel}
 	err := s.run(ctx, nil, out, env, args)
 	return out.String(), err
 }
@@ -134,8 +135,8 @@ func (s Server) Bounded(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // Command is a client that connects to the held socket, or to the path where nothing is held, and what it complains of.
-func (s Server) Command(ctx context.Context, held *peercred.Socket, env, args []string) (*exec.Cmd, *peercred.LimitWriter) {
-	path, complaint := s.Socket, &peercred.LimitWriter{Most: maxComplaint}
+func (s Server) Command(ctx context.Context, held *peercred.Socket, env, args []string) (*exec.Cmd, *limit.Writer) {
+	path, complaint := s.Socket, &limit.Writer{Most: maxComplaint}
 	if held != nil {
 		path = peercred.Inherited
 	}
@@ -151,7 +152,7 @@ func (s Server) Command(ctx context.Context, held *peercred.Socket, env, args []
 }
 
 // Verdict says what became of a client that ended with err.
-func (s Server) Verdict(ctx context.Context, err error, complaint *peercred.LimitWriter) error {
+func (s Server) Verdict(ctx context.Context, err error, complaint *limit.Writer) error {
 	said, _, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(complaint.String(), peercred.Inherited, s.Socket)), "\n")
 	said = said[:min(len(said), 200)]
 	switch {

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/internal/sys/limit"
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
@@ -145,7 +146,7 @@ func (c *Conn) Ask(method string, params, out any) error {
 	if _, err := c.conn.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("%s: %w", method, c.lost(err, 0))
 	}
-	line, err := c.read()
+	line, err := limit.Line(c.lines, maxLine)
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, c.lost(err, len(line)))
 	}
@@ -153,25 +154,6 @@ func (c *Conn) Ask(method string, params, out any) error {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil
-}
-
-var errTooLong = errors.New("the answer is longer than winnow reads")
-
-// read gives one line. Beside an error it gives what came of it.
-func (c *Conn) read() ([]byte, error) {
-	var out []byte
-	for {
-		part, err := c.lines.ReadSlice('\n')
-		out = append(out, part...)
-		switch {
-		case len(out) > maxLine:
-			return nil, errTooLong
-		case err == nil:
-			return out, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return out, err
-		}
-	}
 }
 
 // Close ends the conversation.
@@ -200,7 +182,7 @@ func (c *Conn) lost(err error, got int) error {
 	switch {
 	case c.ctx.Err() != nil:
 		return late(c.ctx)
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, limit.ErrLong):
 		return fmt.Errorf("%w (%d MiB); see what listens there", err, maxLine>>20)
 	case got > 0:
 		return fmt.Errorf("it hung up in the middle of an answer, after %d bytes: %w; the window may be loading again: look again", got, err)
