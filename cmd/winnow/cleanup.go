@@ -7,10 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -50,8 +48,5 @@ func (a *app) cleanup(ctx context.Context, id string, mine bool) error {
 	if err != nil {
 		return a.declined(err)
 	}
-	return a.show(out, "", func(w io.Writer) {
-		report.Acts(w, a.paint.Paint, "settled: acts that an earlier sweep was cut short in", out.Settled)
-		report.Acts(w, a.paint.Paint, "acts", []decision.Act{*out.Act})
-	})
+	return a.show(out, "", func(w io.Writer) { a.paint.Cleaned(w, out) })
 }

@@ -1,17 +1,12 @@
 package main
 
 import (
-	"context"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/client"
-	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/render"
 )
@@ -47,15 +42,4 @@ ID may be shortened while it is unambiguous. --format json and markdown have all
 	cmd.Flags().BoolVar(&rules, "rules", false, "also each rule's place in the policies, its facts, and what would have to be different")
 	cmd.Flags().StringVar(&file, "snapshot", "", "explain from a saved snapshot `file` instead of a fresh look")
 	return cmd
-}
-
-// explained is the text of an explanation, with the rules, for so many columns.
-func (a *app) explained(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string, width int) (string, error) {
-	out, err := a.ExplainBy(ctx, e, p, s, id)
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	a.paint.WithWidth(width).Explanation(&b, out, true)
-	return b.String(), nil
 }

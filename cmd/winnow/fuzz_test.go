@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/saved"
+	"github.com/winnow-reaper/winnow/internal/scaffold"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -125,7 +126,7 @@ func TestAttackInitWhileLinksAppear(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := tree(t, dir)
-		err := writeNew(dir, files)
+		err := scaffold.Write(dir, files, false)
 		left, _ := os.ReadDir(outside)
 		text, _ := os.ReadFile(precious)
 		switch {
@@ -140,7 +141,7 @@ func TestAttackInitWhileLinksAppear(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := writeNew(dir, files); err != nil || tree(t, dir) != ". config.yaml policies policies/main policies/main/main.rego policies/x.rego" {
+	if err := scaffold.Write(dir, files, false); err != nil || tree(t, dir) != ". config.yaml policies policies/main policies/main/main.rego policies/x.rego" {
 		t.Errorf("an empty folder: %v, %s", err, tree(t, dir))
 	}
 }

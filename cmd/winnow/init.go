@@ -4,16 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/scaffold"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/policies"
 )
@@ -65,63 +64,10 @@ func (a *app) initFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", dir, err)
 	}
-	if err := writeNew(dir, files); err != nil {
+	if err := scaffold.Write(dir, files, false); err != nil {
 		return fmt.Errorf("write into %s: %w; what was written of it is removed again", dir, err)
 	}
 	file, rules := filepath.Join(dir, config.Name), filepath.Join(dir, "policies")
 	return a.say(map[string]string{"config": file, "policies": rules}, fmt.Sprintf("wrote %s and %s\nedit them, then: winnow sweep --config %s --policy %s --no-embedded-policy\nunasked only %s is read",
 		text.Clean(file), text.Clean(rules), text.Quote(file), text.Quote(rules), text.Clean(config.UserPlace())))
-}
-
-// writeNew makes all of the files in the folder, or makes nothing. It overwrites nothing and leaves the folder through no link, also when
-// another program puts something there meanwhile.
-func writeNew(dir string, files map[string][]byte) error { return writeFiles(dir, files, false) }
-
-// writeMore is writeNew in a folder that may have some of the folders already.
-func writeMore(dir string, files map[string][]byte) error { return writeFiles(dir, files, true) }
-
-func writeFiles(dir string, files map[string][]byte, more bool) (err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	var made []string
-	defer func() {
-		if err != nil {
-			for _, name := range slices.Backward(made) {
-				err = errors.Join(err, root.Remove(name))
-			}
-		}
-	}()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		for _, folder := range ancestors(name) {
-			switch err := root.Mkdir(folder, 0o755); {
-			case err == nil:
-				made = append(made, folder)
-			case more && errors.Is(err, fs.ErrExist):
-			case !slices.Contains(made, folder):
-				return err
-			}
-		}
-		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if err != nil {
-			return err
-		}
-		made = append(made, name)
-		_, err = f.Write(files[name])
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ancestors are the folders that a name lies in, the uppermost first.
-func ancestors(name string) (out []string) {
-	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
-		out = append(out, dir)
-	}
-	slices.Reverse(out)
-	return out
 }

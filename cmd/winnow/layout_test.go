@@ -19,7 +19,8 @@ const (
 	maxTests         = 76_000  // lines of _test.go without test/ and editors/
 	maxEntries       = 26      // at the top, without dot files
 	maxRuleIDs       = 0       // places outside engine/decision that have a rule's id
-	maxLongFaces     = 7       // files in cmd/winnow of more than maxFace lines
+	maxLongFaces     = 6       // files in cmd/winnow of more than maxFace lines
+	maxFaceArrows    = 16      // places in a command's file that name what another command's file declares
 	maxVagueNames    = 0       // functions called by a preposition, a pronoun or the like
 	maxFace          = 200
 	maxPackageLines  = 3000
@@ -130,6 +131,81 @@ func ceiling(t *testing.T, what string, n, most int) {
 	if n > most {
 		t.Errorf("%s: %d, and at most %d are allowed: delete something, or give it another place or name", what, n, most)
 	}
+}
+
+// TestCommandsStandAlone: a command can be read alone. What two commands share has a file that is no command's, and a command names of
+// another one no more than what makes it, as its parent does.
+func TestCommandsStandAlone(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trees, homes, commands := map[string]*ast.File{}, map[string][]string{}, map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trees[name] = tree
+		for _, d := range tree.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && (fn.Recv == nil || methodOf(fn, "app")) {
+				homes[fn.Name.Name] = append(homes[fn.Name.Name], name)
+				commands[name] = commands[name] || makesCommand(fn.Name.Name)
+			}
+		}
+		for object := range tree.Scope.Objects {
+			if !slices.Contains(homes[object], name) {
+				homes[object] = append(homes[object], name)
+			}
+		}
+	}
+	delete(commands, "root.go") // it has what all share
+	n := 0
+	for name, tree := range trees {
+		if !commands[name] {
+			continue
+		}
+		for _, id := range namesBeyond(tree) {
+			if home := homes[id]; len(home) == 1 && home[0] != name && commands[home[0]] && !makesCommand(id) {
+				n++
+				t.Logf("%s names %s of %s", name, id, home[0])
+			}
+		}
+	}
+	ceiling(t, "names of another command's file", n, maxFaceArrows)
+}
+
+// methodOf reports whether a function is a method of a type, or of a pointer to it.
+func methodOf(fn *ast.FuncDecl, name string) bool {
+	of := fn.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	id, ok := of.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+// makesCommand reports whether a function makes a command, by its name.
+func makesCommand(name string) bool {
+	return strings.HasPrefix(name, "new") && len(name) > 3 && name[3] >= 'A' && name[3] <= 'Z'
+}
+
+// namesBeyond are the names in a file that it does not declare itself, and the methods and fields that it asks for.
+func namesBeyond(tree *ast.File) (names []string) {
+	for _, id := range tree.Unresolved {
+		names = append(names, id.Name)
+	}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && !ast.IsExported(s.Sel.Name) {
+			names = append(names, s.Sel.Name)
+		}
+		return true
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func vagueFunctions(t *testing.T, f goFile) (found []string) {

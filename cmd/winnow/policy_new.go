@@ -103,7 +103,7 @@ func (a *app) policyNew(id, in string, editor bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", text.Quote(in), err)
 	}
-	if err := writeMore(dir, files); err != nil {
+	if err := scaffold.Write(dir, files, true); err != nil {
 		return fmt.Errorf("write into %s: %w; what was written of it is removed again", text.Quote(in), err)
 	}
 	out := written{Rule: id, Folder: in, Files: []string{}}

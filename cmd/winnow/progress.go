@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -92,5 +95,18 @@ func (p *progress) clear() {
 	p.running = nil // a line that was about to be drawn is not
 	if p.drawn {
 		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+// wait pauses for d, saying so to a person.
+func (a *app) wait(ctx context.Context, d time.Duration) error {
+	if a.flags.format == "text" {
+		a.Note("waiting %s for the second look", d)
+	}
+	select {
+	case <-ctx.Done():
+		return exit.Error{Code: exit.Part, Err: errors.New("interrupted between two looks; what the first one saw is remembered, nothing more was done")}
+	case <-time.After(d):
+		return nil
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
@@ -70,11 +68,17 @@ func (a *app) review(ctx context.Context, f sweep.Listing) error {
 	}
 	var explaining sync.WaitGroup
 	choice, err := review.Run(ctx, in, out, review.Options{
-		Stories: stories, Counts: report.Stays(r.Decisions), Paint: a.paint.Paint, File: a.OwnConfig(), Glob: glob,
+		Stories: stories, Counts: report.Stays(r.Decisions), Paint: a.paint.Paint, File: a.OwnConfig(), Glob: review.Glob,
 		Explain: func(id string, width int) (string, error) {
 			explaining.Add(1)
 			defer explaining.Done()
-			return a.explained(ctx, e, p, snap, id, width)
+			out, err := a.ExplainBy(ctx, e, p, snap, id)
+			if err != nil {
+				return "", err
+			}
+			var b strings.Builder
+			a.paint.WithWidth(width).Explanation(&b, out, true)
+			return b.String(), nil
 		},
 	})
 	explaining.Wait()
@@ -86,23 +90,6 @@ func (a *app) review(ctx context.Context, f sweep.Listing) error {
 		return nil
 	}
 	return a.carryOut(ctx, e, choice, f)
-}
-
-// terminal gives the terminal that a command draws on. It is nil where the command has no terminal, and for --format json.
-func (a *app) terminal(command string) (in, out *os.File, err error) {
-	if a.json() {
-		return nil, nil, nil
-	}
-	if a.flags.format != "text" {
-		return nil, nil, config.Mistakef("winnow %s has no form %q; text (on a terminal), json or ndjson", command, a.flags.format)
-	}
-	out, _ = text.Beneath(a.out).(*os.File)
-	reads, _ := text.Terminal(os.Stdin)
-	writes, _ := text.Terminal(a.out)
-	if !reads || !writes || os.Getenv("TERM") == "dumb" {
-		return nil, nil, config.Mistakef("winnow %s needs a terminal for its input and its output; winnow %s --format json prints the same once. Nothing was done", command, command)
-	}
-	return os.Stdin, out, nil
 }
 
 // carryOut does what was chosen: protections and holds first, so that they count for what follows.
@@ -142,13 +129,18 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 	var failed []error
 	for _, id := range ask {
 		var coded exit.Error
-		switch err := a.cleanup(ctx, id, false); {
+		out, err := a.Cleanup(ctx, id, false)
+		if err == nil {
+			a.paint.Cleaned(a.out, out)
+			continue
+		}
+		switch err := a.declined(err); {
 		case errors.As(err, &coded):
 			code = max(code, coded.Code)
 			if coded.Err != nil {
 				a.Note("%v", coded.Err)
 			}
-		case err != nil:
+		default:
 			failed = append(failed, err)
 		}
 	}
@@ -178,18 +170,6 @@ func (a *app) saidOf(r *report.Report, take []string) {
 	a.paint.Rows(a.out, rows...)
 }
 
-// glob is what protects a candidate in rules.protected: a folder's path, and the name of anything else.
-func glob(d decision.Decision) string {
-	name := d.Label
-	if d.Kind == snapshot.KindDir {
-		name = strings.TrimPrefix(d.ID, snapshot.KindDir+":")
-	}
-	if text.Clean(name) != name { // a person could not read what was written
-		return ""
-	}
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`).Replace(name)
-}
-
 // protect writes globs into rules.protected. The rest of the file stays as it is.
 func (a *app) protect(ctx context.Context, ds []decision.Decision) error {
 	if len(ds) == 0 {
@@ -197,7 +177,7 @@ func (a *app) protect(ctx context.Context, ds []decision.Decision) error {
 	}
 	var globs []string
 	for _, d := range ds {
-		globs = append(globs, glob(d))
+		globs = append(globs, review.Glob(d))
 	}
 	file := a.OwnConfig()
 	if err := config.Protect(ctx, file, globs, atomicfile.Write); err != nil {

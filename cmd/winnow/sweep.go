@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,14 +29,6 @@ func newSweep(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.Fetch, "fetch", false, "first fetch the remote's default branch of each repository that has worktrees here")
 	addShowFlags(cmd, &f.Show)
 	return cmd
-}
-
-// addShowFlags adds what sweep, decide and review share.
-func addShowFlags(cmd *cobra.Command, f *sweep.Listing) {
-	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
-	cmd.Flags().BoolVar(&f.All, "all", false, "also list what is spared, each with its main reason")
-	cmd.Flags().BoolVar(&f.Explain, "explain", false, "say of each that is listed what would have to be otherwise for the other verdict; takes 10s at most")
-	cmd.Flags().BoolVar(&f.ExitCode, "exit-code", false, "exit with 4 when something would be reaped")
 }
 
 func (a *app) sweepCommand(ctx context.Context, f sweep.Options) error {
@@ -84,17 +75,4 @@ func (a *app) sweepCommand(ctx context.Context, f sweep.Options) error {
 		return exit.Error{Code: code}
 	}
 	return nil
-}
-
-// wait pauses for d, saying so to a person.
-func (a *app) wait(ctx context.Context, d time.Duration) error {
-	if a.flags.format == "text" {
-		a.Note("waiting %s for the second look", d)
-	}
-	select {
-	case <-ctx.Done():
-		return exit.Error{Code: exit.Part, Err: errors.New("interrupted between two looks; what the first one saw is remembered, nothing more was done")}
-	case <-time.After(d):
-		return nil
-	}
 }

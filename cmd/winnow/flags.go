@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -39,3 +41,11 @@ func (s span) wire() string {
 
 // Type implements pflag.Value: the word that the help shows for a value.
 func (s *span) Type() string { return "duration" }
+
+// addShowFlags adds what sweep, decide and review share.
+func addShowFlags(cmd *cobra.Command, f *sweep.Listing) {
+	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
+	cmd.Flags().BoolVar(&f.All, "all", false, "also list what is spared, each with its main reason")
+	cmd.Flags().BoolVar(&f.Explain, "explain", false, "say of each that is listed what would have to be otherwise for the other verdict; takes 10s at most")
+	cmd.Flags().BoolVar(&f.ExitCode, "exit-code", false, "exit with 4 when something would be reaped")
+}
