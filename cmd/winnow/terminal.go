@@ -1,11 +1,116 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
+
+// progress is a line on a terminal's stderr while a slow source is read.
+type progress struct {
+	mu      sync.Mutex
+	w       io.Writer
+	start   time.Time
+	running []collectors.Running
+	drawn   bool
+	ticker  *time.Ticker
+	ended   chan struct{}
+}
+
+// progressAfter is how long a look may take before a person sees what it waits for, and how often the line is drawn again.
+const progressAfter = 300 * time.Millisecond
+
+// progress starts the line; clear ends it. Without a terminal on stderr it writes nothing.
+func (a *app) progress() *progress {
+	p := &progress{w: text.Beneath(a.errOut), start: time.Now()} // it moves the cursor, which a termsafe.Writer does not let through
+	if tty, _ := text.Terminal(a.errOut); !tty || a.drawing || os.Getenv("TERM") == "dumb" {
+		return p
+	}
+	p.ticker, p.ended = time.NewTicker(progressAfter), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-p.ticker.C:
+				p.draw()
+			case <-p.ended:
+				return
+			}
+		}
+	}()
+	return p
+}
+
+// show notes the sources that are being read.
+func (p *progress) show(running []collectors.Running) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = running
+}
+
+func (p *progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.running) == 0 {
+		return
+	}
+	line := fmt.Sprintf("reading %s (%s)", text.Clean(strings.Join(counts(p.running), ", ")), text.Took(time.Since(p.start)))
+	_, width := text.Terminal(p.w)
+	fmt.Fprintf(p.w, "\r\x1b[K%s", ansi.Truncate(line, width-1, "…"))
+	p.drawn = true
+}
+
+// counts are the names of sources, each with how far its reading has come where it has many items.
+func counts(running []collectors.Running) []string {
+	var out []string
+	for _, r := range running {
+		name := r.Name
+		if done, all := r.Count(); all > 0 {
+			name += fmt.Sprintf(": %d of %d", done, all)
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// clear takes the line away.
+func (p *progress) clear() {
+	if p.ticker == nil {
+		return
+	}
+	p.ticker.Stop()
+	close(p.ended)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = nil // a line that was about to be drawn is not
+	if p.drawn {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+// wait pauses for d, saying so to a person.
+func (a *app) wait(ctx context.Context, d time.Duration) error {
+	if a.flags.format == "text" {
+		a.Note("waiting %s for the second look", d)
+	}
+	select {
+	case <-ctx.Done():
+		return exit.Error{Code: exit.Part, Err: errors.New("interrupted between two looks; what the first one saw is remembered, nothing more was done")}
+	case <-time.After(d):
+		return nil
+	}
+}
 
 // terminal gives the terminal that a command draws on. It is nil where the command has no terminal, and for --format json.
 func (a *app) terminal(command string) (in, out *os.File, err error) {
