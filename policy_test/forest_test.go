@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/figures"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // being is a process of a made-up machine, with what is true of it and no look can see.
@@ -533,7 +534,7 @@ func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 	}
 	t.Parallel()
 	e, config := shipped(t), configOf(t, Case{})
-	const forests = 1000
+	forests := stage.Trials(250, 1000)
 	wanted, found, processes, kept := [2]int{}, [2]int{}, 0, map[string]int{}
 	for seed := range uint64(forests) {
 		f := newForest(seed, config)
@@ -579,9 +580,17 @@ func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 	share := func(i int) float64 { return float64(found[i]) / float64(max(1, wanted[i])) }
 	figures.Logf(t, "%d forests, %d processes: %.1f %% of %d true orphans found at a first look, %.1f %% of %d where an earlier look remembers; the others: %v",
 		forests, processes, 100*share(0), wanted[0], 100*share(1), wanted[1], kept)
-	if share(0) < 0.5 || share(1) < 0.7 {
+	if share(0) < least(0.5) || share(1) < least(0.7) {
 		t.Error("too few of the true orphans are found")
 	}
+}
+
+// least is the share that must be found: of the few forests of the first stage, by chance a tenth less.
+func least(share float64) float64 {
+	if stage.Second() {
+		return share
+	}
+	return share - 0.1
 }
 
 // below reports whether something that must stay is below a process: it keeps what it stands below.

@@ -10,6 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/figures"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // wire is a pipe, one way of a pair of sockets, a FIFO, or a terminal: its readers have that open, and its writers the other side of it. A nil wire is a file, its own terminal
@@ -345,7 +346,7 @@ func TestNothingThatIsSpokenWithGoes(t *testing.T) {
 	}
 	t.Parallel()
 	e, config := shipped(t), configOf(t, Case{})
-	const forests = 1000
+	forests := stage.Trials(150, 1000)
 	var wanted, found, amongSelves, used int
 	for seed := range uint64(forests) {
 		f := newForest(seed+50000, config)
@@ -389,7 +390,7 @@ func TestNothingThatIsSpokenWithGoes(t *testing.T) {
 	}
 	share := float64(found) / float64(max(1, wanted))
 	figures.Logf(t, "%d forests: %d would go and are spoken with; %.1f %% of %d that are dead go, %d stay since dead ones speak with one another", forests, used, 100*share, wanted, amongSelves)
-	if used < 100 || share < 0.9 {
+	if used < forests/10 || share < least(0.9) {
 		t.Error("too few were in use, or too few of the dead are found")
 	}
 }

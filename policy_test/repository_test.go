@@ -11,6 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/incidents"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // trusting is a world in which repositories at some paths have the exceptions of that digest.
@@ -24,9 +25,6 @@ func trusting(world document, exceptions string, worktrees []any, paths ...strin
 	}
 	return incidents.Merge(world, map[string]any{"projects": projects})
 }
-
-// part is of how many worlds one is taken.
-const part = 4
 
 // TestAttackARepositorysExceptionsOnlyKeep has repositories bring the widest and the oddest exceptions, in worlds of the cases, and wants nothing to go
 // that stayed without them. Where the exceptions are missing everything in the repository stays.
@@ -50,7 +48,7 @@ func TestAttackARepositorysExceptionsOnlyKeep(t *testing.T) {
 		repositories = append(repositories, eval.Repository{Digest: name, Exceptions: []subject.Exception{x}})
 	}
 	with.Admit(repositories...)
-	all := cases(t)
+	all, part := cases(t), stage.Trials(16, 4) // of so many worlds one is taken
 	said := map[string]int{}
 	for n, name := range slices.Sorted(maps.Keys(all)) {
 		if n%part != 0 {
