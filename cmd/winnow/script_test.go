@@ -28,9 +28,10 @@ func TestScripts(t *testing.T) {
 	runScripts(t, "testdata/script")
 }
 
-// TestLongScripts runs those that start the program again and again: together they take as long as all others.
+// TestLongScripts runs those that start the program again and again, or that show what a case, a package or another script proves already: together they
+// take longer than all others.
 func TestLongScripts(t *testing.T) {
-	stage.NeedSecond(t, "it starts the program thousands of times")
+	stage.NeedSecond(t, "it starts the program many hundred times")
 	t.Parallel()
 	runScripts(t, "testdata/long")
 }

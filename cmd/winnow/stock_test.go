@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/policies/schemas"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // stockOPA is the program of Open Policy Agent, of the version that the developers' tools name.
@@ -45,6 +46,7 @@ func runIn(t *testing.T, dir string, env []string, path string, args ...string) 
 // takes them, and what they look like when they are formatted.
 func TestStockAgrees(t *testing.T) {
 	startsOften(t)
+	stage.NeedSecond(t, "it starts two programs some fifty times, and builds one")
 	t.Parallel()
 	opa, err := stockOPA()
 	if err != nil {

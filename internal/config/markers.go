@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -59,10 +60,6 @@ const pane = "pane"
 // describeMarkers hands the rules what the value of each marker is. One that is given by its name alone is what the defaults say of it, or the
 // lists of identifying markers (rules.id_markers, rules.pid_markers, rules.marker_records); one that is on none is a flag.
 func (c *Config) describeMarkers(file string) error {
-	known, err := shipped()
-	if err != nil {
-		return err
-	}
 	c.Rules.Markers = subject.Markers{}
 	for i, m := range c.Collect.Processes.Markers {
 		where := fmt.Sprintf("%s: collect.processes.markers[%d]", file, i)
@@ -72,9 +69,12 @@ func (c *Config) describeMarkers(file string) error {
 		if values := []string{subject.MarkerSession, subject.MarkerPID, subject.MarkerFlag, pane}; m.Value != "" && !slices.Contains(values, m.Value) {
 			return Mistakef("%s: the value of %s is %q; it is session, pid, flag or pane%s; nothing was done", where, m.Name, m.Value, text.Hint(m.Value, values))
 		}
-		d := known[m.Name]
-		if m.Value == "" && d.Value != "" {
-			m = d
+		if m.Value == "" { // only then the defaults are read once more
+			known, err := shipped()
+			if err != nil {
+				return err
+			}
+			m = cmp.Or(known[m.Name], m)
 		}
 		if m.Value == "" {
 			m.Value = c.Rules.Marker(m.Name).Value
