@@ -273,7 +273,7 @@ func TestTheAPI(t *testing.T) {
 		{"POST", "/v1/holds", nil, map[string]any{"candidate": w.candidate(), "reason": "mine", "for": "2h"}, 200, `"reason": "mine"`},
 		{"GET", "/v1/holds", nil, nil, 200, w.worktree},
 		{"POST", "/v1/holds", nil, map[string]any{"candidate": w.worktree, "reason": "mine", "whole": true}, 400, "not there any more"},
-		{"DELETE", "/v1/holds", url.Values{"candidate": {w.candidate()[:20]}, "whole": {"true"}}, nil, 500, "not held any more"},
+		{"DELETE", "/v1/holds", url.Values{"candidate": {w.candidate()[:20]}, "whole": {"true"}}, nil, 400, "not held any more"},
 		{"DELETE", "/v1/holds", something, nil, 200, "released"},
 		{"DELETE", "/v1/holds", something, nil, 400, "there is no hold"},
 		{"DELETE", "/v1/holds", nil, nil, 400, "candidate is missing"},

@@ -363,7 +363,7 @@ func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
 	// A part of an id is not completed to another thing's.
 	part := url.Values{"csrf": form["csrf"], "id": {url.QueryEscape(id[:len(id)-2])}, "reason": {"x"}}
 	said("/hold", part, "it is not there any more", true)
-	said("/release", part, "it was not held any more", true)
+	said("/release", part, "was not held any more", true)
 	said("/restore", url.Values{"csrf": form["csrf"], "act": {"01"}}, "does not lie in the trash any more", true)
 
 	r.sweeps("0 would be reaped")
@@ -810,7 +810,7 @@ func TestTheConsoleAsksTheDaemon(t *testing.T) {
 		want   string
 	}{
 		{"/hold", func() url.Values { return part }, "it is not there any more"},
-		{"/release", func() url.Values { return part }, "it was not held any more"},
+		{"/release", func() url.Values { return part }, "was not held any more"},
 		{"/hold", func() url.Values { return hold }, id + " is held until"},
 		{"/release", func() url.Values { return r.fields(r.page("/holds"), "/release", "") }, id + " is no longer held"},
 		{"/pause", func() url.Values { return r.fields(r.page("/acts"), "/pause", "") }, "paused until winnow resume"},

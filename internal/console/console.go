@@ -24,13 +24,24 @@ type API interface {
 	Purge(ctx context.Context, acts []string) (said string, err error)
 }
 
+// ask asks a route of the API for a document.
+func ask[T any](ctx context.Context, s *Server, method, path string, p client.Params) (out T, err error) {
+	err = s.api.Ask(ctx, method, path, p, &out)
+	return out, err
+}
+
+// read asks a route that only reads.
+func read[T any](ctx context.Context, s *Server, path string, p client.Params) (T, error) {
+	return ask[T](ctx, s, http.MethodGet, path, p)
+}
+
 // looked gives the latest look, without a report before the first has ended. It never waits for a look.
 func (s *Server) looked(ctx context.Context) document.Look {
 	s.mu.Lock()
 	before := s.look
 	s.mu.Unlock()
-	var now document.Look
-	if err := s.api.Ask(ctx, http.MethodGet, "/v1/look", client.Params{Stamp: before.Stamp}, &now); err != nil {
+	now, err := read[document.Look](ctx, s, "/v1/look", client.Params{Stamp: before.Stamp})
+	if err != nil {
 		before.Problem = err.Error()
 		return before
 	}
@@ -44,9 +55,8 @@ func (s *Server) looked(ctx context.Context) document.Look {
 }
 
 // state says how the daemon stands that answers, or the one in this process.
-func (s *Server) state(ctx context.Context) (now document.State, err error) {
-	err = s.api.Ask(ctx, http.MethodGet, "/v1/state", client.Params{}, &now)
-	return now, err
+func (s *Server) state(ctx context.Context) (document.State, error) {
+	return read[document.State](ctx, s, "/v1/state", client.Params{})
 }
 
 // running reports whether the state is that of winnow run, and not of the daemon in this process.

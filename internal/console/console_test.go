@@ -139,8 +139,9 @@ func TestPagesOfAList(t *testing.T) {
 func TestAnIdSurvivesAForm(t *testing.T) {
 	for _, id := range []string{"dir:/a b", "dir:/a\nb\r\n", "dir:/bad\xff\xfe", "dir:/a%2Fb+c&d=e", "session:tmux/default/$4", "dir:/\u202e\x00"} {
 		sent := must.Get(url.ParseQuery(url.Values{"id": {url.QueryEscape(id)}}.Encode()))(t)
-		if got, err := (form{sent}).id("id"); err != nil || got != id {
-			t.Errorf("%q comes back as %q: %v", id, got, err)
+		f := &form{Values: sent}
+		if got := f.id("id"); f.err != nil || got != id {
+			t.Errorf("%q comes back as %q: %v", id, got, f.err)
 		}
 		address := must.Get(url.Parse(link("/candidate", "id", id)))(t)
 		if got := address.Query().Get("id"); got != id {

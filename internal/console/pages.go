@@ -185,8 +185,7 @@ func (s *Server) going(r *http.Request, looked *report.Report) (string, string, 
 // candidate is all about one thing.
 func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, any, error) {
 	id := r.URL.Query().Get("id")
-	var x document.Explanation
-	err := s.api.Ask(r.Context(), http.MethodGet, "/v1/explain", client.Params{Candidate: id, Latest: true}, &x)
+	x, err := read[document.Explanation](r.Context(), s, "/v1/explain", client.Params{Candidate: id, Latest: true})
 	if exit.Code(err) == exit.Usage {
 		err = missing{err}
 	}
@@ -230,8 +229,7 @@ func usersOf(d *snapshot.Dir) (out []string) {
 }
 
 func (s *Server) holdOn(ctx context.Context, id string) (*snapshot.Hold, error) {
-	var holds []snapshot.Hold
-	err := s.api.Ask(ctx, http.MethodGet, "/v1/holds", client.Params{}, &holds)
+	holds, err := read[[]snapshot.Hold](ctx, s, "/v1/holds", client.Params{})
 	if i := slices.IndexFunc(holds, func(h snapshot.Hold) bool { return h.ID == id && !lapsed(h) }); i >= 0 {
 		return &holds[i], err
 	}
@@ -265,8 +263,7 @@ func (s *Server) acts(r *http.Request, _ *report.Report) (string, string, any, e
 	if n, err := strconv.Atoi(r.URL.Query().Get("days")); err == nil && n > 0 && n <= 3650 {
 		days = n
 	}
-	var done document.History
-	err := s.api.Ask(r.Context(), http.MethodGet, "/v1/history", client.Params{Since: fmt.Sprintf("%dd", days)}, &done)
+	done, err := read[document.History](r.Context(), s, "/v1/history", client.Params{Since: fmt.Sprintf("%dd", days)})
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -292,8 +289,7 @@ func (s *Server) holds(r *http.Request, _ *report.Report) (string, string, any, 
 		snapshot.Hold
 		Over bool
 	}
-	var all []snapshot.Hold
-	err := s.api.Ask(r.Context(), http.MethodGet, "/v1/holds", client.Params{}, &all)
+	all, err := read[[]snapshot.Hold](r.Context(), s, "/v1/holds", client.Params{})
 	body := []held{}
 	for _, h := range all {
 		body = append(body, held{h, lapsed(h)})
@@ -325,9 +321,8 @@ func heapOf(kept []document.SetAside) heap {
 }
 
 // restorable is what can be brought back.
-func (s *Server) restorable(ctx context.Context) (all []document.SetAside, err error) {
-	err = s.api.Ask(ctx, http.MethodGet, "/v1/trash", client.Params{}, &all)
-	return all, err
+func (s *Server) restorable(ctx context.Context) ([]document.SetAside, error) {
+	return read[[]document.SetAside](ctx, s, "/v1/trash", client.Params{})
 }
 
 // trash shows what can be brought back.
@@ -393,8 +388,7 @@ func (s *Server) alarms(_ *http.Request, looked *report.Report) (string, string,
 
 // policies is what decides, with the levels and how often each rule spoke.
 func (s *Server) policies(r *http.Request, looked *report.Report) (string, string, any, error) {
-	var p document.Policies
-	err := s.api.Ask(r.Context(), http.MethodGet, "/v1/policies", client.Params{}, &p)
+	p, err := read[document.Policies](r.Context(), s, "/v1/policies", client.Params{})
 	if err != nil {
 		return "", "", nil, err
 	}

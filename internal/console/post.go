@@ -23,104 +23,83 @@ const maxReason = 500
 // spans are how long a hold or a pause may be asked for; "" is without an end.
 var spans = []string{"", "1h", "4h", "1d", "2d", "7d", "30d"}
 
-// form is a form that was sent, by one session.
-type form struct{ url.Values }
+// form is a form that was sent, by one session. The first thing that is wrong with it is its error.
+type form struct {
+	url.Values
+	err error
+}
+
+// check notes what is wrong with a form where ok is false.
+func (f *form) check(ok bool, wrong string) {
+	if !ok && f.err == nil {
+		f.err = errors.New(wrong)
+	}
+}
 
 // id is a name that a page had written into the form, byte for byte: it is escaped there, because browsers change line breaks and bytes that are not UTF-8.
-func (f form) id(name string) (string, error) {
+func (f *form) id(name string) string {
 	id, err := url.QueryUnescape(f.Get(name))
-	if err != nil || id == "" {
-		return "", errors.New("the form does not say what it is about; nothing was done")
-	}
-	return id, nil
+	f.check(err == nil && id != "", "the form does not say what it is about; nothing was done")
+	return id
 }
 
-func (f form) long() (string, error) {
-	if !slices.Contains(spans, f.Get("for")) {
-		return "", errors.New("the form has a time that the console does not offer; nothing was done")
-	}
-	return f.Get("for"), nil
+func (f *form) long() string {
+	f.check(slices.Contains(spans, f.Get("for")), "the form has a time that the console does not offer; nothing was done")
+	return f.Get("for")
 }
 
-func (f form) reason() (string, error) {
+func (f *form) reason() string {
 	reason := strings.TrimSpace(f.Get("reason"))
-	if len(reason) > maxReason || !utf8.ValidString(reason) || strings.ContainsAny(reason, "\n\r\x00") {
-		return "", errors.New("the reason is longer than 500 bytes, or not one line; nothing was done")
+	f.check(len(reason) <= maxReason && utf8.ValidString(reason) && !strings.ContainsAny(reason, "\n\r\x00"), "the reason is longer than 500 bytes, or not one line; nothing was done")
+	return reason
+}
+
+// send asks a route of the API for what a form wants, unless something is wrong with the form.
+func send[T any](ctx context.Context, s *Server, f *form, method, path string, p client.Params) (out T, err error) {
+	if f.err != nil {
+		return out, f.err
 	}
-	return reason, nil
+	return ask[T](ctx, s, method, path, p)
 }
 
 // actions are what a form may ask for. None of them ends anything that lives.
-var actions = map[string]func(s *Server, ctx context.Context, f form) (string, error){
-	"/sweep": func(s *Server, ctx context.Context, _ form) (string, error) {
-		var r report.Report
-		if err := s.api.Ask(ctx, http.MethodPost, "/v1/look", client.Params{}, &r); err != nil {
-			return "", err
-		}
-		return report.Headline(&r) + "; nothing was changed", nil
+var actions = map[string]func(s *Server, ctx context.Context, f *form) (string, error){
+	"/sweep": func(s *Server, ctx context.Context, f *form) (string, error) {
+		r, err := send[report.Report](ctx, s, f, http.MethodPost, "/v1/look", client.Params{})
+		return report.Headline(&r) + "; nothing was changed", err
 	},
-	"/hold": func(s *Server, ctx context.Context, f form) (string, error) {
-		id, err := f.id("id")
-		if err != nil {
-			return "", err
-		}
-		reason, err := f.reason()
-		if err != nil {
-			return "", err
-		}
-		if reason == "" {
-			return "", errors.New("the reason is missing: say why it must stay; nothing was held")
-		}
-		long, err := f.long()
-		if err != nil {
-			return "", err
-		}
-		var h snapshot.Hold
-		err = s.api.Ask(ctx, http.MethodPost, "/v1/holds", client.Params{Candidate: id, Reason: reason, For: long, Whole: true}, &h)
+	"/hold": func(s *Server, ctx context.Context, f *form) (string, error) {
+		p := client.Params{Candidate: f.id("id"), Reason: f.reason(), For: f.long(), Whole: true}
+		f.check(p.Reason != "", "the reason is missing: say why it must stay; nothing was held")
+		h, err := send[snapshot.Hold](ctx, s, f, http.MethodPost, "/v1/holds", p)
 		return render.Held(h), err
 	},
-	"/release": func(s *Server, ctx context.Context, f form) (string, error) {
-		id, err := f.id("id")
-		if err != nil {
-			return "", err
-		}
-		var out document.Released
-		err = s.api.Ask(ctx, http.MethodDelete, "/v1/holds", client.Params{Candidate: id, Whole: true}, &out)
+	"/release": func(s *Server, ctx context.Context, f *form) (string, error) {
+		out, err := send[document.Released](ctx, s, f, http.MethodDelete, "/v1/holds", client.Params{Candidate: f.id("id"), Whole: true})
 		return render.Released(out), err
 	},
-	"/restore": func(s *Server, ctx context.Context, f form) (string, error) {
-		id, err := f.id("act")
-		if err != nil {
-			return "", err
+	"/restore": func(s *Server, ctx context.Context, f *form) (string, error) {
+		act := f.id("act")
+		if f.err != nil {
+			return "", f.err
 		}
-		return s.api.Restore(ctx, id)
+		return s.api.Restore(ctx, act)
 	},
-	"/purge": func(s *Server, ctx context.Context, f form) (string, error) {
-		if f.Get("confirm") != "yes" {
-			return "", errors.New("it was not confirmed; nothing was removed")
-		}
+	"/purge": func(s *Server, ctx context.Context, f *form) (string, error) {
+		f.check(f.Get("confirm") == "yes", "it was not confirmed; nothing was removed")
 		acts := slices.Compact(slices.Sorted(slices.Values(f.Values["act"])))
-		if len(acts) == 0 || len(acts) > purgeAtOnce || acts[0] == "" {
-			return "", errors.New("the form does not say what to remove; nothing was removed")
+		f.check(len(acts) > 0 && len(acts) <= purgeAtOnce && acts[0] != "", "the form does not say what to remove; nothing was removed")
+		if f.err != nil {
+			return "", f.err
 		}
 		return s.api.Purge(ctx, acts)
 	},
-	"/pause": func(s *Server, ctx context.Context, f form) (string, error) {
-		reason, err := f.reason()
-		if err != nil {
-			return "", err
-		}
-		long, err := f.long()
-		if err != nil {
-			return "", err
-		}
-		var p document.Pause
-		err = s.api.Ask(ctx, http.MethodPost, "/v1/pause", client.Params{Reason: reason, For: long}, &p)
+	"/pause": func(s *Server, ctx context.Context, f *form) (string, error) {
+		p, err := send[document.Pause](ctx, s, f, http.MethodPost, "/v1/pause", client.Params{Reason: f.reason(), For: f.long()})
 		return render.Paused(p, ""), err
 	},
-	"/resume": func(s *Server, ctx context.Context, _ form) (string, error) {
-		var out document.Resumed
-		err := s.api.Ask(ctx, http.MethodDelete, "/v1/pause", client.Params{}, &out)
+	"/resume": func(s *Server, ctx context.Context, f *form) (string, error) {
+		out, err := send[document.Resumed](ctx, s, f, http.MethodDelete, "/v1/pause", client.Params{})
 		if err == nil && !out.Resumed {
 			err = errors.New(render.Resumed(out))
 		}
@@ -139,7 +118,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, session string) {
 		s.refuse(w, wrongBody)
 		return
 	}
-	f := form{r.PostForm}
+	f := &form{Values: r.PostForm}
 	if given := f.Values["csrf"]; len(given) != 1 || !equal(given[0], s.keys.csrf(session)) {
 		s.refuse(w, wrongForm)
 		return

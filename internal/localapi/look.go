@@ -3,6 +3,7 @@ package localapi
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -95,7 +96,10 @@ func (l *latest) due(stamp, rules string, every time.Duration) bool {
 func (l *latest) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.report, l.seen.snapshot = nil, nil
+	if l.report != nil {
+		l.report, l.seen.snapshot = nil, nil
+		debug.FreeOSMemory() // looks of a large machine leave much
+	}
 }
 
 // snapshot is what the latest look saw, nil where that is not kept. It is not written to.
@@ -115,12 +119,20 @@ func (l *latest) take(ctx context.Context) error {
 	}
 }
 
+// give ends the turn of a look that nobody waited for.
+func (l *latest) give() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.looking = false
+	<-l.turn
+}
+
 // lookAside looks and decides, and remembers nothing of it.
 func (s *Server) lookAside() {
 	if s.latest.take(s.latest.ctx) != nil {
 		return
 	}
-	defer func() { <-s.latest.turn }()
+	defer s.latest.give()
 	o := s.operations()
 	now := seen{began: time.Now(), stamp: o.Stamp(), rules: o.Fingerprint}
 	err := s.look(s.latest.ctx, true, func() (err error) {
@@ -131,19 +143,13 @@ func (s *Server) lookAside() {
 		now.problem = err.Error()
 		o.Log.Warn("look for who asks for the latest look", "error", err)
 	}
-	s.latest.keep(now, true)
+	s.latest.keep(now)
 }
 
-// keep takes note of a look that ended, unless a later one has begun meanwhile and ended. After one that failed what was seen before is kept.
-func (l *latest) keep(now seen, aside bool) {
+// keep takes note of a look that ended. After one that failed what was seen before is kept.
+func (l *latest) keep(now seen) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if aside {
-		l.looking = false
-	}
-	if now.began.Before(l.began) {
-		return
-	}
 	l.n++
 	if now.took = time.Since(now.began); now.problem != "" {
 		now.report, now.snapshot = l.report, l.seen.snapshot
@@ -167,7 +173,7 @@ func (s *Server) lookNow(ctx context.Context, o *ops.Ops, _ client.Params) (any,
 	if err != nil {
 		return nil, err
 	}
-	now.stamp = o.Stamp()
-	l.keep(now, false)
+	now.began, now.stamp = now.report.TakenAt, o.Stamp() // the lock was waited for until then
+	l.keep(now)
 	return *now.report, nil
 }

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,7 +72,7 @@ func (o *Ops) ReleaseHold(ctx context.Context, id string) (document.Released, er
 	case err != nil:
 		return document.Released{}, fmt.Errorf("release %s: %w", id, err)
 	case n == 0:
-		return document.Released{}, errors.New("it was not held any more")
+		return document.Released{}, config.Mistakef("%q was not held any more", id)
 	}
 	return document.Released{Released: id}, nil
 }
