@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/dirs/remover"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe/act"
@@ -34,13 +35,13 @@ func (a *Actuator) Purge(ctx context.Context, in decision.Intent) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	r := remover{ctx: ctx, step: s.o.Step}
+	r := remover.Remover{Step: s.o.Step}
 	// The entry goes first: a folder that is missing while its entry is there was then never removed by a purge.
 	if s.admin != nil {
-		err = s.purgeEntry(&r)
+		err = s.purgeEntry(ctx, &r)
 	}
 	if err == nil && begun {
-		err = r.remove(trash, purgeName, s.tree.want)
+		err = r.Remove(ctx, trash, purgeName, s.tree.want)
 	}
 	if err == nil && s.plan.Admin != nil {
 		err = s.purgeRefs(ctx)
@@ -50,9 +51,9 @@ func (a *Actuator) Purge(ctx context.Context, in decision.Intent) (int64, error)
 		err = removeTrash(s.plan)
 	}
 	if err != nil {
-		return r.freed, fmt.Errorf("purge act %s: %w; what is left lies in %s, and is tried again", in.ID, err, s.plan.Trash)
+		return r.Freed, fmt.Errorf("purge act %s: %w; what is left lies in %s, and is tried again", in.ID, err, s.plan.Trash)
 	}
-	return r.freed, nil
+	return r.Freed, nil
 }
 
 // place opens the act's own folder in the trash. The fd is -1 when that folder is missing.
@@ -165,7 +166,7 @@ func (s *site) asLeft(ctx context.Context) error {
 
 // purgeEntry removes the repository's entry. An entry that is still in its old place, because its folder
 // could not be put back, is removed when the act's own lock is on it.
-func (s *site) purgeEntry(r *remover) error {
+func (s *site) purgeEntry(ctx context.Context, r *remover.Remover) error {
 	entry, err := s.admin.look()
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func (s *site) purgeEntry(r *remover) error {
 		return err
 	}
 	defer above.Close()
-	return r.remove(above, adminName, s.admin.want)
+	return r.Remove(ctx, above, adminName, s.admin.want)
 }
 
 // purgeRefs lets go of the commits, once nothing is left that could need them.

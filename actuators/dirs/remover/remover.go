@@ -1,4 +1,5 @@
-package dirs
+// Package remover removes a tree that was set aside.
+package remover
 
 import (
 	"context"
@@ -13,30 +14,33 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
 )
 
-// remover removes a tree from within: each folder is opened in the one above it, on the same mount and through no link, so that
+// blockSize is the unit of st_blocks on every file system, stat(2).
+const blockSize = 512
+
+// Remover removes a tree from within: each folder is opened in the one above it, on the same mount and through no link, so that
 // nothing outside is reached, also when something is renamed or mounted meanwhile.
-type remover struct {
-	ctx  context.Context
-	step func(string)
-	// freed counts the bytes of files that no other name leads to. Folders are not counted.
-	freed int64
+type Remover struct {
+	// Step is told before each folder.
+	Step func(string)
+	// Freed counts the bytes of files that no other name leads to. Folders are not counted.
+	Freed int64
 }
 
-// remove removes name in the folder that is held, and what is in it, when that is the folder that is wanted.
-func (r *remover) remove(top folder.Folder, name string, want folder.Stamp) error {
+// Remove removes name in the folder that is held, and what is in it, when that is the folder that is wanted.
+func (r *Remover) Remove(ctx context.Context, top folder.Folder, name string, want folder.Stamp) error {
 	at, err := top.Stamp()
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", top.Path, err)
 	}
-	if err := r.folder(top, name, at.Mount, &want); err != nil {
+	if err := r.folder(ctx, top, name, at.Mount, &want); err != nil {
 		return err
 	}
 	return top.Sync()
 }
 
-func (r *remover) folder(above folder.Folder, name string, mount uint64, want *folder.Stamp) error {
-	r.step("purge.folder")
-	if err := r.ctx.Err(); err != nil {
+func (r *Remover) folder(ctx context.Context, above folder.Folder, name string, mount uint64, want *folder.Stamp) error {
+	r.Step("purge.folder")
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if want != nil { // before anything of it is made readable
@@ -61,26 +65,26 @@ func (r *remover) folder(above folder.Folder, name string, mount uint64, want *f
 		return fmt.Errorf("list %s: %w", f.Path, err)
 	}
 	for _, n := range names {
-		if err := r.entry(f, n, mount); err != nil {
+		if err := r.entry(ctx, f, n, mount); err != nil {
 			return err
 		}
 	}
 	return unlink(above, name, unix.AT_REMOVEDIR)
 }
 
-func (r *remover) entry(in folder.Folder, name string, mount uint64) error {
+func (r *Remover) entry(ctx context.Context, in folder.Folder, name string, mount uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(in.FD, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return &os.PathError{Op: "look at", Path: filepath.Join(in.Path, name), Err: err}
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return r.folder(in, name, mount, nil)
+		return r.folder(ctx, in, name, mount, nil)
 	}
 	if err := unlink(in, name, 0); err != nil {
 		return err
 	}
 	if st.Nlink == 1 {
-		r.freed += st.Blocks * blockSize
+		r.Freed += st.Blocks * blockSize
 	}
 	return nil
 }
