@@ -79,10 +79,10 @@ func readPlan(in decision.Intent) (plan, error) {
 		return p, fmt.Errorf("act %s names no folder", in.ID)
 	}
 	if err := json.Unmarshal(in.Plan, &p); err != nil {
-		return p, fmt.Errorf("read the plan of act %s: %w", in.ID, err)
+		return plan{}, fmt.Errorf("read the plan of act %s: %w", in.ID, err)
 	}
 	if !p.belongsTo(in) {
-		return p, fmt.Errorf("the plan of act %q names places that are not its own", in.ID)
+		return plan{}, fmt.Errorf("the plan of act %q names places that are not its own", in.ID)
 	}
 	return p, nil
 }
@@ -132,10 +132,7 @@ func Bytes(in decision.Intent) (int64, bool) {
 
 // Place is the folder of the trash in which what an act set aside lies, empty for an intent that is no folder's.
 func Place(in decision.Intent) string {
-	p, err := readPlan(in)
-	if err != nil {
-		return ""
-	}
+	p, _ := readPlan(in) // nothing of a plan that cannot be read
 	return p.Trash
 }
 
@@ -160,15 +157,11 @@ func clean(path string) bool {
 // trashFor chooses where a folder of root goes: the state's trash when that is on the same mount, so that a rename reaches it,
 // else a trash in the root, which is.
 func (a *Actuator) trashFor(root string, s folder.Stamp, act string) (string, error) {
-	if a.o.StateTrash == "" {
-		return filepath.Join(root, rootTrash, act), nil
-	}
-	real, there, err := a.stateTrash()
-	if err != nil {
-		return "", err
-	}
-	if there.Dev == s.Dev && there.Mount == s.Mount {
-		return filepath.Join(real, act), nil
+	if a.o.StateTrash != "" {
+		real, there, err := a.stateTrash()
+		if err != nil || there.Dev == s.Dev && there.Mount == s.Mount {
+			return filepath.Join(real, act), err
+		}
 	}
 	return filepath.Join(root, rootTrash, act), nil
 }
