@@ -76,7 +76,7 @@ type users struct {
 }
 
 func (a *Actuator) sharedOutside() func(path string) bool {
-	return proc.SharedOutsideFunc(a.o.ProcRoot, "/proc/self/mountinfo")
+	return proc.SharedOutside(a.o.ProcRoot, "/proc/self/mountinfo")
 }
 
 // sharedOutside refuses what processes outside of this pid namespace may use.

@@ -98,7 +98,7 @@ func (o Options) filled() Options {
 	if o.Cache == nil {
 		o.Cache = NewLookCache()
 	}
-	shared := sync.OnceValue(func() func(string) bool { return proc.SharedOutsideFunc(o.ProcRoot, o.Mountinfo) })
+	shared := sync.OnceValue(func() func(string) bool { return proc.SharedOutside(o.ProcRoot, o.Mountinfo) })
 	o.outside = func(path string) bool { return shared()(path) }
 	o.Log = cmp.Or(o.Log, hclog.NewNullLogger())
 	return o

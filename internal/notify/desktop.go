@@ -86,7 +86,7 @@ func show(ctx context.Context, conn *dbus.Conn, m *Document) error {
 		body = string(r[:maxBody-1]) + "…"
 	}
 	if slices.Contains(can, "body-markup") { // then a name could be markup
-		body = noMarkup.Replace(body)
+		body = noEntities.Replace(body)
 	}
 	hints := map[string]dbus.Variant{"urgency": dbus.MakeVariant(urgency(m)), "category": dbus.MakeVariant("device")}
 	// Name of the program, what it replaces, icon, title, text, buttons, hints, and the server's own time to show it.
@@ -104,8 +104,6 @@ func urgency(m *Document) byte {
 	}
 	return 1
 }
-
-var noMarkup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // socket is where the session's bus listens: DBUS_SESSION_BUS_ADDRESS, or the bus in the folder that the login made for this user.
 func (d Desktop) socket() (string, error) {

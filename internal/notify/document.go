@@ -2,6 +2,7 @@ package notify
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -145,7 +146,7 @@ func (d *Document) write() {
 			lines = more(lines, l.Count-len(l.First), len(l.First))
 			return
 		}
-		for _, rule := range sorted(l.Rules) {
+		for _, rule := range slices.Sorted(maps.Keys(l.Rules)) {
 			lines = append(lines, fmt.Sprintf("%s: %d", rule, l.Rules[rule]))
 		}
 	}
@@ -179,19 +180,10 @@ func more(lines []string, n, named int) []string {
 // byKind is "2 dirs, 1 process".
 func byKind(kinds map[string]int) string {
 	var out []string
-	for _, kind := range sorted(kinds) {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		out = append(out, text.Plural(kinds[kind], kind))
 	}
 	return strings.Join(out, ", ")
-}
-
-func sorted(m map[string]int) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // digest is what waits to be sent, put together from one sweep or several.

@@ -88,6 +88,9 @@ type Notifier struct {
 	o        Options
 	channels []*channel
 	all      sync.WaitGroup
+	// ending ends when the end has begun, ctx when no time is left for it.
+	ending, ctx context.Context
+	end, cancel context.CancelFunc
 
 	mu     sync.Mutex
 	memory memory
@@ -99,11 +102,7 @@ type channel struct {
 	sink Sink
 	told map[string]*mark
 
-	// ctx ends when no time is left, hurry is closed when the end has begun.
-	ctx    context.Context
-	cancel context.CancelFunc
-	hurry  chan struct{}
-	kick   chan struct{}
+	kick chan struct{}
 
 	mu      sync.Mutex
 	pending *digest
@@ -123,14 +122,15 @@ type mark struct {
 // New starts a notifier.
 func New(o Options) *Notifier {
 	n := &Notifier{o: o}
+	n.ending, n.end = context.WithCancel(context.Background())
+	n.ctx, n.cancel = context.WithCancel(context.Background())
 	var err error
 	if n.memory, err = remembered(o.File); err != nil {
 		o.Log("what was told before is not known, and is told again: %v", err)
 	}
 	n.memory.only(o.Sinks)
 	for _, s := range o.Sinks {
-		c := &channel{n: n, sink: s, told: n.memory.marks(s.ID()), lost: n.memory.Lost[s.ID()], hurry: make(chan struct{}), kick: make(chan struct{}, 1), pending: &digest{}}
-		c.ctx, c.cancel = context.WithCancel(context.Background())
+		c := &channel{n: n, sink: s, told: n.memory.marks(s.ID()), lost: n.memory.Lost[s.ID()], kick: make(chan struct{}, 1), pending: &digest{}}
 		n.channels = append(n.channels, c)
 		n.all.Go(c.run)
 	}
@@ -146,19 +146,11 @@ func (n *Notifier) Hear(e Event) {
 
 // End sends what waits, as far as Options.Last allows, and ends. What was not sent is said.
 func (n *Notifier) End() {
-	for _, c := range n.channels {
-		close(c.hurry)
-	}
-	timer := time.AfterFunc(n.o.Last, func() {
-		for _, c := range n.channels {
-			c.cancel()
-		}
-	})
+	n.end()
+	timer := time.AfterFunc(n.o.Last, n.cancel)
 	n.all.Wait()
 	timer.Stop()
-	for _, c := range n.channels {
-		c.cancel()
-	}
+	n.cancel()
 	n.save()
 }
 
@@ -248,7 +240,7 @@ func (c *channel) run() {
 	for {
 		select {
 		case <-c.kick:
-		case <-c.hurry:
+		case <-c.n.ending.Done():
 			if d := c.take(); d != nil {
 				c.deliver(d)
 			}
@@ -264,20 +256,9 @@ func (c *channel) run() {
 
 // pause waits, but not beyond the beginning of the end.
 func (c *channel) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-	case <-c.hurry:
-	}
-}
-
-func (c *channel) hurries() bool {
-	select {
-	case <-c.hurry:
-		return true
-	default:
-		return false
+	case <-time.After(d):
+	case <-c.n.ending.Done():
 	}
 }
 
@@ -312,15 +293,15 @@ func (c *channel) deliver(d *digest) {
 func (c *channel) try(d *Document) error {
 	wait := c.n.o.Wait
 	for left := c.n.o.Tries; ; {
-		last := c.hurries()
-		ctx, cancel := context.WithTimeout(c.ctx, c.n.o.Timeout)
+		last := c.n.ending.Err() != nil
+		ctx, cancel := context.WithTimeout(c.n.ctx, c.n.o.Timeout)
 		err := c.sink.Send(ctx, d)
 		cancel()
 		if err == nil {
 			return nil
 		}
 		after, passes := httppost.Passes(err)
-		if left--; left <= 0 || !passes || last || c.ctx.Err() != nil {
+		if left--; left <= 0 || !passes || last || c.n.ctx.Err() != nil {
 			return err
 		}
 		c.pause(max(after, wait))

@@ -92,13 +92,13 @@ func (w Webhook) body(d *Document) ([]byte, error) {
 	}
 	return json.Marshal(map[string]any{
 		// Nothing in it is markup, a mention or a link of which a preview is fetched.
-		"text":   noSlack.Replace(d.Title + "\n" + d.Text),
+		"text":   noEntities.Replace(d.Title + "\n" + d.Text),
 		"mrkdwn": false, "link_names": false, "unfurl_links": false, "unfurl_media": false,
 	})
 }
 
-// noSlack takes from text what Slack reads as mentions, links and entities.
-var noSlack = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+// noEntities takes from text what Slack reads as mentions, links and entities, and a desktop as markup.
+var noEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // Secret is what stands in a file that only this user can read: one line.
 func Secret(ctx context.Context, file string) (string, error) {

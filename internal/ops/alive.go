@@ -152,7 +152,7 @@ func (o *Ops) placed(q *alive.Question, what string) error {
 		return nil
 	}
 	q.Reachable = true
-	if proc.SharedOutside("/proc", "/proc/self/mountinfo", real) {
+	if proc.SharedOutside("/proc", "/proc/self/mountinfo")(real) {
 		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: "the folder lies on a mount that processes outside of this pid namespace may use, and they are not seen from here"})
 	}
 	if other := FolderDiffers(o.Asker, p); other != "" {

@@ -5,6 +5,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -56,7 +57,7 @@ func Write(ctx context.Context, path string, write func(io.Writer) error) error 
 	case kind == unix.S_IFREG:
 		return replace(dir, name, path, &st, write)
 	case kind != unix.S_IFCHR && kind != unix.S_IFIFO:
-		return refused(path, "it is %s: name a file", what(kind))
+		return refused(path, "it is %s: name a file", cmp.Or(kinds[kind], "no file"))
 	case st.Uid != 0 && int(st.Uid) != os.Geteuid():
 		return refused(path, "it belongs to another user (uid %d; this is uid %d), who would read it: name another file", st.Uid, os.Geteuid())
 	}
@@ -71,19 +72,7 @@ func refused(path, format string, args ...any) error {
 	return fmt.Errorf("write %s: %w: %s", path, ErrRefused, fmt.Sprintf(format, args...))
 }
 
-func what(kind uint32) string {
-	switch kind {
-	case unix.S_IFDIR:
-		return "a folder"
-	case unix.S_IFBLK:
-		return "a block device"
-	case unix.S_IFSOCK:
-		return "a socket"
-	case unix.S_IFLNK:
-		return "a link"
-	}
-	return "no file"
-}
+var kinds = map[uint32]string{unix.S_IFDIR: "a folder", unix.S_IFBLK: "a block device", unix.S_IFSOCK: "a socket", unix.S_IFLNK: "a link"}
 
 // opened gives a descriptor of its own for what a name such as /dev/stdout means.
 func opened(path string) (int, bool) {

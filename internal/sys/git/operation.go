@@ -11,25 +11,24 @@ import (
 // operation names what is under way in a worktree, by the files that git itself looks for (wt-status.c). "" is known to be
 // none, nil is unknown.
 func (a *adminFolder) operation() *string {
-	switch {
-	case a.has("rebase-merge"):
-		return new("rebase")
-	case a.has("rebase-apply") && exists(filepath.Join(a.path, "rebase-apply", "applying")):
-		return new("am")
-	case a.has("rebase-apply"):
-		return new("rebase")
-	case a.has("MERGE_HEAD"), a.has("MERGE_AUTOSTASH"):
-		return new("merge")
-	case a.has("CHERRY_PICK_HEAD"):
-		return new("cherry-pick")
-	case a.has("REVERT_HEAD"):
-		return new("revert")
-	case a.has("BISECT_LOG"), a.has("BISECT_START"):
-		return new("bisect")
-	case a.has("sequencer"):
-		return new(a.sequence())
+	for _, o := range operations {
+		switch {
+		case !a.has(o.mark):
+		case o.mark == "sequencer":
+			return new(a.sequence())
+		case o.mark == "rebase-apply" && exists(filepath.Join(a.path, o.mark, "applying")):
+			return new("am")
+		default:
+			return new(o.name)
+		}
 	}
 	return new("")
+}
+
+// operations are the marks in an admin folder, those that say most first.
+var operations = []struct{ mark, name string }{
+	{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"}, {"MERGE_AUTOSTASH", "merge"}, {"CHERRY_PICK_HEAD", "cherry-pick"},
+	{"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"}, {"BISECT_START", "bisect"}, {"sequencer", ""},
 }
 
 // sequence tells a series of reverts from one of cherry-picks, between two of its steps.

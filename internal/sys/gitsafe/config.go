@@ -206,20 +206,11 @@ func (r *configReader) value() (string, bool) {
 
 // escaped reads what stands behind a backslash. The end of the line is nothing, and is given as a carriage return.
 func (r *configReader) escaped() (byte, bool) {
-	switch c := r.next(); c {
-	case '\n':
-		return '\r', true
-	case 't':
-		return '\t', true
-	case 'b':
-		return '\b', true
-	case 'n':
-		return '\n', true
-	case '\\', '"':
-		return c, true
-	}
-	return 0, false
+	c, ok := escapes[r.next()]
+	return c, ok
 }
+
+var escapes = map[byte]byte{'\n': '\r', 't': '\t', 'b': '\b', 'n': '\n', '\\': '\\', '"': '"'}
 
 // git's own idea of these: ASCII only, and neither \v nor \f is a space.
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

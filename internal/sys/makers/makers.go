@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -237,10 +238,8 @@ func hashed(name string) bool {
 	if i < 0 || len(stem)-i != 17 || strings.Trim(stem[i+1:], "0123456789abcdef") != "" {
 		return false
 	}
-	end = end[strings.LastIndexByte(end, '.')+1:]
-	switch end {
-	case "", "d", "rlib", "rmeta", "o", "so", "a", "dylib", "dll", "exe", "pdb", "wasm":
-		return true
-	}
-	return false
+	return slices.Contains(rustcEnds, end[strings.LastIndexByte(end, '.')+1:])
 }
+
+// rustcEnds are the ends of the names of what rustc writes.
+var rustcEnds = []string{"", "d", "rlib", "rmeta", "o", "so", "a", "dylib", "dll", "exe", "pdb", "wasm"}

@@ -62,10 +62,9 @@ func home(_, address string, _ syscall.RawConn) error {
 }
 
 func trust(ctx context.Context, here, there net.Addr) error {
-	local, errHere := netip.ParseAddrPort(here.String())
-	remote, errThere := netip.ParseAddrPort(there.String())
-	if errHere != nil || errThere != nil {
-		return fmt.Errorf("%w: %w", ErrUnknown, errors.Join(errHere, errThere))
+	local, remote, err := addresses(here, there)
+	if err != nil {
+		return err
 	}
 	taken, err := accepted(ctx, local, remote)
 	if err != nil {
@@ -83,6 +82,16 @@ func trust(ctx context.Context, here, there net.Addr) error {
 		return fmt.Errorf("%w: no program listens there now", ErrUnknown)
 	}
 	return judgeListener(listens.uid)
+}
+
+// addresses are the two ends of a connection.
+func addresses(here, there net.Addr) (local, remote netip.AddrPort, err error) {
+	local, errHere := netip.ParseAddrPort(here.String())
+	remote, errThere := netip.ParseAddrPort(there.String())
+	if err = errors.Join(errHere, errThere); err != nil {
+		err = fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return local, remote, err
 }
 
 // accepted waits until a process has taken the connection, and gives its end.
@@ -117,4 +126,26 @@ func judgeListener(uid uint32) error {
 
 func unasked(err error) error {
 	return fmt.Errorf("%w: the kernel does not say who has that connection (sock_diag: %w); nothing was sent: run winnow where it may ask", ErrUnknown, err)
+}
+
+// errClosed says that nobody has the other end of a connection any more, so that it is not known whose it was.
+var errClosed = errors.New("the other end was closed")
+
+// Accepted makes sure that the other end of a connection that was accepted on this machine's loopback is a socket of this user's, by the kernel's word. It sends and reads nothing.
+func Accepted(conn net.Conn) error {
+	local, remote, err := addresses(conn.LocalAddr(), conn.RemoteAddr())
+	if err != nil {
+		return err
+	}
+	if !remote.Addr().Unmap().IsLoopback() {
+		return errAway
+	}
+	e, err := ask(remote, local)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: the kernel does not say who has the other end (sock_diag: %w)", ErrUnknown, err)
+	case e.inode == 0 || e.state == tcpListen: // of what waits for its end the kernel gives no user
+		return fmt.Errorf("%w: %w", ErrUnknown, errClosed)
+	}
+	return judge(e.uid)
 }

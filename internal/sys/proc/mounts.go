@@ -109,15 +109,10 @@ func PIDNamespace(procRoot string) (string, error) {
 	return os.Readlink(filepath.Join(procRoot, "self", "ns", "pid"))
 }
 
-// SharedOutside says whether path may be used by processes that this pid namespace does not show: where it is not the machine's first one, and the path
+// SharedOutside says of paths whether each may be used by processes that this pid namespace does not show: where it is not the machine's first one, and the path
 // lies neither on the container's own root nor on a temporary file system in it. It says so too where that cannot be found out. mountinfo is the
-// file that lists this process's mounts.
-func SharedOutside(procRoot, mountinfo, path string) bool {
-	return SharedOutsideFunc(procRoot, mountinfo)(path)
-}
-
-// SharedOutsideFunc is SharedOutside for many paths: the namespace and the mounts are read once.
-func SharedOutsideFunc(procRoot, mountinfo string) func(path string) bool {
+// file that lists this process's mounts. It and the namespace are read once.
+func SharedOutside(procRoot, mountinfo string) func(path string) bool {
 	text, err := PIDNamespace(procRoot)
 	if ns := Namespace(text); err == nil && ns != nil && *ns == firstNamespace {
 		return func(string) bool { return false }

@@ -156,9 +156,8 @@ func (p *parser) row(line string) {
 	}
 	switch f[0] {
 	case rowServer:
-		if p.PID, p.Started, p.Version = p.number(f[1]), p.time(f[2]), f[3]; p.PID <= 0 && p.err == nil {
-			p.err = fmt.Errorf("a server with pid %q", f[1])
-		}
+		p.PID, p.Started, p.Version = p.number(f[1]), p.time(f[2]), f[3]
+		p.must(p.PID > 0, "a server with pid %q", f[1])
 		p.known = map[string]bool{}
 	case rowSession:
 		p.session(f)
@@ -187,12 +186,8 @@ func (p *parser) session(f []string) {
 	if f[5] != "" {
 		s.GroupSize = p.number(f[5])
 	}
-	if !IsSession(s.ID) && p.err == nil {
-		p.err = fmt.Errorf("%q is not the id of a session", s.ID)
-	}
-	if p.known[s.ID] && p.err == nil {
-		p.err = fmt.Errorf("session %s is listed twice", s.ID)
-	}
+	p.must(IsSession(s.ID), "%q is not the id of a session", s.ID)
+	p.must(!p.known[s.ID], "session %s is listed twice", s.ID)
 	p.known[s.ID] = true
 	p.Sessions = append(p.Sessions, s)
 }
@@ -211,42 +206,39 @@ func (p *parser) detail(f []string) {
 	}
 }
 
+// must notes what is wrong unless it is right, if nothing was wrong before.
+func (p *parser) must(right bool, format string, args ...any) {
+	if !right && p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
+}
+
 // one is the id of a session that was listed.
 func (p *parser) one(id string) string {
-	if !p.known[id] && p.err == nil {
-		p.err = fmt.Errorf("a row of session %q, which was not listed", id)
-	}
+	p.must(p.known[id], "a row of session %q, which was not listed", id)
 	return id
 }
 
 func (p *parser) pane(id string) string {
-	if !IsPane(id) && p.err == nil {
-		p.err = fmt.Errorf("%q is not the id of a pane", id)
-	}
+	p.must(IsPane(id), "%q is not the id of a pane", id)
 	return id
 }
 
 func (p *parser) number(s string) int {
 	n, err := strconv.Atoi(s)
-	if err != nil && p.err == nil {
-		p.err = fmt.Errorf("%q is not a number", s)
-	}
+	p.must(err == nil, "%q is not a number", s)
 	return n
 }
 
 // time reads seconds since 1970.
 func (p *parser) time(s string) time.Time {
 	n, err := strconv.ParseInt(s, 10, 64)
-	if (err != nil || n <= 0) && p.err == nil {
-		p.err = fmt.Errorf("%q is not a time in seconds since 1970", s)
-	}
+	p.must(err == nil && n > 0, "%q is not a time in seconds since 1970", s)
 	return time.Unix(n, 0).UTC()
 }
 
 func (p *parser) flag(s string) bool {
-	if s != "0" && s != "1" && p.err == nil {
-		p.err = fmt.Errorf("%q is neither 0 nor 1", s)
-	}
+	p.must(s == "0" || s == "1", "%q is neither 0 nor 1", s)
 	return s == "1"
 }
 
