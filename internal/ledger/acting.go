@@ -83,13 +83,10 @@ func (a Acting) lockHome() (unlock func() error, err error) {
 	}
 	unlock, err = Lock(filepath.Join(dir, "acts.lock"))
 	var held *Held
-	if errors.As(err, &held) {
-		return nil, err
-	}
-	if err != nil {
+	if err != nil && !errors.As(err, &held) {
 		return nil, nil
 	}
-	return unlock, nil
+	return unlock, err
 }
 
 func (a Acting) markName() string { return cmp.Or(a.Name, "winnow-acts") }

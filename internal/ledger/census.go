@@ -11,8 +11,8 @@ import (
 
 // Census is what a look is compared with to tell an accident from a backlog.
 type Census struct {
-	// At is when the earliest sweep since Asked.Jump began, zero when it is missing; Used has the candidates that it kept because
-	// something alive used or owned them.
+	// At is when the earliest sweep since Asked.Jump began, zero when it is missing; Used has the candidates that it
+	// kept because something alive used or owned them.
 	At   time.Time
 	Used map[string]bool
 	// Most is the most that sweeps since Asked.Shrunk read from each source, and when.
@@ -28,7 +28,8 @@ type Most struct {
 // Asked says which sweeps count: those that were decided by the same rules.
 type Asked struct {
 	Rules string
-	// Jump and Shrunk are since when. A sweep of another boot than BootID does not count for Jump, nor for the sources in InBoot.
+	// Jump and Shrunk are since when. A sweep of another boot than BootID does not count for Jump, nor for the sources
+	// in InBoot.
 	Jump, Shrunk time.Time
 	BootID       string
 	InBoot       []string

@@ -10,8 +10,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
-// standing is a decision as it is written: once for all sweeps that decide so, by the same rules. Messages and evidence are of one look; what was acted
-// on has them in the intent of its act.
+// standing is a decision as it is written: once for all sweeps that decide so, by the same rules. Messages and
+// evidence are of one look; what was acted on has them in the intent of its act.
 type standing struct {
 	k, since             int64
 	decision             decision.Decision // without its reasons
@@ -31,9 +31,9 @@ var standingTable = table[int64, standing]{"standing", "since, id, kind, verdict
 		return []any{since, &d.ID, &d.Kind, &d.Verdict, &d.Label, &d.Owner, &s.findings, &s.objections, &d.FirstSighting}
 	}}
 
-// SaveDecisions records what a sweep decided of the candidates in scope, durably and all at once: each verdict with its rules. Those out of scope are left
-// out. What the sweep before decided by the same rules is not written again. ErrNone says that the sweep never began; saving the decisions of a sweep
-// twice is an error.
+// SaveDecisions records what a sweep decided of the candidates in scope, durably and all at once: each verdict with
+// its rules. Those out of scope are left out. What the sweep before decided by the same rules is not written again.
+// ErrNone says that the sweep never began; saving the decisions of a sweep twice is an error.
 func (l *Ledger) SaveDecisions(ctx context.Context, sweep string, decisions []decision.Decision) error {
 	now := make([]standing, 0, len(decisions))
 	for _, d := range decisions {
@@ -116,7 +116,8 @@ func nextSave(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	return n, err
 }
 
-// compare goes through what stands and through what was decided now, both by candidate: what does not stand any more, and what is to be written.
+// compare goes through what stands and through what was decided now, both by candidate: what does not stand any more,
+// and what is to be written.
 func compare(ctx context.Context, q querier, now []standing) (gone []int64, fresh []standing, err error) {
 	i := 0
 	err = eachStanding(ctx, q, func(s *standing) error {
@@ -150,7 +151,8 @@ func eachStanding(ctx context.Context, q querier, add func(s *standing) error, r
 	}, "SELECT k, "+standingTable.columns+" FROM standing "+rest, args...)
 }
 
-// Decisions gives what a sweep decided, sorted by candidate id, as far as it is still kept: verdicts, and of their reasons the rules.
+// Decisions gives what a sweep decided, sorted by candidate id, as far as it is still kept: verdicts, and of their
+// reasons the rules.
 func (l *Ledger) Decisions(ctx context.Context, sweep string) ([]decision.Decision, error) {
 	all := []decision.Decision{}
 	err := l.reading(ctx, func(tx *sql.Tx) error {
@@ -168,7 +170,8 @@ func (l *Ledger) Decisions(ctx context.Context, sweep string) ([]decision.Decisi
 	return all, nil
 }
 
-// decided are the decisions of the sweep n, sorted by candidate id. q is a transaction: nothing may be pruned between two questions.
+// decided are the decisions of the sweep n, sorted by candidate id. q is a transaction: nothing may be pruned between
+// two questions.
 func decided(ctx context.Context, q *sql.Tx, n int64) ([]decision.Decision, error) {
 	all := []decision.Decision{}
 	var saved sql.NullInt64
@@ -191,7 +194,8 @@ const standsAt = "since <= ? AND (until IS NULL OR until > ?)"
 // latestSweeps is in how many of the latest sweeps a repository is looked for.
 const latestSweeps = 20
 
-// Repositories gives the owners of the folders that the latest sweeps decided on, sorted: most are the main checkouts of repositories.
+// Repositories gives the owners of the folders that the latest sweeps decided on, sorted: most are the main checkouts
+// of repositories.
 func (l *Ledger) Repositories(ctx context.Context) ([]string, error) {
 	out, err := texts(ctx, l.db, `WITH latest AS (SELECT saved, pruned FROM sweeps WHERE n > (SELECT COALESCE(MAX(n), 0) FROM sweeps) - ?)
 		SELECT DISTINCT owner FROM standing s WHERE kind = 'dir' AND owner <> ''

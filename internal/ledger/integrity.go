@@ -13,14 +13,16 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
-// maxSize is the greatest ledger that is opened, in bytes. That of a year of sweeps takes up less than a hundredth of it (BenchmarkYear).
+// maxSize is the greatest ledger that is opened, in bytes. That of a year of sweeps takes up less than a hundredth of
+// it (BenchmarkYear).
 const maxSize = 8 << 30
 
 // beside are the ends of the names of the files that SQLite takes for parts of a database.
 var beside = []string{"", "-wal", "-shm", "-journal"}
 
-// trusted makes sure that the ledger and the files beside it are regular files that only this user and root can write, and
-// gives the ledger's real path. It only looks at them: to open one besides SQLite would drop the locks that this process has on it.
+// trusted makes sure that the ledger and the files beside it are regular files that only this user and root can write,
+// and gives the ledger's real path. It only looks at them: to open one besides SQLite would drop the locks that this
+// process has on it.
 func trusted(path string) (string, error) {
 	real, err := safeopen.Path(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,11 +46,12 @@ func unfit(path string, err error) error {
 		path, ErrCorrupt, err)
 }
 
-// patience is how long the look at a ledger may take before it is opened. It reads the schema, which takes a millisecond.
+// patience is how long the look at a ledger may take before it is opened. It reads the schema, which takes a
+// millisecond.
 const patience = busyTimeout + 5*time.Second
 
-// inspect refuses, before anything of it is changed, a file that is not a ledger, one of another version, and one that holds anything
-// but the tables: a trigger would do more than what is written says, and a view would give other rows.
+// inspect refuses, before anything of it is changed, a file that is not a ledger, one of another version, and one that
+// holds anything but the tables: a trigger would do more than what is written says, and a view would give other rows.
 func inspect(path string, tables schema) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -114,9 +117,9 @@ func expected(ctx context.Context, tables schema) ([]string, error) {
 // maxObjects is more than any version has.
 const maxObjects = 1000
 
-// statements gives the version and the statements of everything in the file, of one moment: another process may just be making
-// it. What SQLite makes on its own account is left out: indexes that a table implies, which have no statement, and the statistics of
-// ANALYZE.
+// statements gives the version and the statements of everything in the file, of one moment: another process may just
+// be making it. What SQLite makes on its own account is left out: indexes that a table implies, which have no
+// statement, and the statistics of ANALYZE.
 func (l *Ledger) statements(ctx context.Context) (v int, all []string, err error) {
 	err = eachRow(ctx, l.db, func(row *sql.Rows) error {
 		var name, statement sql.NullString

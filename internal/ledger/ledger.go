@@ -1,8 +1,9 @@
-// Package ledger keeps what is remembered between sweeps in one SQLite file: sweeps and their decisions, sightings, holds, acts
-// with their intent and outcome, refusals, the last look at the clock, and what alarms compare a look with.
+// Package ledger keeps what is remembered between sweeps in one SQLite file: sweeps and their decisions, sightings,
+// holds, acts with their intent and outcome, refusals, the last look at the clock, and what alarms compare a look
+// with.
 //
-// A change is durable when the call that makes it returns nil: write-ahead log, synchronous FULL. Others may read while one
-// writes. Times are kept as nanoseconds since 1970 in UTC.
+// A change is durable when the call that makes it returns nil: write-ahead log, synchronous FULL. Others may read
+// while one writes. Times are kept as nanoseconds since 1970 in UTC.
 package ledger
 
 import (
@@ -73,8 +74,8 @@ func open(path string, tables schema, synchronous string) (*Ledger, error) {
 	return l, nil
 }
 
-// ready makes sure of the tables. Of several that open a new ledger at once SQLite tells some at once that it is busy, without
-// waiting busy_timeout, because they all want to turn it to WAL: they try again for as long.
+// ready makes sure of the tables. Of several that open a new ledger at once SQLite tells some at once that it is busy,
+// without waiting busy_timeout, because they all want to turn it to WAL: they try again for as long.
 func (l *Ledger) ready(ctx context.Context) error {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := l.makeTables(ctx)
@@ -84,11 +85,12 @@ func (l *Ledger) ready(ctx context.Context) error {
 	}
 }
 
-// checkTime is how long the check of a ledger that is opened for writing may take: enough for some 20 MiB. A fault further on shows
-// when that part is read.
+// checkTime is how long the check of a ledger that is opened for writing may take: enough for some 20 MiB. A fault
+// further on shows when that part is read.
 const checkTime = 100 * time.Millisecond
 
-// sound has the file checked for as long as a person does not notice, before anything is done that has to be remembered in it.
+// sound has the file checked for as long as a person does not notice, before anything is done that has to be
+// remembered in it.
 func (l *Ledger) sound() error {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
@@ -98,7 +100,8 @@ func (l *Ledger) sound() error {
 	return nil
 }
 
-// OpenReadOnly opens the ledger at path for reading, also while another process writes. ErrNone says that no ledger exists.
+// OpenReadOnly opens the ledger at path for reading, also while another process writes. ErrNone says that no ledger
+// exists.
 func OpenReadOnly(path string) (*Ledger, error) { return openReadOnly(path, ledgerSchema) }
 
 func openReadOnly(path string, tables schema) (*Ledger, error) {
@@ -178,8 +181,8 @@ func tighten(path string) error {
 	return nil
 }
 
-// connect prepares a connection; nothing is opened until it is used. One connection serves all, so that every statement sees
-// what the one before it wrote, and so that no two writers of one process wait for each other.
+// connect prepares a connection; nothing is opened until it is used. One connection serves all, so that every
+// statement sees what the one before it wrote, and so that no two writers of one process wait for each other.
 func connect(path string, tables schema, mode string, pragmas ...string) *Ledger {
 	q := url.Values{"mode": {mode}, "_txlock": {"immediate"}, "_defensive": {"1"}}
 	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()))

@@ -24,8 +24,8 @@ type Dropped struct {
 	LastAt time.Time `json:"last_at"`
 }
 
-// QueueEvents has events wait for their sinks, durably. One that waits already takes its newer form, in its place. Where all that waits for a sink takes up more
-// than room bytes the oldest go, and are counted.
+// QueueEvents has events wait for their sinks, durably. One that waits already takes its newer form, in its place.
+// Where all that waits for a sink takes up more than room bytes the oldest go, and are counted.
 func (l *Ledger) QueueEvents(ctx context.Context, events []Event, room int64) error {
 	if len(events) == 0 {
 		return nil
@@ -67,7 +67,8 @@ func drop(ctx context.Context, tx *sql.Tx, sink string, res sql.Result) error {
 	return err
 }
 
-// Events gives the oldest events that wait for a sink and that are later than the number after, most of them at most, in their order.
+// Events gives the oldest events that wait for a sink and that are later than the number after, most of them at most,
+// in their order.
 func (l *Ledger) Events(ctx context.Context, sink string, after int64, most int) ([]Event, error) {
 	return list(ctx, l, loggedTable, "WHERE sink = ? AND n > ? ORDER BY n LIMIT ?", sink, after, most)
 }
@@ -82,7 +83,8 @@ func (l *Ledger) Waiting(ctx context.Context, sink string) (n int, err error) {
 	return n, l.explain("count decisions to be logged of", err)
 }
 
-// Delivered removes events that their sink has, and Refused those that it will never take, which are counted as dropped.
+// Delivered removes events that their sink has, and Refused those that it will never take, which are counted as
+// dropped.
 func (l *Ledger) Delivered(ctx context.Context, events []Event) error {
 	return l.leave(ctx, events, func(*sql.Tx, string, sql.Result) error { return nil })
 }
@@ -122,8 +124,8 @@ var droppedTable = table[string, Dropped]{"logged_dropped", "sink, count, last_a
 	return []any{&d.Sink, &d.Count, (*unixTime)(&d.LastAt)}
 }}
 
-// Verdicts gives what the sweep before the given one decided, by candidate: its verdict, of all that were in scope. Cleanups do not count. nil
-// says that no such sweep is kept with its decisions.
+// Verdicts gives what the sweep before the given one decided, by candidate: its verdict, of all that were in scope.
+// Cleanups do not count. nil says that no such sweep is kept with its decisions.
 func (l *Ledger) Verdicts(ctx context.Context, before string) (map[string]string, error) {
 	var all map[string]string
 	err := l.reading(ctx, func(tx *sql.Tx) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-// suspendedSlack is how much the time spent suspended may seem to grow between two looks, for the two clocks are not read at
-// the very same moment.
+// suspendedSlack is how much the time spent suspended may seem to grow between two looks, for the two clocks are not
+// read at the very same moment.
 const suspendedSlack = time.Second
 
 // Look is what a look at the clocks found, kept for the next one to compare with.
@@ -49,9 +49,9 @@ func (l *Ledger) SaveLook(ctx context.Context, k Look) error {
 	return l.explain("save the look in", err)
 }
 
-// Passed says how much time passed between two looks at least, even after the wall clock was set. Within one boot it is the
-// machine's own count, the time that it was suspended included. Over a boot it is the time since the boot, and at most what the
-// wall clock shows. It is a pure function.
+// Passed says how much time passed between two looks at least, even after the wall clock was set. Within one boot it
+// is the machine's own count, the time that it was suspended included. Over a boot it is the time since the boot, and
+// at most what the wall clock shows. It is a pure function.
 func Passed(prev *Look, k Look) time.Duration {
 	if prev == nil || k.UpSeconds == nil || k.BootID == "" {
 		return 0
@@ -66,22 +66,24 @@ func Passed(prev *Look, k Look) time.Duration {
 	return max(0, min(up, k.At.Round(0).Sub(prev.At)))
 }
 
-// Waited says how long an act's things have been in the trash, by the looks that counted since: the wall clock may have jumped.
+// Waited says how long an act's things have been in the trash, by the looks that counted since: the wall clock may
+// have jumped.
 func (l *Ledger) Waited(ctx context.Context, id string) (time.Duration, error) {
 	var s sql.NullFloat64
-	found, err := scanOne(ctx, l.db, []any{&s}, "SELECT coalesce((SELECT counted FROM looks), 0) - counted FROM acts WHERE id = ?", id)
+	found, err := scanOne(ctx, l.db, []any{&s},
+		"SELECT coalesce((SELECT counted FROM looks), 0) - counted FROM acts WHERE id = ?", id)
 	if err == nil && !found {
 		err = ErrNone
 	}
 	return max(0, seconds(s.Float64)), l.explain("read how long "+id+" was kept from", err)
 }
 
-// Steady says since when no boot, resume from suspension or jump of the clock has been noticed, and when the latest resume
-// was noticed, from the last look and what host shows at the time at. It is a pure function.
+// Steady says since when no boot, resume from suspension or jump of the clock has been noticed, and when the latest
+// resume was noticed, from the last look and what host shows at the time at. It is a pure function.
 //
-// At a first look that is since the boot. Another boot id, more time suspended than before, and a wall clock that moved by more
-// than jump against the machine's own count since boot each start a new steady time at this look; so does a last look that
-// cannot be compared with. Where this look's own clocks are unknown, so is the answer.
+// At a first look that is since the boot. Another boot id, more time suspended than before, and a wall clock that
+// moved by more than jump against the machine's own count since boot each start a new steady time at this look; so
+// does a last look that cannot be compared with. Where this look's own clocks are unknown, so is the answer.
 func Steady(prev *Look, host snapshot.Host, at time.Time, jump time.Duration) (steadySince, lastResume *time.Time) {
 	if host.BootID == "" || host.UpSeconds == nil || host.AwakeSeconds == nil {
 		return nil, nil
@@ -108,8 +110,9 @@ func Steady(prev *Look, host snapshot.Host, at time.Time, jump time.Duration) (s
 	return prev.SteadySince, lastResume
 }
 
-// Fresh says why what earlier looks saw may not be counted with what host shows at the time at, "" where it may: the machine booted or resumed, its clock was set by more than jump, or
-// nothing looked for longer than gap. What happened in between no look knows. It is a pure function.
+// Fresh says why what earlier looks saw may not be counted with what host shows at the time at, "" where it may: the
+// machine booted or resumed, its clock was set by more than jump, or nothing looked for longer than gap. What happened
+// in between no look knows. It is a pure function.
 func Fresh(prev *Look, host snapshot.Host, at time.Time, jump, gap time.Duration) string {
 	if prev == nil {
 		return ""

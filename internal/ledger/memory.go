@@ -99,8 +99,8 @@ func (l *Ledger) SaveAncestries(ctx context.Context, next []snapshot.Ancestry) e
 // maxNamespaces is for how many pid namespaces mount points are remembered: each container has one of its own.
 const maxNamespaces = 16
 
-// Mounts gives the mount points on which earlier looks in a pid namespace saw folders, those that were seen last first: what is mounted in a container
-// says nothing of the disks of its host.
+// Mounts gives the mount points on which earlier looks in a pid namespace saw folders, those that were seen last
+// first: what is mounted in a container says nothing of the disks of its host.
 func (l *Ledger) Mounts(ctx context.Context, namespace string) ([]string, error) {
 	all, err := recalled(ctx, l, "mounts", map[string][]string{})
 	return all[namespace], err
@@ -146,8 +146,8 @@ func (l *Ledger) Holds(ctx context.Context) ([]snapshot.Hold, error) {
 	return list(ctx, l, holdsTable, "ORDER BY id, owner")
 }
 
-// Hold places a hold. A second one of the same owner on the same candidate takes the first one's place; those of different
-// owners stand side by side.
+// Hold places a hold. A second one of the same owner on the same candidate takes the first one's place; those of
+// different owners stand side by side.
 func (l *Ledger) Hold(ctx context.Context, h snapshot.Hold) error {
 	return l.explain("place a hold in", hold(ctx, l.db, h))
 }
@@ -156,28 +156,30 @@ func (l *Ledger) Hold(ctx context.Context, h snapshot.Hold) error {
 func hold(ctx context.Context, in interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }, h snapshot.Hold) error {
-	_, err := in.ExecContext(ctx, `INSERT INTO holds (id, owner, reason, since, until) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (id, owner) DO UPDATE SET reason = excluded.reason, since = excluded.since, until = excluded.until`,
-		h.ID, h.Owner, h.Reason, h.Since.UnixNano(), nanos(h.Until))
+	_, err := in.ExecContext(ctx, placeHold, h.ID, h.Owner, h.Reason, h.Since.UnixNano(), nanos(h.Until))
 	return err
 }
 
-// HoldLonger places a hold, unless one of the same owner on the same candidate lasts as long or longer: that one stays as it is. It gives the one that stands.
+const placeHold = `INSERT INTO holds (id, owner, reason, since, until) VALUES (?, ?, ?, ?, ?)
+	ON CONFLICT (id, owner) DO UPDATE SET reason = excluded.reason, since = excluded.since, until = excluded.until`
+
+// HoldLonger places a hold, unless one of the same owner on the same candidate lasts as long or longer: that one stays
+// as it is. It gives the one that stands.
 func (l *Ledger) HoldLonger(ctx context.Context, h snapshot.Hold) (stands snapshot.Hold, err error) {
 	err = l.write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO holds (id, owner, reason, since, until) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT (id, owner) DO UPDATE SET reason = excluded.reason, since = excluded.since, until = excluded.until
-			WHERE holds.until IS NOT NULL AND (excluded.until IS NULL OR excluded.until > holds.until)`,
-			h.ID, h.Owner, h.Reason, h.Since.UnixNano(), nanos(h.Until))
+		_, err := tx.ExecContext(ctx, placeHold+` WHERE holds.until IS NOT NULL
+			AND (excluded.until IS NULL OR excluded.until > holds.until)`, h.ID, h.Owner, h.Reason, h.Since.UnixNano(), nanos(h.Until))
 		if err != nil {
 			return err
 		}
-		return holdsTable.eachRow(ctx, tx, func(_ string, s snapshot.Hold) { stands = s }, "WHERE id = ? AND owner = ?", h.ID, h.Owner)
+		take := func(_ string, s snapshot.Hold) { stands = s }
+		return holdsTable.eachRow(ctx, tx, take, "WHERE id = ? AND owner = ?", h.ID, h.Owner)
 	})
 	return stands, l.explain("place a hold in", err)
 }
 
-// PutOff gives holds, of which ID and Owner count, another end, all of them or none. It says of each whether there is such a hold.
+// PutOff gives holds, of which ID and Owner count, another end, all of them or none. It says of each whether there is
+// such a hold.
 func (l *Ledger) PutOff(ctx context.Context, holds []snapshot.Hold, until time.Time) (there []bool, err error) {
 	there = make([]bool, len(holds))
 	err = l.write(ctx, func(tx *sql.Tx) error {
@@ -197,7 +199,8 @@ func (l *Ledger) PutOff(ctx context.Context, holds []snapshot.Hold, until time.T
 	return there, l.explain("put off a hold in", err)
 }
 
-// Release lifts the holds of one owner on a candidate, or of all owners where owner is "", and says how many there were.
+// Release lifts the holds of one owner on a candidate, or of all owners where owner is "", and says how many there
+// were.
 func (l *Ledger) Release(ctx context.Context, id, owner string) (int, error) {
 	res, err := l.db.ExecContext(ctx, "DELETE FROM holds WHERE id = ? AND (owner = ? OR ? = '')", id, owner, owner)
 	if err != nil {
@@ -205,4 +208,24 @@ func (l *Ledger) Release(ctx context.Context, id, owner string) (int, error) {
 	}
 	n, err := res.RowsAffected()
 	return int(n), l.explain("lift a hold in", err)
+}
+
+// Brakes reads what the daemon remembers of its brakes into m; m stays as it is where nothing is remembered.
+func (l *Ledger) Brakes(ctx context.Context, m any) error {
+	var text string
+	there, err := scanOne(ctx, l.db, []any{&text}, "SELECT memory FROM brakes")
+	if there && err == nil {
+		err = json.Unmarshal([]byte(text), m)
+	}
+	return l.explain("read the brakes from", err)
+}
+
+// SaveBrakes makes m what the daemon remembers of its brakes.
+func (l *Ledger) SaveBrakes(ctx context.Context, m any) error {
+	text, err := encode(m)
+	if err == nil {
+		_, err = l.db.ExecContext(ctx, `INSERT INTO brakes (one, memory) VALUES (1, ?)
+			ON CONFLICT (one) DO UPDATE SET memory = excluded.memory WHERE memory <> excluded.memory`, text)
+	}
+	return l.explain("save the brakes in", err)
 }

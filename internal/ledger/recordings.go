@@ -40,16 +40,14 @@ func (l *Ledger) SaveRecording(ctx context.Context, sweep string, at time.Time, 
 		return fmt.Errorf("record sweep %s: %w: it has %d bytes, and %d are the most", sweep, ErrTooLarge, len(document), MaxRecording)
 	}
 	z := gzip.NewWriter(&stored)
-	if _, err := z.Write(document); err != nil {
-		return fmt.Errorf("record sweep %s: compress: %w", sweep, err)
-	}
-	if err := z.Close(); err != nil {
+	_, err := z.Write(document)
+	if err = errors.Join(err, z.Close()); err != nil {
 		return fmt.Errorf("record sweep %s: compress: %w", sweep, err)
 	}
 	if stored.Len() > MaxRecordings {
 		return fmt.Errorf("record sweep %s: %w: it takes up %d bytes, and all recordings together may take up %d", sweep, ErrTooLarge, stored.Len(), MaxRecordings)
 	}
-	err := l.write(ctx, func(tx *sql.Tx) error {
+	err = l.write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO recordings (sweep, at, bytes, document) VALUES (?, ?, ?, ?)",
 			sweep, at.UnixNano(), len(document), stored.Bytes()); err != nil {
 			return err

@@ -25,8 +25,8 @@ var (
 	grantsSchema = schema{1, grantsTables}
 )
 
-// makeTables makes the tables of a new file. Of two processes that open one at the same time the second finds them: the version is
-// read again under the write lock.
+// makeTables makes the tables of a new file. Of two processes that open one at the same time the second finds them:
+// the version is read again under the write lock.
 func (l *Ledger) makeTables(ctx context.Context) error {
 	if v, err := l.version(ctx); err != nil || v == l.schema.version {
 		return err

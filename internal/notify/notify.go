@@ -1,8 +1,10 @@
 // Package notify tells people by themselves what the daemon does: on the desktop, and by webhooks.
 //
-// Each receiver has its own digest: what sweeps bring is put together there, and sent when notify.rest has passed since the message before. So a receiver that is slow or
-// down delays no sweep, and keeps nothing that grows: counts, and the first few names. An alarm, a candidate to be asked about and a problem are told once, as long as
-// they stand; that they were is remembered when a receiver has taken the message, also over a start of the daemon. So is how much a receiver has missed.
+// Each receiver has its own digest: what sweeps bring is put together there, and sent when notify.rest has passed
+// since the message before. So a receiver that is slow or down delays no sweep, and keeps nothing that grows: counts,
+// and the first few names. An alarm, a candidate to be asked about and a problem are told once, as long as they stand;
+// that they were is remembered when a receiver has taken the message, also over a start of the daemon. So is how much
+// a receiver has missed.
 package notify
 
 import (
@@ -46,7 +48,8 @@ type Event struct {
 	Done       []Item
 	FreedBytes int64
 	Purged     int
-	// Standing is all that stands, of the groups that the sweep can speak for: what is missing in them stands no longer.
+	// Standing is all that stands, of the groups that the sweep can speak for: what is missing in them stands no
+	// longer.
 	Standing []Standing
 	Speaks   []string
 }
@@ -66,9 +69,11 @@ type Options struct {
 	// On are the groups that are told, Names how many things a message names.
 	On    []string
 	Names int
-	// Rest is the least time between two messages to one sink. Forget is for how long something must have been missing in sweeps to be new when it stands again.
+	// Rest is the least time between two messages to one sink. Forget is for how long something must have been missing
+	// in sweeps to be new when it stands again.
 	Rest, Forget time.Duration
-	// Tries is how often a message is tried, Wait for how long before the second time, and twice as long before each further one.
+	// Tries is how often a message is tried, Wait for how long before the second time, and twice as long before each
+	// further one.
 	Tries int
 	Wait  time.Duration
 	// Timeout bounds one try, Last all that is left to do at the end.
@@ -130,7 +135,8 @@ func New(o Options) *Notifier {
 	}
 	n.memory.only(o.Sinks)
 	for _, s := range o.Sinks {
-		c := &channel{n: n, sink: s, told: n.memory.marks(s.ID()), lost: n.memory.Lost[s.ID()], kick: make(chan struct{}, 1), pending: &digest{}}
+		c := &channel{n: n, sink: s, told: n.memory.marks(s.ID()), lost: n.memory.Lost[s.ID()],
+			kick: make(chan struct{}, 1), pending: &digest{}}
 		n.channels = append(n.channels, c)
 		n.all.Go(c.run)
 	}

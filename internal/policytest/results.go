@@ -14,7 +14,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// TestFindings are the tests that did not pass, each at the condition that did not hold where that is known, and the lines that no test reaches.
+// TestFindings are the tests that did not pass, each at the condition that did not hold where that is known, and the
+// lines that no test reaches.
 func TestFindings(doc report.PolicyTest) []sarif.Finding {
 	findings := RefusalFindings(doc.Problems, sarif.Error)
 	for _, r := range doc.Tests {

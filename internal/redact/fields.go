@@ -10,10 +10,12 @@ import (
 // action gives what stands for a text.
 type action func(r *Redacter, text string) string
 
-// actions are those of the tables, by their names. hide leaves of a text only whether there is one, blank nothing; glob replaces of the parts between
-// slashes those without a wildcard, which are names. What the others leave is said at the methods.
+// actions are those of the tables, by their names. hide leaves of a text only whether there is one, blank nothing;
+// glob replaces of the parts between slashes those without a wildcard, which are names. What the others leave is said
+// at the methods.
 var actions = map[string]action{
-	"word": (*Redacter).word, "path": (*Redacter).path, "id": (*Redacter).id, "source": (*Redacter).source, "value": (*Redacter).value, "digest": (*Redacter).digest,
+	"word": (*Redacter).word, "path": (*Redacter).path, "id": (*Redacter).id,
+	"source": (*Redacter).source, "value": (*Redacter).value, "digest": (*Redacter).digest,
 	"blank": func(*Redacter, string) string { return redacted },
 	"hide": func(_ *Redacter, text string) string {
 		if text == "" {
@@ -35,38 +37,43 @@ var actions = map[string]action{
 // redacted stands for a text that may name anything.
 const redacted = "redacted"
 
-// fields are the fields of one type whose texts are replaced, by what is done with them: texts, lists and maps of texts, known or unknown. With "keys of"
-// before an action it is done with the keys of a map.
+// fields are the fields of one type whose texts are replaced, by what is done with them: texts, lists and maps of
+// texts, known or unknown. With "keys of" before an action it is done with the keys of a map.
 type fields map[string]string
 
 // names are all texts of a snapshot that may name a person, a machine or a project, by the types of package snapshot.
 var names = newTable(map[string]fields{
-	"Snapshot":      {"keys of id": "Sessions Tabs Terminals Dirs Processes Labels Sightings", "keys of source": "Sources"},
-	"Host":          {"word": "Name User", "path": "Home Cwd"},
-	"Source":        {"path": "Path", "hide": "Error Refused Fetch"},
-	"Server":        {"path": "Socket"},
-	"Session":       {"source": "Source", "word": "ID Name Group", "hide": "Error", "digest": "State"},
-	"Tab":           {"source": "Source", "word": "ID Label Workspace", "digest": "State"},
-	"EditorTab":     {"word": "Window Name CreationName Program", "path": "Folders", "hide": "Error"},
-	"EditorProc":    {"word": "Name"},
-	"CodevTab":      {"word": "ID Key"},
-	"Pane":          {"path": "Cwd", "word": "ID Terminal Linked StartedAs", "hide": "Error"},
-	"PaneProc":      {"word": "Name"},
-	"Workspace":     {"source": "Source", "path": "Path"},
-	"Builder":       {"word": "ID Key"},
-	"Terminal":      {"source": "Source", "word": "ID Role Label", "path": "Workspace Cwd", "hide": "Error", "digest": "State"},
+	"Snapshot": {"keys of id": "Sessions Tabs Terminals Dirs Processes Labels Sightings",
+		"keys of source": "Sources"},
+	"Host":       {"word": "Name User", "path": "Home Cwd"},
+	"Source":     {"path": "Path", "hide": "Error Refused Fetch"},
+	"Server":     {"path": "Socket"},
+	"Session":    {"source": "Source", "word": "ID Name Group", "hide": "Error", "digest": "State"},
+	"Tab":        {"source": "Source", "word": "ID Label Workspace", "digest": "State"},
+	"EditorTab":  {"word": "Window Name CreationName Program", "path": "Folders", "hide": "Error"},
+	"EditorProc": {"word": "Name"},
+	"CodevTab":   {"word": "ID Key"},
+	"Pane":       {"path": "Cwd", "word": "ID Terminal Linked StartedAs", "hide": "Error"},
+	"PaneProc":   {"word": "Name"},
+	"Workspace":  {"source": "Source", "path": "Path"},
+	"Builder":    {"word": "ID Key"},
+	"Terminal": {"source": "Source", "word": "ID Role Label", "path": "Workspace Cwd", "hide": "Error",
+		"digest": "State"},
 	"TerminalOwner": {"word": "ID Key", "path": "Worktree"},
 	"Owner":         {"source": "Source", "word": "Builder Terminal", "path": "Workspace Worktree"},
-	"Dir":           {"source": "Source", "word": "Name", "path": "Path Root Nested", "hide": "Error Skipped", "digest": "State"},
-	"Holder":        {"word": "Name"},
-	"Pointer":       {"path": "Path"},
-	"Content":       {"path": "Worktree Main", "word": "Name Maker", "id": "ID"},
-	"Git": {"path": "Main CommonDir AdminDir Branch Upstream Followed UntrackedPaths IgnoredPaths UnmarkedPaths DifferingPaths OnlyHerePaths LeftOutPaths Nested",
-		"hide": "LandingError"},
-	"Landing":       {"path": "Into"},
-	"Lock":          {"hide": "Text", "word": "Owner"},
-	"Process":       {"word": "Name Script Package", "path": "Exe Cwd UnixSockets", "digest": "ArgvDigest", "value": "Markers"},
-	"Record":        {"source": "Source", "word": "ID Role Owner Session Server Pane Tab Label", "path": "Path", "value": "Marker"},
+	"Dir": {"source": "Source", "word": "Name", "path": "Path Root Nested", "hide": "Error Skipped",
+		"digest": "State"},
+	"Holder":  {"word": "Name"},
+	"Pointer": {"path": "Path"},
+	"Content": {"path": "Worktree Main", "word": "Name Maker", "id": "ID"},
+	"Git": {"path": "Main CommonDir AdminDir Branch Upstream Followed UntrackedPaths IgnoredPaths UnmarkedPaths " +
+		"DifferingPaths OnlyHerePaths LeftOutPaths Nested", "hide": "LandingError"},
+	"Landing": {"path": "Into"},
+	"Lock":    {"hide": "Text", "word": "Owner"},
+	"Process": {"word": "Name Script Package", "path": "Exe Cwd UnixSockets", "digest": "ArgvDigest",
+		"value": "Markers"},
+	"Record": {"source": "Source", "word": "ID Role Owner Session Server Pane Tab Label", "path": "Path",
+		"value": "Marker"},
 	"Worker":        {"source": "Source", "word": "ID Name", "blank": "Why NextCommand", "id": "Session"},
 	"Hold":          {"id": "ID", "word": "Owner", "blank": "Reason"},
 	"Asked":         {"id": "ID"},

@@ -1,7 +1,8 @@
 // Package atomicfile writes a file that the user names, and nothing else.
 //
-// A name that means a regular file, or none yet, gets a new file in one step: it is written beside its place and renamed when it is
-// whole. A device such as /dev/null, a terminal and a FIFO are written through. Everything else is refused with a word.
+// A name that means a regular file, or none yet, gets a new file in one step: it is written beside its place and
+// renamed when it is whole. A device such as /dev/null, a terminal and a FIFO are written through. Everything else is
+// refused with a word.
 package atomicfile
 
 import (
@@ -33,8 +34,8 @@ var descriptor = regexp.MustCompile(`^(?:/dev/(?:std(in|out|err)|fd/([0-9]{1,6})
 
 // Write has write fill the file called path. After an error the file that was there is unchanged.
 //
-// A new file may be read by this user alone; one that takes the place of another keeps its rights. A link is followed only where
-// only this user and root can change what it leads to.
+// A new file may be read by this user alone; one that takes the place of another keeps its rights. A link is followed
+// only where only this user and root can change what it leads to.
 func Write(ctx context.Context, path string, write func(io.Writer) error) error {
 	if fd, ok := opened(path); ok {
 		return writeStream(ctx, fd, path, write)
@@ -72,7 +73,9 @@ func refused(path, format string, args ...any) error {
 	return fmt.Errorf("write %s: %w: %s", path, ErrRefused, fmt.Sprintf(format, args...))
 }
 
-var kinds = map[uint32]string{unix.S_IFDIR: "a folder", unix.S_IFBLK: "a block device", unix.S_IFSOCK: "a socket", unix.S_IFLNK: "a link"}
+var kinds = map[uint32]string{
+	unix.S_IFDIR: "a folder", unix.S_IFBLK: "a block device", unix.S_IFSOCK: "a socket", unix.S_IFLNK: "a link",
+}
 
 // opened gives a descriptor of its own for what a name such as /dev/stdout means.
 func opened(path string) (int, bool) {
@@ -88,7 +91,8 @@ func opened(path string) (int, bool) {
 	return fd, err == nil
 }
 
-// place opens the folder that path's last name stands in, and gives both. Where path is a link, it is the one that this leads to.
+// place opens the folder that path's last name stands in, and gives both. Where path is a link, it is the one that
+// this leads to.
 func place(path string) (dir int, name string, err error) {
 	if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
 		real, err := safeopen.Path(path)

@@ -1,5 +1,5 @@
-// Package folder holds folders open and walks them by descriptors, so that what is looked at, moved or removed is the very folder that was
-// opened, also when something is renamed, linked or mounted meanwhile.
+// Package folder holds folders open and walks them by descriptors, so that what is looked at, moved or removed is the
+// very folder that was opened, also when something is renamed, linked or mounted meanwhile.
 package folder
 
 import (
@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// beneath keeps a walk inside of the folder that it starts in: no .. out of it, no link of any kind, no other mount. A bind mount
-// of the same device has the same st_dev, and only RESOLVE_NO_XDEV and the mount id see it.
+// beneath keeps a walk inside of the folder that it starts in: no .. out of it, no link of any kind, no other mount. A
+// bind mount of the same device has the same st_dev, and only RESOLVE_NO_XDEV and the mount id see it.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
 
 // Folder is an open folder.
@@ -33,15 +33,15 @@ func Open(path string) (Folder, error) {
 	return open(unix.AT_FDCWD, path, path, how)
 }
 
-// OpenAt opens the folder called name in the one that is open as dir, or anywhere with unix.AT_FDCWD. Of its path only the last part may be no
-// link. It waits for nothing that lies in the folder's place.
+// OpenAt opens the folder called name in the one that is open as dir, or anywhere with unix.AT_FDCWD. Of its path only
+// the last part may be no link. It waits for nothing that lies in the folder's place.
 func OpenAt(dir int, name string) (Folder, error) {
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC}
 	return open(dir, name, name, how)
 }
 
-// OpenBelow opens the folder at rel, which may not leave f, and on the same mount. With O_PATH it is held, with any mode, and can be read no
-// further.
+// OpenBelow opens the folder at rel, which may not leave f, and on the same mount. With O_PATH it is held, with any
+// mode, and can be read no further.
 func (f Folder) OpenBelow(rel string, flags uint64) (Folder, error) {
 	how := unix.OpenHow{Flags: flags | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: beneath}
 	if flags&unix.O_PATH != 0 {
@@ -156,8 +156,8 @@ func (f Folder) WriteNew(name string, text []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// Stamp is what statx(2) says of a file or folder, the link itself where it is one. An inode's number is given again at once, so the time of
-// birth belongs to what makes a folder the same one.
+// Stamp is what statx(2) says of a file or folder, the link itself where it is one. An inode's number is given again
+// at once, so the time of birth belongs to what makes a folder the same one.
 type Stamp struct {
 	Dev, Ino uint64
 	// Born is the zero time where the file system keeps none.
@@ -197,8 +197,8 @@ func StampAt(dir int, name string) (Stamp, error) {
 
 func moment(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)).UTC() }
 
-// stores are the names of what version control keeps at the top of a checkout: git, Jujutsu, Mercurial, Sapling, Bazaar, Pijul, darcs,
-// Subversion, and Fossil, whose own are files.
+// stores are the names of what version control keeps at the top of a checkout: git, Jujutsu, Mercurial, Sapling,
+// Bazaar, Pijul, darcs, Subversion, and Fossil, whose own are files.
 var stores = []string{".git", ".jj", ".hg", ".sl", ".bzr", ".pijul", "_darcs", ".svn", ".fslckout", "_FOSSIL_"}
 
 // Store says whether a name is that of what version control keeps at the top of a checkout.

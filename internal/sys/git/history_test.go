@@ -20,8 +20,8 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
-// A history of a made-up repository, which tests know all of: each commit with the files that it has. The lines of one file differ from
-// one another, so that a difference can be told in one way only.
+// A history of a made-up repository, which tests know all of: each commit with the files that it has. The lines of one
+// file differ from one another, so that a difference can be told in one way only.
 
 // made is a commit.
 type madeCommit struct {
@@ -74,7 +74,8 @@ func (h *history) root() {
 	h.main = h.commit(files)
 }
 
-// edit changes one thing in files: a line, a blank in a line, a few lines, a mode, a binary file, or a file as a whole.
+// edit changes one thing in files: a line, a blank in a line, a few lines, a mode, a binary file, or a file as a
+// whole.
 func (h *history) edit(files map[string]madeFile) map[string]madeFile {
 	files = maps.Clone(files)
 	names := slices.Sorted(maps.Keys(files))
@@ -419,8 +420,8 @@ func tellLines(out *strings.Builder, a, b []string) {
 // truth is what is so of a branch, by all that is known of the history.
 type truth struct {
 	by string
-	// tree says whether main has, in each file that the branch changed, exactly what the branch has; may whether it has at least every
-	// line that the branch added, and no line that it removed.
+	// tree says whether main has, in each file that the branch changed, exactly what the branch has; may whether it
+	// has at least every line that the branch added, and no line that it removed.
 	tree, may bool
 	unasked   bool
 }
@@ -546,8 +547,9 @@ func TestLandingOfRandomHistories(t *testing.T) {
 	}
 }
 
-// TestLandingInRepetitiveFiles compares what is said of a file whose sections are the same but for their first line with what is so: a
-// branch turns one section on, and main turns on the same one, others, or one before it in which lines were added above.
+// TestLandingInRepetitiveFiles compares what is said of a file whose sections are the same but for their first line
+// with what is so: a branch turns one section on, and main turns on the same one, others, or one before it in which
+// lines were added above.
 func TestLandingInRepetitiveFiles(t *testing.T) {
 	t.Parallel()
 	const repositories, branches = 8, 15
@@ -637,7 +639,8 @@ func (h *history) madeBy(t *testing.T, head *madeCommit, l *landing.Proof) {
 	}
 }
 
-// BenchmarkLanding looks for the proofs of 1,000 branches of one repository, against git cherry for each, of which a sample is timed.
+// BenchmarkLanding looks for the proofs of 1,000 branches of one repository, against git cherry for each, of which a
+// sample is timed.
 func BenchmarkLanding(b *testing.B) {
 	const branches, sample = 1000, 20
 	h := &history{Rand: rand.New(rand.NewPCG(1, 1))}

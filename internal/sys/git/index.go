@@ -20,7 +20,8 @@ type index struct {
 	skipped []string
 	// gitlinks are the paths of submodules, initialised or not.
 	gitlinks []string
-	// devices are those of the files when git last read them, as far as an index has them: the low 32 bits of what stat calls the device.
+	// devices are those of the files when git last read them, as far as an index has them: the low 32 bits of what
+	// stat calls the device.
 	devices []uint32
 }
 
@@ -35,7 +36,8 @@ const (
 
 var errIndex = errors.New("is damaged or of an unknown format")
 
-// splitIndex is the error for an index that keeps most of its entries in another file. It holds the hash that names that file.
+// splitIndex is the error for an index that keeps most of its entries in another file. It holds the hash that names
+// that file.
 type splitIndex string
 
 func (splitIndex) Error() string { return "is split over two files, which is not read here" }
@@ -51,7 +53,8 @@ func indexOf(data []byte, hash int) (index, error) {
 	return parseIndex(data, hash, func([]byte) {})
 }
 
-// parseIndex reads an index of version 2, 3 or 4, whose object names have hash bytes, and calls each with the name of every entry.
+// parseIndex reads an index of version 2, 3 or 4, whose object names have hash bytes, and calls each with the name of
+// every entry.
 func parseIndex(data []byte, hash int, each func(name []byte)) (index, error) {
 	if len(data) < 12+hash || string(data[:4]) != "DIRC" {
 		return index{}, errIndex
@@ -160,8 +163,8 @@ func stripLength(b []byte) (value, n int) {
 	return 0, 0
 }
 
-// Devices are the file systems on which the files of a worktree lay when git last read them, by the index in its entry: the low 32 bits of what stat calls
-// the device. No index and an index without a file that was read are empty.
+// Devices are the file systems on which the files of a worktree lay when git last read them, by the index in its
+// entry: the low 32 bits of what stat calls the device. No index and an index without a file that was read are empty.
 func Devices(admin string) ([]uint32, error) {
 	read := func(name string) (index, error) {
 		f, err := readFile(filepath.Join(admin, name), maxIndex)
@@ -186,8 +189,8 @@ func Devices(admin string) ([]uint32, error) {
 	return idx.devices, nil
 }
 
-// extensions looks through what follows the entries. Most only make git faster; a split index ("link") keeps entries in
-// another file, so that their flags are not known.
+// extensions looks through what follows the entries. Most only make git faster; a split index ("link") keeps entries
+// in another file, so that their flags are not known.
 func extensions(rest []byte, hash int) error {
 	for len(rest) > 0 {
 		if len(rest) < 8 {
@@ -211,8 +214,9 @@ func extensions(rest []byte, hash int) error {
 	return nil
 }
 
-// Tracked counts the entries of a worktree's index that lie in folders, each given by its path in the worktree. An index that is split,
-// damaged or of an unknown format is an error. A part that a sparse index names as a whole counts as one entry of every folder in it.
+// Tracked counts the entries of a worktree's index that lie in folders, each given by its path in the worktree. An
+// index that is split, damaged or of an unknown format is an error. A part that a sparse index names as a whole counts
+// as one entry of every folder in it.
 func (r *Repository) Tracked(w *Worktree, folders []string) (map[string]int, error) {
 	counts := make(map[string]int, len(folders))
 	prefixes := make([][]byte, len(folders))

@@ -76,8 +76,8 @@ func TestLandingInAClone(t *testing.T) {
 	}
 }
 
-// TestLandingWithoutMergeTree holds that a git that knows no merge-tree --write-tree costs that proof alone, and that one without any
-// merge-tree finds only changes of files that nothing else has changed.
+// TestLandingWithoutMergeTree holds that a git that knows no merge-tree --write-tree costs that proof alone, and that
+// one without any merge-tree finds only changes of files that nothing else has changed.
 func TestLandingWithoutMergeTree(t *testing.T) {
 	t.Parallel()
 	f := newFork(t)
@@ -111,7 +111,8 @@ func TestLandingWithoutMergeTree(t *testing.T) {
 	}
 }
 
-// TestLandingThatTakesForEver holds that a git that does not answer costs no more than its time, and that nothing is known then.
+// TestLandingThatTakesForEver holds that a git that does not answer costs no more than its time, and that nothing is
+// known then.
 func TestLandingThatTakesForEver(t *testing.T) {
 	t.Parallel()
 	f := newFork(t)

@@ -13,12 +13,13 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
-// MeasureAhead finds out for all of these worktrees at once what the upstream reaches and what only they have. It runs git twice, or three more
-// times where a HEAD names a commit that does not exist. What it cannot find out stays nil.
+// MeasureAhead finds out for all of these worktrees at once what the upstream reaches and what only they have. It runs
+// git twice, or three more times where a HEAD names a commit that does not exist. What it cannot find out stays nil.
 //
-// Branches, tags, remote branches and the stash keep what they reach. So does the reflog of the branch that is checked out, which
-// stays in the repository when the worktree goes, and the stash's. Other worktrees' HEADs do not: they can go next, so git's own
-// --all, which counts them, is not used. For a main checkout or a clone Unreachable stays unknown, since its branches go with it.
+// Branches, tags, remote branches and the stash keep what they reach. So does the reflog of the branch that is checked
+// out, which stays in the repository when the worktree goes, and the stash's. Other worktrees' HEADs do not: they can
+// go next, so git's own --all, which counts them, is not used. For a main checkout or a clone Unreachable stays
+// unknown, since its branches go with it.
 func (r *Repository) MeasureAhead(ctx context.Context, git Program, worktrees []*Worktree) error {
 	q := question{heads: map[string]bool{}, own: map[string]bool{}, kept: map[string]bool{}}
 	for _, w := range worktrees {
@@ -55,7 +56,8 @@ func (r *Repository) MeasureAhead(ctx context.Context, git Program, worktrees []
 	return nil
 }
 
-// question is what is asked about a repository: which heads have landed, and what of what the worktrees own nothing else keeps.
+// question is what is asked about a repository: which heads have landed, and what of what the worktrees own nothing
+// else keeps.
 type question struct{ heads, own, kept map[string]bool }
 
 type answer struct {
@@ -115,9 +117,9 @@ func add(set map[string]bool, oids []string) {
 	}
 }
 
-// ProveMerged finds out for all of these worktrees at once how their work got into the upstream where MeasureAhead has found that the upstream does
-// not reach them, and whether the heads of those in which nothing was committed are kept by another branch. What it cannot find out
-// stays nil. Package landing says what a proof is.
+// ProveMerged finds out for all of these worktrees at once how their work got into the upstream where MeasureAhead has
+// found that the upstream does not reach them, and whether the heads of those in which nothing was committed are kept
+// by another branch. What it cannot find out stays nil. Package landing says what a proof is.
 func (r *Repository) ProveMerged(ctx context.Context, git Program, worktrees []*Worktree) error {
 	heads, fresh := map[string]bool{}, map[string]bool{}
 	for _, w := range worktrees {
@@ -176,7 +178,8 @@ func (r *Repository) landings(ctx context.Context, git Program, heads, fresh map
 	return found
 }
 
-// reachedElsewhere tells which of the heads a branch, a tag or a remote branch reaches that no linked worktree has checked out.
+// reachedElsewhere tells which of the heads a branch, a tag or a remote branch reaches that no linked worktree has
+// checked out.
 func (r *Repository) reachedElsewhere(ctx context.Context, sealed *gitsafe.Sandbox, heads map[string]bool) (map[string]bool, error) {
 	used, err := r.checkedOut()
 	if err != nil {

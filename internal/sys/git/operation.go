@@ -8,8 +8,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
-// operation names what is under way in a worktree, by the files that git itself looks for (wt-status.c). "" is known to be
-// none, nil is unknown.
+// operation names what is under way in a worktree, by the files that git itself looks for (wt-status.c). "" is known
+// to be none, nil is unknown.
 func (a *adminFolder) operation() *string {
 	for _, o := range operations {
 		switch {
@@ -27,8 +27,8 @@ func (a *adminFolder) operation() *string {
 
 // operations are the marks in an admin folder, those that say most first.
 var operations = []struct{ mark, name string }{
-	{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"}, {"MERGE_AUTOSTASH", "merge"}, {"CHERRY_PICK_HEAD", "cherry-pick"},
-	{"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"}, {"BISECT_START", "bisect"}, {"sequencer", ""},
+	{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"}, {"MERGE_AUTOSTASH", "merge"},
+	{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"}, {"BISECT_START", "bisect"}, {"sequencer", ""},
 }
 
 // sequence tells a series of reverts from one of cherry-picks, between two of its steps.
@@ -47,8 +47,8 @@ var operationFiles = map[string][]string{
 	"sequencer":    {"head", "abort-safety"},
 }
 
-// stateFiles lists the files in an admin folder that name commits, besides HEAD and the refs. What FETCH_HEAD names came from
-// elsewhere, and AUTO_MERGE names a tree.
+// stateFiles lists the files in an admin folder that name commits, besides HEAD and the refs. What FETCH_HEAD names
+// came from elsewhere, and AUTO_MERGE names a tree.
 func (a *adminFolder) stateFiles() []string {
 	var paths []string
 	for _, name := range a.names {
@@ -63,7 +63,8 @@ func (a *adminFolder) stateFiles() []string {
 	return paths
 }
 
-// leadingOIDs reads the object names at the start of each line of a file; lines that begin with anything else name none.
+// leadingOIDs reads the object names at the start of each line of a file; lines that begin with anything else name
+// none.
 func (a *adminFolder) leadingOIDs(rel string) ([]string, error) {
 	f, err := a.read(rel, maxReflog)
 	if gone(err) {

@@ -38,14 +38,15 @@ func NewRefs(common string) Refs {
 	})}
 }
 
-// isWorktreeRef says whether a ref belongs to one worktree and not to the repository (gitrevisions(7), "refs" of gitglossary).
+// isWorktreeRef says whether a ref belongs to one worktree and not to the repository (gitrevisions(7), "refs" of
+// gitglossary).
 func isWorktreeRef(name string) bool {
 	return strings.HasPrefix(name, "refs/worktree/") || strings.HasPrefix(name, "refs/bisect/") ||
 		strings.HasPrefix(name, "refs/rewritten/")
 }
 
-// Resolve gives the object that a ref stands for, seen from the worktree with that admin folder. fs.ErrNotExist says that there
-// is no such ref, as with a branch that has no commit yet.
+// Resolve gives the object that a ref stands for, seen from the worktree with that admin folder. fs.ErrNotExist says
+// that there is no such ref, as with a branch that has no commit yet.
 func (r Refs) Resolve(admin, name string) (string, error) {
 	for range maxSymrefs {
 		base := r.common
@@ -82,8 +83,8 @@ func (r Refs) lookup(name string) (string, error) {
 	return "", fmt.Errorf("resolve %s: %w", name, fs.ErrNotExist)
 }
 
-// upstream finds the remote's default branch: what a remote's HEAD stands for, origin's before the only other one; else main or
-// master of the named remote, if just one of them exists. "" says that it is missing or not certain.
+// upstream finds the remote's default branch: what a remote's HEAD stands for, origin's before the only other one;
+// else main or master of the named remote, if just one of them exists. "" says that it is missing or not certain.
 func (r Refs) upstream(named string) (name, oid string, err error) {
 	remotes, err := r.remotes()
 	if err != nil {
@@ -143,8 +144,8 @@ func (r Refs) guess(remote string) (name, oid string, err error) {
 // usual are the usual names of a default branch.
 var usual = []string{"refs/heads/main", "refs/heads/master", "refs/heads/trunk"}
 
-// local finds the default branch of a repository without remotes: of main, master and trunk the one that the main checkout has checked
-// out, else the only one that exists. "" says that it is not certain.
+// local finds the default branch of a repository without remotes: of main, master and trunk the one that the main
+// checkout has checked out, else the only one that exists. "" says that it is not certain.
 func (r Refs) local() (name, oid string, err error) {
 	remote := func(name string) bool { return strings.HasPrefix(name, "refs/remotes/") }
 	packed, err := r.packed()
@@ -182,8 +183,8 @@ func (r Refs) local() (name, oid string, err error) {
 	return name, there[name], nil
 }
 
-// looseFiles hands over each file below a folder of refs that is still there, with why it could not be read. A folder that is missing has
-// none.
+// looseFiles hands over each file below a folder of refs that is still there, with why it could not be read. A folder
+// that is missing has none.
 func looseFiles(folder string, each func(path string, f safeopen.File, err error) error) error {
 	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -247,8 +248,9 @@ func (r Refs) Head(admin string) (string, error) {
 // keeping are the refs that keep what they reach: branches, tags and remote branches.
 var keeping = []string{"refs/heads/", "refs/tags/", "refs/remotes/"}
 
-// reachableFrom gives what branches, tags and remote branches stand for. One that cannot be read, or whose name git would not take for a
-// ref's, keeps nothing: at most more counts as reached by nothing else. Symbolic ones stand for others of them. The refs named in but are left out.
+// reachableFrom gives what branches, tags and remote branches stand for. One that cannot be read, or whose name git
+// would not take for a ref's, keeps nothing: at most more counts as reached by nothing else. Symbolic ones stand for
+// others of them. The refs named in but are left out.
 func (r Refs) reachableFrom(size int, but map[string]bool) (map[string]bool, error) {
 	packed, err := r.packed()
 	if err != nil {
@@ -278,8 +280,8 @@ func (r Refs) reachableFrom(size int, but map[string]bool) (map[string]bool, err
 	return oids, nil
 }
 
-// loose hands over each ref below prefix that is a file of its own, with what it stands for; "" where that is another ref, or cannot
-// be read. A packed ref of the same name does not count then.
+// loose hands over each ref below prefix that is a file of its own, with what it stands for; "" where that is another
+// ref, or cannot be read. A packed ref of the same name does not count then.
 func (r Refs) loose(prefix string, each func(name, oid string)) error {
 	top := filepath.Join(r.common, prefix)
 	err := looseFiles(top, func(path string, f safeopen.File, err error) error {
@@ -306,7 +308,8 @@ func (r Refs) loose(prefix string, each func(name, oid string)) error {
 
 // keeps says whether a ref keeps what it reaches: by where it is, and by its name.
 func keeps(name string) bool {
-	return slices.ContainsFunc(keeping, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) && proper(name)
+	above := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	return slices.ContainsFunc(keeping, above) && proper(name)
 }
 
 // proper says whether git takes a name for a ref's (git-check-ref-format(1)).

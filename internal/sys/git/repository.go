@@ -17,8 +17,8 @@ type Repository struct {
 	CommonDir string
 	// Main is the main checkout's path, "" for a bare repository.
 	Main string
-	// Upstream is the remote's default branch, such as refs/remotes/origin/main, or, in a repository without any remote, its own, such as
-	// refs/heads/main; "" where it is missing or not certain.
+	// Upstream is the remote's default branch, such as refs/remotes/origin/main, or, in a repository without any
+	// remote, its own, such as refs/heads/main; "" where it is missing or not certain.
 	Upstream string
 	// FetchedAt is when Upstream last moved, or anything was last fetched; the zero time where nothing shows it.
 	FetchedAt time.Time
@@ -63,7 +63,8 @@ func (f *Finder) open(common string) (*Repository, error) {
 	}
 	r := &Repository{finder: f, CommonDir: common, Main: mainOf(format, common), refs: NewRefs(common), format: format, follow: follow}
 	r.records = r.readRecords()
-	if r.Upstream, r.upstream, err = r.refs.upstream(follow.remote()); err == nil && r.Upstream == "" && !follow.unread && len(follow.remotes) == 0 {
+	r.Upstream, r.upstream, err = r.refs.upstream(follow.remote())
+	if err == nil && r.Upstream == "" && !follow.unread && len(follow.remotes) == 0 {
 		r.Upstream, r.upstream, err = r.refs.local()
 	}
 	if err != nil {
@@ -121,7 +122,8 @@ func fetchHead(admin string) time.Time {
 	return time.Unix(st.Mtim.Unix())
 }
 
-// Entries lists the admin folders of the repository's linked worktrees, also of those whose own folder is not there any more.
+// Entries lists the admin folders of the repository's linked worktrees, also of those whose own folder is not there
+// any more.
 func (r *Repository) Entries() ([]string, error) {
 	folder := filepath.Join(r.CommonDir, "worktrees")
 	entries, err := os.ReadDir(folder)
@@ -140,7 +142,8 @@ func (r *Repository) Entries() ([]string, error) {
 	return out, nil
 }
 
-// checkedOut gives the branches that linked worktrees have checked out, by their whole names. One entry that cannot be read is an error.
+// checkedOut gives the branches that linked worktrees have checked out, by their whole names. One entry that cannot be
+// read is an error.
 func (r *Repository) checkedOut() (map[string]bool, error) {
 	entries, err := r.Entries()
 	if err != nil {
@@ -160,8 +163,8 @@ func (r *Repository) checkedOut() (map[string]bool, error) {
 	return names, nil
 }
 
-// Tree gives the real path of the worktree that an admin folder is for. fs.ErrNotExist says that this folder, or what says where it is, is not
-// there.
+// Tree gives the real path of the worktree that an admin folder is for. fs.ErrNotExist says that this folder, or what
+// says where it is, is not there.
 func (f *Finder) Tree(admin string) (string, error) {
 	if path, known := f.trees.Load(admin); known {
 		return path.(string), nil
@@ -180,8 +183,8 @@ func (f *Finder) Tree(admin string) (string, error) {
 	return path, nil
 }
 
-// EntryPath is the path that an admin folder names as its worktree's, whether or not that is there. Since git 2.48 the file that names it may do so
-// relative to the admin folder.
+// EntryPath is the path that an admin folder names as its worktree's, whether or not that is there. Since git 2.48 the
+// file that names it may do so relative to the admin folder.
 func EntryPath(admin string) (string, error) {
 	text, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
 	if err != nil {

@@ -31,7 +31,8 @@ type Reading struct {
 	Bytes int64
 	// File is how much one file may hold. A greater one is listed, and reading it is an error.
 	File int64
-	// Wanted says which files are read, by their paths below the folder; the others are listed, and reading one is an error. nil wants all.
+	// Wanted says which files are read, by their paths below the folder; the others are listed, and reading one is an
+	// error. nil wants all.
 	Wanted func(path string) bool
 }
 
@@ -44,9 +45,10 @@ type Revision struct {
 	name string
 }
 
-// Revision finds the commit that name stands for in the repository that the folder lies in: a branch, a tag, a commit, or what leads to
-// one from there (HEAD~1). HEAD is that of the checkout that the folder is in. Git is asked in a folder of our own, as everywhere here: it
-// reads nothing but refs and objects, runs no hook and no filter, and fetches nothing. A name that stands for no commit is ErrNoRevision.
+// Revision finds the commit that name stands for in the repository that the folder lies in: a branch, a tag, a commit,
+// or what leads to one from there (HEAD~1). HEAD is that of the checkout that the folder is in. Git is asked in a
+// folder of our own, as everywhere here: it reads nothing but refs and objects, runs no hook and no filter, and
+// fetches nothing. A name that stands for no commit is ErrNoRevision.
 func (f *Finder) Revision(ctx context.Context, git Program, folder, name string) (*Revision, error) {
 	fail := func(err error) (*Revision, error) { return nil, fmt.Errorf("read revision %q: %w", name, err) }
 	place, ok := f.Around(folder)
@@ -88,8 +90,8 @@ func (f *Finder) Revision(ctx context.Context, git Program, folder, name string)
 	return &Revision{Commit: commit, repo: repo, name: name}, nil
 }
 
-// Files are those below a folder of the revision; "" or "." is all of it. A link is listed and not followed. A repository inside is an
-// error: what it holds is in no commit of this one.
+// Files are those below a folder of the revision; "" or "." is all of it. A link is listed and not followed. A
+// repository inside is an error: what it holds is in no commit of this one.
 func (r *Revision) Files(ctx context.Context, dir string, within Reading) (fs.FS, error) {
 	dir = treePath(dir)
 	fail := func(err error) (fs.FS, error) { return nil, fmt.Errorf("read %s:%s: %w", r.name, dir, err) }
@@ -236,7 +238,8 @@ func (l *listing) add(record []byte) error {
 	return nil
 }
 
-// read reads the files that are wanted, in one run of git: for each a line with its name, type and size, its content, a line's end.
+// read reads the files that are wanted, in one run of git: for each a line with its name, type and size, its content,
+// a line's end.
 func (l *listing) read(ctx context.Context, sealed *gitsafe.Sandbox) error {
 	if len(l.oids) == 0 {
 		return nil

@@ -26,8 +26,9 @@ type Content struct {
 	Hidden error
 }
 
-// Status asks git what lies in the worktree: one run, and one more where files differ that a content filter would have to judge. An
-// exit code that is not zero, or anything on stderr, is an error and no answer, since git then did not see everything.
+// Status asks git what lies in the worktree: one run, and one more where files differ that a content filter would have
+// to judge. An exit code that is not zero, or anything on stderr, is an error and no answer, since git then did not
+// see everything.
 //
 // Git is shown HEAD and the index as they were read here, so that both speak of the same ones.
 func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (content Content, err error) {
@@ -120,9 +121,9 @@ func (r *Repository) hashSize() int {
 	return 20
 }
 
-// unjudged looks whether files that differ have a content filter: a program that turns what is in the folder into what git keeps, as
-// with large files and secrets. It is never run, so that whether such a file was changed is unknown. Nil says that no file needs
-// one.
+// unjudged looks whether files that differ have a content filter: a program that turns what is in the folder into what
+// git keeps, as with large files and secrets. It is never run, so that whether such a file was changed is unknown. Nil
+// says that no file needs one.
 func unjudged(ctx context.Context, sealed *gitsafe.Sandbox, paths []string) (hidden, err error) {
 	if !sealed.Filters() {
 		return nil, nil
@@ -155,8 +156,8 @@ func unjudged(ctx context.Context, sealed *gitsafe.Sandbox, paths []string) (hid
 		"files like it: %d", first, driver, n), nil
 }
 
-// hides says whether the index keeps git status from seeing changes below path: entries that are never compared, and files that
-// are there although the index says that they are left out.
+// hides says whether the index keeps git status from seeing changes below path: entries that are never compared, and
+// files that are there although the index says that they are left out.
 func (idx index) hides(path string) error {
 	if idx.assumed > 0 {
 		return fmt.Errorf("%d files are marked assume-unchanged, so that changes to them do not show", idx.assumed)
@@ -178,7 +179,8 @@ type porcelain struct {
 	unsure []string
 }
 
-// changedFile gives the path of an ordinary entry whose file differs from the index, which is as in HEAD: "1 .M", six fields, the path.
+// changedFile gives the path of an ordinary entry whose file differs from the index, which is as in HEAD: "1 .M", six
+// fields, the path.
 func changedFile(record []byte) (string, bool) {
 	const fields = 9
 	f := strings.SplitN(string(record), " ", fields)
@@ -219,8 +221,8 @@ func (p *porcelain) record(record []byte) error {
 	return nil
 }
 
-// Staged counts the paths at which the worktree's index differs from its HEAD, unmerged ones among them. The worktree's folder itself is not
-// looked at, so that it may be gone. A worktree without an index is an error.
+// Staged counts the paths at which the worktree's index differs from its HEAD, unmerged ones among them. The
+// worktree's folder itself is not looked at, so that it may be gone. A worktree without an index is an error.
 func (r *Repository) Staged(ctx context.Context, git Program, w *Worktree) (n int, err error) {
 	defer func() {
 		if err != nil {

@@ -68,8 +68,8 @@ func (s *Sandbox) command(ctx context.Context, stdin io.Reader, args []string) (
 	return cmd, complaint
 }
 
-// Run asks git and hands each record of its output to each, without the byte that ends it. What it printed on stderr is returned as
-// well, cut short. The error wraps ErrNoGit where git could not be started.
+// Run asks git and hands each record of its output to each, without the byte that ends it. What it printed on stderr
+// is returned as well, cut short. The error wraps ErrNoGit where git could not be started.
 func (s *Sandbox) Run(ctx context.Context, c Call, each func(record []byte) error) (stderr string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -108,7 +108,8 @@ func (s *Sandbox) Output(ctx context.Context, stdin string, args ...string) (str
 	return out.String(), nil
 }
 
-// firstError prefers the deadline, then what was read, then how git ended; the cancelling after a reading error does not count.
+// firstError prefers the deadline, then what was read, then how git ended; the cancelling after a reading error does
+// not count.
 func firstError(cause, read, wait error) error {
 	if read != nil {
 		if errors.Is(cause, context.DeadlineExceeded) {

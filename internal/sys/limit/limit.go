@@ -10,8 +10,8 @@ import (
 // ErrLong says that a line is longer than is read.
 var ErrLong = errors.New("the answer is longer than winnow reads")
 
-// Line reads one line of at most that many bytes, gives it without its end, and leaves what follows in r. It needs no more memory than the line takes. Beside
-// an error it gives what came of the line, but for ErrLong.
+// Line reads one line of at most that many bytes, gives it without its end, and leaves what follows in r. It needs no
+// more memory than the line takes. Beside an error it gives what came of the line, but for ErrLong.
 func Line(r *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
 	for {
@@ -28,8 +28,8 @@ func Line(r *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// Writer keeps the first Most bytes that are written to it and drops the rest, so that what a program prints without end costs no
-// memory. It never fails. It is for one writer at a time.
+// Writer keeps the first Most bytes that are written to it and drops the rest, so that what a program prints without
+// end costs no memory. It never fails. It is for one writer at a time.
 type Writer struct {
 	Most int
 	// Full, when set, is called once when the first byte is dropped, to end the program.

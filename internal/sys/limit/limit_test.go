@@ -16,8 +16,9 @@ func TestLine(t *testing.T) {
 		most     int
 		err      error
 	}{
-		{"abc\n", "abc", 8, nil}, {"abc\nrest", "abc", 8, nil}, {"", "", 8, io.EOF}, {"ab", "ab", 8, io.EOF}, {"1234567\n", "1234567", 8, nil},
-		{"12345678\n", "", 8, ErrLong}, {"123456789", "", 8, ErrLong}, {long + "\n", long, 41, nil}, {long + "\n", "", 40, ErrLong}, {long, long, 41, io.EOF},
+		{"abc\n", "abc", 8, nil}, {"abc\nrest", "abc", 8, nil}, {"", "", 8, io.EOF}, {"ab", "ab", 8, io.EOF},
+		{"1234567\n", "1234567", 8, nil}, {"12345678\n", "", 8, ErrLong}, {"123456789", "", 8, ErrLong},
+		{long + "\n", long, 41, nil}, {long + "\n", "", 40, ErrLong}, {long, long, 41, io.EOF},
 	} {
 		line, err := Line(bufio.NewReaderSize(strings.NewReader(c.in), 16), c.most)
 		if string(line) != c.line || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {

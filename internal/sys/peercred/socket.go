@@ -16,21 +16,21 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
-// Inherited is the path by which a program that was started with Socket.File as the first of its extra files reaches that very
-// socket, also when its own path leads elsewhere by then: connect(2) follows this link to the file itself.
+// Inherited is the path by which a program that was started with Socket.File as the first of its extra files reaches
+// that very socket, also when its own path leads elsewhere by then: connect(2) follows this link to the file itself.
 const Inherited = "/proc/self/fd/3"
 
-// Socket is a unix socket of this user's own, held by an open descriptor. No other socket can take the place of what is held: a
-// file is bound once.
+// Socket is a unix socket of this user's own, held by an open descriptor. No other socket can take the place of what
+// is held: a file is bound once.
 type Socket struct {
 	// Path is where it was found, for messages.
 	Path string
 	file *os.File
 }
 
-// Hold opens the socket at path without connecting to it. It refuses a path that others could lead elsewhere, as safeopen.Path
-// does, a socket that does not belong to this very user (a socket of root's belongs to root alone), and one in a folder of tmux's that tmux
-// itself would refuse. Links of this user's own are followed.
+// Hold opens the socket at path without connecting to it. It refuses a path that others could lead elsewhere, as
+// safeopen.Path does, a socket that does not belong to this very user (a socket of root's belongs to root alone), and
+// one in a folder of tmux's that tmux itself would refuse. Links of this user's own are followed.
 func Hold(path string) (*Socket, error) {
 	real, err := safeopen.Path(path)
 	if err != nil {
@@ -76,8 +76,9 @@ func judge(uid uint32) error {
 	return err
 }
 
-// TmuxFolder makes sure that dir is a folder in which tmux would look for its sockets (make_label in tmux.c): a folder and no
-// link, of this very user, with no rights for others. And no other user may be able to put another in its place.
+// TmuxFolder makes sure that dir is a folder in which tmux would look for its sockets (make_label in tmux.c): a folder
+// and no link, of this very user, with no rights for others. And no other user may be able to put another in its
+// place.
 func TmuxFolder(dir string) error {
 	if _, err := safeopen.Folder(dir); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +103,8 @@ func (s *Socket) File() *os.File { return s.file }
 func (s *Socket) Close() error { return s.file.Close() }
 
 // Dial connects to the held socket and makes sure that this user called listen(2) on it, before a byte is sent or
-// read. It gives that process as this pid namespace counts it, 0 for one outside of it. The caller closes the connection.
+// read. It gives that process as this pid namespace counts it, 0 for one outside of it. The caller closes the
+// connection.
 func (s *Socket) Dial(ctx context.Context) (conn *net.UnixConn, pid int, err error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", "/proc/self/fd/"+strconv.Itoa(int(s.file.Fd())))
@@ -147,8 +149,8 @@ func credentials(conn *net.UnixConn) (who *unix.Ucred, err error) {
 	return who, errors.Join(outer, err)
 }
 
-// Client makes sure, by the kernel's word, that who connected to a unix socket is this user or root, and gives its uid and its process as this pid namespace counts it, 0 for one
-// outside of it. It sends and reads nothing.
+// Client makes sure, by the kernel's word, that who connected to a unix socket is this user or root, and gives its uid
+// and its process as this pid namespace counts it, 0 for one outside of it. It sends and reads nothing.
 func Client(conn net.Conn) (uid, pid int, err error) {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {

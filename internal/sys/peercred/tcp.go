@@ -26,19 +26,20 @@ const (
 // errAway says that an address is not on this machine.
 var errAway = errors.New("it is not on this machine's loopback")
 
-// Transport goes nowhere but to this machine's loopback and to servers of this user: nothing, not even a request's first byte,
-// is sent before DialTCP agreed. It asks no proxy, speaks HTTP/1.1 only, and bounds the headers of an answer. The caller bounds
-// its time and its body, and follows no redirect.
+// Transport goes nowhere but to this machine's loopback and to servers of this user: nothing, not even a request's
+// first byte, is sent before DialTCP agreed. It asks no proxy, speaks HTTP/1.1 only, and bounds the headers of an
+// answer. The caller bounds its time and its body, and follows no redirect.
 func Transport() *http.Transport {
 	var plain http.Protocols
 	plain.SetHTTP1(true)
 	return &http.Transport{DialContext: DialTCP, Proxy: nil, Protocols: &plain, DisableCompression: true, MaxResponseHeaderBytes: maxHeaders}
 }
 
-// DialTCP connects to addr, which must be on this machine's loopback, and makes sure that this user's process has taken the
-// connection and this user's socket listens there. It waits until the connection is accepted, for as long as ctx lasts: until
-// then no process owns it, and the listener may have been another user's. Since a connection is asked for by both its addresses, it does
-// not matter to which of a name's addresses it went, nor who takes the port afterwards.
+// DialTCP connects to addr, which must be on this machine's loopback, and makes sure that this user's process has
+// taken the connection and this user's socket listens there. It waits until the connection is accepted, for as long as
+// ctx lasts: until then no process owns it, and the listener may have been another user's. Since a connection is asked
+// for by both its addresses, it does not matter to which of a name's addresses it went, nor who takes the port
+// afterwards.
 func DialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	d := net.Dialer{Control: home}
 	conn, err := d.DialContext(ctx, network, addr)
@@ -131,7 +132,8 @@ func unasked(err error) error {
 // errClosed says that nobody has the other end of a connection any more, so that it is not known whose it was.
 var errClosed = errors.New("the other end was closed")
 
-// Accepted makes sure that the other end of a connection that was accepted on this machine's loopback is a socket of this user's, by the kernel's word. It sends and reads nothing.
+// Accepted makes sure that the other end of a connection that was accepted on this machine's loopback is a socket of
+// this user's, by the kernel's word. It sends and reads nothing.
 func Accepted(conn net.Conn) error {
 	local, remote, err := addresses(conn.LocalAddr(), conn.RemoteAddr())
 	if err != nil {

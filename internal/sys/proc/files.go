@@ -1,9 +1,10 @@
-// Package proc is what Winnow reads of processes in /proc: one parser of stat, one way to hold a process so that it cannot become another
-// one unnoticed, and reading below an open folder. It changes nothing: what sends a signal is in the package act below it.
+// Package proc is what Winnow reads of processes in /proc: one parser of stat, one way to hold a process so that it
+// cannot become another one unnoticed, and reading below an open folder. It changes nothing: what sends a signal is in
+// the package act below it.
 //
-// What is read often, of every process, is written by hand, and so is what has to be read through a held folder. The rest is read by
-// prometheus/procfs. Two of its readers do not serve: that of net/unix cuts a name at a blank, and that of mountinfo keeps only the last of
-// an overlay's lowerdir+ options.
+// What is read often, of every process, is written by hand, and so is what has to be read through a held folder. The
+// rest is read by prometheus/procfs. Two of its readers do not serve: that of net/unix cuts a name at a blank, and
+// that of mountinfo keeps only the last of an overlay's lowerdir+ options.
 package proc
 
 import (
@@ -24,7 +25,8 @@ func List(dir int, name string, buf []byte) ([]int, error) {
 	return found, err
 }
 
-// OpenList is List, and gives the folder too, for reading what is listed. The caller closes it where there is no error.
+// OpenList is List, and gives the folder too, for reading what is listed. The caller closes it where there is no
+// error.
 func OpenList(dir int, name string, buf []byte) (fd int, found []int, err error) {
 	if fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		return -1, nil, err
@@ -55,8 +57,9 @@ func eachEntry(fd int, buf []byte, found func(n int, inode uint64)) error {
 	}
 }
 
-// Folders lists the processes that the procfs at procRoot shows, each with the inode of its folder. The kernel gives the folder an inode for as long as it has it in memory, from one
-// counter: the same inode is the same process, and one that was forgotten meanwhile has another one.
+// Folders lists the processes that the procfs at procRoot shows, each with the inode of its folder. The kernel gives
+// the folder an inode for as long as it has it in memory, from one counter: the same inode is the same process, and
+// one that was forgotten meanwhile has another one.
 func Folders(procRoot string) (map[int]uint64, error) {
 	fd, err := openFolder(procRoot)
 	if err != nil {
@@ -70,7 +73,8 @@ func Folders(procRoot string) (map[int]uint64, error) {
 	return found, nil
 }
 
-// eachNumber takes the numeric names out of getdents64 records: inode 8 bytes, offset 8, record length 2, type 1, name.
+// eachNumber takes the numeric names out of getdents64 records: inode 8 bytes, offset 8, record length 2, type 1,
+// name.
 func eachNumber(records []byte, found func(n int, inode uint64)) {
 	const nameAt = 19
 	for len(records) > nameAt {
@@ -157,8 +161,8 @@ func Readlink(dir int, name string, buf []byte) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// Ended reports whether err, met on the way to a process's files, says that the process has ended, or that it has no such file any
-// more: ENOENT by path, ESRCH through a descriptor.
+// Ended reports whether err, met on the way to a process's files, says that the process has ended, or that it has no
+// such file any more: ENOENT by path, ESRCH through a descriptor.
 func Ended(err error) bool {
 	return errors.Is(err, ErrEnded) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
 }

@@ -20,7 +20,8 @@ type Mount struct {
 	Options string
 }
 
-// ReadMounts reads a mountinfo file, most often /proc/self/mountinfo. A text that is not understood, or has no mount in it, is an error.
+// ReadMounts reads a mountinfo file, most often /proc/self/mountinfo. A text that is not understood, or has no mount
+// in it, is an error.
 func ReadMounts(file string) ([]Mount, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -109,9 +110,10 @@ func PIDNamespace(procRoot string) (string, error) {
 	return os.Readlink(filepath.Join(procRoot, "self", "ns", "pid"))
 }
 
-// SharedOutside says of paths whether each may be used by processes that this pid namespace does not show: where it is not the machine's first one, and the path
-// lies neither on the container's own root nor on a temporary file system in it. It says so too where that cannot be found out. mountinfo is the
-// file that lists this process's mounts. It and the namespace are read once.
+// SharedOutside says of paths whether each may be used by processes that this pid namespace does not show: where it is
+// not the machine's first one, and the path lies neither on the container's own root nor on a temporary file system in
+// it. It says so too where that cannot be found out. mountinfo is the file that lists this process's mounts. It and
+// the namespace are read once.
 func SharedOutside(procRoot, mountinfo string) func(path string) bool {
 	text, err := PIDNamespace(procRoot)
 	if ns := Namespace(text); err == nil && ns != nil && *ns == firstNamespace {

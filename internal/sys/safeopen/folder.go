@@ -15,9 +15,10 @@ import (
 // maxLinks is how many links a path may lead through, as in the kernel (MAXSYMLINKS).
 const maxLinks = 40
 
-// Path makes sure that only this user and root can change what path leads to, and gives its real path. Every folder and every
-// link on the way must belong to this user or to root, and a folder that others can write must have the sticky bit, with which
-// users can rename and remove only what is their own. What path ends in must belong to this user or to root too.
+// Path makes sure that only this user and root can change what path leads to, and gives its real path. Every folder
+// and every link on the way must belong to this user or to root, and a folder that others can write must have the
+// sticky bit, with which users can rename and remove only what is their own. What path ends in must belong to this
+// user or to root too.
 //
 // A path whose end does not exist is fs.ErrNotExist.
 func Path(path string) (real string, err error) {
@@ -86,8 +87,8 @@ func passable(path string, st *unix.Stat_t) error {
 	return nil
 }
 
-// Folder makes sure that path is a folder, not a link to one, that it belongs to this user or root, and that no other user can change
-// what lies in it or on the way to it. It gives the real path.
+// Folder makes sure that path is a folder, not a link to one, that it belongs to this user or root, and that no other
+// user can change what lies in it or on the way to it. It gives the real path.
 func Folder(path string) (real string, err error) {
 	st, err := lstat(path)
 	switch {
@@ -117,8 +118,8 @@ func lstat(path string) (st unix.Stat_t, err error) {
 	return st, nil
 }
 
-// Closed makes sure that only this user and root can put anything into the folder at path, not even beside what is there, as
-// they can where it has the sticky bit. SQLite takes what lies beside a database for a part of it.
+// Closed makes sure that only this user and root can put anything into the folder at path, not even beside what is
+// there, as they can where it has the sticky bit. SQLite takes what lies beside a database for a part of it.
 func Closed(path string) error {
 	st, err := lstat(path)
 	if err != nil {
@@ -133,7 +134,8 @@ func Closed(path string) error {
 	return nil
 }
 
-// CheckOwner fails for what belongs neither to this user nor to root, a link by itself: with an error that is ErrOwner and names the owner.
+// CheckOwner fails for what belongs neither to this user nor to root, a link by itself: with an error that is ErrOwner
+// and names the owner.
 func CheckOwner(path string) error {
 	st, err := lstat(path)
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package safeopen opens what others may have written: files that Winnow reads and did not make itself, and the folders that lead to
-// them.
+// Package safeopen opens what others may have written: files that Winnow reads and did not make itself, and the
+// folders that lead to them.
 //
-// A path is only a name. What it leads to may be a link to another user's file, a FIFO that never answers, a device that never
-// ends, or a file of another user. Everything here refuses those, and says which path it was and what to do.
+// A path is only a name. What it leads to may be a link to another user's file, a FIFO that never answers, a device
+// that never ends, or a file of another user. Everything here refuses those, and says which path it was and what to
+// do.
 package safeopen
 
 import (
@@ -17,7 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The reasons for which a file or folder is refused. A missing one is fs.ErrNotExist and one that may not be read fs.ErrPermission.
+// The reasons for which a file or folder is refused. A missing one is fs.ErrNotExist and one that may not be read
+// fs.ErrPermission.
 var (
 	ErrLink       = errors.New("it is a symbolic link: name the file itself")
 	ErrNotRegular = errors.New("it is not a regular file")
@@ -36,11 +38,14 @@ var (
 type Want struct {
 	// Max is the greatest size in bytes; a greater file is refused. 0 allows nothing but an empty file.
 	Max int64
-	// Within is how long the reading may take; 0 is 10 seconds. A file system that never answers holds the caller up no longer.
+	// Within is how long the reading may take; 0 is 10 seconds. A file system that never answers holds the caller up
+	// no longer.
 	Within time.Duration
-	// Ruling is for files that say what Winnow does (configuration, policies): one that another user can write is refused.
+	// Ruling is for files that say what Winnow does (configuration, policies): one that another user can write is
+	// refused.
 	Ruling bool
-	// Secret is for files with a token: one that another user can read or write is refused. Root's own may be readable for its group.
+	// Secret is for files with a token: one that another user can read or write is refused. Root's own may be readable
+	// for its group.
 	Secret bool
 }
 
@@ -62,8 +67,8 @@ func Read(ctx context.Context, path string, w Want) (File, error) {
 	return ReadAt(ctx, unix.AT_FDCWD, path, path, w)
 }
 
-// ReadAt is Read of name in the folder that is open as dirfd; path is what messages call it. dirfd must stay open until ReadAt
-// returns, and for as long as a file system does not answer.
+// ReadAt is Read of name in the folder that is open as dirfd; path is what messages call it. dirfd must stay open
+// until ReadAt returns, and for as long as a file system does not answer.
 func ReadAt(ctx context.Context, dirfd int, name, path string, w Want) (File, error) {
 	if err := ctx.Err(); err != nil {
 		return File{}, &fs.PathError{Op: "read", Path: path, Err: context.Cause(ctx)}
@@ -71,7 +76,8 @@ func ReadAt(ctx context.Context, dirfd int, name, path string, w Want) (File, er
 	return answered(ctx, w, "read", path, func() (File, error) { return read(dirfd, name, path, w) })
 }
 
-// answered does ask in a goroutine of its own, and waits for it no longer than w says and ctx lives. What came too late is dropped.
+// answered does ask in a goroutine of its own, and waits for it no longer than w says and ctx lives. What came too
+// late is dropped.
 func answered[T any](ctx context.Context, w Want, op, path string, ask func() (T, error)) (T, error) {
 	type answer struct {
 		found T
@@ -97,8 +103,9 @@ func answered[T any](ctx context.Context, w Want, op, path string, ask func() (T
 	return late.found, &fs.PathError{Op: op, Path: path, Err: late.err}
 }
 
-// ReadNow is Read in the caller's own time: for many small files, where handing each to another goroutine costs more than reading
-// it. Nothing but the file system holds it up, since it reads regular files only. w.Within does not count.
+// ReadNow is Read in the caller's own time: for many small files, where handing each to another goroutine costs more
+// than reading it. Nothing but the file system holds it up, since it reads regular files only. w.Within does not
+// count.
 func ReadNow(path string, w Want) (File, error) { return read(unix.AT_FDCWD, path, path, w) }
 
 func read(dirfd int, name, path string, w Want) (File, error) {
@@ -115,8 +122,8 @@ func read(dirfd int, name, path string, w Want) (File, error) {
 	return File{Data: data, Mod: time.Unix(st.Mtim.Unix()), Dev: uint64(st.Dev), Ino: st.Ino, UID: st.Uid}, nil
 }
 
-// Open opens the regular file at path for reading, by the same rules as Read but for the time: opening a regular file does not
-// wait. The caller closes it, and bounds what it reads.
+// Open opens the regular file at path for reading, by the same rules as Read but for the time: opening a regular file
+// does not wait. The caller closes it, and bounds what it reads.
 func Open(path string, w Want) (*os.File, error) {
 	var st unix.Stat_t
 	fd, err := open(unix.AT_FDCWD, path, path, w, &st)
@@ -208,14 +215,14 @@ func writable(st *unix.Stat_t) error {
 // ours says whether a file of uid is trusted: it is this user's or root's, who can do everything anyway.
 func ours(uid uint32) bool { return uid == 0 || int(uid) == os.Geteuid() }
 
-// othersWrite says whether a user besides the owner can write. A group of this user's own does not count: many systems give each
-// user one and make files writable for it.
+// othersWrite says whether a user besides the owner can write. A group of this user's own does not count: many systems
+// give each user one and make files writable for it.
 func othersWrite(st *unix.Stat_t) bool {
 	return st.Mode&unix.S_IWOTH != 0 || st.Mode&unix.S_IWGRP != 0 && int(st.Gid) != os.Getegid() && st.Gid != 0
 }
 
-// drain reads a file that had size bytes when it was opened. Where it gives just these although one more was asked for, that is its end, and
-// it need not be asked for that again.
+// drain reads a file that had size bytes when it was opened. Where it gives just these although one more was asked
+// for, that is its end, and it need not be asked for that again.
 func drain(fd int, size, most int64) ([]byte, error) {
 	data := make([]byte, 0, min(size, most)+1)
 	for {
@@ -241,8 +248,9 @@ func drain(fd int, size, most int64) ([]byte, error) {
 	}
 }
 
-// CheckRegular says whether the file at path is one that Read would read, as Check does, and only looks at it. SQLite's files need that:
-// when a process closes any descriptor of a file, the kernel drops the locks that the process has on it.
+// CheckRegular says whether the file at path is one that Read would read, as Check does, and only looks at it.
+// SQLite's files need that: when a process closes any descriptor of a file, the kernel drops the locks that the
+// process has on it.
 func CheckRegular(path string, w Want) error {
 	st, err := lstat(path)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrLayout says that a database has not the tables and columns that are read. ErrUnfinished says that a change to it was begun
-// and not ended, which only a writer can undo. What to do next is added by who knows the program that owns the database.
+// ErrLayout says that a database has not the tables and columns that are read. ErrUnfinished says that a change to it
+// was begun and not ended, which only a writer can undo. What to do next is added by who knows the program that owns
+// the database.
 var (
 	ErrLayout     = errors.New("unknown layout")
 	ErrUnfinished = errors.New("it is in the middle of a change, or its program crashed in one; nothing was read")
@@ -18,8 +19,8 @@ var (
 		maxSize>>20, maxRows, maxValue>>20)
 )
 
-// Program is the program that owns a database, for messages: its name, the version that is known, and what to start so that it undoes a
-// change that was begun.
+// Program is the program that owns a database, for messages: its name, the version that is known, and what to start so
+// that it undoes a change that was begun.
 type Program struct{ Name, Version, Start string }
 
 // Explain adds to an error of reading what to do with the program.
@@ -37,7 +38,8 @@ func (p Program) Explain(err error) error {
 func locked(err error) bool     { return Code(err)&0xff == sqlite3.SQLITE_BUSY }
 func unfinished(err error) bool { return Code(err) == sqlite3.SQLITE_READONLY_ROLLBACK }
 
-// Code gives SQLite's extended code of an error, whose lowest byte is the primary one; 0 for an error that is not SQLite's.
+// Code gives SQLite's extended code of an error, whose lowest byte is the primary one; 0 for an error that is not
+// SQLite's.
 func Code(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {

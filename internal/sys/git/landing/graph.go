@@ -1,5 +1,5 @@
-// Package landing tells what of the work in a repository is in its upstream, and how it got there. It asks git in a folder of our own
-// (gitsafe), writes nothing that stays, and reads no configuration.
+// Package landing tells what of the work in a repository is in its upstream, and how it got there. It asks git in a
+// folder of our own (gitsafe), writes nothing that stays, and reads no configuration.
 package landing
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
-// MaxCommits is how many commits are looked at in one repository that the upstream does not reach, or that nothing keeps; with more, which worktree
-// has which stays unknown.
+// MaxCommits is how many commits are looked at in one repository that the upstream does not reach, or that nothing
+// keeps; with more, which worktree has which stays unknown.
 const MaxCommits = 200_000
 
 // Graph is a part of the history: each commit with its parents.
@@ -64,8 +64,11 @@ func (a Ahead) Count(head string, landed bool) *int {
 	return new(len(a.Commits.Reach(head)))
 }
 
-// Landed tells for each head that exists whether the upstream reaches it. Without an upstream it only tells which exist.
-func Landed(ctx context.Context, sealed *gitsafe.Sandbox, upstream string, heads map[string]bool) (map[string]bool, Ahead, error) {
+// Landed tells for each head that exists whether the upstream reaches it. Without an upstream it only tells which
+// exist.
+func Landed(ctx context.Context, sealed *gitsafe.Sandbox, upstream string, heads map[string]bool) (
+	map[string]bool, Ahead, error,
+) {
 	if len(heads) == 0 {
 		return nil, Ahead{}, nil
 	}
@@ -90,13 +93,16 @@ func Landed(ctx context.Context, sealed *gitsafe.Sandbox, upstream string, heads
 
 // listed asks for everything that the upstream does not reach: a head that is not in the answer has landed. Without
 // --ignore-missing a head that does not exist fails the run, and is never taken for one that is reached.
-func listed(ctx context.Context, sealed *gitsafe.Sandbox, upstream string, heads map[string]bool) (map[string]bool, Ahead, error) {
+func listed(ctx context.Context, sealed *gitsafe.Sandbox, upstream string, heads map[string]bool) (
+	map[string]bool, Ahead, error,
+) {
 	landed := make(map[string]bool, len(heads))
 	for oid := range heads {
 		landed[oid] = true
 	}
 	over := Ahead{Commits: Graph{}, Edge: map[string]bool{}}
-	err := revList(ctx, sealed, revisions(heads, map[string]bool{upstream: true}), func(oids []string, edge bool) error {
+	in := revisions(heads, map[string]bool{upstream: true})
+	err := revList(ctx, sealed, in, func(oids []string, edge bool) error {
 		over.add(oids, edge)
 		if landed[oids[0]] && !edge {
 			landed[oids[0]] = false
@@ -113,7 +119,8 @@ func listed(ctx context.Context, sealed *gitsafe.Sandbox, upstream string, heads
 func existing(ctx context.Context, sealed *gitsafe.Sandbox, oids map[string]bool) (map[string]bool, error) {
 	there := map[string]bool{}
 	in := revisions(oids, nil)
-	_, err := sealed.Run(ctx, lines(in, "cat-file", "--batch-check=%(objectname) %(objecttype)"), func(line []byte) error {
+	call := lines(in, "cat-file", "--batch-check=%(objectname) %(objecttype)")
+	_, err := sealed.Run(ctx, call, func(line []byte) error {
 		if oid, kind, _ := strings.Cut(string(line), " "); kind == "commit" {
 			there[oid] = true
 		}
@@ -125,8 +132,8 @@ func existing(ctx context.Context, sealed *gitsafe.Sandbox, oids map[string]bool
 	return there, nil
 }
 
-// Unkept gives everything that these commits reach and nothing that is kept does. What does not exist any more is lost already and passed
-// over (--ignore-missing).
+// Unkept gives everything that these commits reach and nothing that is kept does. What does not exist any more is lost
+// already and passed over (--ignore-missing).
 func Unkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[string]bool) (Graph, error) {
 	g := Graph{}
 	err := revList(ctx, sealed, revisions(own, kept), func(oids []string, _ bool) error {
@@ -142,7 +149,8 @@ func Unkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[string]b
 	return g, nil
 }
 
-// KeptHeads tells which of the heads one of the keepers reaches. A head, or a keeper, that does not exist fails the run: then it is not known.
+// KeptHeads tells which of the heads one of the keepers reaches. A head, or a keeper, that does not exist fails the
+// run: then it is not known.
 func KeptHeads(ctx context.Context, sealed *gitsafe.Sandbox, heads, keepers map[string]bool) (map[string]bool, error) {
 	kept := maps.Clone(heads)
 	err := revList(ctx, sealed, revisions(heads, keepers), func(oids []string, _ bool) error {
@@ -174,8 +182,11 @@ func lines(in io.Reader, args ...string) gitsafe.Call {
 }
 
 // revList lists commits with what stands behind them, such as their parents. edge says that one is at the boundary.
-func revList(ctx context.Context, sealed *gitsafe.Sandbox, in io.Reader, each func(oids []string, edge bool) error, args ...string) error {
-	_, err := sealed.Run(ctx, lines(in, append(append([]string{"rev-list"}, args...), "--stdin")...), func(line []byte) error {
+func revList(
+	ctx context.Context, sealed *gitsafe.Sandbox, in io.Reader, each func(oids []string, edge bool) error, args ...string,
+) error {
+	call := lines(in, append(append([]string{"rev-list"}, args...), "--stdin")...)
+	_, err := sealed.Run(ctx, call, func(line []byte) error {
 		text, edge := strings.CutPrefix(string(line), "-")
 		oids := strings.Fields(text)
 		if len(oids) == 0 || slices.ContainsFunc(oids, func(oid string) bool { return !gitsafe.IsOID(oid) }) {

@@ -18,8 +18,8 @@ import (
 const (
 	// ByAncestry: the upstream reaches the branch's head.
 	ByAncestry = "ancestry"
-	// ByPatches: each commit of the branch has one on the upstream that makes the same change in the same place, as after a rebase
-	// or a cherry-pick.
+	// ByPatches: each commit of the branch has one on the upstream that makes the same change in the same place, as
+	// after a rebase or a cherry-pick.
 	ByPatches = "patches"
 	// BySquash: one commit of the upstream makes the same change in the same place as all of the branch together.
 	BySquash = "squash"
@@ -48,14 +48,17 @@ const (
 	mergeTime = 3 * time.Second
 )
 
-// Prove gives for heads that the upstream does not reach how their work got into it, as far as that is known; what was found before an error stands.
-// It needs no network, and in a repository that lacks objects it does without them.
+// Prove gives for heads that the upstream does not reach how their work got into it, as far as that is known; what was
+// found before an error stands. It needs no network, and in a repository that lacks objects it does without them.
 //
-// That the work is in the upstream's history is what counts: when a later commit took it out again, it has landed all the same. What
-// is compared are differences, to the last blank. The same lines may stand in several places of a file: so the files must also be the
-// same before and after, or a merge of the one change into the other commit must change nothing in it. A branch whose commits together
-// change nothing is not looked for, and a branch that merged something in is compared as a whole. Without exactly one merge base there is no proof.
-func Prove(ctx context.Context, sealed *gitsafe.Sandbox, upstream string, over Ahead, heads []string) (map[string]Proof, error) {
+// That the work is in the upstream's history is what counts: when a later commit took it out again, it has landed all
+// the same. What is compared are differences, to the last blank. The same lines may stand in several places of a file:
+// so the files must also be the same before and after, or a merge of the one change into the other commit must change
+// nothing in it. A branch whose commits together change nothing is not looked for, and a branch that merged something
+// in is compared as a whole. Without exactly one merge base there is no proof.
+func Prove(
+	ctx context.Context, sealed *gitsafe.Sandbox, upstream string, over Ahead, heads []string,
+) (map[string]Proof, error) {
 	p := prover{ctx: ctx, sealed: sealed, upstream: upstream}
 	err := p.prove(over, heads)
 	found := map[string]Proof{}
@@ -101,8 +104,8 @@ func (p *prover) prove(over Ahead, heads []string) error {
 	return errors.Join(p.byPatches(), p.byTrees())
 }
 
-// branch walks from a head to the upstream's history. A commit without parents ends all proofs: it is the first of another history,
-// or the history was cut off there.
+// branch walks from a head to the upstream's history. A commit without parents ends all proofs: it is the first of
+// another history, or the history was cut off there.
 func (p *prover) branch(over Ahead, head string) (*branch, error) {
 	b := &branch{head: head}
 	seen, edge, straight := map[string]bool{}, map[string]bool{}, true
@@ -153,7 +156,8 @@ func (p *prover) independent(oids []string) ([]string, error) {
 	}
 	out, err := p.sealed.Output(p.ctx, "", append([]string{"merge-base", "--independent"}, oids...)...)
 	found := strings.Fields(out)
-	if err == nil && (len(found) == 0 || slices.ContainsFunc(found, func(oid string) bool { return !gitsafe.IsOID(oid) })) {
+	odd := func(oid string) bool { return !gitsafe.IsOID(oid) }
+	if err == nil && (len(found) == 0 || slices.ContainsFunc(found, odd)) {
 		err = gitsafe.ErrAnswer
 	}
 	if err != nil {
@@ -162,7 +166,8 @@ func (p *prover) independent(oids []string) ([]string, error) {
 	return found, nil
 }
 
-// byPatches compares what the branches change with what the commits of the upstream do: first which paths, then the lines.
+// byPatches compares what the branches change with what the commits of the upstream do: first which paths, then the
+// lines.
 func (p *prover) byPatches() error {
 	if err := p.readSince(); err != nil {
 		return err
@@ -229,7 +234,8 @@ func (p *prover) byPatches() error {
 	return nil
 }
 
-// matcher knows which commits of the upstream make the change of a pair, wherever it stands, and what they did to whole files.
+// matcher knows which commits of the upstream make the change of a pair, wherever it stands, and what they did to
+// whole files.
 type matcher struct {
 	*prover
 	makers map[pair][]string
@@ -271,8 +277,8 @@ func (m *matcher) match(b *branch, outlines []outline) error {
 	return err
 }
 
-// maker gives the commit of the upstream that makes a change of a branch in the same place, but none of the used ones; "" where no
-// commit is known to.
+// maker gives the commit of the upstream that makes a change of a branch in the same place, but none of the used ones;
+// "" where no commit is known to.
 func (m *matcher) maker(b *branch, change pair, o outline, used []string) (string, error) {
 	older := m.since.reachedBy(b.base)
 	makers := slices.DeleteFunc(slices.Clone(m.makers[change]), func(oid string) bool { return older[oid] || slices.Contains(used, oid) })
@@ -352,8 +358,8 @@ func (p *prover) byTrees() error {
 	return nil
 }
 
-// untouched tells which of the branches changed a file that the upstream has as it was before: a merge would change it. So for most
-// branches whose work is nowhere else no merge need be tried.
+// untouched tells which of the branches changed a file that the upstream has as it was before: a merge would change
+// it. So for most branches whose work is nowhere else no merge need be tried.
 func (p *prover) untouched(asked []*branch) (map[*branch]bool, error) {
 	var in strings.Builder
 	n := 0
@@ -383,21 +389,22 @@ func (p *prover) untouched(asked []*branch) (map[*branch]bool, error) {
 	return open, nil
 }
 
-// merges says whether a merge of head into the upstream gives the tree that the upstream has. It is not known where git is older than
-// 2.38, lacks objects, or takes too long.
+// merges says whether a merge of head into the upstream gives the tree that the upstream has. It is not known where
+// git is older than 2.38, lacks objects, or takes too long.
 func (p *prover) merges(head, tree string) (same, known bool, err error) {
 	out, known, err := p.merge("--write-tree", "--no-messages", p.upstream, head)
 	return out == tree+"\n", known, err
 }
 
-// inPlace says whether a commit of the upstream has a change in the place where the branch made it: merged into that commit, the
-// change would change nothing. The merge is one of files alone, which every git can do.
+// inPlace says whether a commit of the upstream has a change in the place where the branch made it: merged into that
+// commit, the change would change nothing. The merge is one of files alone, which every git can do.
 func (p *prover) inPlace(change pair, commit string) (same, known bool, err error) {
 	out, known, err := p.merge(change.against, commit, change.commit)
 	return known && sameFiles.MatchString(out), known, err
 }
 
-// sameFiles is what git merge-tree prints of files that both sides changed. The lines that a merge would change follow each of them.
+// sameFiles is what git merge-tree prints of files that both sides changed. The lines that a merge would change follow
+// each of them.
 var sameFiles = regexp.MustCompile(`\A(changed in both\n(  (base|our|their)  +[0-7]+ [0-9a-f]+ .*\n){3})*\z`)
 
 // merge runs git merge-tree, which writes into no repository, and gives what it prints.
@@ -433,8 +440,8 @@ type since struct {
 // reaches says whether all that the upstream has since that commit was read.
 func (s *since) reaches(base string) bool { return s.bases[base] }
 
-// pairs are the commits with one parent. A merge brings in what other commits changed, and a commit without parents may be one where
-// the history was cut off.
+// pairs are the commits with one parent. A merge brings in what other commits changed, and a commit without parents
+// may be one where the history was cut off.
 func (s *since) pairs() []pair {
 	var pairs []pair
 	for _, oid := range s.commits {
@@ -455,8 +462,8 @@ func (s *since) reachedBy(base string) map[string]bool {
 	return older
 }
 
-// readSince reads the upstream's commits since the oldest of the merge bases. Where they are too many, it is the newer half of the
-// bases whose branches are looked for, and so on.
+// readSince reads the upstream's commits since the oldest of the merge bases. Where they are too many, it is the newer
+// half of the bases whose branches are looked for, and so on.
 func (p *prover) readSince() error {
 	bases, err := p.newestFirst()
 	if err != nil {
@@ -521,7 +528,8 @@ func (p *prover) sinceAll(bases []string) (since, error) {
 	if oldest != "" {
 		before[oldest] = true
 	}
-	err := revList(p.ctx, p.sealed, revisions(map[string]bool{p.upstream: true}, before), func(oids []string, _ bool) error {
+	in := revisions(map[string]bool{p.upstream: true}, before)
+	err := revList(p.ctx, p.sealed, in, func(oids []string, _ bool) error {
 		s.commits = append(s.commits, oids[0])
 		s.parents[oids[0]] = oids[1:]
 		return nil

@@ -1,6 +1,7 @@
 // Package rpc sends one request to a herdr server and reads the answer.
 //
-// It is below internal/sys/herdr so that nothing else can name it: package herdr has the calls that read, and package act those that change.
+// It is below internal/sys/herdr so that nothing else can name it: package herdr has the calls that read, and package
+// act those that change.
 package rpc
 
 import (
@@ -26,7 +27,8 @@ import (
 const (
 	// MaxPath is the longest path that the kernel takes for a socket, in bytes (sun_path without its NUL).
 	MaxPath = 107
-	// maxReply is the longest answer that is read, in bytes. herdr sets no bound: one line holds every pane of the server.
+	// maxReply is the longest answer that is read, in bytes. herdr sets no bound: one line holds every pane of the
+	// server.
 	maxReply = 16 << 20
 	// maxMembers bounds what one answer is unpacked to: a pane has some fifteen.
 	maxMembers = 500_000
@@ -50,7 +52,8 @@ const (
 	unavailable    = "server_unavailable"
 )
 
-// Refusal is an answer of the server's that says no. Its message is left out: it is for people who use herdr, and may name anything.
+// Refusal is an answer of the server's that says no. Its message is left out: it is for people who use herdr, and may
+// name anything.
 type Refusal struct {
 	Code string `json:"code"`
 }
@@ -78,12 +81,12 @@ func (t *Type) is() string { return t.Is }
 // Result is a pointer to a struct that embeds Type.
 type Result interface{ is() string }
 
-// Call sends one request and decodes the answer into out, which must be of the given type. It gives the pid of the process that
-// listens, 0 for one outside of this pid namespace.
+// Call sends one request and decodes the answer into out, which must be of the given type. It gives the pid of the
+// process that listens, 0 for one outside of this pid namespace.
 //
-// It gives a *Refusal where the server says no to this one request; any other error says that the server cannot be relied on.
-// It wraps ErrNotSent where nothing went out, with ErrNoServer, ErrAnother or what peercred.Refused knows; after any other error but a
-// refusal it is not known what the server did.
+// It gives a *Refusal where the server says no to this one request; any other error says that the server cannot be
+// relied on. It wraps ErrNotSent where nothing went out, with ErrNoServer, ErrAnother or what peercred.Refused knows;
+// after any other error but a refusal it is not known what the server did.
 func (c *Conn) Call(ctx context.Context, method string, params any, kind string, out Result) (server int, err error) {
 	answer, server, err := c.ask(ctx, method, params)
 	if err != nil {
@@ -92,7 +95,8 @@ func (c *Conn) Call(ctx context.Context, method string, params any, kind string,
 	return server, refused(method, decode(answer, kind, out))
 }
 
-// refused is the error of an answer: a *Refusal by itself where the server says no to this one request, and nil where it does not.
+// refused is the error of an answer: a *Refusal by itself where the server says no to this one request, and nil where
+// it does not.
 func refused(method string, err error) error {
 	var no *Refusal
 	switch {
@@ -105,7 +109,9 @@ func refused(method string, err error) error {
 }
 
 // prepare connects, and writes the line of a request. Its errors wrap ErrNotSent.
-func (c *Conn) prepare(ctx context.Context, method string, params any) (conn *net.UnixConn, request []byte, server int, err error) {
+func (c *Conn) prepare(ctx context.Context, method string, params any) (
+	conn *net.UnixConn, request []byte, server int, err error,
+) {
 	if request, err = json.Marshal(map[string]any{"id": id, "method": method, "params": params}); err == nil {
 		conn, server, err = c.dial(ctx)
 	}
@@ -133,7 +139,8 @@ func (c *Conn) ask(ctx context.Context, method string, params any) (answer []byt
 	return answer, server, nil
 }
 
-// listed finds the names of methods in the refusal of one that a server does not know: it lists those that it has (serde's words for an unknown variant).
+// listed finds the names of methods in the refusal of one that a server does not know: it lists those that it has
+// (serde's words for an unknown variant).
 var (
 	listed = regexp.MustCompile("unknown variant `" + unknown + "`, expected one of ((?:`[^`]+`(?:, )?)+)")
 	quoted = regexp.MustCompile("`([^`]+)`")
@@ -142,8 +149,9 @@ var (
 // unknown is a method that no server has.
 const unknown = "winnow.unknown"
 
-// Methods gives the methods that the server says it has, nil where it does not list them in a way that is known here. It asks for one that does not exist, which
-// a server refuses before it does anything. Its errors are those of Call, but for a Refusal.
+// Methods gives the methods that the server says it has, nil where it does not list them in a way that is known here.
+// It asks for one that does not exist, which a server refuses before it does anything. Its errors are those of Call,
+// but for a Refusal.
 func (c *Conn) Methods(ctx context.Context) ([]string, error) {
 	answer, _, err := c.ask(ctx, unknown, struct{}{})
 	if err != nil {
@@ -175,9 +183,10 @@ func (c *Conn) Methods(ctx context.Context) ([]string, error) {
 // maxEvent is the longest line of a stream that is read, in bytes.
 const maxEvent = 1 << 20
 
-// Stream sends one request that keeps its connection, and hands every line that follows the answer to line, without its end; what line gets is valid until it
-// returns. begun is called once the server has agreed. It ends with ctx, whose error it gives, and with the server's end or a line that is too long, and never without
-// an error. Patience bounds the time until the answer. The errors before begun are those of Call.
+// Stream sends one request that keeps its connection, and hands every line that follows the answer to line, without
+// its end; what line gets is valid until it returns. begun is called once the server has agreed. It ends with ctx,
+// whose error it gives, and with the server's end or a line that is too long, and never without an error. Patience
+// bounds the time until the answer. The errors before begun are those of Call.
 func (c *Conn) Stream(ctx context.Context, method string, params any, kind string, out Result, begun func(), line func([]byte)) error {
 	first, cancel := ctx, context.CancelFunc(func() {})
 	if c.Patience > 0 {
@@ -225,8 +234,8 @@ func (c *Conn) Stream(ctx context.Context, method string, params any, kind strin
 	}
 }
 
-// exchange writes one line in one write, for the server sleeps 100 ms whenever it finds none to read, and reads one. It never closes
-// the writing side alone, which herdr takes for a client that has gone.
+// exchange writes one line in one write, for the server sleeps 100 ms whenever it finds none to read, and reads one.
+// It never closes the writing side alone, which herdr takes for a client that has gone.
 func exchange(ctx context.Context, conn *net.UnixConn, line []byte) ([]byte, error) {
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	if _, err := conn.Write(line); err != nil {
