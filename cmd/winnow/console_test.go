@@ -835,6 +835,15 @@ func TestTheConsoleAsksTheDaemon(t *testing.T) {
 	if page := r.page("/acts"); !strings.Contains(page, "brought back at") || !strings.Contains(page, "Sweeps") {
 		t.Errorf("the acts: %s", page)
 	}
+	demand.Do(t, os.Mkdir(filepath.Join(w.dir, "wt", "bad\xff-review-00000001"), 0o700))
+	r.sweeps("nothing was changed")
+	links := rowLink.FindAllStringSubmatch(r.page("/?q=bad"), -1)
+	demand.Equal(t, 1, len(links), "rows of a name that is not UTF-8")
+	for _, m := range links {
+		if a := r.ask("GET", html.UnescapeString(m[1]), ""); a.StatusCode != http.StatusNotFound || !strings.Contains(a.body, "not UTF-8") {
+			t.Errorf("a name that JSON does not carry: %d %s", a.StatusCode, a.body)
+		}
+	}
 	w.d.signal(syscall.SIGTERM)
 	w.d.ends()
 	if page := r.page("/"); !strings.Contains(page, "No winnow run answers") || !strings.Contains(page, filepath.Base(r.worktree)) {
