@@ -60,11 +60,6 @@ func (s *Server) looked(ctx context.Context) document.Look {
 	return now
 }
 
-// state says how the daemon stands that answers, or the one in this process.
-func (s *Server) state(ctx context.Context) (document.State, error) {
-	return read[document.State](ctx, s, "/v1/state", client.Params{})
-}
-
 // running reports whether the state is that of winnow run, and not of the daemon in this process.
 func running(s document.State) bool { return s.PID != 0 && s.PID != os.Getpid() }
 
@@ -75,6 +70,6 @@ func stampOf(l document.Look, s document.State) string {
 
 // stamp is that of now.
 func (s *Server) stamp(ctx context.Context) string {
-	state, _ := s.state(ctx) // a page says what is wrong with it
+	state, _ := read[document.State](ctx, s, "/v1/state", client.Params{}) // a page says what is wrong with it
 	return stampOf(s.looked(ctx), state)
 }

@@ -79,7 +79,7 @@ type missing struct{ error }
 
 // page answers with a page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, session string) {
-	state, failed := s.state(r.Context())
+	state, failed := read[document.State](r.Context(), s, "/v1/state", client.Params{})
 	look := s.looked(r.Context())
 	f := frame{Path: r.URL.Path, CSRF: s.keys.csrf(session), Stamp: stampOf(look, state), Said: s.messages.get(r.URL.Query().Get("said")),
 		Looked: look.Report, Problem: look.Problem, State: state, Running: running(state)}
@@ -320,14 +320,9 @@ func heapOf(kept []document.SetAside) heap {
 	return h
 }
 
-// restorable is what can be brought back.
-func (s *Server) restorable(ctx context.Context) ([]document.SetAside, error) {
-	return read[[]document.SetAside](ctx, s, "/v1/trash", client.Params{})
-}
-
 // trash shows what can be brought back.
 func (s *Server) trash(r *http.Request, _ *report.Report) (string, string, any, error) {
-	kept, err := s.restorable(r.Context())
+	kept, err := read[[]document.SetAside](r.Context(), s, "/v1/trash", client.Params{})
 	all := heapOf(kept)
 	body := struct {
 		heap
@@ -340,7 +335,7 @@ func (s *Server) trash(r *http.Request, _ *report.Report) (string, string, any, 
 
 // purging asks whether something is to be removed for good. It names each act, and its form sends these and no others.
 func (s *Server) purging(r *http.Request, _ *report.Report) (string, string, any, error) {
-	kept, err := s.restorable(r.Context())
+	kept, err := read[[]document.SetAside](r.Context(), s, "/v1/trash", client.Params{})
 	if err != nil {
 		return "", "", nil, err
 	}
