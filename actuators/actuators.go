@@ -52,7 +52,7 @@ type Journal interface {
 // Grants is the one order between acts and what is held meanwhile.
 type Grants interface {
 	// Begin says that an act on what was decided on begins. An error says why it must not: something that it takes is held by now, or whether it is is not known. From then on until
-	// End nobody is granted what the act takes.
+	// End no lease or hold is granted what the act takes.
 	Begin(ctx context.Context, act string, d decision.Decision) error
 	// End says that the act has ended, and whether the thing went.
 	End(ctx context.Context, act string, taken bool)

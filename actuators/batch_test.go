@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
-// batcher is an actuator of which so many may be held at once.
+// batcher is an actuator that can hold so many at once.
 type batcher struct {
 	*stage
 	most int

@@ -43,7 +43,7 @@ type Count struct {
 	At   time.Time
 }
 
-// kindProcess is the kind of which an owner that ends leaves many behind at once.
+// kindProcess is the kind that an ending owner leaves behind in numbers.
 const kindProcess = "process"
 
 // spent is what a sweep has begun so far.
@@ -65,7 +65,7 @@ func (s *spent) one(d decision.Decision) {
 
 // Plan is what the caps leave of what is wanted.
 type Plan struct {
-	// Go is what may be done, by kind and the oldest first. Wait is what a cap holds back, each with what is said of it.
+	// Go is what may be done, by kind and the oldest first. Wait is what a cap holds back, each with its message.
 	Go   map[string][]decision.Decision
 	Wait map[string][]Waiting
 	// Caps are those that hold something back, each once for a kind, in the order of the kinds.
@@ -126,7 +126,7 @@ func (c Caps) plan(kinds []string, ds []decision.Decision, past Past, so *spent)
 	return p
 }
 
-// waits is what is said of what caps hold back.
+// waits is the message about what caps hold back.
 func waits(caps []decision.Cap) string {
 	var why, lift []string
 	stops := false

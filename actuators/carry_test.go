@@ -334,7 +334,7 @@ func TestHalted(t *testing.T) {
 	if len(acts) != 1 || acts[0].Outcome.Outcome == decision.Done || !strings.Contains(acts[0].Detail, "paused by somebody") || slices.Contains(s.calls, "act session:1") {
 		t.Errorf("acts: %+v, calls: %v", acts, s.calls)
 	}
-	// Where nobody halts, all goes on.
+	// Without a halt all goes on.
 	halt = nil
 	s = newStage()
 	c = s.carrier()

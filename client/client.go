@@ -110,7 +110,7 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 	}
 	res, err := c.http.Do(req)
 	var wrapped *url.Error
-	if errors.As(err, &wrapped) { // without the address, which is nobody's
+	if errors.As(err, &wrapped) { // without the address, which means nothing to a reader
 		err = wrapped.Err
 	}
 	if err != nil {

@@ -104,7 +104,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers: a missing socket, one at which nobody listens, and what is no socket.
+// TestNobodyAnswers: a missing socket, one at which no program listens, and what is no socket.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)

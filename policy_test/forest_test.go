@@ -149,7 +149,7 @@ func (f *forest) shell(server *being) *being {
 	s.tty, s.foreground, s.cwd = fmt.Sprintf("pts/%d", s.pid), s.pid, choose(f, "/home/u", "/home/u/acme")
 	f.reads(s, nil)
 	f.prints(s, nil)
-	s.above = nil // a person opened it, whatever started the server
+	s.above = nil // a person opened it, no matter what started the server
 	if server != nil {
 		f.shells[s.pid] = set["TMUX_PANE"]
 	}
@@ -526,7 +526,7 @@ func (f *forest) history() int {
 	return remembers
 }
 
-// TestNoProcessOfAnotherIsAnOrphan grows machines of chance, of which it is known who started what, and wants no process that a person or a
+// TestNoProcessOfAnotherIsAnOrphan grows machines of chance, where it is known who started what, and wants no process that a person or a
 // living agent started to be selected, also where facts are missing. It prints what share of the true orphans is found.
 func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 	if attack.Raced {

@@ -108,7 +108,7 @@ func aboutFolders(c Case) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(c.Change)), func(part string) bool { return !slices.Contains(others, part) })
 }
 
-// goes reports whether something would happen to d, or be said of it that it would.
+// goes reports whether something would happen to d, or be reported for it.
 func goes(d decision.Decision) bool {
 	return len(d.Findings) > 0 && len(d.Objections) == 0 || d.Awaits()
 }
@@ -278,7 +278,7 @@ func thrifty(s *snapshot.Snapshot, settled map[string]eval.Prejudged) (*snapshot
 	return &out, unasked
 }
 
-// stripped is a folder that nobody looked into.
+// stripped is a folder that was not looked into.
 func stripped(d snapshot.Dir) snapshot.Dir {
 	d.Nested = nil
 	if d.Git == nil {

@@ -155,7 +155,7 @@ func (f *forest) stranger() *being {
 	return s
 }
 
-// connect says what a job reads and prints to. What else keeps one that nobody speaks with is drawn here too.
+// connect says what a job reads and prints to. What else keeps a job without a partner is drawn here too.
 func (f *forest) connect(b *being) {
 	if !f.wired {
 		return
@@ -338,8 +338,8 @@ func reapedOf(t *testing.T, e *eval.Engine, s *snapshot.Snapshot, c *subject.Con
 	return out
 }
 
-// TestNothingThatIsSpokenWithGoes grows machines of chance of which it is known who speaks with whom. Nothing goes that somebody can speak with, also where
-// facts are missing. Of what goes where nobody speaks with anything, and with which nobody does, nearly all goes.
+// TestNothingThatIsSpokenWithGoes grows machines of chance where it is known who speaks with whom. Nothing goes that somebody can speak with, also where
+// facts are missing. Of what goes where no process speaks with another, and which has no partner, nearly all goes.
 func TestNothingThatIsSpokenWithGoes(t *testing.T) {
 	if attack.Raced {
 		t.Skip("thousands of machines are decided, which takes minutes under the race detector; .ci/run runs it without")

@@ -41,7 +41,7 @@ func (f *forest) tie(b *being) {
 		other = nil
 	case len(b.children) > 0 && f.chance(0.5): // a server and what it started
 		other = b.children[0]
-	case other == f.init || other == f.manager: // whose connections nobody reads
+	case other == f.init || other == f.manager: // whose connections are not read
 		return
 	}
 	b.talks = append(b.talks, other)

@@ -43,7 +43,7 @@ func (s *site) idleAround(u users) error {
 	if at == "" {
 		return nil
 	}
-	return u.nobody(at)
+	return u.refuseUsed(at)
 }
 
 // around makes sure that the worktree that the folder was taken out of is in its place: a folder that is made for it alone would be in the way

@@ -100,7 +100,7 @@ func TestContentWindow(t *testing.T) {
 	}
 }
 
-// TestContentThatStays is of worktrees of which a folder looks as if it could be made again.
+// TestContentThatStays is about worktrees with a folder that looks as if it could be made again.
 func TestContentThatStays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]func(w *world, path string){
@@ -141,7 +141,7 @@ func TestContentFloor(t *testing.T) {
 			d.Path, d.In, d.Root = filepath.Join(w.main, "node_modules"), w.main, w.base
 			w.write(filepath.Join(d.Path, "x"), "x")
 		},
-		"the folder around it is none of git's": func(w *world, d *decision.Dir) {
+		"the folder around it does not belong to git": func(w *world, d *decision.Dir) {
 			d.Path, d.In = filepath.Join(w.root, "plain/node_modules"), filepath.Join(w.root, "plain")
 			w.write(filepath.Join(d.Path, "x"), "x")
 		},
@@ -273,7 +273,7 @@ func (w *world) unlink() {
 	w.write(filepath.Join(w.tree, ".git/info/exclude"), "node_modules\n")
 }
 
-// shut leaves a folder that nobody but root can read, and for root one that a reader is not told of.
+// shut leaves a folder that only root can read, and for root one that a reader is not told of.
 func (w *world) shut(path string) {
 	w.t.Helper()
 	if os.Geteuid() == 0 {

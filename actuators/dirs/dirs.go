@@ -117,8 +117,8 @@ func (u users) unopened(d *decision.Dir) error {
 	return nil
 }
 
-// nobody fails if a process uses path, or if that is not known.
-func (u users) nobody(path string) error {
+// refuseUsed fails if a process uses path, or if that is not known.
+func (u users) refuseUsed(path string) error {
 	switch who := u.who[path]; {
 	case u.err != nil:
 		return actuators.Refused("find out who uses %s: %w", path, u.err)

@@ -181,10 +181,10 @@ func (s *site) goneYet(u users) error {
 	if _, err := atRest(s.tree.away); err != nil {
 		return err
 	}
-	if err := u.nobody(s.tree.home); err != nil { // what was moved by hand still leads to the entry's own place
+	if err := u.refuseUsed(s.tree.home); err != nil { // what was moved by hand still leads to the entry's own place
 		return err
 	}
-	return u.nobody(s.plan.From)
+	return u.refuseUsed(s.plan.From)
 }
 
 // surveyGone is for an entry that goes by itself. An act puts no lock on it, so a lock is part of it.

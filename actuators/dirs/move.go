@@ -231,7 +231,7 @@ func (s *site) settledAway(u users) error {
 			return err
 		}
 	}
-	if err := cmp.Or(u.nobody(s.tree.away), u.unopened(s.in.Identity.Dir)); err != nil {
+	if err := cmp.Or(u.refuseUsed(s.tree.away), u.unopened(s.in.Identity.Dir)); err != nil {
 		return err
 	}
 	if err := s.idleAround(u); err != nil {

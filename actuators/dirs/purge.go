@@ -111,7 +111,7 @@ func (s *site) begin(ctx context.Context, trash folder.Folder) (bool, error) {
 	if err := mounted(s.plan.Trash); err != nil {
 		return false, err
 	}
-	if err := s.users(ctx, s.plan.Trash).nobody(s.plan.Trash); err != nil { // the entry may lie in there, too
+	if err := s.users(ctx, s.plan.Trash).refuseUsed(s.plan.Trash); err != nil { // the entry may lie in there, too
 		return false, fmt.Errorf("%w; nothing was removed", err)
 	}
 	if half {

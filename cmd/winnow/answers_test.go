@@ -447,7 +447,7 @@ func TestALeaseLastsAsLongAsItsConnection(t *testing.T) {
 	}
 	musts.Do(t, must2.Close())
 	wait.Eventually(t, "the second lease is over", func() bool { return holds() == 0 })
-	wait.Eventually(t, "it goes when nobody leases it", func() bool { apply(); return !w.here() })
+	wait.Eventually(t, "it goes without a lease", func() bool { apply(); return !w.here() })
 
 	// The end of a client's process ends its lease, and so does no other's end.
 	curl := exec.Command("curl", "-sN", "--unix-socket", w.socket, "-d", `{"candidate":"/somewhere/else","reason":"curl"}`, "http://winnow/v1/leases")

@@ -228,7 +228,7 @@ func TestALeaseThatAPersonReleases(t *testing.T) {
 	}
 }
 
-// TestALeaseThatCannotBePutOff ends when its hold does, so that nobody believes in it.
+// TestALeaseThatCannotBePutOff ends when its hold does, so that no program believes in it.
 func TestALeaseThatCannotBePutOff(t *testing.T) {
 	t.Parallel()
 	w, s, _ := answeringWorld(t, 204)
@@ -543,7 +543,7 @@ func TestALeaseOnAPart(t *testing.T) {
 		}
 		musts.Do(t, l.Close())
 	}
-	wait.Eventually(t, "it goes when nobody leases a part of it", func() bool { apply(); return !w.here() })
+	wait.Eventually(t, "it goes without a lease on a part of it", func() bool { apply(); return !w.here() })
 }
 
 // TestALeaseBetweenLookAndActCounts: it is placed when the look has said that the folder may go, and the act on it is written down.
@@ -579,7 +579,7 @@ func TestALeaseBetweenLookAndActCounts(t *testing.T) {
 	}
 }
 
-// TestHalfSentBodies: a request whose body does not come ends, also where nobody reads its body, and many of them are in nobody's way.
+// TestHalfSentBodies: a request whose body does not come ends, also where its body is not read, and many of them block no other request.
 func TestHalfSentBodies(t *testing.T) {
 	stage.NeedSecond(t, "it attacks for a long time")
 	t.Parallel()

@@ -36,8 +36,8 @@ func TestAClockThatIsSetBetweenLooks(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%q: %v\n%s", args, err, out)
 				}
-				if said, want := strings.Contains(string(out), "every wait begins anew: "), i < len(clocks)-1; said != want {
-					t.Errorf("it says at look %d that every wait begins anew: %v, want %v: %s", i+1, said, want, out)
+				if said, want := strings.Contains(string(out), "every wait begins again: "), i < len(clocks)-1; said != want {
+					t.Errorf("it says at look %d that every wait begins again: %v, want %v: %s", i+1, said, want, out)
 				}
 				_, err = w.run(nil, "tmux", "-S", w.worktree, "has-session", "-t", "=worker-1")
 				if goes, want := err != nil, i == len(clocks)-1; goes != want {

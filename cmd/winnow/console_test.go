@@ -224,7 +224,7 @@ func (r *reader) goes() {
 	})
 }
 
-// TestTheConsoleLetsInWhoHasTheToken, from its own pages, at its own address, and nobody else.
+// TestTheConsoleLetsInWhoHasTheToken, from its own pages, at its own address, and only them.
 func TestTheConsoleLetsInWhoHasTheToken(t *testing.T) {
 	t.Parallel()
 	startsOften(t)
@@ -640,7 +640,7 @@ func (r *reader) browserFor(jar http.CookieJar) *http.Client {
 	return b
 }
 
-// TestTheConsoleIsBounded in streams and connections, and waits for nobody.
+// TestTheConsoleIsBounded in streams and connections, and waits for no client.
 func TestTheConsoleIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newCrashFolder(t).console(t)

@@ -168,7 +168,7 @@ func (w *crashWorld) restoreAll(t *testing.T) {
 	w.mustRun(t, "winnow", "restore", "--config", w.config, kept[0])
 }
 
-// kept are the acts of which something lies in the trash.
+// kept are the acts that have something in the trash.
 func (w *crashWorld) kept(t *testing.T) (ids []string) {
 	t.Helper()
 	var kept []struct {

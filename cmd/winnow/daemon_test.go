@@ -224,7 +224,7 @@ func TestTheDaemonIsWoken(t *testing.T) {
 	d := w.daemon(t)
 	d.says(`observing: 1 candidate to go`)
 	w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", filepath.Join(w.dir, "wt", "project-review-00000002"))
-	wait.Eventually(t, "it is woken", func() bool { // what is changed before the folder is watched wakes nobody
+	wait.Eventually(t, "it is woken", func() bool { // what is changed before the folder is watched wakes no daemon
 		at := filepath.Join(w.dir, "wt", "stirs")
 		_ = errors.Join(os.Mkdir(at, 0o755), os.Remove(at))
 		return strings.Contains(d.output(), "observing: 2 candidates to go")
@@ -235,7 +235,7 @@ func TestTheDaemonIsWoken(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = user.Process.Kill(); _ = user.Wait() })
-	d.signal(syscall.SIGUSR1) // a process that begins wakes nobody
+	d.signal(syscall.SIGUSR1) // a process that begins wakes no daemon
 	d.says(`observing: 1 candidate to go(?s:.*)observing: 2 candidates to go(?s:.*)observing: 1 candidate to go`)
 	_ = user.Process.Kill()
 	_ = user.Wait()
@@ -398,7 +398,7 @@ func (w *steadyWorld) sweep(why string) *report.Report {
 	return r
 }
 
-// TestShortAndWholeSweepsAgree on worlds that change at random: whatever stands after a scheduled sweep, short or not, is what a whole one decides right after it.
+// TestShortAndWholeSweepsAgree on worlds that change at random: what stands after a scheduled sweep, short or not, is what a whole one decides right after it.
 func TestShortAndWholeSweepsAgree(t *testing.T) {
 	t.Parallel()
 	startsOften(t)

@@ -56,7 +56,7 @@ func newEditorInstall(a *app) *cobra.Command {
 		Long: `Install runs each editor's own program with --install-extension. EDITOR is the name of such a program, or its path; without it these are looked for on
 PATH: ` + strings.Join(editorPrograms, ", ") + `.
 
-A window that is open takes the extension when it is loaded anew. The settings winnow.path and winnow.sweep of the editor say which program it runs, and whether
+A window that is open takes the extension when it is reloaded. The settings winnow.path and winnow.sweep of the editor say which program it runs, and whether
 it sweeps by itself; it does not until that is turned on.`,
 		Example: `  winnow editor install
   winnow editor install code-server
@@ -134,7 +134,7 @@ func (a *app) editorInstall(ctx context.Context, given []string, dry bool) error
 			case "would":
 				fmt.Fprintf(w, "would install into %s (%s)\n", text.Clean(e.Editor), text.Clean(e.Path))
 			case "installed":
-				fmt.Fprintf(w, "installed into %s (%s); a window that is open takes it when it is loaded anew\n", text.Clean(e.Editor), text.Clean(e.Path))
+				fmt.Fprintf(w, "installed into %s (%s); a window that is open takes it when it is reloaded\n", text.Clean(e.Editor), text.Clean(e.Path))
 			default:
 				fmt.Fprintf(w, "not installed into %s (%s): %s\n", text.Clean(e.Editor), text.Clean(e.Path), text.Clean(e.Detail))
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 // The program runs for a moment and then ends, so that it collects less often than by default while it is small: that halves the time to its first
-// decision. A look of which little is kept makes little garbage, and has little room. Where more is kept the rules are compiled and evaluated, which makes
+// decision. A look that keeps little makes little garbage, and has little room. Where more is kept the rules are compiled and evaluated, which makes
 // much of it, so that there is more room. In the end it collects more often than by default: of a look at very many processes it keeps most of
 // what it makes, and room would be a great part of all memory.
 const (
@@ -51,7 +51,7 @@ func tuneGC() {
 	})
 }
 
-// collected is something that nobody holds, so that the next collection finds it. It is too large for the allocator to put it beside others.
+// collected is something without a reference, so that the next collection finds it. It is too large for the allocator to put it beside others.
 type collected struct{ _ [64]byte }
 
 // afterEach calls do after each collection, as long as it says so. Nothing wakes up in between.

@@ -84,7 +84,7 @@ func TestGrantAtEachPointOfAnAct(t *testing.T) {
 	}
 }
 
-// TestAGrantAfterAWinnowThatWasKilled: what a winnow had begun when it was killed keeps nobody from being granted, and what was granted then comes back where it was away.
+// TestAGrantAfterAWinnowThatWasKilled: what a winnow had begun when it was killed keeps no lease from being granted, and what was granted then comes back where it was away.
 func TestAGrantAfterAWinnowThatWasKilled(t *testing.T) {
 	startsOften(t)
 	t.Parallel()
@@ -104,7 +104,7 @@ func TestAGrantAfterAWinnowThatWasKilled(t *testing.T) {
 			}
 			musts.Equal(t, before, w.state(t), "the worktree")
 			musts.Do(t, l.Close())
-			wait.Eventually(t, "it goes when nobody leases it", func() bool {
+			wait.Eventually(t, "it goes without a lease", func() bool {
 				_, _ = w.run(nil, "winnow", "sweep", "--config", w.config, "--kind", "dir", "--apply")
 				return !w.here()
 			})

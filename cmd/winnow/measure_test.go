@@ -100,7 +100,7 @@ func TestTheDaemonAnswersPrometheus(t *testing.T) {
 		t.Error("a reload lost what was counted")
 	}
 
-	// Another token holds at once: the old one may have been seen by others. While it cannot be trusted nobody is answered.
+	// Another token holds at once: the old one may have been seen by others. While it cannot be trusted no request is answered.
 	files.Write(t, token, "an0ther\n")
 	if code, _ := metricsOf(second, "s3cret"); code != http.StatusUnauthorized {
 		t.Errorf("the token of before: %d", code)

@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/files"
 )
 
-// orphanRules are rules of which one needs to know who was handed over.
+// orphanRules are rules, and one of them needs to know who was handed over.
 var orphanRules = map[string]policy.Rule{"reap.processes.orphan": {Needs: []string{"init"}}, "reap.dirs.landed": {Needs: []string{"upstream"}}}
 
 // TestOddHosts says on each odd machine what cannot be judged there, and nothing on an ordinary one.

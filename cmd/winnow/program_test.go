@@ -123,7 +123,7 @@ var itself = sync.OnceValue(func() string {
 // mostly starts of the program, one after another, each of which takes many times as long there: they run without it only.
 var raced = []string{"dirs", "processes", "review", "sessions", "top"}
 
-// startsOften skips a test of which most is starts of the program, one after another, under the race detector.
+// startsOften skips a test that mostly starts the program, one after another, under the race detector.
 func startsOften(t *testing.T) {
 	t.Helper()
 	if attack.Raced {

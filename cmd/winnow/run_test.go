@@ -96,7 +96,7 @@ func TestStatusOfAStateFolderThatCannotBeAsked(t *testing.T) {
 		return string(out), err
 	}
 	if out, err := status(); err == nil || !strings.Contains(out, "no winnow run has the state folder") {
-		t.Errorf("where there is none: %v: %s", err, out)
+		t.Errorf("without it: %v: %s", err, out)
 	}
 	if _, err := os.Lstat(state); err == nil {
 		t.Error("the question made the state folder")
@@ -157,7 +157,7 @@ func TestTheDaemonSaysThatItIsKeptOff(t *testing.T) {
 	}
 	long := s.d.Locked(now.Add(time.Hour), now.Add(time.Hour), held)
 	if event, tells := daemon.EventOf(daemon.Ended{Err: long}); !tells || len(event.Standing) != 1 {
-		t.Errorf("nobody is told of a sweep that runs for an hour: %v", long)
+		t.Errorf("no notification tells of a sweep that runs for an hour: %v", long)
 	}
 	if err := s.d.Locked(now, now, nil); err != nil {
 		t.Error(err)
@@ -317,7 +317,7 @@ func TestDoctorSaysWhichEventsWork(t *testing.T) {
 	w := newCrashFolder(t)
 	files.Write(t, w.config, strings.Replace(w.configuration(t), "tmux: {sockets: []}", fmt.Sprintf("tmux: {sockets: [%s]}, herdr: {sockets: [%s]}", mux.Socket, s.Socket()), 1)+"run: {rest: 100ms}\n")
 	events := func() ops.Check {
-		out, _ := w.run(nil, "winnow", "doctor", "--config", w.config, "--format", "json") // what is wrong with this machine is none of this
+		out, _ := w.run(nil, "winnow", "doctor", "--config", w.config, "--format", "json") // what is wrong with this machine is not tested here
 		var all []ops.Check
 		if err := json.Unmarshal(out, &all); err != nil {
 			t.Fatalf("%v\n%s", err, out)

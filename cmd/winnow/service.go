@@ -77,7 +77,7 @@ func newServiceStatus(a *app) *cobra.Command {
 	var f serviceFlags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "What is installed, enabled and active, and of which program",
+		Short: "What is installed, enabled and active, and for what program",
 		Args:  args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serviceStatus(cmd.Context(), f) },
 	}

@@ -22,7 +22,7 @@ func TestASandboxSeesOtherFolders(t *testing.T) {
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command("unshare", "-rmpf", "--mount-proc", "mount", "--bind", dir, dir).CombinedOutput(); err != nil {
-		t.Skipf("this machine lets nobody have namespaces here: %v: %s", err, out)
+		t.Skipf("this machine allows no namespaces here: %v: %s", err, out)
 	}
 	w := newAPIWorld(t)
 	real, placeholder := filepath.Join(w.dir, "real"), filepath.Join(w.dir, "placeholder")

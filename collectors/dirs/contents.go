@@ -157,7 +157,7 @@ type contents struct {
 	// scaffold is what tools made for themselves, which is taken out of Content; reports counts what is left in it.
 	scaffold []string
 	reports  int
-	// written is what nobody but a tool writes, of what git does not ignore. It is taken out of Content too.
+	// written is what only a tool writes, of what git does not ignore. It is taken out of Content too.
 	written []string
 	// unmarked are ignored paths with a name of what can be made again, in which no mark shows that a tool made them.
 	unmarked []string

@@ -36,7 +36,7 @@ type Options struct {
 	Rebuildable []string
 	// Makers are the tools whose mark a folder of a name that people use too must hold.
 	Makers []Maker
-	// ToolFiles names what nobody but a tool writes, ignored or not: the same globs, also over the folders that a file lies in.
+	// ToolFiles names what only a tool writes, ignored or not: the same globs, also over the folders that a file lies in.
 	ToolFiles []string
 	// Scaffold is what tools write into worktrees for themselves.
 	Scaffold []Scaffold

@@ -87,7 +87,7 @@ func (o Options) lookGone(common, admin string) (g goneEntry, err error) {
 	}
 	around := filepath.Dir(path)
 	if _, err := os.Lstat(around); err != nil {
-		return g, err // a disk may not be mounted: nothing is said of it
+		return g, err // a disk may not be mounted: so the entry is left out
 	}
 	g = goneEntry{path: path, admin: admin, common: common}
 	if real, err := filepath.EvalSymlinks(around); err != nil || real != around {

@@ -63,7 +63,7 @@ func (o Options) seeker(ctx context.Context) *seeker {
 	return &seeker{ctx: ctx, home: o.Home, uid: strconv.Itoa(os.Geteuid()), at: &leadList{trees: map[string][]string{}}, left: maxLeads, bytes: maxTexts}
 }
 
-// fail takes note of the first thing that could not be read. What others own and close to this user is none of theirs to lead with.
+// fail takes note of the first thing that could not be read. What others own and close to this user is not in their power to mend.
 func (s *seeker) fail(path string, err error) {
 	if err == nil || s.at.err != nil || gone(err) || errors.Is(err, safeopen.ErrOwner) || denied(err) && safeopen.CheckOwner(path) != nil {
 		return

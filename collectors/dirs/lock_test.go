@@ -82,8 +82,8 @@ func TestLocks(t *testing.T) {
 		"a number that a thread has":                {reason: agent(thread(t), ""), age: time.Hour, tool: "claude"},
 		"the very first process":                    {reason: agent(1, "")},
 		"no process":                                {reason: agent(0, "")},
-		"a number that is none":                     {reason: "claude agent agent-7f3a (pid 99999999999999999999)"},
-		"a start that is none":                      {reason: agent(gone, " start 99999999999999999999"), tool: "claude"},
+		"an impossible number":                      {reason: "claude agent agent-7f3a (pid 99999999999999999999)"},
+		"an impossible start":                       {reason: agent(gone, " start 99999999999999999999"), tool: "claude"},
 		"a session that lives":                      {reason: session(live, fmt.Sprintf(" start %d", start)), tool: "claude", alive: yes},
 		"a session that has ended":                  {reason: session(gone, " start 12"), tool: "claude", alive: no},
 		"a session whose number another has now":    {reason: session(live, fmt.Sprintf(" start %d", start-1)), tool: "claude", alive: no},
@@ -128,7 +128,7 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// TestAttackALocksReason has reasons that nobody can read, and such that are made to mislead who reads them.
+// TestAttackALocksReason has unreadable reasons, and such that are made to mislead who reads them.
 func TestAttackALocksReason(t *testing.T) {
 	t.Parallel()
 	w, o := newWorld(t), options()

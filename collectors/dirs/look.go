@@ -167,7 +167,7 @@ func (l *look) holders(ctx context.Context) {
 	for _, c := range asked {
 		if err != nil {
 			c.fail(fmt.Errorf("look for holders: %w", err))
-			c.dir.HoldersKnown = new(false) // which is not that nobody was asked
+			c.dir.HoldersKnown = new(false) // which does not mean that it was not asked
 			continue
 		}
 		var users []snapshot.Holder
@@ -206,7 +206,7 @@ func (l *look) decided(c *candidate) Prefiltered {
 	return l.o.Cache.prefiltered(ID(c.dir.Path))
 }
 
-// repositories reads the admin folders, and asks git two questions for each repository. For one of which only a main checkout or
+// repositories reads the admin folders, and asks git two questions for each repository. For one where only a main checkout or
 // a clone is a candidate git is not asked, since those are kept anyway.
 func (l *look) repositories(ctx context.Context) {
 	place := map[string]int{}

@@ -45,7 +45,7 @@ func NewLookCache() *LookCache {
 
 // Prefiltered is what the rules make of a folder by what is cheap to know of it.
 type Prefiltered struct {
-	// Skip is why it stays whatever the dear questions would bring, as the end of a sentence that begins with because; "" has them asked.
+	// Skip is why it stays with any answer to the dear questions, as the end of a sentence that begins with because; "" has them asked.
 	Skip string
 	// Part is true where a folder in it that can be made again may go all the same.
 	Part bool

@@ -48,7 +48,7 @@ type pointing struct {
 	repos   map[string]*leadList
 }
 
-// points finds out what leads from outside into each candidate of which it was asked who uses it, and that nobody does.
+// points finds out what leads from outside into each candidate that is known to be unused.
 func (l *look) points(ctx context.Context) {
 	if l.o.Holders == nil || l.o.Places {
 		return

@@ -98,7 +98,7 @@ func TestWhatLeadsIntoAWorktree(t *testing.T) {
 	}
 }
 
-// TestWhatLeadsIntoAFolderIsNotKnown has a place that could not be read whole: nothing is said of what leads where.
+// TestWhatLeadsIntoAFolderIsNotKnown has a place that could not be read whole: no pointers are reported.
 func TestWhatLeadsIntoAFolderIsNotKnown(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(w *world, o *dirs.Options){

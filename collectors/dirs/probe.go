@@ -158,7 +158,7 @@ func (s *prober) mutual(common, path string) bool {
 // glance is what is cheap to know of a folder.
 type glance struct {
 	dir snapshot.Dir
-	// ownErr is why the folder is none of this user's: nothing was read in it.
+	// ownErr is why the folder does not belong to this user: nothing was read in it.
 	ownErr   error
 	empty    *bool
 	emptyErr error

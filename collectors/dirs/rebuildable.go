@@ -35,7 +35,7 @@ func work(names, ignored, unmarked []string, nested *[]string) (kept, rebuilt []
 	return kept, rebuilt
 }
 
-// toolFile says whether an untracked file is one that nobody but a tool writes, or lies in such a folder. A path with a slash at its end is a
+// toolFile says whether an untracked file is one that only a tool writes, or lies in such a folder. A path with a slash at its end is a
 // repository of its own, and never one.
 func toolFile(names []string, untracked string) bool {
 	if strings.HasSuffix(untracked, "/") {

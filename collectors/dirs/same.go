@@ -79,7 +79,7 @@ func (l *look) compare(ctx context.Context, c *candidate, k kit, content *git.Co
 			return compared{}
 		}
 		if t.files <= 0 || k.made[p] {
-			continue // a report is work until it is taken, whatever it says
+			continue // a report is work until it is taken, with any content
 		}
 		if name, isFolder := strings.CutSuffix(p, "/"); isFolder {
 			if !rebuildable(t.names, p) || slices.Contains(unmarked, p) {

@@ -30,7 +30,7 @@ func newTrim(t *testing.T) (w *world, path string, o dirs.Options) {
 	back(t, path, ago)
 	back(t, w.admin(path), ago)
 	o = options()
-	o.Rebuildable, o.TrimAfter, o.Holders = []string{"node_modules"}, 72*time.Hour, nobody
+	o.Rebuildable, o.TrimAfter, o.Holders = []string{"node_modules"}, 72*time.Hour, noHolders
 	return w, path, o
 }
 
@@ -162,7 +162,7 @@ func TestTrimAsksOnlyWhereItMay(t *testing.T) {
 				return map[string][]snapshot.Holder{path: {{PID: 77, Name: "zsh", How: "cwd"}}}, true, nil
 			}
 		},
-		"its name is none of those": func(_ *world, _ string, o *dirs.Options) { o.Rebuildable = []string{"target"} },
+		"its name is not one of those": func(_ *world, _ string, o *dirs.Options) { o.Rebuildable = []string{"target"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -153,7 +153,7 @@ func checkOwner(s *prober, path string) error {
 	return err
 }
 
-// Real gives the real path of what a record names, of which the last parts may be missing by now. A record has whatever path its program
+// Real gives the real path of what a record names, of which the last parts may be missing by now. A record has the path that its program
 // worked with, so this user's own links are followed; another's link, and a folder that another can exchange, is an error.
 func Real(path string) (string, error) {
 	path, err := filepath.Abs(path)

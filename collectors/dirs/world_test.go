@@ -172,14 +172,14 @@ func (w *world) admin(path string) string {
 	return w.git(path, "rev-parse", "--absolute-git-dir")
 }
 
-func nobody(context.Context, []string) (map[string][]snapshot.Holder, bool, error) {
+func noHolders(context.Context, []string) (map[string][]snapshot.Holder, bool, error) {
 	return nil, true, nil
 }
 
 // options are those under which nothing but the folder itself keeps git from being asked.
 func options() dirs.Options {
 	home := os.Getenv("HOME")
-	return dirs.Options{Rebuildable: []string{"node_modules", "vendor/bundle", "*.pyc"}, Holders: nobody, Home: home, Machine: filepath.Join(home, "machine")}
+	return dirs.Options{Rebuildable: []string{"node_modules", "vendor/bundle", "*.pyc"}, Holders: noHolders, Home: home, Machine: filepath.Join(home, "machine")}
 }
 
 func read(t testing.TB, s collectors.Source) collectors.Part {

@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
-// TestCodexFolders: where a thread works stands in Codex's newest store, whatever its process's own folder is. A store of another layout leaves it unknown.
+// TestCodexFolders: where a thread works stands in Codex's newest store, also where its process's own folder is another. A store of another layout leaves it unknown.
 func TestCodexFolders(t *testing.T) {
 	t.Parallel()
 	const thread = "01a2195f-3c9a-7d90-9e84-c97aa309f479"

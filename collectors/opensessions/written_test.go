@@ -42,7 +42,7 @@ func TestOpenCode(t *testing.T) {
 	} {
 		must.Get(db.Exec(statement))(t)
 	}
-	must.Get(db.Exec("INSERT INTO session VALUES ('s6', 'p', '/w/d', 1, 7, NULL)"))(t) // a time that is none
+	must.Get(db.Exec("INSERT INTO session VALUES ('s6', 'p', '/w/d', 1, 7, NULL)"))(t) // an impossible time
 	must.Do(t, db.Close())
 	source := opensessions.OpenCodeSource("opencode", path)
 	part := must.Get(source.Reader.Read(t.Context()))(t)

@@ -16,7 +16,7 @@ import (
 // pane's terminal wherever both are known. A zombie without other threads is dead, and does not count as a member.
 //
 // A tab's server says more of its panes than tmux, and may say it of another machine: the socket can be forwarded, or lead into
-// another pid namespace. So the process must be the server's too, and a pane of which that is not sure loses what the server reported
+// another pid namespace. So the process must be the server's too, and a pane where that is not sure loses what the server reported
 // of processes, with the reason in its Error.
 //
 // Of a Codev terminal whose shellper is known by pid and start, that very process is looked for: where the processes were not read whole,

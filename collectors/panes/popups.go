@@ -13,7 +13,7 @@ type strangers struct {
 	all    []*snapshot.Process
 }
 
-// strangers finds them by source, for every tmux server of which all panes were listed and whose own process is positively here.
+// strangers finds them by source, for every tmux server whose panes were all listed and whose own process is positively here.
 func (t *table) strangers(s *snapshot.Snapshot) map[string]*strangers {
 	out := map[string]*strangers{}
 	for name, src := range s.Sources {

@@ -57,8 +57,8 @@ func TestPopups(t *testing.T) {
 		{"a popup whose environment could not be read", []snapshot.Process{proc(20, 5, 20, unread)}, nil, it, it},
 		{"a popup whose environment names no server", []snapshot.Process{popup("")}, nil, it, it},
 		{"a popup whose environment names another server", []snapshot.Process{popup("/s,6,1")}, nil, it, it},
-		{"a popup of which it is not known whether it has a terminal", []snapshot.Process{proc(20, 5, 20, tmux("/s,5,8"), func(p *snapshot.Process) { p.TTY = nil })}, attached(1, 0), none, it},
-		{"a session of which it is not known who is attached", []snapshot.Process{popup("/s,5,1")}, func(s *snapshot.Snapshot) {
+		{"a popup that may have a terminal", []snapshot.Process{proc(20, 5, 20, tmux("/s,5,8"), func(p *snapshot.Process) { p.TTY = nil })}, attached(1, 0), none, it},
+		{"a session whose clients are not known", []snapshot.Process{popup("/s,5,1")}, func(s *snapshot.Snapshot) {
 			two := s.Sessions["two"]
 			two.ControlClients = nil
 			s.Sessions["two"] = two

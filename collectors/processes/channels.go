@@ -25,7 +25,7 @@ type channel struct {
 	// open is true where some process has the other end, or something waits to be read; false where no process has it, and for what has no other
 	// end: a file, /dev/null, a terminal, a closed descriptor. nil is unknown.
 	open *bool
-	// private is true for a pipe and for one of a pair of sockets: nobody can get hold of the other end by its name.
+	// private is true for a pipe and for one of a pair of sockets: no process can open the other end by its name.
 	private bool
 	end
 }
@@ -136,7 +136,7 @@ func (l listeners) pair(inode uint64) channel {
 func socketLink(inode uint64) string { return "socket:[" + strconv.FormatUint(inode, 10) + "]" }
 
 // pipeOpen asks the kernel, which knows of readers and writers in every namespace and of descriptors on their way. The pipe or FIFO is opened only in the
-// way in which the process has it open itself, which lets nobody go on who waits for the other side. Nothing is read or written: tee(2) tells what a read
+// way in which the process has it open itself, which wakes no process that waits for the other side. Nothing is read or written: tee(2) tells what a read
 // would find.
 func pipeOpen(dir int, name string, way uint32) *bool {
 	held, err := unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC, 0)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestClients counts who is connected to a server that listens on a port and on a unix socket, and says that it is unknown where the server
-// has a socket of which nothing tells who uses it.
+// has a socket whose users are not known.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	const tcp = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode

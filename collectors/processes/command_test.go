@@ -55,7 +55,7 @@ func TestStarted(t *testing.T) {
 		}
 	}
 	if got := started("rc", []string{"rc"}); got != unclear {
-		t.Errorf("a shell whose arguments nobody knows: %d", got)
+		t.Errorf("a shell whose arguments are not known: %d", got)
 	}
 	if got := started("bash", nil); got != unclear {
 		t.Errorf("no command line: %d", got)

@@ -23,7 +23,7 @@ type listeners struct {
 	names map[uint64]string
 	// open counts the TCP connections by their port on this side; nil is unknown.
 	open map[int]int
-	// tcp are the TCP sockets in any state that is asked about: what is none of these and no unix socket has connections that are not seen.
+	// tcp are the TCP sockets in any state that is asked about: the connections of any other socket that is no unix socket are not seen.
 	tcp map[uint64]tcpSocket
 	// ends are the open TCP sockets by the addresses of both their ends.
 	ends map[pair]tcpSocket
@@ -153,7 +153,7 @@ func (s *scan) descriptor(o *opened, l *listeners, fds int, name string, files b
 type opened struct {
 	ports []int
 	names []string
-	// blind is whether it has a socket of which nothing tells who uses it, unclear whether one that may be connected.
+	// blind is whether it has a socket whose users are not known, unclear whether one that may be connected.
 	blind, unclear bool
 	talk
 	outputs
@@ -240,7 +240,7 @@ func tcpTable(r *root) (map[tcpSocket]int, error) {
 }
 
 // clients counts the connections that are open to what a process listens on; nil where that is not known. Datagrams come without a
-// connection, and blind is whether the process has sockets of which nothing tells who uses them.
+// connection, and blind is whether the process has sockets whose users are not known.
 func (l listeners) clients(ports *[]int, names *[]string, blind bool) *int {
 	if ports == nil || names == nil || l.open == nil || l.peers == nil || blind && len(*ports)+len(*names) > 0 {
 		return nil

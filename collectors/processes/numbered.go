@@ -9,7 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// The numbers of the devices (the kernel's devices.txt): a process's own terminal by whatever name (/dev/tty), the masters of pseudo-terminals (/dev/ptmx), and
+// The numbers of the devices (the kernel's devices.txt): a process's own terminal by any name (/dev/tty), the masters of pseudo-terminals (/dev/ptmx), and
 // the pseudo-terminals, whose minor number is theirs (/dev/pts).
 const (
 	ttyDevice, ttyMinor = 5, 0

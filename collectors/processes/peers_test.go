@@ -297,7 +297,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestPeersOfAnother: what has another start is another process, of which nothing is said.
+// TestPeersOfAnother: what has another start is another process, and not reported.
 func TestPeersOfAnother(t *testing.T) {
 	t.Parallel()
 	r := must.Get(openRoot("/proc"))(t)

@@ -29,7 +29,7 @@ type scan struct {
 	// unreadable counts this user's own processes that refused something.
 	unreadable int
 	failed     []failure
-	// doubts are those of which it is not known yet whether they are ending.
+	// doubts are those that may be ending.
 	doubts []doubt
 	// listeners are asked for once, when they are first wanted.
 	listeners func() listeners

@@ -173,7 +173,7 @@ func TestMarkedByAPane(t *testing.T) {
 	}
 }
 
-// TestWhatIsReadInFull: that follows from what the rules can be about, and a process of which only the rest was read says so.
+// TestWhatIsReadInFull: that follows from what the rules can be about, and a process says so when only the rest was read.
 func TestWhatIsReadInFull(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

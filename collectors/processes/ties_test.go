@@ -107,7 +107,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestConnections has real programs be connected to this one, which is not read, to themselves, and to nobody.
+// TestConnections has real programs be connected to this one, which is not read, to themselves, and to no program.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	ask := func(c child) (p snapshot.Process) {
@@ -152,7 +152,7 @@ func TestConnections(t *testing.T) {
 	}
 	// A pair without a name is no connection, and neither is a socket that listens.
 	if p := ask(start(t, "unix", nil, at+"/stream", at+"/datagrams")); p.Connections == nil || *p.Connections != 0 {
-		t.Errorf("sockets of each sort, and nobody connected: %v connections, want 0", show(p.Connections))
+		t.Errorf("sockets of each sort, and no connection: %v connections, want 0", show(p.Connections))
 	}
 }
 

@@ -136,7 +136,7 @@ type unixState struct {
 	listens, datagrams bool
 	// ended is true where nothing can be read any more: the other end was closed, and all was read. Asked is whether that was asked.
 	ended, asked bool
-	// unheard is true where nobody can read any more what is written, and connected while the other end is open, or waits to be accepted. Peer is the inode
+	// unheard is true where no process can read any more what is written, and connected while the other end is open, or waits to be accepted. Peer is the inode
 	// of the other end, 0 where that was closed and while it waits.
 	unheard, connected bool
 	peer               uint64

@@ -143,7 +143,7 @@ func TestPullRequestsInShepherd(t *testing.T) {
 		"open":                          {session: shepherdtest.Running, heard: `{"state":"open","number":12,"headSha":"main"}`, want: pull(12, "open", "")},
 		"none":                          {session: shepherdtest.Running, heard: `{"state":"none"}`},
 		"of an unknown state":           {session: shepherdtest.Running, heard: `{"state":"Merged!","number":12}`},
-		"of a number that is none":      {session: shepherdtest.Running, heard: `{"state":"closed","number":-12}`, want: pull(0, "closed", "")},
+		"of an impossible number":       {session: shepherdtest.Running, heard: `{"state":"closed","number":-12}`, want: pull(0, "closed", "")},
 		"no JSON":                       {session: shepherdtest.Running, heard: `merged`},
 		"too long":                      {session: shepherdtest.Running, heard: `{"state":"merged","title":"` + strings.Repeat("x", 64<<10) + `"}`},
 		"before that table":             {session: shepherdtest.Running, exec: "DROP TABLE session_git_cache"},

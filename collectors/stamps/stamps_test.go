@@ -9,7 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/files"
 )
 
-// TestChanged: whatever happens to a file or to what is in a folder shows, and what is not there shows when it comes.
+// TestChanged: every change of a file or to what is in a folder shows, and what is not there shows when it comes.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, dir string){
@@ -111,7 +111,7 @@ func TestDigest(t *testing.T) {
 		"nothing":           {func(*thing) {}, false},
 		"what is left out":  {func(x *thing) { x.Took = 9 }, false},
 		"what is not shown": {func(x *thing) { x.inner = 9 }, false},
-		"a map anew":        {func(x *thing) { x.Named = map[string]any{"l": nil, "k": 1.5} }, false},
+		"another map":       {func(x *thing) { x.Named = map[string]any{"l": nil, "k": 1.5} }, false},
 		"text":              {func(x *thing) { x.Name = "b" }, true},
 		"a number":          {func(x *thing) { *x.N = 2 }, true},
 		"unknown":           {func(x *thing) { x.N = nil }, true},

@@ -50,7 +50,7 @@ const (
 )
 
 // Exits hears from the kernel of the end of any process of a set, of any size (connector, CN_IDX_PROC). Only the first namespaces of a machine have it, and older kernels
-// give it to CAP_NET_ADMIN alone. A filter within the kernel lets through the ends of processes whose pids are in the set, or near one; forks, programs that start and threads wake nobody.
+// give it to CAP_NET_ADMIN alone. A filter within the kernel lets through the ends of processes whose pids are in the set, or near one; forks, programs that start and threads wake no daemon.
 type Exits struct {
 	wake   func(source string)
 	buffer int
@@ -150,7 +150,7 @@ func (x *Exits) Run(ctx context.Context, listening func()) error {
 			return ctx.Err()
 		case errors.Is(err, os.ErrDeadlineExceeded) && !agreed:
 			return fmt.Errorf("%w: the kernel does not answer; only the first pid and user namespace of a machine may listen", ErrUnavailable)
-		case errors.Is(err, unix.ENOBUFS): // some were lost: whose, nobody knows
+		case errors.Is(err, unix.ENOBUFS): // some were lost, and it is not known whose
 			heard = true
 		case err != nil:
 			return os.NewSyscallError("recvfrom", err)

@@ -57,7 +57,7 @@ type Watch struct {
 	wake func(source string)
 	log  hclog.Logger
 
-	// asked is what Set was given and nobody has begun to watch; setting is whether somebody is about that.
+	// asked is what Set was given and is not watched yet; setting is whether a goroutine begins to watch it.
 	asking  sync.Mutex
 	asked   *Targets
 	setting bool
@@ -442,7 +442,7 @@ func (w *Watch) read(said map[string]bool) error {
 
 // event is one of inotify's. It reports whether what is watched has to be looked for again.
 func (w *Watch) event(wd int32, mask uint32, name string, said map[string]bool) (again bool) {
-	if mask&unix.IN_Q_OVERFLOW != 0 { // some were lost: of what, nobody knows
+	if mask&unix.IN_Q_OVERFLOW != 0 { // some were lost, and it is not known of what
 		said[Folder] = true
 		return true
 	}

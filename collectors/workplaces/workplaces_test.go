@@ -29,7 +29,7 @@ func recorded(t *testing.T, r workplaces.Record) []string {
 	return workplaces.Recorded(t.Context(), []workplaces.Record{r}, hclog.NewNullLogger())
 }
 
-// TestRecorded reads each form, as the agents write it and as nobody should.
+// TestRecorded reads each form, as the agents write it and as no agent should.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

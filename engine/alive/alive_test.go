@@ -92,7 +92,7 @@ func fail(s *snapshot.Snapshot, name string) {
 	s.Sources[name] = src
 }
 
-// The kinds of proof: each is found where it is there (want), is none where what it names is gone, and is unknown where that could not be read.
+// The kinds of proof: each is found where it is there (want), is missing where what it names is gone, and is unknown where that could not be read.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	inFolder := Question{Kind: Folder, Path: "/w/a"}

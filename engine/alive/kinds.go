@@ -76,7 +76,7 @@ func (a *answer) folder() {
 	}
 }
 
-// openIn proves by the open sessions that work in a folder, wherever their processes stand. One of which it is not known where it works may.
+// openIn proves by the open sessions that work in a folder, wherever their processes stand. One whose folder is not known may.
 func (a *answer) openIn(sub *subject.Subject) {
 	for _, open := range sub.Open {
 		if a.own[open.PID] {

@@ -93,7 +93,7 @@ func TestExceptionsInBundlesOfStockOPA(t *testing.T) {
 	}
 }
 
-// TestExceptionsOfABundleAreNeverPassedOver has those that lie where nobody reads them, and those that are there twice.
+// TestExceptionsOfABundleAreNeverPassedOver has those that lie where they are not read, and those that are there twice.
 func TestExceptionsOfABundleAreNeverPassedOver(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ path, text, want string }{

@@ -124,7 +124,7 @@ type Decision struct {
 	InScope  bool     `json:"-"`
 	Identity Identity `json:"-"`
 	// Age is in seconds, as the policies see it; nil where it is not known. Alive says by which record the candidate's owner is alive,
-	// whatever the rules make of it; "" where no record says so.
+	// also against the rules; "" where no record says so.
 	Age   *float64 `json:"-"`
 	Alive string   `json:"-"`
 	// Groups are the owner, the repositories and the records that the candidate has in common with others, sorted: what looks like an

@@ -30,7 +30,7 @@ var (
 	errGivenUp = errors.New("it was not evaluated: too many others had passed their deadline or memory limit before (policy.timeout, policy.memory)")
 )
 
-// Reasons is what the policies said of a candidate in scope, both lists sorted by rule and message, never nil. Size is what it took of
+// Reasons is what the policies gave for a candidate in scope, both lists sorted by rule and message, never nil. Size is what it took of
 // policy.MaxSaid.
 type Reasons struct {
 	Findings, Objections []decision.Reason
@@ -87,7 +87,7 @@ func (c candidate) leveled() bool {
 }
 
 // ask evaluates a query on a candidate under the limits; nil, nil says that it is out of scope. What would let it be reaped OPA's topdown has said too, but for a
-// guess, and so has it said whatever the plan came to no answer to.
+// guess, and so has it said all that the plan came to no answer to.
 func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -119,7 +119,7 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, e
 	return confirmed, nil
 }
 
-// mayGo reports whether a candidate may be reaped by what was said of it: where rules have levels an objection need not count.
+// mayGo reports whether a candidate may be reaped by its reasons: where rules have levels an objection need not count.
 func mayGo(s *Reasons, leveled bool) bool {
 	return len(s.Findings) > 0 && (len(s.Objections) == 0 || leveled)
 }

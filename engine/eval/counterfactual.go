@@ -124,7 +124,7 @@ type decider struct {
 func (d *decider) Decide(ctx context.Context, in ast.Value) (explain.Answer, error) {
 	out := explain.Answer{Verdict: decision.Spare}
 	said, err := d.ask(ctx, d.query, candidate{input: in})
-	if err != nil { // of a document that nobody has seen: it would stay
+	if err != nil { // of a document that was never seen: it would stay
 		out.Objections = []string{decision.PolicyError}
 		return out, ctx.Err()
 	}

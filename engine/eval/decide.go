@@ -145,8 +145,8 @@ func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decis
 	})
 }
 
-// outcome is what was decided of a candidate, with what it was made of: what was said of the subject, or the error. Of one that is out of scope, as most of a
-// machine is, decision and said are nil, and so is sub where nobody asks again.
+// outcome is what was decided of a candidate, with its basis: the reasons, or the error. Of one that is out of scope, as most of a
+// machine is, decision and said are nil, and so is sub where it is not asked for again.
 type outcome struct {
 	id, kind string
 	decision *decision.Decision
@@ -155,7 +155,7 @@ type outcome struct {
 	err      error
 }
 
-// emit takes what was said of the i-th candidate; nothing at all of one that is out of scope, whose subject it must not keep then. It may be
+// emit takes the reasons of the i-th candidate; nothing at all of one that is out of scope, whose subject it must not keep then. It may be
 // called by many at once, each for a candidate of its own.
 type emit func(i int, sub *subject.Subject, said *Reasons, err error)
 
@@ -193,7 +193,7 @@ func (e *Engine) AskAll(ctx context.Context, r *Round) error {
 					}
 					said, err := a.ask(ctx, e.kinds[sub.Kind], candidate{subject: sub, encoder: mine})
 					tell(i, sub, said, err)
-					if said != nil || err != nil { // what is out of scope nobody asks for again
+					if said != nil || err != nil { // what is out of scope is not asked for again
 						room = new(subject.Subject)
 					}
 				}
@@ -204,7 +204,7 @@ func (e *Engine) AskAll(ctx context.Context, r *Round) error {
 	return ctx.Err()
 }
 
-// decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
+// decide makes the decision from the reasons of one candidate. Nothing that a policy says can do more than give reasons.
 func decide(j *subject.Index, sub *subject.Subject, said *Reasons, err error) outcome {
 	out := outcome{id: sub.ID, kind: sub.Kind, sub: sub, said: said, err: err}
 	if said == nil && err == nil {

@@ -80,7 +80,7 @@ type lazy[T any] struct {
 	err  error
 }
 
-// get prepares the question once. Whatever evaluations run meanwhile are not held to the memory that this takes.
+// get prepares the question once. Evaluations that run meanwhile are not held to the memory that this takes.
 func (l *lazy[T]) get(w *watchdog) (T, error) {
 	l.once.Do(func() {
 		w.pause(func() {

@@ -92,7 +92,7 @@ func (e *Engine) ExplainDocument(ctx context.Context, out explain.Explanation, i
 	return out, nil
 }
 
-// Unexplained is the explanation of a candidate of which the policies came to no answer.
+// Unexplained is the explanation of a candidate for which the policies came to no answer.
 func Unexplained(out explain.Explanation, err error) explain.Explanation {
 	out.InScope, out.Error, out.Objections = true, err.Error(), []explain.Fired{{Reason: failed(err)}}
 	return out

@@ -61,7 +61,7 @@ func TestHostilePoliciesSpare(t *testing.T) {
 	}
 }
 
-// TestScopeThatFailsSpares: a candidate of which not even the scope could be told is in scope, and spared.
+// TestScopeThatFailsSpares: a candidate whose scope is not known is in scope, and spared.
 func TestScopeThatFailsSpares(t *testing.T) {
 	t.Parallel()
 	bad := strings.Replace(rules.Finding("input.dir.name == \"\"")["reap/dirs/mine/mine.rego"], `input.dir.name != ""`, `regex.match("(", input.dir.name)`, 1)

@@ -12,7 +12,7 @@ import (
 
 // Prejudged is what is settled of a folder by what is cheap to know.
 type Prejudged struct {
-	// Why it stays whatever the dear questions about it would bring (subject.Optimistic), as the end of a sentence that begins with because; "" where they are worth asking: it would go, be left for
+	// Why it stays with any answer to the dear questions about it (subject.Optimistic), as the end of a sentence that begins with because; "" where they are worth asking: it would go, be left for
 	// a person, or be reported by a rule that is only observed, or the policies came to no answer.
 	Why string
 	// Part is true where a folder in it that can be made again may go all the same.
@@ -27,7 +27,7 @@ const Unclaimed = "no rule gives a reason to reap it, whatever it holds"
 // a folder must all be such that no answer makes them find more. The error is only for a ctx that ended.
 func (e *Engine) Prejudge(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool) (map[string]Prejudged, error) {
 	l := joined(subject.Optimistic(s, c), e.withExceptions(c))
-	l.guess = true // whatever may go is asked about, and decided on again
+	l.guess = true // what may go is asked about, and decided on again
 	res, err := e.decide(ctx, l)
 	if err != nil {
 		return nil, err

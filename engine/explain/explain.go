@@ -74,7 +74,7 @@ func (x explainer) fired(p policy.Package, r *ast.Rule) []Fired {
 	return slices.CompactFunc(out, func(a, b Fired) bool { return a.Message == b.Message })
 }
 
-// silent adds what is to be said of a rule that did not fire, of all its bodies; nothing for one that is for another kind.
+// silent explains a rule that did not fire, of all its bodies; nothing for one that is for another kind.
 func (x explainer) silent(to []Silent, p policy.Package, rules ...*ast.Rule) []Silent {
 	title, description := x.about(p, rules[0])
 	at := rules[0].Location

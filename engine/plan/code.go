@@ -133,7 +133,7 @@ func Decode(data []byte) (*Program, error) {
 	return p, c.err
 }
 
-// coder writes a plan, or reads what it wrote: whatever it is given is written, or filled in.
+// coder writes a plan, or reads what it wrote: all that it is given is written, or filled in.
 type coder struct {
 	data  []byte
 	reads bool

@@ -276,7 +276,7 @@ func (c *compiler) block(b *ir.Block) block {
 }
 
 // literal is a list, a set or an object that is made with its first members by the statements that these begin with: it is made at once. n is how many statements
-// that are, 0 where it is none.
+// that are, 0 where it is not one.
 func (c *compiler) literal(ss []ir.Stmt) (s statement, n int) {
 	var t ir.Local
 	var member func(ir.Stmt) (into ir.Local, of []ir.Operand)
@@ -330,7 +330,7 @@ func (c *compiler) literal(ss []ir.Stmt) (s statement, n int) {
 		return nil, 0
 	}
 	if k := c.constants(ss[:n], member); k != nil && c.written[int(t)] == n && !c.carried[int(t)] {
-		v := build(k) // nobody adds to it
+		v := build(k) // it is never added to
 		return func(f *frame) int { f.l[t] = v; return next }, n
 	}
 	return func(f *frame) int {

@@ -44,7 +44,7 @@ func (m *Machine) keyOf(rule *Rule, locals []*ast.Term, params []int) (k memoKey
 	return k, true
 }
 
-// remember keeps what a call gave, nil where it is undefined. What it gives is nobody's to change.
+// remember keeps what a call gave, nil where it is undefined. What it gives must not be changed.
 func (m *Machine) remember(k memoKey, out *ast.Term) {
 	if !small(out) {
 		return

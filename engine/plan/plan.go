@@ -2,7 +2,7 @@
 // statements on values, functions and loops, where topdown binds and unifies terms. Values, built-in functions and comparisons are OPA's.
 // A document is read as far as the rules ask for it, straight from the Go value.
 //
-// Nobody is reaped by what is said here: package eval asks OPA's topdown too before a verdict is to reap, and of whatever a machine
+// Nothing is reaped by this answer alone: package eval asks OPA's topdown too before a verdict is to reap, and of whatever a machine
 // came to no answer. What a plan says otherwise is an error.
 package plan
 
@@ -18,7 +18,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 )
 
-// Build plans the rules that references name, with all that these ask. The compiler has the rules compiled, and may be used by nobody else meanwhile.
+// Build plans the rules that references name, with all that these ask. The compiler has the rules compiled, and must not be used elsewhere meanwhile.
 func Build(ctx context.Context, c *ast.Compiler, refs []ast.Ref) (*ir.Policy, error) {
 	register()
 	body := make([]*ast.Expr, len(refs))
@@ -42,7 +42,7 @@ func Build(ctx context.Context, c *ast.Compiler, refs []ast.Ref) (*ir.Policy, er
 	return out, nil
 }
 
-// target is the name under which OPA hands its plan over: it plans for whoever is registered as a target of evaluations, and for nobody else.
+// target is the name under which OPA hands its plan over: it plans only for a registered target of evaluations.
 const target = "winnow-plan"
 
 var register = sync.OnceFunc(func() { rego.RegisterPlugin(target, planned{}) })
@@ -53,7 +53,7 @@ type planned struct{}
 // IsTarget implements rego.TargetPlugin.
 func (planned) IsTarget(name string) bool { return name == target }
 
-// PrepareForEval implements rego.TargetPlugin. It prepares nothing: nobody evaluates by way of rego.
+// PrepareForEval implements rego.TargetPlugin. It prepares nothing: no evaluation goes through rego.
 func (planned) PrepareForEval(ctx context.Context, p *ir.Policy, _ ...rego.PrepareOption) (rego.TargetPluginEval, error) {
 	if to, ok := ctx.Value(planned{}).(**ir.Policy); ok {
 		*to = p

@@ -60,7 +60,7 @@ func (f *frame) fail(err error) int {
 	return failed
 }
 
-// emptySet and emptyObject stand for new ones until something is put into them. Nobody changes them.
+// emptySet and emptyObject stand for new ones until something is put into them. They are never changed.
 var emptySet, emptyObject = ast.NewTerm(ast.NewSet()), ast.NewTerm(ast.NewObject())
 
 // there stands in a local for a part of the input of which only its fields are read.
@@ -207,7 +207,7 @@ func (c *compiler) statement(s ir.Stmt) statement {
 	}
 }
 
-// sets is a statement that gives a local a value, whatever the others have.
+// sets is a statement that gives a local a value, with any values of the others.
 func (c *compiler) sets(s ir.Stmt) statement {
 	set := func(l ir.Local, v *ast.Term) statement {
 		t := int(l)

@@ -94,7 +94,7 @@ func ReadExceptions(tree, name string, data []byte) ([]subject.Exception, error)
 }
 
 func (x *exceptionsReader) bad(line int, problem, fix string) {
-	if x.bundled { // what was made of a bundle's data has lines that nobody wrote
+	if x.bundled { // what was made of a bundle's data has lines that no person wrote
 		line = 0
 	}
 	x.refused = append(x.refused, Refusal{Class: ClassException, File: x.file.Name, Line: line, Problem: problem, Fix: fix})

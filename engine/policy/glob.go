@@ -7,7 +7,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// CheckGlob says why a pattern is none that the policies can match with, by the very function that they match with.
+// CheckGlob says why the policies cannot match with a pattern, by the very function that they match with.
 func CheckGlob(pattern string) error {
 	_, err := matchGlob(pattern, "x")
 	return err

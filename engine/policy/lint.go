@@ -127,7 +127,7 @@ func described(m *ast.Module, _ string) Refusals {
 
 func complete(a *ast.Annotations) bool { return a.Title != "" && a.Description != "" }
 
-// noLiterals: a number in a rule is a parameter that nobody can change. 0 and 1 count things; they are none.
+// noLiterals: a number in a rule is a parameter that cannot be changed. 0 and 1 count things, and are allowed.
 func noLiterals(m *ast.Module, family string) Refusals {
 	var refused Refusals
 	if family != "reap" && family != "protect" && family != "lib" {

@@ -118,7 +118,7 @@ func TestLoadRefuses(t *testing.T) {
 			map[string]string{".manifest": `{"roots": ["policies/protect"]}`, "reap/dirs/mine/mine.rego": rules.Finding("true")["reap/dirs/mine/mine.rego"]},
 			reap + ":1", []string{"outside the roots"},
 		},
-		"a manifest that is none":    {map[string]string{".manifest": "{", "lib/x/x.rego": "package policies.lib.x\n"}, "my/.manifest", []string{"read manifest"}},
+		"a broken manifest":          {map[string]string{".manifest": "{", "lib/x/x.rego": "package policies.lib.x\n"}, "my/.manifest", []string{"read manifest"}},
 		"a package that nobody asks": {map[string]string{"guard/x/x.rego": "package policies.guard.x\n"}, "my/guard/x/x.rego:1", []string{"nothing asks package policies.guard.x", "move the file to lib/x/"}},
 		"a kind that there is not":   {map[string]string{"reap/files/x/x.rego": "package policies.reap.files.x\n"}, "my/reap/files/x/x.rego:1", []string{"files is no kind; kinds are tabs, sessions"}},
 		"a rule in the root": {

@@ -100,7 +100,7 @@ const (
 	ObjectionsRule = "objections"
 )
 
-// Load reads, checks and compiles policies. It changes nothing and asks nobody. Every problem it finds is in the error, which
+// Load reads, checks and compiles policies. It changes nothing and asks no person. Every problem it finds is in the error, which
 // wraps Refusals; a policy with a problem is not loaded in part.
 func Load(ctx context.Context, o LoadOptions) (*Policy, error) {
 	s, err := Read(ctx, o)
@@ -379,7 +379,7 @@ func (p *Policy) sort(path []string) {
 	}
 }
 
-// incomplete refuses what could only spare everything in silence, or reap with nobody to object.
+// incomplete refuses what could only spare everything in silence, or reap without any objection.
 func (p *Policy) incomplete(trees []*read) Refusals {
 	var refused Refusals
 	where := trees[0].tree.place()

@@ -30,7 +30,7 @@ type prepared struct {
 var errPrepared = errors.New("what was prepared of the policies is damaged")
 
 // Prepare writes down what building found out about a policy, with OPA's plan of its rules as engine/plan encodes it. Whoever can write such bytes says which
-// rules there are: they come with the program, or lie where nobody but this user writes.
+// rules there are: they come with the program, or lie where only this user writes.
 func (p *Policy) Prepare(plan []byte) ([]byte, error) {
 	if p.compiler == nil || p.sources == nil {
 		return nil, errors.New("prepare policies: they were not built here")

@@ -65,7 +65,7 @@ type read struct {
 	tree     Tree
 	files    []File // .rego, the manifest, layer.yaml and the exceptions, by path
 	manifest manifest
-	// tests, data and cases are read only where LoadOptions says so; passed are the files and folders that nobody reads.
+	// tests, data and cases are read only where LoadOptions says so; passed are the files and folders that are not read.
 	tests, data, cases []File
 	passed             []string
 	exceptions         []subject.Exception

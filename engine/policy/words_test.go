@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/refusals.txtar again")
 
-// TestRefusalsAreInWords holds what is said of wrong rules to a file that people read: the place, the problem, the line with a mark below it, and what
+// TestRefusalsAreInWords holds the messages about wrong rules to a file that people read: the place, the problem, the line with a mark below it, and what
 // to do.
 func TestRefusalsAreInWords(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
-// Check is policy.Sources.Check in a process of its own, of policies of which nothing is known. The error is for a check that could not be made at all.
+// Check is policy.Sources.Check in a process of its own, of unknown policies. The error is for a check that could not be made at all.
 func Check(ctx context.Context, s *policy.Sources, l eval.Limits, program Program, advice bool) (policy.Checked, error) {
 	l = l.WithDefaults()
 	if rs := refusals(s.Err()); rs != nil {

@@ -50,7 +50,7 @@ type host struct {
 	peak    int64      // the most memory that a process of ours that ended has had, in bytes
 }
 
-// Load is policy.Load and eval.New for policies of which nothing is known: they are read here, and parsed, compiled and evaluated in a
+// Load is policy.Load and eval.New for unknown policies: they are read here, and parsed, compiled and evaluated in a
 // process of its own, that is given no environment, no more than twice the memory of one evaluation, and no time that it does not work in.
 // The policies are checked as policy.Load does, and candidates decided as eval.New's engine does. The engine must be closed.
 func Load(ctx context.Context, o policy.LoadOptions, l eval.Limits, program Program) (*eval.Engine, *policy.Policy, error) {

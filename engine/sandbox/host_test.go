@@ -51,7 +51,7 @@ func TestApartDecidesTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// JSON writes the mark for a byte that is no UTF-8 in two ways; the candidate and what is said of it are the same.
+		// JSON writes the mark for a byte that is no UTF-8 in two ways; the candidate and its reasons are the same.
 		text := func(r eval.Result) string {
 			return strings.ReplaceAll(string(worlds.JSON(t, r.Decisions)), `\ufffd`, "\ufffd")
 		}
@@ -120,7 +120,7 @@ func TestApartSearchesTheSame(t *testing.T) {
 	}
 }
 
-// TestApartLoadsTheSame holds what is said of a policy, and of one that is refused, to what Load says.
+// TestApartLoadsTheSame holds the messages about a policy, and of one that is refused, to what Load says.
 func TestApartLoadsTheSame(t *testing.T) {
 	t.Parallel()
 	want := rules.Shipped(t)
@@ -156,7 +156,7 @@ func TestApartEndsWithItsContext(t *testing.T) {
 	}
 	var refused policy.Refusals
 	if errors.As(err, &refused) {
-		t.Errorf("policies were refused that nobody looked at: %v", refused)
+		t.Errorf("policies were refused that were not looked at: %v", refused)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestApartWithoutAProgram(t *testing.T) {
 	for _, p := range []sandbox.Program{{Path: "/nonexistent", Args: []string{"x"}}, {Path: "/bin/true", Args: []string{"true"}}, {Path: "/bin/echo", Args: []string{"echo", "{}"}}, {Path: "/bin/echo", Args: []string{"echo", "nonsense"}}} {
 		if e, _, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, p); err == nil {
 			_ = e.Close()
-			t.Errorf("%v: policies were loaded by nobody", p)
+			t.Errorf("%v: policies were not loaded", p)
 		}
 	}
 }

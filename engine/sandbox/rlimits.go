@@ -59,7 +59,7 @@ func wall(l eval.Limits) error {
 	return nil
 }
 
-// memory is what RLIMIT_DATA counts, the pages that this process can write and shares with nobody, and what of them and of all
+// memory is what RLIMIT_DATA counts, the pages that this process can write and shares with no other, and what of them and of all
 // others it has in memory, in bytes.
 func memory() (writable, resident uint64, err error) {
 	text, err := os.ReadFile("/proc/self/statm")
@@ -76,7 +76,7 @@ func memory() (writable, resident uint64, err error) {
 	return writable * page, resident * page, errors.Join(err1, err2)
 }
 
-// endWith ends this process when the other end of its pipe is closed: whoever asked is gone, and nobody waits for an answer.
+// endWith ends this process when the other end of its pipe is closed: the process that asked has ended, and no answer is awaited.
 func endWith(fd uintptr) {
 	for {
 		p := []unix.PollFd{{Fd: int32(fd)}} // no events: an end is told unasked

@@ -23,7 +23,7 @@ import (
 const maxFrame = 64 << 20
 
 // Serve is the process that judges apart: it answers the questions that come from in until there are no more. It puts itself
-// behind its walls first, and ends when the other end of in is closed, whatever it is doing.
+// behind its walls first, and ends when the other end of in is closed, in the middle of any work.
 func Serve(in, out *os.File) error {
 	go endWith(in.Fd())
 	if err := settleIn(); err != nil {
@@ -235,7 +235,7 @@ func (s *server) decide(q question) error {
 }
 
 // receive reads the documents in their order, for they share values, and hands them on: in small batches, so that as little as
-// possible has to be asked again after an end that nobody wanted, and one by one where a single worker looks for the culprit.
+// possible has to be asked again after an unwanted end, and one by one where a single worker looks for the culprit.
 func (s *server) receive(q question, todo chan<- []eval.Document) error {
 	size := smallBatch
 	if q.Workers <= 1 {

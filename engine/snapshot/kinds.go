@@ -216,7 +216,7 @@ func (s *Snapshot) PIDs(id string) []int {
 	return slices.Compact(pids)
 }
 
-// FillNull makes of a process that a document has as null one of which nothing is known. Who reads a snapshot from JSON calls it.
+// FillNull makes of a process that a document has as null an unknown one. Who reads a snapshot from JSON calls it.
 func (s *Snapshot) FillNull() {
 	for id, p := range s.Processes {
 		if p == nil {

@@ -272,11 +272,11 @@ type EditorTab struct {
 	// Window is the id that the window gave itself when it was loaded: the next load has another one. Folders are those that it has open.
 	Window  string   `json:"window"`
 	Folders []string `json:"folders,omitzero"`
-	// Name is what the tab is called now, and CreationName what it was called by whoever opened it, "" where nobody named it. CreationName
+	// Name is what the tab is called now, and CreationName what it was called when it was opened, "" where it got no name. CreationName
 	// is absent where that is not known any more. A name is a label: several tabs may have the same, and people rename them.
 	Name         string  `json:"name,omitempty"`
 	CreationName *string `json:"creation_name,omitempty"`
-	// Codev is absent for a tab that is none of a builder's of Codev's by that name.
+	// Codev is absent for a tab whose name is not one of a builder of Codev's.
 	Codev *CodevTab `json:"codev,omitempty"`
 	// Shape is shell, task, or pty for one without a process, which an extension draws.
 	Shape string `json:"shape,omitempty"`
@@ -290,7 +290,7 @@ type EditorTab struct {
 	ExitCode   *int    `json:"exit_code,omitempty"`
 	// Typed says whether a person typed in it since it was opened; absent where that is not known.
 	Typed *bool `json:"typed,omitempty"`
-	// Active says whether it is the window's active terminal; an editor keeps one active also while nobody sees it.
+	// Active says whether it is the window's active terminal; an editor keeps one active also while no person sees it.
 	Active *bool `json:"active,omitempty"`
 	// OpenedAt is since when the window has it, and ShownAt when it last became the active one, absent where it never was.
 	OpenedAt *time.Time `json:"opened_at,omitempty"`
@@ -343,7 +343,7 @@ type Session struct {
 	Server    *Server    `json:"server,omitempty"`
 	CreatedAt *time.Time `json:"created_at,omitempty"`
 	// Attached counts the clients that show it, ControlClients those among them that are programs which speak tmux's control mode
-	// (iTerm2, and what only watches), and ProgramClients those among these without a terminal, which show it to nobody.
+	// (iTerm2, and what only watches), and ProgramClients those among these without a terminal, which show it to no person.
 	Attached       *int `json:"attached,omitempty"`
 	ControlClients *int `json:"control_clients,omitempty"`
 	ProgramClients *int `json:"program_clients,omitempty"`
@@ -519,14 +519,14 @@ type Dir struct {
 	// Checkout is false for a folder that has no .git, true for one that has.
 	Checkout *bool `json:"checkout,omitempty"`
 	// Holders are the live processes that use it, [] where it is known that no process does. HoldersKnown is true only when every process that
-	// could be one was read. It is absent where nobody was asked, because something cheaper keeps the folder (Skipped): then Holders are those that are
+	// could be one was read. It is absent where it was not asked, because something cheaper keeps the folder (Skipped): then Holders are those that are
 	// known to work in it anyway.
 	Holders      []Holder `json:"holders,omitzero"`
 	HoldersKnown *bool    `json:"holders_known,omitempty"`
 	// SharedOutside is true where processes that this pid namespace does not show may use the folder, as in a container into which it is mounted, and
 	// where whether they may could not be found out. HoldersKnown is false then. Absent for a link.
 	SharedOutside *bool `json:"shared_outside,omitempty"`
-	// Pointers are what leads into it from outside, [] where nothing does. It is asked of a folder of which it was asked who uses it, and that nobody does.
+	// Pointers are what leads into it from outside, [] where nothing does. It is asked only of a folder that is known to be unused.
 	// Absent where it was not asked or not all of the places where it could stand were read. Into a folder that is gone only a checkout leads.
 	Pointers *[]Pointer `json:"pointers,omitempty"`
 	// Nested are the repositories and worktrees inside a folder that is not a checkout and not empty, by relative path; of a checkout
@@ -667,7 +667,7 @@ type Landing struct {
 	Commits []string `json:"commits,omitzero"`
 }
 
-// PullRequest is what a record says of a pull request, as it was when the record was written. Nobody was asked whether it is still true.
+// PullRequest is what a record says of a pull request, as it was when the record was written. It was not asked whether it is still true.
 type PullRequest struct {
 	// By is who keeps the record: configuration (of the repository: gh, glab, Visual Studio Code and GitLens write it), ref (one that was fetched),
 	// Graphite, Shepherd or Codev.
@@ -728,7 +728,7 @@ func (d *Dir) SetHolders(found []Holder, all bool) {
 	d.Holders, d.HoldersKnown = found, &all
 }
 
-// Unasked reports whether nobody was asked who uses the folder.
+// Unasked reports whether it was not asked who uses the folder.
 func (d *Dir) Unasked() bool { return d.HoldersKnown == nil && d.Skipped != "" }
 
 // Process is a process that this user can see.
@@ -815,7 +815,7 @@ type Process struct {
 	PIDNamespace *uint64 `json:"pid_namespace,omitempty"`
 	// Inode is the pidfs inode where the kernel has one: unique in a boot.
 	Inode *uint64 `json:"inode,omitempty"`
-	// Brief is true of a process of which only what costs little was read, because no loaded rule can be about it. What makes
+	// Brief is true of a process that was read only as far as it costs little, because no loaded rule can be about it. What makes
 	// it the same process at a later look is then not known.
 	Brief bool `json:"brief,omitempty"`
 	// ArgvDigest is a SHA-256 over the command line, salted with the boot id.

@@ -109,7 +109,7 @@ func (j *Index) sessionsOf(of *snapshot.CodevTab, workspaces []string) []string 
 	return out
 }
 
-// shows says whether a terminal is one of a tab's builder. A shellper that neither Tower nor store knows is nobody's where the folder that it was
+// shows says whether a terminal is one of a tab's builder. A shellper that neither Tower nor store knows has no owner where the folder that it was
 // started in is known and is no builder's.
 func shows(t *snapshot.Terminal, of *snapshot.CodevTab) tri {
 	const shellper = "shellper"

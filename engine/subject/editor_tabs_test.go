@@ -53,7 +53,7 @@ func TestWhetherATabsProcessHasEnded(t *testing.T) {
 		"another may have its number": {func(s *snapshot.Snapshot, e *snapshot.EditorTab) {
 			e.StartTicks, s.Processes["process:70@700"] = nil, &live
 		}, nil},
-		"its start is not known, and nobody has its number": {func(_ *snapshot.Snapshot, e *snapshot.EditorTab) { e.StartTicks = nil }, new(true)},
+		"its start is not known, and no process has its pid": {func(_ *snapshot.Snapshot, e *snapshot.EditorTab) { e.StartTicks = nil }, new(true)},
 		"the processes were not read whole": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
 			s.Sources[snapshot.Proc] = snapshot.Source{Status: snapshot.Failed}
 		}, nil},

@@ -81,7 +81,7 @@ type matcher func(string) bool
 
 func always(string) bool { return true }
 
-// globs match what any of the patterns matches. A pattern that is none is refused where it is read; here it keeps everything.
+// globs match what any of the patterns matches. An invalid pattern is refused where it is read; here it keeps everything.
 func globs(patterns ...string) matcher {
 	var all []*glob.Pattern
 	for _, p := range patterns {

@@ -115,7 +115,7 @@ func TestWhatIsNotKnownMayMatch(t *testing.T) {
 	}
 }
 
-// TestAnExceptionOfARepository keeps what lies or works there, or may, and nothing else, whatever it matches.
+// TestAnExceptionOfARepository keeps what lies or works there, or may, and nothing else that it matches.
 func TestAnExceptionOfARepository(t *testing.T) {
 	t.Parallel()
 	everything := []subject.Exception{{What: subject.What{Label: "*e*"}, Within: "d1"}}

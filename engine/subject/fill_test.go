@@ -8,7 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
-// TestMemoryThatIsUsedAgain holds nothing of the candidate before: each document is what it is in memory of its own, in whatever order they are made.
+// TestMemoryThatIsUsedAgain holds nothing of the candidate before: each document is what it is in memory of its own, in every order of making them.
 func TestMemoryThatIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	s := things()

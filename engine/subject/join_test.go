@@ -210,7 +210,7 @@ func TestHoldsOnFoldersAroundAndBelow(t *testing.T) {
 	}
 }
 
-// A hold on a process keeps whatever it would end with: the processes above it, and the session or the terminal that they run in.
+// A hold on a process keeps all that it would end with: the processes above it, and the session or the terminal that they run in.
 func TestHoldsOnProcessesThatGoAlong(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {

@@ -6,9 +6,9 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-// Optimistic is a snapshot of the folders alone, with the agents' open sessions, as if the dear questions about each had been answered in the way that speaks most for reaping it: nobody uses it, git
+// Optimistic is a snapshot of the folders alone, with the agents' open sessions, as if the dear questions about each had been answered in the way that speaks most for reaping it: no process uses it, git
 // says that it holds nothing, no repository lies in it, and its work has landed. All that is cheap to know stands as it was read. So a folder that the shipped rules
-// spare here they spare whatever the answers are, and nobody need ask.
+// spare here they spare with all answers, and need no question.
 //
 // A folder in which something may go that can be made again has with it a folder of that kind as a candidate (Part), for which there
 // is no other until git was asked.
@@ -58,7 +58,7 @@ func bestDir(d snapshot.Dir) snapshot.Dir {
 	return d
 }
 
-// Part is the name of the folder that stands, in what Optimistic gives, for all those in a worktree that can be made again: one that nobody's glob is about.
+// Part is the name of the folder that stands, in what Optimistic gives, for all those in a worktree that can be made again: one that no glob is about.
 const Part = ".winnow-part"
 
 // PartID is its id, for a worktree by its path.
@@ -76,7 +76,7 @@ func bestPart(s *snapshot.Snapshot, d snapshot.Dir, c *Config) (string, snapshot
 		active = d.BornAt
 	}
 	if active == nil || c.TrimAfter <= 0 || s.TakenAt.Sub(*active).Seconds() < c.TrimAfter {
-		return "", snapshot.Dir{}, false // nobody looks for one
+		return "", snapshot.Dir{}, false // it is looked for nowhere
 	}
 	part := snapshot.Dir{
 		Source: d.Source, Name: Part, Path: path, Root: d.Root, ModifiedAt: d.BornAt, ActiveAt: active, BornAt: d.BornAt, Symlink: new(false),

@@ -286,7 +286,7 @@ func (x *processes) ofPane(marker string) bool {
 }
 
 // owner is whom a cap counts the process under: the agent's session or thread that a marker names, the pid that a marker names, the last
-// agent that it was seen below, or the folder. A flag names nobody.
+// agent that it was seen below, or the folder. A flag names no agent.
 func (x *processes) owner(p *snapshot.Process, l *Lineage) string {
 	if p.Markers != nil && l.Identifying != nil {
 		for _, kind := range []string{MarkerSession, MarkerPID} {

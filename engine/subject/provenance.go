@@ -89,7 +89,7 @@ func (x *processes) seen(i int) ([]Seen, *bool) {
 	return out, new(all == yes)
 }
 
-// incomplete is true for an agent of which it is not known which process it was.
+// incomplete is true for an agent whose process is not known.
 func incomplete(a snapshot.AncestryAgent) bool { return a.PID <= 0 || a.StartTicks == 0 }
 
 // gone is whether the process that had a number and a start has ended; nil where not all processes could be read.

@@ -42,7 +42,7 @@ type records struct {
 	at, under map[string][]int
 	// placed and labelled say whether any spawn, and any entry, names a folder and a label.
 	placed, labelled naming
-	// bear counts the sessions by their names and native ids, nameless those of which the name is not known.
+	// bear counts the sessions by their names and native ids, nameless those without a known name.
 	bear     map[string]int
 	nameless int
 }

@@ -75,7 +75,7 @@ func (x sources) states(of kindSource, common map[string]string) map[string]stri
 	return states
 }
 
-// wholly lists kind:format of the spawn ledgers and registries of which every one was read, sorted.
+// wholly lists kind:format of the spawn ledgers and registries that were all read, sorted.
 func wholly(all map[string]snapshot.Source) []string {
 	whole := map[string]bool{}
 	for name, src := range all {

@@ -226,7 +226,7 @@ type Lineage struct {
 	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or
 	// one that a spawn or registry entry names.
 	AgentDir string `json:"agent_dir,omitempty"`
-	// Pane is the id of the pane whose session it belongs to, "" for a process of which the session is known and is not a pane's.
+	// Pane is the id of the pane whose session it belongs to, "" for a process whose session is known and is not a pane's.
 	Pane *string `json:"pane,omitempty"`
 }
 
@@ -461,7 +461,7 @@ type Config struct {
 	Rebuildable     []string         `json:"rebuildable"`
 	// Makers are the tools that make folders of names that people use too.
 	Makers []Maker `json:"makers"`
-	// ToolFiles are names that nobody but a tool uses: no work, ignored or not.
+	// ToolFiles are names that only a tool uses: no work, ignored or not.
 	ToolFiles []string `json:"tool_files"`
 	// NamedFiles is how many files of a kind a message names.
 	NamedFiles int        `json:"named_files"`
@@ -484,7 +484,7 @@ type Config struct {
 	AttachedIdle        float64 `json:"attached_idle"`
 	// SessionIdle is for how long a tmux session that an agent left must have been without activity.
 	SessionIdle float64 `json:"session_idle"`
-	// AbandonedAfter is for how long nobody must have touched a worktree in which nothing was done.
+	// AbandonedAfter is for how long a worktree must be untouched in which nothing was done.
 	AbandonedAfter float64 `json:"abandoned_after"`
 	// TrimAfter is for how long nothing may have happened in a worktree before what can be made again in it goes, and TrimMin how much
 	// that must be.

@@ -19,7 +19,7 @@ type Bundle struct {
 	Name string `json:"name"`
 	// From is a file or a URL.
 	From string `json:"from"`
-	// Verification says which signature it must carry. Insecure takes a bundle from a server that nobody signed.
+	// Verification says which signature it must carry. Insecure takes an unsigned bundle from a server.
 	Verification Verification `json:"verification"`
 	Insecure     bool         `json:"insecure"`
 	// TokenFile has the bearer token that its server wants to see.
@@ -51,7 +51,7 @@ func (b Bundle) Verified() bool { return b.Verification != Verification{} }
 // bundleName is what a bundle may be called: it is the name of a folder, too.
 var bundleName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
-// checkBundles refuses what could bring in rules that nobody vouches for.
+// checkBundles refuses what could bring in rules without a signature.
 func (p Policy) checkBundles(must need) {
 	seen := map[string]bool{}
 	for _, b := range p.Bundles {

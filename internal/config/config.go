@@ -241,7 +241,7 @@ type Run struct {
 	// Settle is for how long no event may have come before a sweep for events, Burst how long it waits for that at most.
 	Settle time.Duration `json:"settle"`
 	Burst  time.Duration `json:"burst"`
-	// Rest is the least time between two sweeps that nobody asked for, and Share which part of all time they may take.
+	// Rest is the least time between two sweeps of the schedule, and Share which part of all time they may take.
 	Rest  time.Duration `json:"rest"`
 	Share Ratio         `json:"share"`
 	// FullEvery says that one sweep in so many is whole, also where no stamp changed; up to 1 all are.

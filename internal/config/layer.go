@@ -110,7 +110,7 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 	return l, nil
 }
 
-// value says of a value that no configuration may have where it stands here. err is what load said of it, as of the defaults.
+// value says of a value that no configuration may have where it stands here. err is what load answered, as of the defaults.
 func (l *Layer) value(err error) strict.Problem {
 	said := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "the environment: "), "; nothing was done")
 	key := strict.KeyOf(said)

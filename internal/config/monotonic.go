@@ -10,7 +10,7 @@ import (
 type direction int
 
 const (
-	// unknown is one of which it is not known: every change may reap more.
+	// unknown is one without a known direction: every change may reap more.
 	unknown direction = iota
 	// larger keeps more where the number is larger, smaller where it is smaller.
 	larger

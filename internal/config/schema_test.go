@@ -109,7 +109,7 @@ func TestSchemaAgreesWithTheProgram(t *testing.T) {
 			t.Errorf("%s: an unknown key beside it is taken", k)
 		}
 		for value := range k.wrong() {
-			if value != "" && strings.Contains("&*!", value[:1]) { // said of the text, which a schema does not see
+			if value != "" && strings.Contains("&*!", value[:1]) { // the comment is about the text, which a schema does not see
 				continue
 			}
 			tried++

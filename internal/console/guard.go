@@ -36,7 +36,7 @@ func newKeys(at net.Addr) keys {
 	return k
 }
 
-// random is a word of 256 bits that nobody guesses.
+// random is an unguessable word of 256 bits.
 func random() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b)

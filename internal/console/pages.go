@@ -297,7 +297,7 @@ func (s *Server) holds(r *http.Request, _ *report.Report) (string, string, any, 
 	return "Holds", "holds", body, err
 }
 
-// lying is an act of which something lies in the trash.
+// lying is an act that has something in the trash.
 type lying struct {
 	act
 	Bytes *int64

@@ -153,7 +153,7 @@ type message struct {
 // maxMessages is how many of the latest messages are kept.
 const maxMessages = 64
 
-// messages are what came of forms, by a name that nobody guesses: an address can name one, and not write one.
+// messages are what came of forms, by an unguessable name: an address can name one, and not write one.
 type messages struct {
 	mu    sync.Mutex
 	names []string

@@ -124,7 +124,7 @@ func (d *Daemon) TellAll(e Ended) {
 	}
 }
 
-// Now gives the operations as they are configured now, for others than the loop. Nobody writes to it.
+// Now gives the operations as they are configured now, for others than the loop. It is never written to.
 func (d *Daemon) Now() *ops.Ops {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -134,7 +134,7 @@ func (d *Daemon) Status() document.Status {
 	return out
 }
 
-// Last gives the report of the latest sweep that looked, nil before the first. Nobody writes to it.
+// Last gives the report of the latest sweep that looked, nil before the first. It is never written to.
 func (d *Daemon) Last() *report.Report {
 	d.mu.Lock()
 	defer d.mu.Unlock()

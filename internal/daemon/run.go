@@ -93,7 +93,7 @@ func (d *Daemon) Once(ctx context.Context) error {
 	}
 	d.News(r)
 	if fresh := d.Status().Last.Fresh; fresh != "" {
-		d.Say("every wait begins anew: %s. A timer that sweeps less often than every %s needs --every with its time, or nothing that waits ever goes", fresh, text.Span(d.gap()))
+		d.Say("every wait begins again: %s. A timer that sweeps less often than every %s needs --every with its time, or nothing that waits ever goes", fresh, text.Span(d.gap()))
 	}
 	if code := r.Code(false); code != exit.Done {
 		return exit.Error{Code: code}

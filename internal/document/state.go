@@ -26,7 +26,7 @@ type Status struct {
 	PID     int       `json:"pid"`
 	// Paused says until when and why, while a pause holds.
 	Paused *ledger.Pause `json:"paused,omitempty"`
-	// Brakes are those that tripped and that nobody released.
+	// Brakes are those that tripped and are not released.
 	Brakes []brakes.Brake `json:"brakes"`
 	// Sweeps counts those that looked, Failed those that came to nothing.
 	Sweeps int `json:"sweeps"`

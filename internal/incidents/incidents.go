@@ -283,7 +283,7 @@ func (c Case) Rules() (*subject.Config, error) {
 	return &out, err
 }
 
-// shipped is what the shipped config.yaml says that cases begin with. Nobody changes it.
+// shipped is what the shipped config.yaml says that cases begin with. It is never changed.
 type shipped struct {
 	rules   map[string]any
 	markers subject.Markers

@@ -57,6 +57,6 @@ func TestBefore(t *testing.T) {
 	got, err = l.Census(ctx, ask)
 	ok(t, err)
 	if diff := cmp.Diff(ledger.Census{Used: map[string]bool{}, Most: map[string]ledger.Most{}}, got); diff != "" {
-		t.Errorf("with rules of which no sweep is known: -want +got:\n%s", diff)
+		t.Errorf("with rules without a known sweep: -want +got:\n%s", diff)
 	}
 }

@@ -59,7 +59,7 @@ func ruleIDs(reasons []decision.Reason) string {
 	return strings.Join(slices.Compact(ids), " ")
 }
 
-// byRules are reasons of which the rules alone are known.
+// byRules are reasons that are known by their rules alone.
 func byRules(ids string) []decision.Reason {
 	reasons := []decision.Reason{}
 	for _, id := range strings.Fields(ids) {
@@ -109,7 +109,7 @@ func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing)
 	)
 }
 
-// nextSave is the number of the next save of decisions: later than all that is there, whatever of it was pruned.
+// nextSave is the number of the next save of decisions: later than all that is there, also after pruning.
 func nextSave(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT 1 + max(coalesce((SELECT max(saved) FROM sweeps), 0), coalesce((SELECT max(until) FROM standing WHERE until IS NOT NULL), 0),
 		coalesce((SELECT since FROM standing ORDER BY k DESC LIMIT 1), 0))`).Scan(&n)

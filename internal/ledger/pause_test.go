@@ -60,7 +60,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestPauseWhereTheFolderChanges: a pause that was placed holds, whatever becomes of the rights of the folder that it lies in, and of the home.
+// TestPauseWhereTheFolderChanges: a pause that was placed holds, also after changes of the rights of the folder that it lies in, and of the home.
 func TestPauseWhereTheFolderChanges(t *testing.T) {
 	t.Parallel()
 	a, state := ledger.Acting{Home: t.TempDir()}, t.TempDir()
@@ -106,7 +106,7 @@ func TestALongReason(t *testing.T) {
 	}
 }
 
-// TestPauseEnds by the machine's own count within a boot, whatever the wall clock says; by the wall clock otherwise.
+// TestPauseEnds by the machine's own count within a boot, against the wall clock; by the wall clock otherwise.
 func TestPauseEnds(t *testing.T) {
 	t.Parallel()
 	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)

@@ -19,7 +19,7 @@ func below(id, root string) decision.Intent {
 	return in
 }
 
-// TestRoots: the folders below which acts were begun are remembered once each, whatever became of the acts.
+// TestRoots: the folders below which acts were begun are remembered once each, with any outcome of the acts.
 func TestRoots(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()

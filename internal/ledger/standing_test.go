@@ -416,7 +416,7 @@ func TestDecisionsAreReadBesideAWriter(t *testing.T) {
 	}
 }
 
-// TestWhatIsSeenAgain has what looks remember stay right from look to look, whatever stays, goes, comes back and is seen or not.
+// TestWhatIsSeenAgain has what looks remember stay right from look to look, while things stay, go, come back, are seen or not.
 func TestWhatIsSeenAgain(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()

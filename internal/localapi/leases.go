@@ -68,7 +68,7 @@ const (
 )
 
 // leased is the candidate that a lease names: an id of any kind, or a folder's path. It may not be there yet. A folder or a process that is another one to who asks is refused: the
-// lease would hold what nobody meant.
+// lease would hold what was not meant.
 func leased(named string, asker listen.Conn) (string, error) {
 	kind, ok := snapshot.KindOf(named)
 	rest := strings.TrimPrefix(named, kind.Name+":")

@@ -44,7 +44,7 @@ func (s *Server) Routes() http.Handler {
 	})
 }
 
-// BodyWithin is how long a request's body may take, also where nobody reads it: then the server does, after the answer.
+// BodyWithin is how long a request's body may take, also where the route does not read it: then the server does, after the answer.
 const BodyWithin = 10 * time.Second
 
 // boundedBody is a body that says when it has been read to its end.

@@ -78,7 +78,7 @@ func (s *Server) Serve(ctx context.Context, path string) (stop func(), err error
 		if s.d.Cfg.Run.API.Socket != "" {
 			return nil, err
 		}
-		// Nobody asked for a socket there: some file systems have none.
+		// The configuration did not ask for a socket there: some file systems have none.
 		s.d.Say("run.api: %v; sweeps go on without it, and commands do their work by themselves; run.api.socket names another place", err)
 		return nil, nil
 	}
@@ -272,7 +272,7 @@ func (s *Server) do(ctx context.Context, o *ops.Ops, op Operation, w client.Para
 	return doc, err
 }
 
-// look does something that looks at the machine when its turn has come. The turn is over before the answer is written: who does not read it keeps nobody waiting.
+// look does something that looks at the machine when its turn has come. The turn is over before the answer is written: a client that does not read it lets no other one wait.
 func (s *Server) look(ctx context.Context, looks bool, do func() error) error {
 	if looks {
 		select {

@@ -56,7 +56,7 @@ type Fingerprint struct {
 
 	mu    sync.Mutex
 	given map[string]given
-	// awaited are the candidates of which times count too.
+	// awaited are the candidates whose times count too.
 	awaited map[string]bool
 }
 

@@ -34,7 +34,7 @@ type Looker struct {
 	ruleset.Loader
 	// Workers says what became of workers; made when it is first asked, see observer.
 	Workers *worker.Observer
-	// Watch begins to show a person which sources are being read; nil: nobody looks on.
+	// Watch begins to show a person which sources are being read; nil: it is not shown.
 	Watch func() (show func([]collectors.Running), clear func())
 }
 

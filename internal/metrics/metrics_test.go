@@ -34,7 +34,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "write testdata again")
 
 // full is a report in which there is something of everything that is counted.
 func full() *report.Report {

@@ -113,7 +113,7 @@ func TestTheDesktop(t *testing.T) {
 	d := desktop(socket)
 	m := &notify.Document{Title: "Winnow: 1 new alarm", Text: "alarm: <b>x</b> & y", Alarms: &notify.List{Count: 1}}
 	if err := d.Send(t.Context(), m); err == nil || !strings.Contains(err.Error(), "no program shows notifications") {
-		t.Errorf("with nobody there who shows it: %v", err)
+		t.Errorf("without a program that shows it: %v", err)
 	}
 	conn := must.Get(dbus.Connect("unix:path=" + socket))(t)
 	t.Cleanup(func() { _ = conn.Close() })

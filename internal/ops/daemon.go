@@ -71,7 +71,7 @@ func Shortage(p *snapshot.Pressure, by config.Pressure) string {
 	return strings.Join(out, ", ")
 }
 
-// The times of notifications that nobody configures: before the second try, and for what is left to send at the end.
+// The times of notifications that are not configured: before the second try, and for what is left to send at the end.
 const (
 	notifyWait = 2 * time.Second
 	notifyLast = 3 * time.Second

@@ -474,7 +474,7 @@ func limit(rules map[string]policy.Rule, need, format string, args ...any) (out 
 	return out
 }
 
-// vagueMarkers says which markers convict nobody because nothing describes them.
+// vagueMarkers says which markers convict no agent because nothing describes them.
 func vagueMarkers(rules map[string]policy.Rule, c *subject.Config) []Check {
 	var out []Check
 	for _, m := range c.Markers {

@@ -24,7 +24,7 @@ type Options struct {
 	Jitter float64
 	// Settle is how long no event may have come before a sweep that events call for, Burst how long it waits for that at most.
 	Settle, Burst time.Duration
-	// Rest is the least time from the end of a sweep to one that nobody asked for. Share is which part of all time sweeps may take: a sweep that takes long is followed by a
+	// Rest is the least time from the end of a sweep to one that no person asked for. Share is which part of all time sweeps may take: a sweep that takes long is followed by a
 	// longer rest. One sweep in Every comes all the same.
 	Rest  time.Duration
 	Share float64

@@ -19,7 +19,7 @@ type pattern struct {
 	// text is the pattern as it was written.
 	text    string
 	matches func(name string) bool
-	// parts are the parts of a name that match because of what they are, as pairs of offsets; nil where that cannot be said of the pattern.
+	// parts are the parts of a name that match because of what they are, as pairs of offsets; nil where that is unknown for the pattern.
 	parts func(name string) [][2]int
 }
 
@@ -168,7 +168,7 @@ func (p *patterns) prefix(prefix string) {
 	p.add(pattern{prefix + "*", func(name string) bool { return strings.HasPrefix(name, prefix) }, func(string) [][2]int { return [][2]int{{0, len(prefix)}} }})
 }
 
-// regexp takes an expression on one name. One that is none matches nothing anywhere.
+// regexp takes an expression on one name. An invalid one matches nothing anywhere.
 func (p *patterns) regexp(text string) {
 	if re, err := regexp.Compile(text); err == nil {
 		p.add(pattern{text, re.MatchString, func(name string) [][2]int {

@@ -88,7 +88,7 @@ func fallbackFile(d *document.Comparison) string {
 	return config
 }
 
-// ComparisonSuites are the snapshots as a CI system shows tests: one that is decided alike has passed, or whose flips nobody asked to fail.
+// ComparisonSuites are the snapshots as a CI system shows tests: one that is decided alike has passed, or has only flips that --fail-on lets pass.
 func ComparisonSuites(d *document.Comparison) []junit.Suite {
 	lines := map[string][]string{}
 	for _, g := range d.Groups {

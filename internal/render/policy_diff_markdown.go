@@ -13,7 +13,7 @@ import (
 
 const (
 	// maxComment is how many bytes a comment gets. GitHub refuses one of more than 65,536 characters as a whole ("body is too long"), so that the
-	// longest would be seen by nobody; whoever posts it has some room left for words around it.
+	// longest would not be seen; the program that posts it has some room left for words around it.
 	maxComment = 60_000
 	// firstRows is how many of what would go stand in the part that is not folded, maxRows how many a folded table has.
 	firstRows = 8

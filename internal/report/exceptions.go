@@ -123,7 +123,7 @@ func (x Exception) Next() string {
 	return fmt.Sprintf("remove it from %s, or write a later time there", cmp.Or(x.File, policy.ExceptionsName))
 }
 
-// Advice is what is said of exceptions that have expired or end soon where policies are checked. It breaks nothing.
+// Advice is about exceptions that have expired or end soon where policies are checked. It breaks nothing.
 func Advice(all []Exception) (out []policy.Refusal) {
 	for _, x := range all {
 		if x.State != Keeps {

@@ -167,7 +167,7 @@ func stated(o decision.Reason) bool {
 // anything else was said.
 func Says(o decision.Reason) bool { return !strings.HasPrefix(o.Message, thrift) }
 
-// thrift begins what policies say of a folder that nobody looked into.
+// thrift begins what policies say of a folder that was not looked into.
 const thrift = "it was not looked into"
 
 // Real are the objections without those that the look's thrift made, where there are others.

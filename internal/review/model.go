@@ -96,7 +96,7 @@ func (m *Model) Choice() Choice { return m.choice }
 // Init implements tea.Model.
 func (m *Model) Init() tea.Cmd { return nil }
 
-// explained is what the program said of a candidate.
+// explained is how the program explained a candidate.
 type explained struct {
 	id, said string
 	err      error
@@ -324,10 +324,10 @@ func (m *Model) move(n int) {
 	m.at = max(min(m.at+n, len(m.rows)-1), 0)
 }
 
-// listHeight is how many lines the list has, beside the heading, the foot and what is said of the row.
+// listHeight is how many lines the list has, beside the heading, the foot and the text about the row.
 func (m *Model) listHeight() int { return max(m.height-2-footLines, 1) }
 
-// footLines are the lines below the list: a blank one, what is said of the row in two, and the keys.
+// footLines are the lines below the list: a blank one, the text about the row in two, and the keys.
 const footLines = 4
 
 // View implements tea.Model.

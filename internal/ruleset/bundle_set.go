@@ -156,7 +156,7 @@ func verification(c config.Verification) bundle.Verification {
 	return v
 }
 
-// ReadKey reads a file that nobody else may be able to change or replace.
+// ReadKey reads a file that no other user may be able to change or replace.
 func ReadKey(ctx context.Context, path string) (string, error) {
 	real, err := safeopen.Path(path)
 	if err != nil {

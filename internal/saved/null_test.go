@@ -2,7 +2,7 @@ package saved
 
 import "testing"
 
-// TestNull: a process that a document has as null is one of which nothing is known.
+// TestNull: a process that a document has as null is an unknown one.
 func TestNull(t *testing.T) {
 	t.Parallel()
 	s, err := Decode([]byte(`{"schema": "winnow.snapshot/v1", "taken_at": "2026-01-02T03:04:05Z", "host": {}, "sources": {}, "processes": {"process:1@1": null}}`))

@@ -14,7 +14,7 @@ type about struct {
 	wait, and, means, message string
 	conditions                []string
 	evidence                  string
-	// subject is an input of which the rule says that it may go, spare the path and the value that make it stay, spareName what that is, facts the paths
+	// subject is an input that the rule finds, spare the path and the value that make it stay, spareName what that is, facts the paths
 	// without which nothing is found.
 	subject, spareName, spare string
 	facts                     []string

@@ -113,7 +113,7 @@ func (p Place) links(name string) ([]string, error) {
 	return links, err
 }
 
-// Replaceable says why a program must not be what a unit runs: somebody else than root and this user could put another in its place. nil where nobody can.
+// Replaceable says why a program must not be what a unit runs: another user than root and this one could put another in its place. nil where no other user can.
 func Replaceable(program string) error {
 	real, err := safeopen.Path(program)
 	if err != nil {
@@ -126,5 +126,5 @@ func Replaceable(program string) error {
 	return f.Close()
 }
 
-// maxProgram bounds the file of a program, in bytes: one that is larger is none.
+// maxProgram bounds the file of a program, in bytes: a larger one does not count.
 const maxProgram = 1 << 40

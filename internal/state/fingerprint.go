@@ -22,7 +22,7 @@ import (
 func ConfigFingerprint(cfg *config.Config) string {
 	h := sha256.New()
 	if err := json.NewEncoder(h).Encode([]any{version.Read(), cfg}); err != nil {
-		return "" // matches nobody's
+		return "" // matches no other one
 	}
 	for _, name := range append([]string{"HOME"}, Steering...) {
 		fmt.Fprintf(h, "%s=%q\n", name, os.Getenv(name))

@@ -30,7 +30,7 @@ type Folder struct {
 	// CommandLine is true where this very command line asks, and Asked is what about.
 	CommandLine bool
 	Asked       []string
-	// Tell has a person read a line about what goes on; nil: nobody reads along.
+	// Tell has a person read a line about what goes on; nil: they are dropped.
 	Tell func(line string)
 }
 

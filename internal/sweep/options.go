@@ -20,7 +20,7 @@ type Options struct {
 	CapOptions
 }
 
-// chosen are all decisions, of which only the chosen ones reap: the caps take their shares of everything that was seen.
+// chosen are all decisions, but only the chosen ones reap: the caps take their shares of everything that was seen.
 func (f Options) chosen(ds []decision.Decision) []decision.Decision {
 	if f.Only == nil {
 		return ds

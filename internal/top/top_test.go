@@ -123,6 +123,6 @@ func TestEverySize(t *testing.T) {
 		t.Errorf("a look that failed is not said: %s", m.screen())
 	}
 	if lines := Lines(text.Paint{}, Look{}, 80); len(lines) != 1 {
-		t.Errorf("nothing is said of a machine without agents: %q", lines)
+		t.Errorf("there is no line about a machine without agents: %q", lines)
 	}
 }

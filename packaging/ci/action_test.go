@@ -153,7 +153,7 @@ func TestSnapshotsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// TestPoliciesThatDoNotLoad: the problem is said as code, whatever stands in that line, and nothing else is run.
+// TestPoliciesThatDoNotLoad: the problem is said as code, with any text in that line, and nothing else is run.
 func TestPoliciesThatDoNotLoad(t *testing.T) {
 	w := newWorld(t)
 	w.write("policies/reap/dirs/evil/evil.rego", "package policies.reap.dirs.evil\n\n::error::</details><h1>@octo</h1> ``` $(touch pwned) ![x](http://localhost/x.png)\n")

@@ -85,7 +85,7 @@ func panels(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestEveryNameIsServed: an alert on a name that is not served never fires, and nobody sees that.
+// TestEveryNameIsServed: an alert on a name that is not served never fires, and that is not seen.
 func TestEveryNameIsServed(t *testing.T) {
 	t.Parallel()
 	names, asked := served(t), map[string]bool{}

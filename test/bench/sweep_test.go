@@ -22,7 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
-// states are how the worktrees of a world are. All are clean and not locked, and nobody works in them.
+// states are how the worktrees of a world are. All are clean and not locked, and no process works in them.
 var states = []struct {
 	name string
 	age  time.Duration
@@ -168,7 +168,7 @@ type census struct {
 	inScope, found int
 }
 
-// counted are the programs of which it is counted how often a sweep starts them.
+// counted are the programs whose starts in a sweep are counted.
 var counted = []string{"git", "tmux"}
 
 // look runs a sweep whose report is read, and which finds some programs by way of scripts that count how often each is run. It is not measured.
@@ -227,7 +227,7 @@ func (s *sweeps) look(b testing.TB, m *meter, w *crowd.World, p program) {
 	}
 }
 
-// check holds that the sweep saw the whole world: a figure of a sweep that missed a part of it is none.
+// check holds that the sweep saw the whole world: a figure of a sweep that missed a part of it does not count.
 func (s *sweeps) check(b testing.TB, w *crowd.World, reaped bool) {
 	b.Helper()
 	want := 0

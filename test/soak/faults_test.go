@@ -115,7 +115,7 @@ func (w *world) watchesEnd() {
 		}
 		fd, err := unix.PidfdGetfd(pidfd, number, 0)
 		if errors.Is(err, unix.EPERM) {
-			w.skipped["all of its watches are taken away"] = "this machine lets nobody have another process's descriptor: " + err.Error()
+			w.skipped["all of its watches are taken away"] = "this machine gives out no descriptor of another process: " + err.Error()
 			return
 		}
 		w.must(err)

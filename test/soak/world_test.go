@@ -464,7 +464,7 @@ func (w *world) check() {
 		}
 	}
 	if !w.tmux.Has("keep") {
-		w.fail("a session that nobody names is gone")
+		w.fail("a session outside of all names is gone")
 	}
 	if len(w.herdr.Tabs()) < 2 {
 		w.fail("a person's tab is gone: %v", w.herdr.Tabs())

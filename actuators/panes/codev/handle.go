@@ -245,15 +245,15 @@ func (g *handle) identity(ctx context.Context) (over bool, err error) {
 // that has the number by then.
 func (g *handle) processless(all []tower.Entry) error {
 	for i := range all {
-		if pid := all[i].Process(); all[i].ID == g.id.ID && pid > 0 && !g.nobody(pid) {
+		if pid := all[i].Process(); all[i].ID == g.id.ID && pid > 0 && !g.vacant(pid) {
 			return actuators.Changed("the Tower has pid %d for it, which is a process again: closing the terminal could end it; restart the Tower, which forgets the terminal then", pid)
 		}
 	}
 	return nil
 }
 
-// nobody reports whether it is known that no process has that number.
-func (a *Actuator) nobody(pid int) bool {
+// vacant reports whether it is known that no process has that number.
+func (a *Actuator) vacant(pid int) bool {
 	h, err := procact.Hold(a.ProcRoot, pid)
 	if err == nil {
 		h.Close()

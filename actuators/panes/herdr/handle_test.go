@@ -236,7 +236,7 @@ type ruled struct {
 	objection string
 }
 
-// askedFor is a tab of which herdr asks its user before it closes it.
+// askedFor is a tab that herdr closes only after a question to its user.
 const askedFor = "the last tab of a group's main checkout"
 
 var main = herdr.Worktree{RepoKey: "r", RepoName: "r", RepoRoot: "/r", CheckoutPath: "/r"}

@@ -55,7 +55,7 @@ func TestAttackAnotherUserHasTheServersSocket(t *testing.T) {
 	}
 }
 
-// stored is an act of which one pane lies in the trash.
+// stored is an act that has one pane in the trash.
 func stored(t *testing.T, a *Actuator, socket string) decision.Intent {
 	t.Helper()
 	p := plan{Act: act, Socket: socket, Name: "worker", Panes: []planned{{File: panes.File(0), Width: 80, Height: 24}}}

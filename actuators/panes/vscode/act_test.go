@@ -58,7 +58,7 @@ func TestCloses(t *testing.T) {
 	}
 }
 
-// TestATabWhoseProcessLivesIsRefused whatever was judged, and a shape that is not known.
+// TestATabWhoseProcessLivesIsRefused also against a judgement, and a shape that is not known.
 func TestATabWhoseProcessLivesIsRefused(t *testing.T) {
 	t.Parallel()
 	w := fresh(t, editor.Options{}, dead)

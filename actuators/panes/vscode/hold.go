@@ -20,7 +20,7 @@ type plan struct {
 	Folders []string `json:"folders"`
 	N       int      `json:"n"`
 	Name    string   `json:"name"`
-	// CreationName is what it was called by whoever opened it, "" where nobody named it.
+	// CreationName is what it was called when it was opened, "" where it got no name.
 	CreationName string `json:"creation_name,omitempty"`
 	Shape        string `json:"shape"`
 	// Program is the base name of what it was made to run, "" for the person's own shell or where that is not known, and Cwd the folder that

@@ -1,7 +1,7 @@
 // Package vscode closes one terminal tab of an editor's window that was judged, by asking that window.
 //
 // Nothing is signalled, and nothing that runs ends with a tab: the process that it was opened with has ended, or an extension draws it. A tab
-// whose process lives is refused here too, whatever the policies say. The window compares what it is asked to close with what it has, and its
+// whose process lives is refused here too, also against the policies. The window compares what it is asked to close with what it has, and its
 // answer proves nothing: the tabs are listed again.
 package vscode
 
@@ -139,7 +139,7 @@ func (a *Actuator) ended(e *decision.Editor) error {
 	return actuators.Refused("%s: its process (pid %d) lives; it was left untouched", called(e), e.PID)
 }
 
-// missing refuses a tab of whose process /proc shows nothing, unless there positively is none: /proc may be another namespace's, or hide it.
+// missing refuses a tab of whose process /proc shows nothing, unless it positively has ended: /proc may be another namespace's, or hide it.
 func (a *Actuator) missing(e *decision.Editor) error {
 	host, err := proc.StatOf(a.ProcRoot, e.ServerPID)
 	if err != nil || host.Start != e.ServerTicks {

@@ -183,7 +183,7 @@ func TestSessionOf(t *testing.T) {
 	}
 }
 
-// TestWindowsThatFail tells one that is positively gone from those of which nothing is known.
+// TestWindowsThatFail tells one that is positively gone from unknown ones.
 func TestWindowsThatFail(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -192,7 +192,7 @@ func TestWindowsThatFail(t *testing.T) {
 		is     error
 		says   string
 	}{
-		"nobody listens":       {func(w *editor.Window) { w.Vanish(true) }, true, collectors.ErrAbsent, "closed or loaded again"},
+		"no program listens":   {func(w *editor.Window) { w.Vanish(true) }, true, collectors.ErrAbsent, "closed or loaded again"},
 		"the socket is gone":   {func(w *editor.Window) { w.Vanish(false) }, true, collectors.ErrAbsent, "no such socket"},
 		"it hangs up":          {func(w *editor.Window) { w.Fault(always(editor.CloseWithoutReply)) }, false, nil, "hung up"},
 		"half an answer":       {func(w *editor.Window) { w.Fault(always(editor.PartialLine)) }, false, nil, "in the middle"},
@@ -337,7 +337,7 @@ func TestRunTakesIt(t *testing.T) {
 	must.Equal(t, []string{"tab:vscode/" + live.ID() + "/1"}, slices.Collect(maps.Keys(s.Tabs)), "tabs")
 }
 
-// TestAnUnknownSessionIsSaid has a tab whose process lives while nobody knows when that began: the number may be another process's.
+// TestAnUnknownSessionIsSaid has a tab whose process lives while it is not known when that began: the number may be another process's.
 func TestAnUnknownSessionIsSaid(t *testing.T) {
 	t.Parallel()
 	w := editor.Start(t, editor.Options{})

@@ -16,7 +16,7 @@ const (
 	tab     = "Codev: " + builder
 )
 
-// TestTheFirstLookCameAfterTheCleanup: nobody looked while the builder was there.
+// TestTheFirstLookCameAfterTheCleanup: no window looked while the builder was there.
 func TestTheFirstLookCameAfterTheCleanup(t *testing.T) {
 	b := newBench(t, settings{sweep: false})
 	w := b.open(b.workspace("acme"))

@@ -24,15 +24,15 @@ func TestWindowsComeAndGo(t *testing.T) {
 	s := two.builder(builder, tab)
 	one.eventually("the shell runs", func() bool { return one.pid("Claude Code") > 0 })
 	shell := one.pid("Claude Code")
-	one.stays(5*time.Second, "Claude Code") // an editor writes its terminals down a moment later, and a page that is loaded anew shows those that are
+	one.stays(5*time.Second, "Claude Code") // an editor writes its terminals down a moment later, and a reloaded page shows those that are
 
 	before := b.sockets()
 	b.driver.call(map[string]any{"call": "reload", "window": one.name})
-	b.eventually("the window that was loaded anew is served under another name", func() bool {
+	b.eventually("the reloaded window is served under another name", func() bool {
 		now := b.sockets()
 		return len(now) == 2 && !slices.Equal(now, before) && one.answers()
 	})
-	one.eventually("the editor shows the shell again, by whatever name", func() bool { return one.shows(shell) })
+	one.eventually("the editor shows the shell again, by any name", func() bool { return one.shows(shell) })
 	for range 6 {
 		time.Sleep(time.Second)
 		if !alive(shell) || !one.shows(shell) {

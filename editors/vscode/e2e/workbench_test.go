@@ -424,7 +424,7 @@ func (b *bench) look(args ...string) (r report) {
 	return r
 }
 
-// decision is what a look decides of the tab of that name, with all that is said of it.
+// decision is what a look decides of the tab of that name, with all its reasons.
 func (b *bench) decision(name string) (verdict, said string) {
 	b.t.Helper()
 	r := b.look()

@@ -547,7 +547,7 @@ func TestLandingOfRandomHistories(t *testing.T) {
 	}
 }
 
-// TestLandingInRepetitiveFiles compares what is said of a file whose sections are the same but for their first line
+// TestLandingInRepetitiveFiles compares the answer for a file whose sections are the same but for their first line
 // with what is so: a branch turns one section on, and main turns on the same one, others, or one before it in which
 // lines were added above.
 func TestLandingInRepetitiveFiles(t *testing.T) {

@@ -131,7 +131,7 @@ func TestLandingThatTakesForEver(t *testing.T) {
 	}
 }
 
-// TestLandingOfLies holds that what is no answer of git's is none.
+// TestLandingOfLies holds that other text than an answer of git's does not count as one.
 func TestLandingOfLies(t *testing.T) {
 	t.Parallel()
 	f := newFork(t)

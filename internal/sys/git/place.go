@@ -55,7 +55,7 @@ func (f *Finder) LocateIn(path string, is folder.Stamp) (Place, error) {
 
 func (f *Finder) locate(folder string) (Place, error) {
 	dot := filepath.Join(folder, ".git")
-	// Of most folders it is a file. What it is else, is looked at only where it is none.
+	// Of most folders it is a file. What it is else, is looked at only where it is not a file.
 	if text, err := readFile(dot, maxSmall); err == nil {
 		return f.fromGitFile(folder, dot, text.Data)
 	}

@@ -206,7 +206,7 @@ func numbered(ref string) int64 {
 	return 0
 }
 
-// pullNumber reads the number of a pull request, 0 where it is none.
+// pullNumber reads the number of a pull request, 0 where it is not one.
 func pullNumber(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 || text[0] == '+' {

@@ -28,7 +28,7 @@ func (f fork) follows() *git.Worktree {
 	return must.Get(finder.Open(place.CommonDir))(f).Read(place)
 }
 
-// TestTheBranchThatIsFollowed holds what is said of it against what git itself says.
+// TestTheBranchThatIsFollowed holds the answer against what git itself says.
 func TestTheBranchThatIsFollowed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -56,7 +56,7 @@ func TestTheBranchThatIsFollowed(t *testing.T) {
 		"none":           {func(f fork, _ string) { f.git(f.tree, "branch", "--unset-upstream") }, "", false},
 		"a local branch": {func(f fork, _ string) { f.git(f.tree, "branch", "-u", "main") }, "", false},
 		"an address":     {func(f fork, origin string) { f.git(f.main, "config", "branch.work.remote", origin) }, "", false},
-		"a ref that nobody fetches": {func(f fork, _ string) {
+		"a ref that is not fetched": {func(f fork, _ string) {
 			f.git(f.main, "config", "remote.origin.fetch", "+refs/heads/main:refs/remotes/origin/main")
 		}, "", false},
 		"two refs":             {func(f fork, _ string) { f.git(f.main, "config", "--add", "branch.work.merge", "refs/heads/main") }, "", false},
@@ -87,7 +87,7 @@ func TestTheBranchThatIsFollowed(t *testing.T) {
 	}
 }
 
-// TestTheDefaultBranchOfTheOnlyRemote has remotes of which nobody has said which branch is the default one.
+// TestTheDefaultBranchOfTheOnlyRemote has remotes without a known default branch.
 func TestTheDefaultBranchOfTheOnlyRemote(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -20,7 +20,7 @@ func ofNobody(kv string) bool {
 	return name == "GIT_CONFIG_GLOBAL" || name == "GIT_CONFIG_SYSTEM" || name == "GIT_CONFIG_NOSYSTEM"
 }
 
-// online are the variables under which git may use the network and asks nobody: no terminal, no window, no ssh that waits for a password.
+// online are the variables under which git may use the network and asks no person: no terminal, no window, no ssh that waits for a password.
 // How this user calls ssh is kept.
 func online(ctx context.Context) []string {
 	ssh := os.Getenv("GIT_SSH_COMMAND")

@@ -37,7 +37,7 @@ type View struct {
 	// Scratch is true where git may make objects: they go into the sealed folder, and are gone with it.
 	Scratch bool
 	// Online is true where git may use the network, with the user's own configuration for that: addresses that stand for others, proxies, how
-	// to log in. It asks nobody.
+	// to log in. It asks no person.
 	Online bool
 }
 

@@ -109,9 +109,9 @@ func TestState(t *testing.T) {
 		}
 	}
 	for name, do := range map[string]func(*World, map[string]*Running){
-		"a pane of which it is not known what runs": func(_ *World, r map[string]*Running) { delete(r, "w2:p1") },
-		"a pane that is new":                        func(w *World, _ map[string]*Running) { w.Panes[0].Tab = "w2:t1" },
-		"a tab that is gone":                        func(w *World, _ map[string]*Running) { w.Tabs = w.Tabs[:1] },
+		"a pane whose program is not known": func(_ *World, r map[string]*Running) { delete(r, "w2:p1") },
+		"a pane that is new":                func(w *World, _ map[string]*Running) { w.Panes[0].Tab = "w2:t1" },
+		"a tab that is gone":                func(w *World, _ map[string]*Running) { w.Tabs = w.Tabs[:1] },
 	} {
 		w, running := tabOfTwo()
 		if do(w, running); w.State("w2:t1", running) != "" {

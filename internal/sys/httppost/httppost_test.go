@@ -59,7 +59,7 @@ func TestWhatPasses(t *testing.T) {
 		}
 	}
 	if _, err := httppost.Post(t.Context(), to("http://127.0.0.1:1/"), "text/plain", nil); err == nil {
-		t.Error("nobody listens on port 1, and it was sent")
+		t.Error("no program listens on port 1, and it was sent")
 	} else if _, again := httppost.Passes(err); !again {
 		t.Errorf("%v does not pass", err)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Crowd bounds how many connections of an HTTP server there may be that are owed nothing: those that have sent no whole request yet, and those that wait for the next one. One more closes the
-// oldest of them, so that whoever opens many and sends little is in the way of nobody who asks.
+// oldest of them, so that a client which opens many and sends little blocks no client that asks.
 type Crowd struct {
 	most int
 	mu   sync.Mutex
@@ -37,7 +37,7 @@ func (c *Crowd) Watch(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// Serve takes a connection out that has asked for something: it is closed for nobody else, until it waits again.
+// Serve takes a connection out that has asked for something: it is closed for no other one, until it waits again.
 func (c *Crowd) Serve(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 )
 
-// Conn is a connection of which the kernel said who made it.
+// Conn is a connection whose maker the kernel named.
 type Conn struct {
 	net.Conn
 	// PID is the process that connected as this pid namespace counts it, 0 for one outside of it. It may have handed the connection on.

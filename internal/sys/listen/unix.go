@@ -21,7 +21,7 @@ import (
 const maxPath = 107
 
 // Unix listens on a socket at path, an absolute path, with mode 0600 from its first moment on. Its folder must be one that no other user can change. A socket of this user's
-// at which nobody listens any more is replaced; everything else that is there stays, and is an error. Close removes the socket, if no other one has taken its place.
+// at which no program listens any more is replaced; everything else that is there stays, and is an error. Close removes the socket, if no other one has taken its place.
 func Unix(ctx context.Context, path string) (net.Listener, error) {
 	dir, name := filepath.Split(path)
 	dir, err := safeopen.Folder(filepath.Clean(dir))
@@ -71,7 +71,7 @@ func bind(ctx context.Context, path, at string) (net.Listener, error) {
 	return l, nil
 }
 
-// free removes a socket of this user's that nobody listens at.
+// free removes a socket of this user's without a listener.
 func free(ctx context.Context, path, at string) error {
 	st, err := os.Lstat(at)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -87,7 +87,7 @@ func has(path, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// changed is when a file was last changed in any way, which nobody can set; the zero time where it is not known.
+// changed is when a file was last changed in any way, which no program can set; the zero time where it is not known.
 func changed(path string) time.Time {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil {

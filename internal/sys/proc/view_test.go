@@ -28,7 +28,7 @@ func sandboxed(t *testing.T, flags, real, over string) int {
 	}
 	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
-		t.Skipf("this machine lets nobody have namespaces here: %q, %v", line, err)
+		t.Skipf("this machine allows no namespaces here: %q, %v", line, err)
 	}
 	return cmd.Process.Pid
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is an open folder of which several files are read: each is found in the very folder that was opened, without walking its path again.
+// Dir is an open folder for reading several files: each is found in the very folder that was opened, without walking its path again.
 type Dir struct {
 	fd   int
 	path string

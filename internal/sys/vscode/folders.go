@@ -59,7 +59,7 @@ func Sockets(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = unix.Close(fd) // nobody else can put another folder in its place
+	_ = unix.Close(fd) // no other user can put another folder in its place
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err

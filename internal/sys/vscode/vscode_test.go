@@ -86,7 +86,7 @@ func TestWindowsThatAreGone(t *testing.T) {
 	w.Vanish(true)
 	_, _, err := List(t.Context(), last, nil)
 	if !errors.Is(err, ErrNoServer) || !errors.Is(err, ErrNotSent) {
-		t.Errorf("a socket on which nobody listens: %v", err)
+		t.Errorf("a socket without a listener: %v", err)
 	}
 	must.Do(t, os.Remove(last.Socket))
 	if _, _, err := List(t.Context(), last, nil); !errors.Is(err, ErrNoServer) || !errors.Is(err, ErrNotSent) {
@@ -255,7 +255,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"terminals.list": {
 			"no list": drop("terminals"), "null": set("terminals", nil), "no list but an object": set("terminals", map[string]any{}), "a tab that is a number": set("terminals", []any{7}),
 			"a tab that is null": set("terminals", []any{nil}), "no number": droptab("n"), "number 0": settab("n", 0), "half a number": settab("n", 1.5), "no name": droptab("name"), "no shape": droptab("shape"),
-			"another shape": settab("shape", "pane"), "no focus": droptab("active"), "no time": droptab("opened_at"), "a time that is none": settab("opened_at", "today"),
+			"another shape": settab("shape", "pane"), "no focus": droptab("active"), "no time": droptab("opened_at"), "an impossible time": settab("opened_at", "today"),
 			"year 1": settab("opened_at", "0001-01-01T00:00:00Z"), "shown in year 1": settab("shown_at", "0001-01-01T00:00:00Z"), "pid 0": settab("pid", 0),
 			"a pid that is a text": settab("pid", "7"), "a start without a pid": settab("start_ticks", 7), "a negative start": tab(func(r map[string]any) { r["pid"], r["start_ticks"] = 7, -7 }),
 			"a program with its path": settab("program", "/bin/sh"), "a marker that was not asked for": settab("markers", []string{"A", "A=secret"}), "a long name": settab("name", long),

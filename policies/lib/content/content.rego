@@ -6,7 +6,7 @@ package policies.lib.content
 # METADATA
 # title: Can be made again
 # description: >-
-#   True for a folder of which all of this is known: it lies in a linked worktree that its repository knows and that is not locked, git ignores
+#   True for a folder where all of this is known: it lies in a linked worktree that its repository knows and that is not locked, git ignores
 #   it as a whole and tracks no file in it, its name is one of rules.rebuildable, a mark in it or that name shows which tool made it, it is no checkout and holds no other repository, everything in
 #   it is this user's, and nothing has happened in it or in its worktree for trim_after.
 made_again if {

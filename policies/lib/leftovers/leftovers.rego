@@ -2,7 +2,7 @@
 # title: Leftovers of agents
 # description: >-
 #   Servers that an agent spoke with over pipes, and that did not end with it: no program can speak with them again. A process that may be something else,
-#   or of which one fact is unknown, is not a leftover.
+#   or that has one unknown fact, is not a leftover.
 package policies.lib.leftovers
 
 import data.policies.lib.ties

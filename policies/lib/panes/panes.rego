@@ -42,7 +42,7 @@ elsewhere contains member.name if {
 # title: Background
 # description: >-
 #   The names of the processes of the panes' own sessions that are not in front there, and keep them - a job, something suspended, a
-#   server that an agent left behind and of which it is not known what it is.
+#   server that an agent left behind, where it is not known what it is.
 background contains member.name if {
 	some pane in present
 	some member in pane.session
@@ -167,7 +167,7 @@ _bystander(_, pid) if pid in leftovers.pids
 # METADATA
 # title: Read panes
 # description: >-
-#   The panes of a tab of which it is known what runs in them and whether an agent does: every part of that was read, and nothing
+#   The panes of a tab where it is known what runs in them and whether an agent does: every part of that was read, and nothing
 #   about them failed to be.
 read := [pane.id |
 	some pane in input.tab.panes

@@ -48,7 +48,7 @@ no_listener if {
 }
 
 # METADATA
-# title: Nobody speaks with it
+# title: No program speaks with it
 # description: >-
 #   True when positively no process outside of its tree can write to the standard input, or reads the output, of it or of what lives below it. It is known
 #   of what was handed over.

@@ -94,7 +94,7 @@ idle_pane := {
 	"error": "",
 }
 
-# A pane whose process ended and in which nobody lives.
+# A pane whose process ended and in which nothing lives.
 dead_pane(id) := {"id": id, "dead": true, "session_pids": [], "session": [], "descendants": [], "carriers": [], "linked": [], "error": ""}
 
 # A session in scope by its name, seen before.
@@ -265,7 +265,7 @@ exited := object.union(terminal, {
 # The same without any process.
 ended := json.remove(exited, ["/terminal/pid", "/terminal/start_ticks", "/terminal/scoped", "/terminal/started_at", "/terminal/below"])
 
-# A shellper that nobody knows.
+# An unknown shellper.
 shellper := object.union(
 	json.remove(terminal, ["/terminal/role", "/terminal/status", "/terminal/label", "/terminal/workspace", "/terminal/created_at", "/terminal/owner", "/idle", "/owner_seen"]),
 	{
@@ -484,7 +484,7 @@ duplicate := object.union(process, {
 	"sighting": {"rule": "reap.processes.duplicate_helper"},
 })
 
-# The same of a process in an interpreter of which it is not known what it runs.
+# The same of a process in an interpreter whose program is not known.
 unidentified(subject) := json.patch(subject, [
 	{"op": "remove", "path": "/lineage/is_agent"},
 	{"op": "remove", "path": "/lineage/family"},

@@ -83,8 +83,8 @@ quiet if input.idle >= input.config.terminal_idle
 # scope: document
 # title: No work
 # description: >-
-#   True when the terminal is ownerless and nobody is at work in it - it is a development server's and no agent lives in it, or it is a
-#   builder's and nothing but shells that take commands from a person do, or whatever lives in it has printed nothing for long
+#   True when the terminal is ownerless and nothing works in it - it is a development server's and no agent lives in it, or it is a
+#   builder's and nothing but shells that take commands from a person do, or all that lives in it has printed nothing for long
 #   enough. Every shell in it rests. An agent does not always go by its own name, so in a builder's own terminal any program may be one, and a script may be
 #   about to start it again.
 no_work if {

@@ -6,7 +6,7 @@ package policies.lib.ties
 
 # METADATA
 # title: No ties
-# description: Nobody meant it to outlive what started it, it is connected to nothing else, and it writes nothing.
+# description: It was not meant to outlive what started it, it is connected to nothing else, and it writes nothing.
 loose if {
 	count(input.lineage.intent) == 0
 	input.lineage.connections == 0

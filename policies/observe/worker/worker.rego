@@ -15,7 +15,7 @@ import data.policies.lib.sessions
 # title: Observation
 # description: >-
 #   The word, why, and then what to run next, with the place of the record that retains the session as keeper. Undefined for a session
-#   that no registry records and nobody put in scope.
+#   that no registry records and the configuration does not put in scope.
 observed := _recorded if _own
 
 observed := _unrecorded if {

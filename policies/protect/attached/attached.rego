@@ -67,7 +67,7 @@ _unfocused if tabs.drawn
 
 _no_client if input.session.attached == 0
 
-# Programs that show it to nobody.
+# Programs that show it to no person.
 _no_client if {
 	input.session.attached == input.session.program_clients
 	input.client_idle >= input.config.attached_idle

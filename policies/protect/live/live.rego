@@ -296,7 +296,7 @@ _no_holders if {
 	count(input.holders) == 0
 }
 
-# Something cheaper keeps the folder, so that nobody was asked who uses it. protect.unsaved says so of every such folder, unless it is off; of what can be made again
+# Something cheaper keeps the folder, so that it was not asked who uses it. protect.unsaved says so of every such folder, unless it is off; of what can be made again
 # in a worktree it does not. A process that is known to use it without asking counts all the same.
 _holders_skipped if {
 	input.dir.skipped != ""
@@ -317,7 +317,7 @@ _holders_unknown contains $"who uses it was not asked, because {input.dir.skippe
 	not _holders_asked
 }
 
-# A server that an agent left behind in a pane has that pane's terminal, and nobody in it can speak with it.
+# A server that an agent left behind in a pane has that pane's terminal, and no program in it can speak with it.
 _detached if {
 	leftovers.alone
 	_no_listener

@@ -27,7 +27,7 @@ test_a_folder_whose_users_are_not_known_stays if {
 	}
 }
 
-# One that something cheaper keeps, so that nobody was asked who uses it.
+# One that something cheaper keeps, so that it was not asked who uses it.
 _holders_skipped := json.patch(subjects.without(subjects.dir, ["/dir/holders_known", "/holders"]), [{"op": "add", "path": "/dir/skipped", "value": "it is locked"}])
 
 test_a_folder_of_which_nobody_was_asked_is_for_the_rule_that_says_so if {
@@ -41,7 +41,7 @@ test_a_folder_of_which_nobody_was_asked_stays_where_that_rule_is_off if {
 	count(live.objections) == 0 with input as subjects.changed(_holders_skipped, "/config/levels", [{"rule": "protect.unsaved", "kind": "process", "level": "off"}])
 }
 
-# protect.unsaved says nothing of it, so that nobody would.
+# protect.unsaved says nothing of it, so that no rule would.
 test_what_can_be_made_again_and_of_which_nobody_was_asked_stays if {
 	unasked := json.patch(subjects.without(subjects.content, ["/dir/holders_known", "/holders"]), [{"op": "add", "path": "/dir/skipped", "value": "it is locked"}])
 	subjects.reasons(live.objections) == ["protect.live: who uses it was not asked, because it is locked"] with input as unasked

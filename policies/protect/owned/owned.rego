@@ -188,7 +188,7 @@ _not_owners contains place if {
 	entry.by == "spawn"
 }
 
-# A marker tells whose a process is better than the folder that it stands in, where nobody handed it down.
+# A marker tells whose a process is better than the folder that it stands in, where it was not handed down.
 _not_owners contains place if {
 	input.kind == "process"
 	processes.own_markers
@@ -222,7 +222,7 @@ _let_go contains place if {
 	spawn.id in registry.owners_over
 }
 
-# One that has only just begun was begun by somebody, whatever is on record of the owner.
+# One that has only just begun was begun by a person or program, also against the record of the owner.
 _let_go contains place if {
 	some place, spawn in input.spawns
 	spawn.owner != ""

@@ -9,7 +9,7 @@
 #   parameters:
 #     rules.rebuildable: "ignored content that can be made again, and is no work"
 #     rules.makers: "what shows that a tool made a folder whose name people use too"
-#     rules.tool_files: "names that nobody but a tool uses, ignored or not"
+#     rules.tool_files: "names that only a tool uses, ignored or not"
 #     rules.disposable_content: "folders outside of git whose files may go, by globs over their paths"
 #     rules.named_files: "how many files of a kind the message names"
 #     rules.scaffold: "files that tools write for themselves, by path"
@@ -97,7 +97,7 @@ _reasons contains "it holds files that are in no repository" if {
 }
 
 # Something cheaper keeps the folder, and its own rule objects. This rule objects all the same: were that one turned off, a folder that
-# nobody looked into would go.
+# was not looked into would go.
 _skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
 
 _unread contains $"not all of it was read: {input.dir.error}" if input.dir.error != ""

@@ -110,7 +110,7 @@ func TestEvents(t *testing.T) {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
-			// The end of it all comes after whatever else there is.
+			// The end of it all comes after all else.
 			s.Tab(s.Workspace("end"), "end", Pane{Fake: &Info{}})
 			for {
 				e := next(t, r)

@@ -91,7 +91,7 @@ func TestEndOfInputBeforeTheLineEnds(t *testing.T) {
 func TestOneRequestAConnection(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Options{})
-	got := ask(t, s, `{"id":"first","method":"ping","params":{},"whatever":1}`+"\n"+line("ping", "{}"))
+	got := ask(t, s, `{"id":"first","method":"ping","params":{},"unknown":1}`+"\n"+line("ping", "{}"))
 	if strings.Count(got, "\n") != 1 || !strings.Contains(got, `"id":"first"`) {
 		t.Errorf("%q", got)
 	}

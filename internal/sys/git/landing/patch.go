@@ -62,7 +62,7 @@ const maxSome = 8
 func (o outline) empty() bool { return o.digest == digest{} && !o.many }
 
 // diffTree is a question to git diff-tree for many pairs. It reads neither attributes nor a configuration, so that no driver of a
-// repository's own is known to it, and the options hold whatever a later git takes for its default.
+// repository's own is known to it, and the options also hold against the defaults of a later git.
 func diffTree(format ...string) []string {
 	return append([]string{"diff-tree", "--stdin", "-r", "--always", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
 		"--full-index", "--ignore-submodules=none", "--submodule=short", "--no-prefix"}, format...)

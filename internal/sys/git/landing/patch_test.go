@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzPatches reads what git diff-tree may print: whatever it is, the answer is one digest for each difference that was asked for, or an
+// FuzzPatches reads what git diff-tree may print: for every text the answer is one digest for each difference that was asked for, or an
 // error.
 func FuzzPatches(f *testing.F) {
 	a, b := strings.Repeat("a", 40), strings.Repeat("b", 40)

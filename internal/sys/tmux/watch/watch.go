@@ -1,5 +1,5 @@
 // Package watch has a tmux server tell when something happened on it. It attaches to no session, so that none looks attended: the server's own hooks wake a client that waits
-// (tmux(1), HOOKS and wait-for). The hooks are a change of the server's options, so nobody has them made who did not ask for it.
+// (tmux(1), HOOKS and wait-for). The hooks are a change of the server's options, so they are made only on request.
 package watch
 
 import (
@@ -39,7 +39,7 @@ const lasts = time.Second
 
 // Watch has the server on a socket tell until ctx ends, calls listening once it will, and happened each time that something did: many things together may be one time. within is
 // how long the server may take for an answer. owner tells those apart that watch one server at the same time, and is the same each time that one of them begins. At the end our entries are
-// taken out of its hooks again; what is left by a program that was killed wakes nobody, and the next Watch of that owner takes it over. An entry of somebody else's in our place is an error,
+// taken out of its hooks again; what is left by a program that was killed wakes no daemon, and the next Watch of that owner takes it over. An entry of somebody else's in our place is an error,
 // and stays.
 func Watch(ctx context.Context, socket, owner string, within time.Duration, listening, happened func()) error {
 	ours := entryOf(owner)
@@ -78,7 +78,7 @@ func Watch(ctx context.Context, socket, owner string, within time.Duration, list
 	}
 }
 
-// rest is the least time from one answer to the next question. What happens in between may not be told (of two signals that nobody waits for the second takes back the first), and
+// rest is the least time from one answer to the next question. What happens in between may not be told (of two signals without a waiter the second takes back the first), and
 // is nothing to wait for: whoever was told of the first looks after that.
 const rest = 100 * time.Millisecond
 

@@ -1,6 +1,6 @@
 # METADATA
 # title: Worktree of an owner that has ended
-# description: A linked git worktree that holds nothing, and of which its owner says that it may go.
+# description: A linked git worktree that holds nothing, and whose owner says that it may go.
 # custom:
 #   needs: [worktrees]
 #   waits: [rules.grace.dir]

@@ -15,7 +15,7 @@ _entry := {"source": "registry/workers", "id": "w7", "status": "completed", "by"
 
 _asked := {"by": "user", "uid": 1000, "mine": true}
 
-# One that nobody has on record, and of which its user says that it may go.
+# One without a record, where its user says that it may go.
 _mine := json.patch(json.remove(_dir, ["/entries"]), [
 	{"op": "add", "path": "/asked", "value": _asked},
 	{"op": "add", "path": "/dir/uid", "value": 1000},

@@ -1,12 +1,12 @@
 # METADATA
 # title: Worktree in which nothing was done
 # description: |-
-#   A linked git worktree in which nothing was ever committed, that holds nothing, and that nobody has touched for days.
+#   A linked git worktree in which nothing was ever committed, that holds nothing, and that has been untouched for days.
 # custom:
 #   needs: [worktrees]
 #   waits: [rules.grace.dir]
 #   parameters:
-#     rules.abandoned_after: "how long nobody may have touched it while the machine was [awake](young.md)"
+#     rules.abandoned_after: "how long it must have been untouched while the machine was [awake](young.md)"
 package policies.reap.dirs.unused
 
 import data.policies.lib.dirs
@@ -22,7 +22,7 @@ in_scope if {
 
 # METADATA
 # title: Nothing was done in it
-# description: Nothing was committed in the worktree, it holds nothing, and nobody has touched it for a long time.
+# description: Nothing was committed in the worktree, it holds nothing, and it has been untouched for a long time.
 findings contains {
 	"rule": "reap.dirs.unused",
 	"message": $"nothing was ever done in it, and nobody has touched it for {reasons.span(input.idle)}{dirs.void_lock}",

@@ -1,7 +1,7 @@
 # METADATA
 # title: Leaked server of an agent
 # description: |-
-#   A server that an agent started, of which nothing is left: its agent has ended, its folder was deleted, and no client is connected.
+#   A server that an agent started and that has lost its use: its agent has ended, its folder was deleted, and no client is connected.
 # custom:
 #   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]

@@ -1,7 +1,7 @@
 # METADATA
 # title: Session that an agent left
 # description: |-
-#   A tmux session that an agent or its orchestrator began in worktrees, and of which nothing but idle shells is left.
+#   A tmux session that an agent or its orchestrator began in worktrees, and that has only idle shells left.
 # custom:
 #   needs: [tmux, worktrees]
 #   waits: [rules.grace.session, rules.session_idle, rules.confirm_after]

@@ -1,6 +1,6 @@
 # METADATA
 # title: Work in progress
-# description: A worktree whose branch is called wip/... stays, whatever has landed of it.
+# description: A worktree whose branch is called wip/... stays, also when its work has landed.
 package policies.protect.wip
 
 # METADATA
