@@ -14,13 +14,13 @@ import (
 // mannerisms are words that docs/style.md has better ones for, with how often they may still stand in comments, messages and docs. A number here may
 // only fall.
 var mannerisms = map[string]int{
-	"is none": 44, "anew": 10, "nobody": 227, "whatever": 49, "of which": 170, "said of": 29,
+	"is none": 19, "anew": 0, "nobody": 56, "whatever": 8, "of which": 101, "said of": 3,
 }
 
 // What the docs may be: words of the pages that people write, without those of rules, lines of README.md, and sentences of over 30 words. The last may
 // only fall.
 const (
-	docsWords     = 27000
+	docsWords     = 26600
 	readmeLines   = 130
 	longSentences = 0
 	sentenceWords = 30
