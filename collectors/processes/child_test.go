@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	if !ok {
 		machine.Alone()
 		machine.CloseOnExec()
+		wait.Mostly()
 		os.Exit(m.Run())
 	}
 	if err := play(os.Args[1:]); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -242,6 +243,7 @@ func TestShellsThatWaitForMore(t *testing.T) {
 // TestShellsThatWakeByThemselves has a zsh wait for a time while it stands at its prompt, which nothing shows but that it runs, and other shells beside it
 // that do not. One that wakes once by itself, as fish does, rests again after a while.
 func TestShellsThatWakeByThemselves(t *testing.T) {
+	stage.NeedSecond(t, "the kernel's times of a terminal are exact to eight seconds, which it waits for")
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/sched"); err != nil {
 		t.Skipf("the kernel does not say when a process last ran: %v", err)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,6 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // roleVar makes the test binary play a shellper, or a Winnow that is killed in the middle of an act.
@@ -34,10 +34,7 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVar) {
 	case "":
 		machine.Alone()
-		// The tests wait rather than compute.
-		if err := flag.Set("test.parallel", "8"); err != nil {
-			panic(err)
-		}
+		wait.Mostly()
 		os.Exit(m.Run())
 	case "shellper":
 		playShellper()

@@ -42,6 +42,7 @@ func TestMain(m *testing.M) {
 		os.Exit(carry(path))
 	}
 	machine.Alone()
+	wait.Mostly()
 	os.Exit(m.Run())
 }
 

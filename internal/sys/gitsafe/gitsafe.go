@@ -73,5 +73,6 @@ func startError(err error) error {
 	return err
 }
 
-// grace is how long git's children may hold on to its output after it ended.
-const grace = time.Second
+// grace is how long git's children may hold on to its output after it ended. The time also runs where this program is slow to read what is left: on a
+// machine that is very busy a second is too short for that.
+const grace = 10 * time.Second

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -12,6 +13,19 @@ func (s *Server) SetReady(ready bool) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	s.ready = ready
+}
+
+// SetRetryAfter has a Tower that has not come up ask for so many seconds of patience, instead of one.
+func (s *Server) SetRetryAfter(seconds int) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.retry = seconds
+}
+
+func (s *Server) retryAfter() string {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	return strconv.Itoa(max(1, s.retry))
 }
 
 // Down stops the Tower: connections are cut, its port is closed, what it remembered of terminals is lost, and the shellpers live on as orphans.

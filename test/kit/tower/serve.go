@@ -94,7 +94,7 @@ type answer struct {
 	status int
 	body   object
 	text   string
-	retry  bool
+	retry  string // in seconds
 }
 
 func ok(body object) answer { return answer{status: http.StatusOK, body: body} }
@@ -180,7 +180,7 @@ func (s *Server) answer(r *http.Request, life chan struct{}, fault Fault) answer
 			message = "Tower is still starting up. Try again shortly."
 		}
 		a := refuse(http.StatusServiceUnavailable, "STARTING_UP", message)
-		a.retry = true
+		a.retry = s.retryAfter()
 		return a
 	}
 	for _, route := range routes {
@@ -230,8 +230,8 @@ func send(w http.ResponseWriter, r *http.Request, life chan struct{}, a answer, 
 	case garbage:
 		a.status, kind, body = http.StatusOK, "application/json", []byte("\x00{]] Tower\n")
 	}
-	if a.retry {
-		w.Header().Set("Retry-After", "1")
+	if a.retry != "" {
+		w.Header().Set("Retry-After", a.retry)
 	}
 	if len(body) > 0 {
 		w.Header().Set("Content-Type", kind)

@@ -58,6 +58,7 @@ type Server struct {
 	turn       sync.Mutex // guards what follows
 	key        string
 	ready      bool
+	retry      int // seconds; 0 is one
 	startedAt  time.Time
 	all        []*terminal // every terminal that there ever was
 	registered []*terminal // those that the Tower knows, in the order of its list

@@ -3,6 +3,7 @@ package wait
 
 import (
 	"context"
+	"flag"
 	"testing"
 	"time"
 )
@@ -10,6 +11,13 @@ import (
 // Patience bounds what hangs, and nothing else: no test says anything of how long something takes by it, so that a busy machine makes tests slower and lets none
 // fail.
 const Patience = 2 * time.Minute
+
+// Mostly lets eight tests of a package run at a time where they wait more than they work. TestMain calls it; the flag -parallel still stands over it.
+func Mostly() {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+}
 
 // Eventually asks again and again whether something is so, and fails the test where it is not within Patience.
 func Eventually(t testing.TB, what string, so func() bool) {
