@@ -73,6 +73,5 @@ func startError(err error) error {
 	return err
 }
 
-// grace is how long git's children may hold on to its output after it ended. The time also runs where this program is slow to read what is left: on a
-// machine that is very busy a second is too short for that.
+// grace is how long git's output may be open after its end: its children hold it, or this busy machine reads it late.
 const grace = 10 * time.Second
