@@ -6,14 +6,11 @@
 package project
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
@@ -42,30 +39,25 @@ const reap = decision.ReapFamily
 
 // File is what a project says.
 type File struct {
-	Version int `json:"version" yaml:"version"`
+	Version int `json:"version"`
 	// Protected are globs over paths, relative to the checkout; * stays within one folder, ** does not.
-	Protected []string `json:"protected" yaml:"protected"`
-	Holds     []Hold   `json:"holds" yaml:"holds"`
+	Protected []string `json:"protected"`
+	Holds     []Hold   `json:"holds"`
 	// Levels turns rules off, by their ids.
-	Levels map[string]string `json:"levels" yaml:"levels"`
+	Levels map[string]string `json:"levels"`
 }
 
 // Hold keeps one path, relative to the checkout, and what lies below it.
 type Hold struct {
-	Path   string `json:"path" yaml:"path"`
-	Reason string `json:"reason" yaml:"reason"`
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
 }
 
 // Parse reads a project's file, which messages call name. The whole of it must be understood.
 func Parse(name string, data []byte) (File, error) {
-	if err := strict.Check(name, data, strict.Shape{Type: reflect.TypeFor[File](), Required: []string{"version"}}); err != nil {
-		return File{}, err
-	}
 	var f File
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(&f); err != nil {
-		return File{}, fmt.Errorf("%s: %w", name, err)
+	if err := strict.Decode(name, data, strict.Shape{Type: reflect.TypeFor[File](), Required: []string{"version"}}, &f); err != nil {
+		return File{}, err
 	}
 	if err := f.check(); err != nil {
 		return File{}, strict.Problem{

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/strict"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
@@ -63,17 +61,14 @@ func ReadLabelled(ctx context.Context, file string) (s *snapshot.Snapshot, unkno
 
 // labelled is the shape of a file of labels.
 type labelled struct {
-	Labels map[string]string `json:"labels" yaml:"labels"`
+	Labels map[string]string `json:"labels"`
 }
 
 // addLabels adds the labels of a file to those of the snapshot.
 func addLabels(s *snapshot.Snapshot, file string, data []byte) error {
-	if err := strict.Check(file, data, strict.Shape{Type: reflect.TypeFor[labelled](), Required: []string{"labels"}}); err != nil {
-		return err
-	}
 	var l labelled
-	if err := yaml.Unmarshal(data, &l); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	if err := strict.Decode(file, data, strict.Shape{Type: reflect.TypeFor[labelled](), Required: []string{"labels"}}, &l); err != nil {
+		return err
 	}
 	if s.Labels == nil {
 		s.Labels = map[string]string{}

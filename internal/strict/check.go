@@ -22,14 +22,20 @@ func (c *checker) bad(n *yaml.Node, key, format string, args ...any) {
 
 // value holds one value against its type; under are the keys that may stand in it.
 func (c *checker) value(n *yaml.Node, t reflect.Type, under *keys, at string) {
+	isNull := n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 	switch {
+	case t.Kind() == reflect.Interface:
+		c.plain(n, at)
+		return
+	case isNull && t == c.shape.Null:
+		return
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
 		c.bad(n, at, "%san anchor or its alias (&, *): write it out, they are not read here", inKey(at))
 		return
 	case n.Style&yaml.TaggedStyle != 0:
 		c.bad(n, at, "%sa tag (%s): leave it out, they are not read here", inKey(at), n.Tag)
 		return
-	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
+	case isNull:
 		c.bad(n, at, "key %q has no value; give it one or remove it", at)
 		return
 	}
@@ -54,6 +60,17 @@ func (c *checker) value(n *yaml.Node, t reflect.Type, under *keys, at string) {
 		if wrong := scalar(n, t); wrong != "" {
 			c.bad(n, at, "%s: %s", at, wrong)
 		}
+	}
+}
+
+// plain refuses anchors, aliases and tags anywhere in a value of any type.
+func (c *checker) plain(n *yaml.Node, at string) {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
+		c.bad(n, at, "%san anchor, its alias or a tag (&, *, !): write it out, they are not read here", inKey(at))
+		return
+	}
+	for _, below := range n.Content {
+		c.plain(below, at)
 	}
 }
 

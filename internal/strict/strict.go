@@ -4,6 +4,7 @@ package strict
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,8 @@ type Shape struct {
 	Type reflect.Type
 	// Required are keys at the top that must be there.
 	Required []string
+	// Null is a type whose values may be null. Values of any type (interfaces) may be null too.
+	Null reflect.Type
 	// Leaf says what is wrong with a value of a type that is written in a way of its own, such as a duration; "" is nothing. It is
 	// asked for the types for which it says ok, before their kind is looked at.
 	Leaf func(t reflect.Type, n *yaml.Node) (wrong string, ok bool)
@@ -65,13 +68,38 @@ func (ps Problems) Unwrap() []error {
 	return lines
 }
 
+// File is a file that was held against its shape.
+type File struct {
+	// Name is what messages call it.
+	Name string
+	root *yaml.Node
+}
+
 // Check holds data, which messages call file, against a shape. The error is of the type Problems.
 func Check(file string, data []byte, s Shape) error {
+	_, err := Read(file, data, s)
+	return err
+}
+
+// Decode is Read into v.
+func Decode(file string, data []byte, s Shape, v any) error {
+	f, err := Read(file, data, s)
+	if err != nil {
+		return err
+	}
+	if err := f.Decode(v); err != nil {
+		return f.Bad(0, "it cannot be read: %v", err)
+	}
+	return nil
+}
+
+// Read is Check, and gives the file.
+func Read(file string, data []byte, s Shape) (*File, error) {
 	c := &checker{file: file, shape: s, tree: keysOf(s.Type)}
 	root, wrong := document(data)
 	if wrong != nil {
 		wrong.File = file
-		return Problems{*wrong}
+		return nil, Problems{*wrong}
 	}
 	c.value(root, s.Type, c.tree, "")
 	for _, key := range s.Required {
@@ -80,10 +108,28 @@ func Check(file string, data []byte, s Shape) error {
 		}
 	}
 	if len(c.found) == 0 {
-		return nil
+		return &File{file, root}, nil
 	}
 	slices.SortStableFunc(c.found, func(a, b Problem) int { return a.Line - b.Line })
-	return c.found
+	return nil, c.found
+}
+
+// Decode reads a file into v, by the json names of its fields.
+func (f *File) Decode(v any) error {
+	var plain any
+	if err := f.root.Decode(&plain); err != nil {
+		return err
+	}
+	data, err := json.Marshal(plain)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+// Bad says what is wrong on a line, 0 for the file as a whole.
+func (f *File) Bad(line int, format string, args ...any) Problems {
+	return Problems{{File: f.Name, Line: line, Text: fmt.Sprintf(format, args...)}}
 }
 
 // document is the one document of a file.
