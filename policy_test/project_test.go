@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
-	"github.com/winnow-reaper/winnow/internal/incidents"
+	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
@@ -42,10 +42,10 @@ func TestAttackNothingThatAProjectSaysReaps(t *testing.T) {
 		for i, says := range sayings {
 			var projects []any
 			for _, path := range []string{"/w/acme", "/home/u", "/", ""} {
-				projects = append(projects, incidents.Merge(says, map[string]any{"path": path, "file": path + "/.winnow/config.yaml", "state": "trusted", "worktrees": []any{"/w", "/home"}}))
+				projects = append(projects, policytest.Merge(says, map[string]any{"path": path, "file": path + "/.winnow/config.yaml", "state": "trusted", "worktrees": []any{"/w", "/home"}}))
 			}
 			wrong := ""
-			after, err := e.Decide(t.Context(), parse(t, incidents.Merge(world, map[string]any{"projects": projects})), config)
+			after, err := e.Decide(t.Context(), parse(t, policytest.Merge(world, map[string]any{"projects": projects})), config)
 			if err != nil { // the failure of one candidate does not fail all: it keeps that candidate
 				t.Fatal(err)
 			}

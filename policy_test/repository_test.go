@@ -9,7 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/incidents"
+	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
@@ -23,7 +23,7 @@ func trusting(world document, exceptions string, worktrees []any, paths ...strin
 			"protected": []any{}, "holds": []any{}, "off": []any{},
 		})
 	}
-	return incidents.Merge(world, map[string]any{"projects": projects})
+	return policytest.Merge(world, map[string]any{"projects": projects})
 }
 
 // TestAttackARepositorysExceptionsOnlyKeep has repositories bring the widest and the oddest exceptions, in worlds of the cases, and wants nothing to go

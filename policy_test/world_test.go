@@ -11,21 +11,21 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/incidents"
+	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/policies"
 )
 
 type (
 	// Case is one file in cases, Want a decision in it.
-	Case = incidents.Case
-	Want = incidents.Want
+	Case = policytest.Case
+	Want = policytest.Want
 	// document is a snapshot as plain JSON, in which facts can be taken away that Go's types would bring back.
-	document = incidents.Document
+	document = policytest.Document
 )
 
 func cases(t *testing.T) map[string]Case {
 	t.Helper()
-	all, err := incidents.All()
+	all, err := policytest.Incidents()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func configOf(t *testing.T, c Case) *subject.Config {
 
 func parse(t *testing.T, doc document) *snapshot.Snapshot {
 	t.Helper()
-	s, err := incidents.Parse(doc)
+	s, err := policytest.Parse(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func parse(t *testing.T, doc document) *snapshot.Snapshot {
 
 func plain(t *testing.T, v any) document {
 	t.Helper()
-	out, err := incidents.Plain(v)
+	out, err := policytest.Plain(v)
 	if err != nil {
 		t.Fatal(err)
 	}

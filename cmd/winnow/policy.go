@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/strict"
+	"github.com/winnow-reaper/winnow/internal/policyset"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -35,18 +35,13 @@ func newPolicy(a *app) *cobra.Command {
 	return cmd
 }
 
-// refusedLayers takes what is wrong with layers as refusals; any other error stays.
-func refusedLayers(_ []*config.Layer, err error) (policy.Refusals, error) {
-	var refused policy.Refusals
-	var wrong strict.Problems
-	switch {
-	case errors.As(err, &refused):
-		return refused, nil
-	case errors.As(err, &wrong):
-		for _, w := range wrong {
-			refused = append(refused, policy.Refusal{Class: policy.ClassLayer, File: w.File, Line: w.Line, Problem: w.Text, Fix: "docs/guides/share-policies.md has all that may stand in it"})
-		}
-		return refused, nil
-	}
-	return nil, err
+// addSigning gives a command the flags that name a key, for signing or for verifying.
+func addSigning(cmd *cobra.Command, f *policyset.Key, flag, what string) {
+	f.Flag = flag
+	cmd.Flags().StringVar(&f.File, flag, "", what)
+	cmd.Flags().StringVar(&f.ID, "key-id", "", "`name` of the key, in the signature and in policy.bundles")
+	cmd.Flags().StringVar(&f.Algorithm, "algorithm", bundle.Algorithms[0], "`algorithm` of the signature: "+strings.Join(bundle.Algorithms, ", "))
+	cmd.Flags().StringVar(&f.Scope, "scope", "", "`word` that the signature says it is for")
+	must(cmd.RegisterFlagCompletionFunc("algorithm", cobra.FixedCompletions(bundle.Algorithms, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.MarkFlagFilename(flag, "pem"))
 }

@@ -126,7 +126,7 @@ func (a *app) showDiffError(err error) {
 		printError(a.errOut, err)
 		return
 	}
-	a.refusalsText(a.out, rs, a.paint.Red)
+	a.paint.Refusals(a.out, rs, a.paint.Red)
 	fmt.Fprintf(a.out, "not loaded: %s; nothing was decided\n", text.Plural(len(rs), "problem"))
 }
 

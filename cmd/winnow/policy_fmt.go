@@ -19,7 +19,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
-	"github.com/winnow-reaper/winnow/internal/policytest"
+	"github.com/winnow-reaper/winnow/internal/policyset"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
@@ -97,7 +98,7 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 	if err != nil {
 		return err
 	}
-	sources, err := readTrees(ctx, policy.LoadOptions{Trees: trees, Tests: true, Data: true})
+	sources, err := policyset.Read(ctx, policy.LoadOptions{Trees: trees, Tests: true, Data: true})
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 	texts := map[string][]byte{}
 	err = sandbox.Format(ctx, sources, a.Limits(), sandbox.Self(), func(f policy.Formatted) { texts[f.File] = f.Text })
 	if err != nil {
-		if doc.Problems, err = asRefusals(err); err != nil {
+		if doc.Problems, err = policyset.Refusals(err); err != nil {
 			return fmt.Errorf("format policies: %w; no file was written", err)
 		}
 	}
@@ -164,14 +165,14 @@ func writeFormatted(ctx context.Context, name string, old, formatted []byte) err
 func (a *app) showFormat(doc report.PolicyFormat, left []policy.Refusal, f fmtFlags, changes string) error {
 	switch a.flags.format {
 	case formJUnit:
-		return a.junit("winnow policy fmt", []junit.Suite{policytest.RefusalSuite("policy fmt", doc.Files, slices.Concat(doc.Problems, left))})
+		return a.junit("winnow policy fmt", []junit.Suite{render.RefusalSuite("policy fmt", doc.Files, slices.Concat(doc.Problems, left))})
 	case formSARIF, formQuality:
 		rule := sarif.Rule{ID: "unformatted", Short: "The file is not written as opa fmt writes it.", Help: "Run winnow policy fmt -w."}
-		return a.findings("policy fmt", append(sarifRules(), rule), slices.Concat(policytest.RefusalFindings(doc.Problems, sarif.Error), policytest.RefusalFindings(left, sarif.Warning)))
+		return a.findings("policy fmt", append(render.RefusalRules(), rule), slices.Concat(render.RefusalFindings(doc.Problems, sarif.Error), render.RefusalFindings(left, sarif.Warning)))
 	}
 	return a.show(doc, "  ", func(w io.Writer) {
-		a.refusalsText(w, doc.Problems, a.paint.Red)
-		names := termsafe.Lines(strings.Join(append(clean(doc.Unformatted), ""), "\n"))
+		a.paint.Refusals(w, doc.Problems, a.paint.Red)
+		names := termsafe.Lines(strings.Join(append(render.CleanNames(doc.Unformatted), ""), "\n"))
 		if f.diff {
 			names = termsafe.Lines(strings.ReplaceAll(changes, "\t", "        "))
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/incidents"
+	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
@@ -48,7 +48,7 @@ func TestPlanSaysWhatOPASays(t *testing.T) {
 			same.hold(t, m, fmt.Sprintf("further world %d, %g missing", seed, missing), m.Further(150), config)
 		}
 	}
-	all, err := incidents.All()
+	all, err := policytest.Incidents()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestPlanSaysWhatOPASays(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, missing := range []float64{0, 0.03} {
-			s, err := incidents.Parse(without(random, missing, doc))
+			s, err := policytest.Parse(without(random, missing, doc))
 			if err != nil {
 				t.Fatal(err)
 			}

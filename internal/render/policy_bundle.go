@@ -6,38 +6,14 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// BuiltBundle is what winnow policy bundle prints as JSON.
-type BuiltBundle struct {
-	File string `json:"file"`
-	BundleContent
-	// RevisionFrom and SerialFrom say where those are from: flag, manifest, git, or digest. SerialFrom is empty where there is no serial.
-	RevisionFrom string `json:"revision_from"`
-	SerialFrom   string `json:"serial_from,omitempty"`
-	Bytes        int    `json:"bytes"`
-}
-
-// BundleContent is what is in a bundle.
-type BundleContent struct {
-	Revision string   `json:"revision"`
-	Serial   int64    `json:"serial,omitempty"`
-	Digest   string   `json:"digest"`
-	Roots    []string `json:"roots"`
-	Files    int      `json:"files"`
-	// Rules is how many rules it adds to those that it was loaded with.
-	Rules  int  `json:"rules"`
-	Signed bool `json:"signed"`
-	// KeyID, Algorithm and Scope are those of the signature.
-	KeyID     string `json:"key_id,omitempty"`
-	Algorithm string `json:"algorithm,omitempty"`
-	Scope     string `json:"scope,omitempty"`
-}
-
-func (p Paint) BuiltText(w io.Writer, b BuiltBundle) {
+// BuiltText says what was packed.
+func (p Paint) BuiltText(w io.Writer, b document.BuiltBundle) {
 	fmt.Fprintf(w, "%s: %s in %s, %s\n", text.Clean(b.File), text.Plural(b.Rules, "rule"), text.Plural(b.Files, "file"), text.Size(int64(b.Bytes)))
-	p.BundleText(w, b.BundleContent, map[string]string{
+	p.bundleText(w, b.BundleContent, map[string]string{
 		"flag": " (--revision)", "manifest": " (the manifest's)", "git": " (the commit)", "digest": " (a digest: the folder is in no repository, or differs from its commit)",
 	}[b.RevisionFrom])
 	if b.Serial == 0 {
@@ -45,8 +21,8 @@ func (p Paint) BuiltText(w io.Writer, b BuiltBundle) {
 	}
 }
 
-// BundleText says what is in a bundle. from says where its revision is from.
-func (p Paint) BundleText(w io.Writer, b BundleContent, from string) {
+// bundleText says what is in a bundle. from says where its revision is from.
+func (p Paint) bundleText(w io.Writer, b document.BundleContent, from string) {
 	p.Indented(w, 2, text.Clean("revision "+cmp.Or(b.Revision, "none")+from))
 	if b.Serial > 0 {
 		p.Indented(w, 2, "serial "+strconv.FormatInt(b.Serial, 10))
@@ -64,4 +40,10 @@ func (p Paint) BundleText(w io.Writer, b BundleContent, from string) {
 	default:
 		p.Indented(w, 2, "not signed: it is loaded from a file, and from a server only with insecure: true")
 	}
+}
+
+// VerifiedText says what a signature was found to be over.
+func (p Paint) VerifiedText(w io.Writer, b document.VerifiedBundle) {
+	fmt.Fprintf(w, "%s: verified, and it loads: %s in %s\n", text.Clean(b.File), text.Plural(b.Rules, "rule"), text.Plural(b.Files, "file"))
+	p.bundleText(w, b.BundleContent, "")
 }

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/tester"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // The schemas of what the commands about policies print as JSON.
@@ -125,6 +128,24 @@ type IncidentReason struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 }
+
+// ReasonLine names the rules of reasons with their places, each once.
+func ReasonLine(rs []IncidentReason) string {
+	var out []string
+	for _, r := range rs {
+		s := text.Clean(r.Rule)
+		if r.File != "" {
+			s += fmt.Sprintf(" (%s:%d)", text.Clean(r.File), r.Line)
+		}
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// CasePrefix begins the name of a case among the results of tests.
+const CasePrefix = "cases/"
 
 // Worst is the worst outcome of what is not as it has to be, Right without any.
 func Worst(of []IncidentCandidate) string {

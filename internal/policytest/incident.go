@@ -1,6 +1,4 @@
-// Package incidents has the whole snapshots that Winnow ships with what has to be decided on them: each holds something that went wrong
-// somewhere, or could. They try the shipped policies, and those of anybody.
-package incidents
+package policytest
 
 import (
 	"cmp"
@@ -22,7 +20,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 )
 
-// Case is one file in cases.
+// Case is a whole snapshot with what has to be decided on it: one of those that Winnow ships, of which each holds something that went wrong somewhere or could,
+// or a person's own.
 type Case struct {
 	// Sentence says what is held.
 	Sentence string `json:"sentence"`
@@ -68,8 +67,8 @@ type Document = map[string]any
 // folder is where the cases and their worlds lie among what ships.
 const folder = "policy_test"
 
-// All are the cases by the name of their file, without its ending.
-func All() (map[string]Case, error) {
+// Incidents are the cases that Winnow ships, by the name of their file, without its ending.
+func Incidents() (map[string]Case, error) {
 	files, err := fs.Glob(winnow.Incidents, folder+"/cases/*.json")
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("list incidents: %d files: %w", len(files), err)
@@ -94,6 +93,15 @@ func read(file string, into any) error {
 		return fmt.Errorf("read incident %s: %w", file, err)
 	}
 	return nil
+}
+
+// Look is the case's snapshot.
+func (c Case) Look() (*snapshot.Snapshot, error) {
+	doc, err := c.Document()
+	if err != nil {
+		return nil, err
+	}
+	return Parse(doc)
 }
 
 // Document is the case's snapshot, remembered sightings among it.

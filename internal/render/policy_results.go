@@ -1,4 +1,4 @@
-package policytest
+package render
 
 import (
 	"fmt"
@@ -94,8 +94,8 @@ func notTrue(r tester.Result) string {
 
 // cutName parts the whole name of a test into package and name.
 func cutName(name string) (pkg, test string) {
-	if c, ok := strings.CutPrefix(name, casePrefix); ok {
-		return strings.TrimSuffix(casePrefix, "/"), termsafe.Line(c)
+	if c, ok := strings.CutPrefix(name, report.CasePrefix); ok {
+		return strings.TrimSuffix(report.CasePrefix, "/"), termsafe.Line(c)
 	}
 	i := strings.LastIndex(name, ".test_")
 	if i < 0 {
@@ -107,6 +107,7 @@ func cutName(name string) (pkg, test string) {
 	return termsafe.Line(name[:i]), termsafe.Line(name[i+1:])
 }
 
+// FailedCases are the names of those of a test that did not pass.
 func FailedCases(r tester.Result) []string {
 	var out []string
 	for _, c := range r.Cases {
@@ -117,6 +118,7 @@ func FailedCases(r tester.Result) []string {
 	return out
 }
 
+// RefusalFindings are problems of policies.
 func RefusalFindings(rs []policy.Refusal, level string) []sarif.Finding {
 	var findings []sarif.Finding
 	for _, r := range rs {
@@ -152,6 +154,47 @@ func lines(rs []policy.Refusal) []string {
 	var out []string
 	for _, r := range rs {
 		out = append(out, text.Clean(r.Error()))
+	}
+	return out
+}
+
+// IncidentFindings are at the rules that decided: a finding of which what has to stay goes, an objection of which what could go stays.
+func IncidentFindings(doc report.Conformance) []sarif.Finding {
+	var findings []sarif.Finding
+	for _, i := range doc.Incidents {
+		for n, c := range i.Candidates {
+			level, by := sarif.Error, c.Findings
+			if c.Outcome == report.Kept {
+				level, by = sarif.Note, c.Objections
+			}
+			f := sarif.Finding{Rule: "incident-" + c.Outcome, Level: level, Message: termsafe.Line(i.Sentence) + ": " + CandidateLines(i)[n], File: "policies"}
+			for _, r := range by {
+				if r.File != "" {
+					f.File, f.Line = r.File, r.Line
+				}
+			}
+			findings = append(findings, f)
+		}
+	}
+	return findings
+}
+
+// CandidateLines say of each candidate that is not as it has to be what happens to it, and by which rules.
+func CandidateLines(i report.Incident) []string {
+	var out []string
+	for _, c := range i.Candidates {
+		line := text.Clean(c.ID)
+		switch {
+		case c.Error != "":
+			line += ": " + text.Clean(c.Error)
+		case c.Outcome == report.WronglyReaped:
+			line += " goes, by " + report.ReasonLine(c.Findings)
+		case len(c.Objections) > 0:
+			line += " stays, by " + report.ReasonLine(c.Objections)
+		default:
+			line += " stays: no rule finds a reason"
+		}
+		out = append(out, line)
 	}
 	return out
 }

@@ -1,0 +1,251 @@
+// Package policytest decides cases by policies, the incidents that Winnow ships and a person's own, and says what came of them and of tests as suites
+// and findings.
+package policytest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/engine/compare"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/tester"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/ruleset"
+	"github.com/winnow-reaper/winnow/internal/strict"
+)
+
+// Runner decides cases by an engine and the policies that it has.
+type Runner struct {
+	Engine *eval.Engine
+	Policy *policy.Policy
+}
+
+// decided is what the policies make of a case.
+type decided struct {
+	all []decision.Decision
+	// got, failed and flips are of the candidates that the case speaks of, by id: what was decided, why there is no answer, and what is not as the case wants it.
+	got    map[string]decision.Decision
+	failed map[string]error
+	flips  map[string]compare.Flip
+}
+
+// decide decides a world and holds the decisions against what is wanted.
+func (r Runner) decide(ctx context.Context, want map[string]*Want, world *snapshot.Snapshot, rules *subject.Config) (out decided, err error) {
+	res, err := r.Engine.Decide(ctx, world, rules)
+	if err != nil {
+		return out, err
+	}
+	out = decided{all: res.Decisions, got: map[string]decision.Decision{}, failed: map[string]error{}, flips: map[string]compare.Flip{}}
+	for _, d := range res.Decisions {
+		if _, asked := want[d.ID]; asked {
+			out.got[d.ID] = d
+		}
+	}
+	for _, f := range res.Errors {
+		out.failed[f.ID] = f.Err
+	}
+	var wanted []decision.Decision
+	for id, w := range want {
+		if w != nil {
+			wanted = append(wanted, w.decision(id, out.got[id]))
+		}
+	}
+	for _, f := range compare.Compare(world, wanted, slices.Collect(maps.Values(out.got))).Flips {
+		out.flips[f.ID] = f
+	}
+	return out, nil
+}
+
+// decision is what a case wants. What it leaves out is as it was decided.
+func (w *Want) decision(id string, got decision.Decision) decision.Decision {
+	got.ID, got.Verdict, got.InScope, got.Level = id, w.Verdict, true, cmp.Or(w.Level, got.Level)
+	if w.Findings != nil {
+		got.Findings = reasonsBy(w.Findings, got.Findings)
+	}
+	if w.Objections != nil {
+		got.Objections = reasonsBy(w.Objections, got.Objections)
+	}
+	return got
+}
+
+// reasonsBy are reasons of those rules, as they were given where they were.
+func reasonsBy(rules []string, given []decision.Reason) (out []decision.Reason) {
+	for _, rule := range rules {
+		reason := decision.Reason{Rule: rule}
+		for _, g := range given {
+			if g.Rule == rule {
+				reason = g
+			}
+		}
+		out = append(out, reason)
+	}
+	return out
+}
+
+// Incident says what the policies do in one incident, and where that is not what has to happen. custom are the parameters of the policies' own rules.
+func (r Runner) Incident(ctx context.Context, name string, c Case, custom map[string]any) (report.Incident, error) {
+	out := report.Incident{Name: name, Sentence: c.Sentence, Outcome: report.Right, Candidates: []report.IncidentCandidate{}}
+	world, err := c.Look()
+	if err != nil {
+		return out, err
+	}
+	rules, err := c.Rules()
+	if err != nil {
+		return out, err
+	}
+	rules.Custom = custom
+	d, err := r.decide(ctx, c.Want, world, rules)
+	if err != nil {
+		return out, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Want)) {
+		x := report.IncidentCandidate{
+			ID: id, Want: decision.Spare, Got: cmp.Or(d.got[id].Verdict, decision.Spare), Findings: r.reasons(d.got[id].Findings), Objections: r.reasons(d.got[id].Objections),
+		}
+		if w := c.Want[id]; w != nil {
+			x.Want = w.Verdict
+		}
+		if err := d.failed[id]; err != nil {
+			x.Error = err.Error()
+		}
+		switch change := d.flips[id].Change; {
+		case change == compare.NewReap:
+			x.Outcome = report.WronglyReaped
+		case x.Error != "":
+			x.Outcome = report.Undecided
+		case change == compare.NewKeep:
+			x.Outcome = report.Kept
+		default:
+			continue
+		}
+		out.Candidates = append(out.Candidates, x)
+	}
+	out.Outcome = report.Worst(out.Candidates)
+	return out, nil
+}
+
+// Case decides a person's own case, and says in the result what is not as it wants.
+func (r Runner) Case(ctx context.Context, c *Own, result tester.Result) tester.Result {
+	result.Outcome, result.Line = tester.Pass, max(c.Line("sentence"), 1)
+	wrong, err := r.differences(ctx, c)
+	if err != nil {
+		return unread(result, err)
+	}
+	if len(wrong) > 0 {
+		result.Outcome, result.At, result.Text = tester.Fail, wrong[0].line, wrong[0].id
+		var words []string
+		for _, w := range wrong {
+			words = append(words, w.id+": "+w.what)
+		}
+		result.Message = c.Sentence + ": " + strings.Join(words, "; ")
+	}
+	return result
+}
+
+// unread is the result of a case that came to none, at the line that is wrong where that is known.
+func unread(r tester.Result, err error) tester.Result {
+	r.Outcome, r.Message = tester.Error, err.Error()
+	var wrong strict.Problems
+	if errors.As(err, &wrong) && len(wrong) > 0 {
+		r.Line = max(wrong[0].Line, 1)
+		r.Message = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return r
+}
+
+// difference is what is not as a case wants it.
+type difference struct {
+	id, what string
+	line     int
+}
+
+func (r Runner) differences(ctx context.Context, c *Own) (out []difference, err error) {
+	world, err := c.Look()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := c.Configuration()
+	if err != nil {
+		return nil, err
+	}
+	if err := (ruleset.Set{Cfg: cfg}).Check(r.Policy); err != nil {
+		return nil, c.InConfig(err)
+	}
+	d, err := r.decide(ctx, c.Want, world, &cfg.Rules.Config)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Want)) {
+		_, there := world.Find(id)
+		what := ""
+		switch {
+		case !there:
+			what = "there is no such candidate on this machine"
+		case d.failed[id] != nil:
+			what = d.failed[id].Error()
+		case d.flips[id].Change != "":
+			what = r.unlike(d.flips[id], d.got[id])
+		default:
+			continue
+		}
+		out = append(out, difference{id, what, c.Line("want", id)})
+	}
+	next := eval.Sightings(world.Sightings, world, d.all)
+	for _, id := range slices.Sorted(maps.Keys(c.Remembered)) {
+		if _, left := next[id]; left != c.Remembered[id] {
+			out = append(out, difference{id, fmt.Sprintf("a sighting of it is left: %v", left), c.Line("remembered", id)})
+		}
+	}
+	return out, nil
+}
+
+// verdictWords are the verdicts in a sentence.
+var verdictWords = map[string]string{decision.Reap: "reaped", decision.Spare: "spared"}
+
+// causeWords say what a rule did that a case does not want.
+var causeWords = map[string]string{
+	compare.Found: "finds a reason", compare.NotFound: "finds no reason", compare.Objects: "objects", compare.Silent: "does not object",
+}
+
+// unlike says in what a decision is not what a case wants.
+func (r Runner) unlike(f compare.Flip, got decision.Decision) string {
+	want, have := verdictWords[f.Base.Verdict], verdictWords[f.Head.Verdict]
+	by := "nothing is found, and nothing objects"
+	if rs := slices.Concat(r.reasons(got.Findings), r.reasons(got.Objections)); len(rs) > 0 {
+		by = "by " + report.ReasonLine(rs)
+	}
+	switch {
+	case !f.Base.InScope:
+		return fmt.Sprintf("no rule was to claim it, and it would be %s, %s", have, by)
+	case !f.Head.InScope:
+		return fmt.Sprintf("it was to be %s, and no rule claims it", want)
+	case f.Base.Verdict != f.Head.Verdict:
+		return fmt.Sprintf("it was to be %s, and it is %s, %s", want, have, by)
+	case f.Base.Level != f.Head.Level:
+		return fmt.Sprintf("its level was to be %q, and it is %q", f.Base.Level, f.Head.Level)
+	}
+	words := []string{"its reasons are not those that were wanted"}
+	for _, c := range f.Causes {
+		words = append(words, c.Rule+" "+causeWords[c.What])
+	}
+	return strings.Join(words, ", ")
+}
+
+// reasons are reasons with the places of their rules.
+func (r Runner) reasons(rs []decision.Reason) []report.IncidentReason {
+	out := []report.IncidentReason{}
+	for _, x := range rs {
+		rule := r.Policy.Rule(x.Rule)
+		out = append(out, report.IncidentReason{Rule: x.Rule, Message: x.Message, File: rule.File, Line: rule.Line})
+	}
+	return out
+}
