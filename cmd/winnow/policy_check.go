@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/policyset"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/junit"
+	"github.com/winnow-reaper/winnow/internal/sys/sarif"
 )
 
 type checkFlags struct {
@@ -55,9 +58,10 @@ It exits with 0 when nothing is wrong, and with 2 when the policies would be ref
 func (a *app) showCheck(doc report.PolicyCheck) error {
 	switch a.flags.format {
 	case formJUnit:
-		return a.junit("winnow policy check", render.CheckSuites(doc))
+		return a.junit("winnow policy check", []junit.Suite{render.RefusalSuite("policy check", slices.Concat(doc.Files, doc.Tests), doc.Problems)})
 	case formSARIF, formQuality:
-		return a.findings("policy check", render.RefusalRules(), render.CheckFindings(doc))
+		return a.findings("policy check", render.RefusalRules(),
+			slices.Concat(render.RefusalFindings(doc.Problems, sarif.Error), render.RefusalFindings(doc.Advice, sarif.Note)))
 	}
 	return a.show(doc, "  ", func(w io.Writer) { a.paint.PolicyCheck(w, doc) })
 }

@@ -12,14 +12,10 @@ import (
 	"github.com/winnow-reaper/winnow/internal/policycmp"
 )
 
-type replayFlags struct {
-	sweep      string
-	last       int
-	configured bool
-}
-
 func newPolicyReplay(a *app) *cobra.Command {
-	var f replayFlags
+	var sweep string
+	var last int
+	var configured bool
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Decide recorded sweeps again, and say whether the decisions are the same",
@@ -30,31 +26,24 @@ A recording is redacted, so the ids that it shows are stand-ins. It exits with 1
 		Example: "  winnow policy replay --last 5",
 		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
+			switch {
+			case last < 0:
+				return config.Mistakef("--last: %d is no number of sweeps", last)
+			case last > 0 && sweep != "":
+				return config.Mistakef("--sweep and --last contradict each other; choose one")
 			}
-			return a.policyReplay(cmd.Context(), f)
+			return a.policyReplay(cmd.Context(), sweep, last, configured)
 		},
 	}
-	cmd.Flags().StringVar(&f.sweep, "sweep", "", "only the sweep with this `id` (winnow history lists them)")
-	cmd.Flags().IntVar(&f.last, "last", 0, "only the last `N` recorded sweeps")
-	cmd.Flags().BoolVar(&f.configured, "configured", false, "with the parameters and levels of the configuration now, in place of the recorded ones")
+	cmd.Flags().StringVar(&sweep, "sweep", "", "only the sweep with this `id` (winnow history lists them)")
+	cmd.Flags().IntVar(&last, "last", 0, "only the last `N` recorded sweeps")
+	cmd.Flags().BoolVar(&configured, "configured", false, "with the parameters and levels of the configuration now, in place of the recorded ones")
 	a.forms(cmd, "text", "json")
 	return cmd
 }
 
-func (f replayFlags) check() error {
-	switch {
-	case f.last < 0:
-		return config.Mistakef("--last: %d is no number of sweeps", f.last)
-	case f.last > 0 && f.sweep != "":
-		return config.Mistakef("--sweep and --last contradict each other; choose one")
-	}
-	return nil
-}
-
-func (a *app) policyReplay(ctx context.Context, f replayFlags) error {
-	out, err := policycmp.Replay(ctx, &a.Ops, f.sweep, f.last, f.configured)
+func (a *app) policyReplay(ctx context.Context, sweep string, last int, configured bool) error {
+	out, err := policycmp.Replay(ctx, &a.Ops, sweep, last, configured)
 	if err != nil {
 		return err
 	}

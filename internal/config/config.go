@@ -335,7 +335,7 @@ type given struct {
 // load reads the defaults, what layers of policies say of parameters over them, then the file, and then the environment.
 func load(path string, data []byte, env []string, below ...*Layer) (*Config, error) {
 	if path != "" { // before all else: most of what is refused is refused here
-		if err := strict.Check(path, data, shape()); err != nil {
+		if _, err := strict.Read(path, data, shape(), nil); err != nil {
 			return nil, Mistakef("%w; nothing was done", err)
 		}
 	}

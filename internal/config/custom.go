@@ -35,27 +35,12 @@ func (r *levelReader) readCustom(section *yaml.Node) {
 		switch {
 		case at.value.ShortTag() == "!!null":
 			r.wrong = append(r.wrong, v.bad("it has no value; give it one or remove it"))
-		case plainValue(at.value) != nil:
-			r.wrong = append(r.wrong, v.bad("%v", plainValue(at.value)))
 		case at.value.Decode(&v.value) != nil:
 			r.wrong = append(r.wrong, v.bad("it cannot be read"))
 		default:
 			r.own = append(r.own, v)
 		}
 	}
-}
-
-// plainValue refuses what is not read in a configuration: anchors, aliases and tags.
-func plainValue(n *yaml.Node) error {
-	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
-		return fmt.Errorf("it has an anchor, an alias or a tag (&, *, !): write it out, they are not read here")
-	}
-	for _, below := range n.Content {
-		if err := plainValue(below); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // customEnv begins the variables for parameters of one's own: WINNOW_RULES_CUSTOM_SCRATCH_AFTER=3d.

@@ -62,7 +62,7 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, joined([]error{strict.Problem{File: file, Text: "it is empty: write levels, parameters or grants into it, or remove it"}})
 	}
-	if err := strict.Check(file, data, strict.Shape{Type: reflect.TypeFor[layerFile](), Leaf: leaf}); err != nil {
+	if _, err := strict.Read(file, data, strict.Shape{Type: reflect.TypeFor[layerFile](), Leaf: leaf}, nil); err != nil {
 		return nil, Mistakef("%w; nothing was decided", err)
 	}
 	var doc yaml.Node

@@ -31,7 +31,6 @@ func isDuration(t reflect.Type) (is, inSeconds bool) {
 
 // leaf holds values that are written in a way of their own against that.
 func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
-	wants := ""
 	switch t {
 	case reflect.TypeFor[subject.Marker]():
 		return "", n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" // by its name alone
@@ -40,16 +39,12 @@ func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
 	case reflect.TypeFor[Size](), reflect.TypeFor[subject.Bytes]():
 		return sizeLeaf(n), true
 	case reflect.TypeFor[[]subject.RuleLevel]():
-		wants = "it wants rules and their levels, such as {reap.dirs.disposable: off}"
-	case reflect.TypeFor[map[string]any]():
-		wants = "it wants the parameters of your own rules, such as {scratch_after: 3d}"
-	default:
-		return durationLeaf(t, n)
+		if n.Kind != yaml.MappingNode {
+			return "it wants rules and their levels, such as {reap.dirs.disposable: off}", true
+		}
+		return "", true // takeLevels looks at each
 	}
-	if n.Kind != yaml.MappingNode {
-		return wants, true
-	}
-	return "", true // takeLevels and takeOwn look at each
+	return durationLeaf(t, n)
 }
 
 func durationLeaf(t reflect.Type, n *yaml.Node) (string, bool) {

@@ -75,9 +75,6 @@ func New(versions [2]document.Version, rules [2]Rules) *Builder {
 	}
 }
 
-// Stop notes why the rest of the snapshots was not decided.
-func (b *Builder) Stop(why string) { b.doc.Stopped = why }
-
 // Add adds what is different in one snapshot, or why it could not be compared. explain is asked for the first flips of each rule.
 func (b *Builder) Add(o compare.Outcome, explain func(id string) compare.Explained) {
 	s := document.ComparedSnapshot{Name: o.Name, Unanswered: o.Unanswered}

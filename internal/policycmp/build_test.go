@@ -191,7 +191,7 @@ func TestNamesAreNothingElseInAComment(t *testing.T) {
 		o.Doomed, o.Unanswered = []string{bad}, []compare.Unanswered{{In: compare.Base, ID: bad, Error: bad}}
 		b.Add(o, x)
 		b.Add(broken(bad, errors.New(bad)), unexplained)
-		b.Stop(bad)
+		b.doc.Stopped = bad
 		doc := b.Document(document.FailAny)
 		var out bytes.Buffer
 		must.Do(t, render.ComparisonMarkdown(&out, doc))

@@ -112,12 +112,11 @@ func (d *Difference) Compare(ctx context.Context) (doc *document.Comparison, err
 // load finds and loads both versions.
 func (d *Difference) load(ctx context.Context, sides [2]*side) error {
 	f, words := d.Options, compare.Sides
-	v := versions{ops: d.Ops, configFile: d.ConfigFile, policy: d.PolicyPaths, repo: f.Repo, path: f.Path}
 	for i, of := range []struct {
 		configFlag, config string
 		levels             []string
 	}{{"--config-base", f.ConfigBase, nil}, {"--config-head", f.ConfigHead, f.Levels}} {
-		if err := sides[i].load(ctx, v, d.Names[i], of.configFlag, of.config, of.levels); err != nil {
+		if err := sides[i].load(ctx, d, d.Names[i], of.configFlag, of.config, of.levels); err != nil {
 			err = fmt.Errorf("%s:\n%w", words[i], err)
 			if i == 1 && errors.As(err, new(policy.Refusals)) {
 				return exit.Error{Code: bisectSkip, Err: err}
@@ -158,18 +157,18 @@ func explainSilent(ctx context.Context, b *Builder, head compare.Side, s *snapsh
 
 // load finds and loads one version. Its limits are those of the configuration in force, not its own: who brings policies that never end may
 // bring a configuration that lets them.
-func (s *side) load(ctx context.Context, v versions, name, flag, file string, levels []string) (err error) {
-	if s.Version, err = v.trees(ctx, name); err != nil {
+func (s *side) load(ctx context.Context, d *Difference, name, flag, file string, levels []string) (err error) {
+	if s.Version, err = d.versionOf(ctx, name); err != nil {
 		return err
 	}
-	cfg, err := v.config(ctx, flag, file)
+	cfg, err := d.configOf(ctx, flag, file)
 	if err != nil {
 		return err
 	}
 	if err := cfg.SetLevels(levels); err != nil {
 		return err
 	}
-	cfg.Policy.Timeout, cfg.Policy.Memory = v.ops.Cfg.Policy.Timeout, v.ops.Cfg.Policy.Memory
+	cfg.Policy.Timeout, cfg.Policy.Memory = d.Cfg.Policy.Timeout, d.Cfg.Policy.Memory
 	s.rules = ruleset.Set{Trees: s.trees, Cfg: cfg}
 	if s.rules.Embedded() {
 		// Decided in this process, beside the reading of other snapshots, whose memory would count.
@@ -243,7 +242,7 @@ func (d *Difference) decide(ctx context.Context, b *Builder, sides [2]*side) (fi
 			failing++
 		}
 		if failing == maxUnanswered && i < len(d.samples) {
-			b.Stop(fmt.Sprintf("stopped after %d of %d snapshots, since policies came to no answer in %d of them", i, len(d.samples), failing))
+			b.doc.Stopped = fmt.Sprintf("stopped after %d of %d snapshots, since policies came to no answer in %d of them", i, len(d.samples), failing)
 			return first, nil
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/policies"
@@ -30,59 +29,49 @@ type Version struct {
 	trees  []policy.Tree
 }
 
-// versions says where versions of the policies and of configurations are looked for.
-type versions struct {
-	ops *ops.Ops
-	// configFile is the configuration that a person named, policy are the policies that they put above all.
-	configFile string
-	policy     []string
-	// repo is a folder in the repository that revisions are of, path the folder of policies in a revision that names none.
-	repo, path string
-}
-
 // versionHint is what to do about a name that stands for nothing.
 const versionHint = "name a folder (./policies), a revision (main, HEAD~1, main:policies), embedded or configured. Nothing was decided"
 
-// trees finds what a name stands for: the word embedded or configured, a folder or a bundle, or a revision of the repository, with a path
+// versionOf finds what a name stands for: the word embedded or configured, a folder or a bundle, or a revision of the repository, with a path
 // behind a colon or without. The embedded policies stand below it, unless they are left out or it is a copy of them as a whole.
-func (v versions) trees(ctx context.Context, name string) (Version, error) {
+func (d *Difference) versionOf(ctx context.Context, name string) (Version, error) {
 	out := Version{name: name}
 	var tree policy.Tree
 	var err error
 	switch name {
 	case ConfiguredTrees:
-		if out.trees, err = v.ops.Trees(ctx); err != nil {
+		if out.trees, err = d.Trees(ctx); err != nil {
 			return out, err
 		}
-		published, err := v.ops.PublishedTrees(ctx)
+		published, err := d.PublishedTrees(ctx)
 		out.trees = append(out.trees, published...)
 		return out, err
 	case ruleset.EmbeddedName:
 		out.trees = []policy.Tree{{Name: ruleset.EmbeddedName, FS: policies.Files}}
 		return out, nil
 	}
-	if err := v.ambiguous(ctx, name); err != nil {
+	if err := d.ambiguous(ctx, name); err != nil {
 		return out, err
 	}
 	switch {
 	case isPath(name):
 		tree, err = ruleset.Tree(ctx, name)
 	default:
-		tree, out.commit, err = v.revision(ctx, name)
+		tree, out.commit, err = d.revision(ctx, name)
 	}
 	if err != nil {
 		return out, config.Mistakef("%w", err)
 	}
-	return v.withTree(ctx, out, tree)
+	return d.withTree(ctx, out, tree)
 }
 
 // withTree puts a tree into a version, on top of the embedded policies and below those that --policy names.
-func (v versions) withTree(ctx context.Context, out Version, tree policy.Tree) (Version, error) {
-	if v.ops.Cfg.Policy.Embedded && !replaces(tree) {
+func (d *Difference) withTree(ctx context.Context, out Version, tree policy.Tree) (Version, error) {
+	if d.Cfg.Policy.Embedded && !replaces(tree) {
 		out.trees = append(out.trees, policy.Tree{Name: ruleset.EmbeddedName, FS: policies.Files})
 	}
 	out.trees = append(out.trees, tree)
-	for _, p := range v.policy {
+	for _, p := range d.PolicyPaths {
 		path, err := config.Path(p)
 		if err != nil {
 			return out, config.Mistakef("--policy: %w", err)
@@ -117,12 +106,12 @@ func explicit(name string) bool {
 }
 
 // revision reads REV:PATH, or REV with the path of --path.
-func (v versions) revision(ctx context.Context, name string) (policy.Tree, string, error) {
+func (d *Difference) revision(ctx context.Context, name string) (policy.Tree, string, error) {
 	rev, dir, named := strings.Cut(name, ":")
 	if !named {
-		dir = v.path
+		dir = d.Options.Path
 	}
-	r, err := v.find(ctx, rev)
+	r, err := d.find(ctx, rev)
 	if err != nil {
 		if _, e := os.Lstat(name); errors.Is(e, fs.ErrNotExist) && errors.Is(err, git.ErrNone) {
 			return policy.Tree{}, "", fmt.Errorf("%s is no folder, and no revision either: %w; %s", name, err, versionHint)
@@ -139,8 +128,8 @@ func (v versions) revision(ctx context.Context, name string) (policy.Tree, strin
 	return policy.Tree{Name: name, FS: files, Prefix: path.Clean(strings.TrimLeft(cmp.Or(dir, "."), "/"))}, r.Commit, nil
 }
 
-func (v versions) find(ctx context.Context, rev string) (*git.Revision, error) {
-	return git.NewFinder().Revision(ctx, git.Program{}, v.repo, rev)
+func (d *Difference) find(ctx context.Context, rev string) (*git.Revision, error) {
+	return git.NewFinder().Revision(ctx, git.Program{}, d.Options.Repo, rev)
 }
 
 // maxRevision is how many bytes the policies of a revision may have, twice what is loaded: tests are read too.
@@ -151,22 +140,22 @@ func ofPolicies(name string) bool {
 	return slices.Contains([]string{".rego", ".json", ".yaml", ".yml", ".manifest"}, path.Ext(name))
 }
 
-// config reads a configuration for one version: a file, or one in a revision (REV:PATH); "" is the one that is in force.
-func (v versions) config(ctx context.Context, flag, name string) (*config.Config, error) {
+// configOf reads a configuration for one version: a file, or one in a revision (REV:PATH); "" is the one that is in force.
+func (d *Difference) configOf(ctx context.Context, flag, name string) (*config.Config, error) {
 	if name != "" {
-		if err := v.ambiguous(ctx, name); err != nil {
+		if err := d.ambiguous(ctx, name); err != nil {
 			return nil, err
 		}
 	}
 	rev, file, inRevision := strings.Cut(name, ":")
 	if _, err := os.Lstat(name); err == nil || name == "" || !inRevision {
-		c, err := config.Load(cmp.Or(name, v.configFile), os.Environ())
+		c, err := config.Load(cmp.Or(name, d.ConfigFile), os.Environ())
 		if err != nil && name != "" {
 			return nil, config.Mistakef("%s: %w", flag, err)
 		}
 		return c, err
 	}
-	r, err := v.find(ctx, rev)
+	r, err := d.find(ctx, rev)
 	if err != nil {
 		return nil, config.Mistakef("%s: %w; give a file, or REVISION:FILE. Nothing was decided", flag, err)
 	}
@@ -178,7 +167,7 @@ func (v versions) config(ctx context.Context, flag, name string) (*config.Config
 }
 
 // ambiguous refuses a name that is a file or folder and a revision: who changes the files could else choose what is compared.
-func (v versions) ambiguous(ctx context.Context, name string) error {
+func (d *Difference) ambiguous(ctx context.Context, name string) error {
 	if explicit(name) {
 		return nil
 	}
@@ -186,7 +175,7 @@ func (v versions) ambiguous(ctx context.Context, name string) error {
 		return nil
 	}
 	rev, _, _ := strings.Cut(name, ":")
-	if _, err := v.find(ctx, rev); err != nil {
+	if _, err := d.find(ctx, rev); err != nil {
 		return nil
 	}
 	return config.Mistakef("%s is there as a file or folder, and %s is a revision: write ./%s, or refs/heads/%s:PATH for a branch. Nothing was decided", name, rev, name, rev)

@@ -30,14 +30,12 @@ type Own struct {
 
 // ReadOwn reads a case. Every error is strict.Problems, with the file and the line of what is wrong; keys that no case has are refused.
 func ReadOwn(file string, data []byte) (*Own, error) {
-	f, err := strict.Read(file, data, strict.Shape{Type: reflect.TypeFor[Case](), Null: reflect.TypeFor[*Want]()})
+	o := &Own{}
+	f, err := strict.Read(file, data, strict.Shape{Type: reflect.TypeFor[Case](), Null: reflect.TypeFor[*Want]()}, &o.Case)
 	if err != nil {
 		return nil, err
 	}
-	o := &Own{File: f}
-	if err := f.Decode(&o.Case); err != nil {
-		return nil, f.Bad(0, "it cannot be read as JSON: %v", err)
-	}
+	o.File = f
 	return o, o.check()
 }
 

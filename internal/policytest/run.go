@@ -153,11 +153,10 @@ func (r Runner) Case(ctx context.Context, c *Own, result tester.Result) tester.R
 
 // unread is the result of a case that came to none, at the line that is wrong where that is known.
 func unread(r tester.Result, err error) tester.Result {
-	r.Outcome, r.Message = tester.Error, err.Error()
+	r.Outcome, r.Message = tester.Error, strings.ReplaceAll(err.Error(), "\n", "; ")
 	var wrong strict.Problems
 	if errors.As(err, &wrong) && len(wrong) > 0 {
 		r.Line = max(wrong[0].Line, 1)
-		r.Message = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	return r
 }
@@ -208,9 +207,6 @@ func (r Runner) differences(ctx context.Context, c *Own) (out []difference, err 
 	return out, nil
 }
 
-// verdictWords are the verdicts in a sentence.
-var verdictWords = map[string]string{decision.Reap: "reaped", decision.Spare: "spared"}
-
 // causeWords say what a rule did that a case does not want.
 var causeWords = map[string]string{
 	compare.Found: "finds a reason", compare.NotFound: "finds no reason", compare.Objects: "objects", compare.Silent: "does not object",
@@ -218,26 +214,30 @@ var causeWords = map[string]string{
 
 // unlike says in what a decision is not what a case wants.
 func (r Runner) unlike(f compare.Flip, got decision.Decision) string {
-	want, have := verdictWords[f.Base.Verdict], verdictWords[f.Head.Verdict]
-	by := "nothing is found, and nothing objects"
-	if rs := slices.Concat(r.reasons(got.Findings), r.reasons(got.Objections)); len(rs) > 0 {
-		by = "by " + report.ReasonLine(rs)
-	}
-	switch {
-	case !f.Base.InScope:
-		return fmt.Sprintf("no rule was to claim it, and it would be %s, %s", have, by)
-	case !f.Head.InScope:
-		return fmt.Sprintf("it was to be %s, and no rule claims it", want)
-	case f.Base.Verdict != f.Head.Verdict:
-		return fmt.Sprintf("it was to be %s, and it is %s, %s", want, have, by)
-	case f.Base.Level != f.Head.Level:
-		return fmt.Sprintf("its level was to be %q, and it is %q", f.Base.Level, f.Head.Level)
+	if want, have := verdictWords(f.Base), verdictWords(f.Head); want != have {
+		by := ", and nothing is found, and nothing objects"
+		if rs := slices.Concat(r.reasons(got.Findings), r.reasons(got.Objections)); len(rs) > 0 {
+			by = ", by " + report.ReasonLine(rs)
+		}
+		return fmt.Sprintf("it was to be %s, and it is %s%s", want, have, by)
 	}
 	words := []string{"its reasons are not those that were wanted"}
 	for _, c := range f.Causes {
 		words = append(words, c.Rule+" "+causeWords[c.What])
 	}
 	return strings.Join(words, ", ")
+}
+
+func verdictWords(v compare.Verdict) string {
+	switch {
+	case !v.InScope:
+		return "claimed by no rule"
+	case v.Verdict == decision.Reap:
+		return "reaped"
+	case v.Level != "":
+		return "spared at " + v.Level
+	}
+	return "spared"
 }
 
 // reasons are reasons with the places of their rules.

@@ -31,12 +31,6 @@ const (
 	maxText = 500
 )
 
-// off is the one level that a project may give to a rule.
-const off = "off"
-
-// reap begins the id of every rule that reaps; those that keep cannot be turned off.
-const reap = decision.ReapFamily
-
 // File is what a project says.
 type File struct {
 	Version int `json:"version"`
@@ -56,7 +50,7 @@ type Hold struct {
 // Parse reads a project's file, which messages call name. The whole of it must be understood.
 func Parse(name string, data []byte) (File, error) {
 	var f File
-	if err := strict.Decode(name, data, strict.Shape{Type: reflect.TypeFor[File](), Required: []string{"version"}}, &f); err != nil {
+	if _, err := strict.Read(name, data, strict.Shape{Type: reflect.TypeFor[File](), Required: []string{"version"}}, &f); err != nil {
 		return File{}, err
 	}
 	if err := f.check(); err != nil {
@@ -98,13 +92,13 @@ func (f *File) check() error {
 		f.Holds[i].Path = clean
 	}
 	for _, rule := range f.Off() {
-		if !strings.HasPrefix(rule, reap) {
-			return fmt.Errorf("levels: %q is no rule that reaps (%s...); a project can turn off no other", rule, reap)
+		if !decision.Reaps(rule) {
+			return fmt.Errorf("levels: %q is no rule that reaps (%s...); a project can turn off no other", rule, decision.ReapFamily)
 		}
 	}
 	for rule, level := range f.Levels {
-		if level != off {
-			return fmt.Errorf("levels: %s is %q; a project can say %s and nothing else", rule, level, off)
+		if level != decision.Off {
+			return fmt.Errorf("levels: %s is %q; a project can say %s and nothing else", rule, level, decision.Off)
 		}
 	}
 	return nil

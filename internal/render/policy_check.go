@@ -3,26 +3,14 @@ package render
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
-
-// CheckSuites are what policy check says as a CI system shows tests, and CheckFindings for code scanning.
-func CheckSuites(doc report.PolicyCheck) []junit.Suite {
-	return []junit.Suite{RefusalSuite("policy check", slices.Concat(doc.Files, doc.Tests), doc.Problems)}
-}
-
-// CheckFindings are the problems, and the advice as notes.
-func CheckFindings(doc report.PolicyCheck) []sarif.Finding {
-	return slices.Concat(RefusalFindings(doc.Problems, sarif.Error), RefusalFindings(doc.Advice, sarif.Note))
-}
 
 // RefusalRules are the classes of refusals.
 func RefusalRules() []sarif.Rule {

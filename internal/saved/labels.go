@@ -67,7 +67,7 @@ type labelled struct {
 // addLabels adds the labels of a file to those of the snapshot.
 func addLabels(s *snapshot.Snapshot, file string, data []byte) error {
 	var l labelled
-	if err := strict.Decode(file, data, strict.Shape{Type: reflect.TypeFor[labelled](), Required: []string{"labels"}}, &l); err != nil {
+	if _, err := strict.Read(file, data, strict.Shape{Type: reflect.TypeFor[labelled](), Required: []string{"labels"}}, &l); err != nil {
 		return err
 	}
 	if s.Labels == nil {

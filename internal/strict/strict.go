@@ -75,26 +75,8 @@ type File struct {
 	root *yaml.Node
 }
 
-// Check holds data, which messages call file, against a shape. The error is of the type Problems.
-func Check(file string, data []byte, s Shape) error {
-	_, err := Read(file, data, s)
-	return err
-}
-
-// Decode is Read into v.
-func Decode(file string, data []byte, s Shape, v any) error {
-	f, err := Read(file, data, s)
-	if err != nil {
-		return err
-	}
-	if err := f.Decode(v); err != nil {
-		return f.Bad(0, "it cannot be read: %v", err)
-	}
-	return nil
-}
-
-// Read is Check, and gives the file.
-func Read(file string, data []byte, s Shape) (*File, error) {
+// Read holds data, which messages call file, against a shape, and reads it into v unless that is nil. The error is of the type Problems.
+func Read(file string, data []byte, s Shape, v any) (*File, error) {
 	c := &checker{file: file, shape: s, tree: keysOf(s.Type)}
 	root, wrong := document(data)
 	if wrong != nil {
@@ -107,15 +89,22 @@ func Read(file string, data []byte, s Shape) (*File, error) {
 			c.found = append(c.found, Problem{File: file, Key: key, Text: fmt.Sprintf("%s is missing: a file of Winnow begins with %s: 1", key, key)})
 		}
 	}
-	if len(c.found) == 0 {
-		return &File{file, root}, nil
+	if len(c.found) > 0 {
+		slices.SortStableFunc(c.found, func(a, b Problem) int { return a.Line - b.Line })
+		return nil, c.found
 	}
-	slices.SortStableFunc(c.found, func(a, b Problem) int { return a.Line - b.Line })
-	return nil, c.found
+	f := &File{file, root}
+	if v == nil {
+		return f, nil
+	}
+	if err := f.decode(v); err != nil {
+		return nil, f.Bad(0, "it cannot be read: %v", err)
+	}
+	return f, nil
 }
 
-// Decode reads a file into v, by the json names of its fields.
-func (f *File) Decode(v any) error {
+// decode reads a file into v, by the json names of its fields.
+func (f *File) decode(v any) error {
 	var plain any
 	if err := f.root.Decode(&plain); err != nil {
 		return err

@@ -36,7 +36,8 @@ type shape struct {
 }
 
 func check(text string) error {
-	return strict.Check("f", []byte(text), strict.Shape{Type: reflect.TypeFor[shape](), Required: []string{"version"}})
+	_, err := strict.Read("f", []byte(text), strict.Shape{Type: reflect.TypeFor[shape](), Required: []string{"version"}}, nil)
+	return err
 }
 
 func TestCheckNamesTheLineTheKeyAndTheNearest(t *testing.T) {
