@@ -127,9 +127,6 @@ func (a *app) written(ctx context.Context, write func(*app) error) error {
 	return nil
 }
 
-// finds reports whether a result is written as findings.
-func (a *app) finds() bool { return a.flags.format == formSARIF || a.flags.format == formQuality }
-
 // findings writes what a command (policy check) found for code scanning: paths below the folder that the program was started in count from there.
 func (a *app) findings(command string, rules []sarif.Rule, findings []sarif.Finding) error {
 	root, err := os.Getwd()
