@@ -20,7 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 )
 
-// Case is a whole snapshot with what has to be decided on it: one of those that Winnow ships, of which each holds something that went wrong somewhere or could,
+// Case is a whole snapshot with what has to be decided on it: one of those that Winnow ships, each with something that went wrong somewhere or could,
 // or a person's own.
 type Case struct {
 	// Sentence says what is held.
