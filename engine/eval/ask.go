@@ -158,14 +158,14 @@ func (a *asker) plan(q *query, c candidate) (out *Reasons, err error) {
 }
 
 // sets adds to a list what rules give, without those that are undefined or false.
-func (a *asker) sets(rules []*plan.Rule, to []ast.Value) ([]ast.Value, error) {
+func (a *asker) sets(rules []*plan.Rule, to []policy.Given) ([]policy.Given, error) {
 	for _, r := range rules {
 		t, err := a.machine.Ask(a.cancel, r)
 		if err != nil {
 			return nil, err
 		}
 		if t != nil && t.Value.Compare(ast.Boolean(false)) != 0 {
-			to = append(to, t.Value)
+			to = append(to, policy.Given{ID: policy.IDOf(r.Path), Value: t.Value})
 		}
 	}
 	return to, nil
@@ -187,18 +187,18 @@ func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*Reasons, er
 	case len(rs) != 1:
 		return nil, fmt.Errorf("%w: %d answers", policy.ErrShape, len(rs))
 	}
-	given := func(names []string) (out []ast.Value) {
-		for _, name := range names {
-			if list, ok := rs[0].Bindings[name].(*ast.Array); ok && list.Len() == 1 && list.Elem(0).Value.Compare(ast.Boolean(false)) != 0 {
-				out = append(out, list.Elem(0).Value)
+	given := func(prefix string, ps []policy.Package) (out []policy.Given) {
+		for i, p := range ps {
+			if list, ok := rs[0].Bindings[fmt.Sprint(prefix, i)].(*ast.Array); ok && list.Len() == 1 && list.Elem(0).Value.Compare(ast.Boolean(false)) != 0 {
+				out = append(out, policy.Given{ID: p.ID, Value: list.Elem(0).Value})
 			}
 		}
 		return out
 	}
-	if len(given(s.scope)) == 0 {
+	if len(given("s", s.find)) == 0 {
 		return nil, nil
 	}
-	return read(given(s.findings), given(s.objections))
+	return read(given("f", s.find), given("o", s.object))
 }
 
 // eval runs a query on a seat: with its deadline, watched for memory, and without what OPA measures of itself.
@@ -219,7 +219,7 @@ func (e *Engine) eval(ctx context.Context, seat *slot, q rego.PreparedEvalQuery,
 func asTerm(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }
 
 // read takes the reasons out of the sets that rules gave.
-func read(findings, objections []ast.Value) (*Reasons, error) {
+func read(findings, objections []policy.Given) (*Reasons, error) {
 	m := policy.Room(policy.MaxSaid)
 	found, err := policy.Reasons(findings, policy.FindingsRule, m)
 	if err != nil {

@@ -201,22 +201,20 @@ func (l Limits) WithDefaults() Limits {
 // stock is a question to OPA's topdown about all that a query asks.
 type stock struct {
 	rego.PreparedEvalQuery
-	scope, findings, objections []string // the variables of its answer, each a list: of nothing, or of what the rule gives
+	find, object []policy.Package // the answer has a variable for each rule of theirs: a list of nothing, or of what the rule gives
 }
 
 func (e *Engine) stock(find, object []policy.Package) (out stock, err error) {
 	var parts []string
-	ask := func(prefix, rule string, ps []policy.Package) (names []string) {
+	ask := func(prefix, rule string, ps []policy.Package) {
 		for i, p := range ps { // a comprehension is defined when what is in it is not
-			name := fmt.Sprintf("%s%d", prefix, i)
-			parts = append(parts, fmt.Sprintf("%s := [x | x := %s.%s]", name, p.Ref, rule))
-			names = append(names, name)
+			parts = append(parts, fmt.Sprintf("%s%d := [x | x := %s.%s]", prefix, i, p.Ref, rule))
 		}
-		return names
 	}
-	out.scope = ask("s", policy.ScopeRule, find)
-	out.findings = ask("f", policy.FindingsRule, find)
-	out.objections = ask("o", policy.ObjectionsRule, object)
+	ask("s", policy.ScopeRule, find)
+	ask("f", policy.FindingsRule, find)
+	ask("o", policy.ObjectionsRule, object)
+	out.find, out.object = find, object
 	out.PreparedEvalQuery, err = e.prepared(parts)
 	return out, err
 }

@@ -122,7 +122,7 @@ func TestExplainSaysWhatWouldHaveToBeDifferent(t *testing.T) {
 						Rule: "reap.dirs.disposable", File: reap, Line: 17, Title: "A disposable folder", Description: "Its name says so.",
 						Failed: []explain.Condition{{
 							Rule: "policies.reap.dirs.disposable.findings", File: reap, Line: 17,
-							Text: `findings contains {"rule": "reap.dirs.disposable", "message": $"{input.dir.name} is disposable", "evidence": {"name": input.dir.name}} if in_scope`,
+							Text: `findings contains {"message": $"{input.dir.name} is disposable", "evidence": {"name": input.dir.name}} if in_scope`,
 							Because: []explain.Condition{{
 								Rule: "policies.reap.dirs.disposable.in_scope", File: reap, Line: 11, Text: "regex.match(pattern, input.dir.name)",
 								Values: []explain.Value{{Name: "input.config.disposable_dirs[_]", Value: `(?i)-review-[0-9a-f]{8}$`}, {Name: "input.dir.name", Value: "mine"}},

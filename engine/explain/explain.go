@@ -62,7 +62,7 @@ func (x explainer) fired(p policy.Package, r *ast.Rule) []Fired {
 	var out []Fired
 	facts := x.facts(r)
 	for _, v := range x.trace.gave[r] {
-		why, err := policy.ReasonOf(v, policy.Room(policy.MaxSaid))
+		why, err := policy.ReasonOf(p.ID, v, policy.Room(policy.MaxSaid))
 		if err != nil {
 			continue // the decision has refused the same answer before
 		}

@@ -73,6 +73,7 @@ type Program struct {
 
 // Rule is what gives the value of one rule of a Rego package, or of one function.
 type Rule struct {
+	Path string // where it stands: policies/protect/live/objections
 	// body gives the statements, once; it is nil when they are ready.
 	body func() ([]*ir.Block, error)
 	// n is its place among all functions, where machines keep its value.
@@ -94,7 +95,7 @@ func (p *Program) add(name, path string, r *Rule) {
 	r.n = len(p.funcs)
 	p.funcs[name] = r
 	if path != "" {
-		p.byPath[path] = r
+		p.byPath[path], r.Path = r, path
 	}
 }
 

@@ -256,7 +256,8 @@ func wrongOwn(modules []module, own map[string]Parameter) Refusals {
 			if !r.HasPrefix(prefix) {
 				return false
 			}
-			switch name, constant := textAt(r, len(prefix)); {
+			name, constant := r[min(len(prefix), len(r)-1)].Value.(ast.String)
+			switch constant = constant && len(r) > len(prefix); {
 			case !constant:
 				refused = append(refused, m.refuse(ClassCustom, r[0].Location, fmt.Sprintf("%s is no single parameter", r), "name it: input.config.custom.scratch_after"))
 			case len(own) == 0:
@@ -267,12 +268,4 @@ func wrongOwn(modules []module, own map[string]Parameter) Refusals {
 		})
 	}
 	return refused
-}
-
-func textAt(r ast.Ref, i int) (string, bool) {
-	if i >= len(r) {
-		return "", false
-	}
-	s, ok := r[i].Value.(ast.String)
-	return string(s), ok
 }

@@ -21,7 +21,7 @@ func LintSafety(modules ...*ast.Module) Refusals {
 // Lint is LintSafety and what is asked of the policies that are shipped besides: METADATA, and no literal that an operator may
 // want to change. Modules must have been parsed with their annotations.
 func Lint(modules ...*ast.Module) Refusals {
-	return append(LintSafety(modules...), lint(modules, described, noLiterals)...)
+	return append(LintSafety(modules...), lint(modules, described(modules), noLiterals)...)
 }
 
 func lint(modules []*ast.Module, checks ...check) Refusals {
@@ -103,29 +103,38 @@ func noSprintf(m *ast.Module, family string) Refusals {
 	return refused
 }
 
-// described: everything that a person may meet says what it is.
-func described(m *ast.Module, _ string) Refusals {
-	var refused Refusals
-	if !slices.ContainsFunc(m.Annotations, func(a *ast.Annotations) bool { return a.Scope == "package" && complete(a) }) {
-		refused = append(refused, refusalAt(ClassMetadata, m.Package.Location, "package without METADATA", "write # METADATA with a title and a description above it"))
-	}
-	documented := map[string]bool{}
-	for _, r := range m.Rules {
-		if slices.ContainsFunc(r.Annotations, complete) {
-			documented[r.Head.Ref().String()] = true
+// described: a package has METADATA, in one of its files; what may be asked from outside has a comment right above it, and a reason METADATA.
+func described(modules []*ast.Module) check {
+	said := map[string]bool{}
+	for _, m := range modules {
+		pkg := m.Package.Path.String()
+		said[pkg] = said[pkg] || slices.ContainsFunc(m.Annotations, func(a *ast.Annotations) bool { return a.Scope == "package" && complete(a) })
+		for _, r := range m.Rules {
+			said[r.Ref().String()] = said[r.Ref().String()] || commented(m, r)
 		}
 	}
-	for _, r := range m.Rules {
-		name := r.Head.Ref().String()
-		if !strings.HasPrefix(name, "_") && !documented[name] {
-			documented[name] = true
-			refused = append(refused, refusalAt(ClassMetadata, r.Location, fmt.Sprintf("rule %s without METADATA", name), "write # METADATA with a title and a description above it, or begin its name with _"))
+	return func(m *ast.Module, _ string) (refused Refusals) {
+		if !said[m.Package.Path.String()] {
+			refused = append(refused, refusalAt(ClassMetadata, m.Package.Location, "package without METADATA", "write # METADATA with a title and a description above it"))
 		}
+		for _, r := range m.Rules {
+			if name := r.Head.Ref().String(); !strings.HasPrefix(name, "_") && !said[r.Ref().String()] {
+				said[r.Ref().String()] = true
+				refused = append(refused, refusalAt(ClassMetadata, r.Location, fmt.Sprintf("rule %s without METADATA", name), "write # METADATA with a title and a description above it, or a comment, or begin its name with _"))
+			}
+		}
+		return refused
 	}
-	return refused
 }
 
 func complete(a *ast.Annotations) bool { return a.Title != "" && a.Description != "" }
+
+func commented(m *ast.Module, r *ast.Rule) bool {
+	if name := r.Head.Ref().String(); name == FindingsRule || name == ObjectionsRule {
+		return slices.ContainsFunc(r.Annotations, complete)
+	}
+	return slices.ContainsFunc(m.Comments, func(c *ast.Comment) bool { return c.Location.Row == r.Location.Row-1 })
+}
 
 // noLiterals: a number in a rule is a parameter that cannot be changed. 0 and 1 count things, and are allowed.
 func noLiterals(m *ast.Module, family string) Refusals {

@@ -294,7 +294,7 @@ func (m module) form(r *ast.Rule, family, id string) Refusals {
 	case outputs[family].set:
 		if r.Head.RuleKind() != ast.MultiValue || len(r.Head.Reference) != 1 || len(r.Head.Args) > 0 {
 			return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("%s is not a set of reasons", r.Head.Name),
-				fmt.Sprintf(`write %s contains {"rule": "%s", "message": ..., "evidence": {...}} if ...`, r.Head.Name, id))}
+				fmt.Sprintf(`write %s contains {"message": ..., "evidence": {...}} if ...`, r.Head.Name))}
 		}
 		return m.reason(r, id)
 	case outputs[family].complete:
@@ -308,14 +308,13 @@ func (m module) form(r *ast.Rule, family, id string) Refusals {
 // lacks says what of a reason is missing, and what is too much.
 func lacks(keys []string) string {
 	var words []string
-	want := []string{"rule", "message", "evidence"}
-	for _, k := range want {
+	for _, k := range []string{"message", "evidence"} {
 		if !slices.Contains(keys, k) {
 			words = append(words, "without "+k)
 		}
 	}
 	for _, k := range keys {
-		if !slices.Contains(want, k) {
+		if !slices.Contains([]string{"rule", "message", "evidence"}, k) {
 			words = append(words, "with an unknown "+k)
 		}
 	}
@@ -327,21 +326,19 @@ func isTrue(r *ast.Rule) bool {
 	return v != nil && (v.Equal(ast.InternedBooleanTrue) || r.Default && v.Equal(ast.InternedBooleanFalse))
 }
 
-// reason wants the three parts of a reason in the head, its rule as a constant that is the package: the report, the ledger and
-// the explanation find the rule by it.
+// reason wants the parts of a reason in the head. Its rule is the package's path; where it is written all the same, it must be that.
 func (m module) reason(r *ast.Rule, id string) Refusals {
-	fix := fmt.Sprintf(`write contains {"rule": "%s", "message": ..., "evidence": {...}}`, id)
+	const fix = `write contains {"message": ..., "evidence": {...}}`
 	o, ok := r.Head.Key.Value.(ast.Object)
 	if !ok {
 		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("%s holds something that is not written as a reason", r.Head.Name), fix)}
 	}
 	var keys []string
 	o.Foreach(func(k, _ *ast.Term) { keys = append(keys, text(k.Value)) })
-	slices.Sort(keys)
-	if !slices.Equal(keys, []string{"evidence", "message", "rule"}) {
-		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("a reason %s", lacks(keys)), fix)}
+	if wrong := lacks(keys); wrong != "" {
+		return Refusals{m.refuse(ClassReason, r.Location, "a reason "+wrong, fix)}
 	}
-	if rule := o.Get(ast.StringTerm("rule")); !rule.Equal(ast.StringTerm(id)) {
+	if rule := o.Get(ast.StringTerm("rule")); rule != nil && !rule.Equal(ast.StringTerm(id)) {
 		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("rule %s is not its package", rule), fix)}
 	}
 	return nil

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -17,17 +19,25 @@ var (
 	ErrTooMuch = errors.New("the policies gave a reason that is too large")
 )
 
-var (
-	ruleKey     = ast.StringTerm("rule")
-	messageKey  = ast.StringTerm("message")
-	evidenceKey = ast.StringTerm("evidence")
-)
+var messageKey, evidenceKey = ast.Ref{ast.StringTerm("message")}, ast.StringTerm("evidence")
 
-// Reasons are the members of sets that rules of one name gave, sorted by rule and message, never nil; an error where they are more than m has room for.
-func Reasons(sets []ast.Value, name string, m *Measure) ([]decision.Reason, error) {
+// Given is what a rule of a package gave: the reasons of the rule whose id the package's path is.
+type Given struct {
+	ID    string
+	Value ast.Value
+}
+
+// IDOf is the id of the rule that a package's rule at policies/protect/live/objections belongs to.
+func IDOf(rule string) string {
+	return strings.ReplaceAll(path.Dir(strings.TrimPrefix(rule, root+"/")), "/", ".")
+}
+
+// Reasons are the members of sets that rules of one name gave, sorted by rule and message, never nil; an error where they are more than m has
+// room for.
+func Reasons(sets []Given, name string, m *Measure) ([]decision.Reason, error) {
 	out := []decision.Reason{}
-	for _, v := range sets {
-		set, ok := v.(ast.Set)
+	for _, g := range sets {
+		set, ok := g.Value.(ast.Set)
 		if !ok {
 			return nil, fmt.Errorf("%w: no set of %s", ErrShape, name)
 		}
@@ -35,7 +45,7 @@ func Reasons(sets []ast.Value, name string, m *Measure) ([]decision.Reason, erro
 			return nil, fmt.Errorf("%w: %d %s, and %d are the most", ErrTooMuch, n, name, MaxReasons)
 		}
 		for _, t := range set.Slice() {
-			r, err := ReasonOf(t.Value, m)
+			r, err := ReasonOf(g.ID, t.Value, m)
 			if err != nil {
 				return nil, err
 			}
@@ -48,21 +58,21 @@ func Reasons(sets []ast.Value, name string, m *Measure) ([]decision.Reason, erro
 	return out, nil
 }
 
-// ReasonOf takes a reason out of what a rule gave.
-func ReasonOf(v ast.Value, m *Measure) (decision.Reason, error) {
+// ReasonOf takes a reason out of what the rule of that id gave.
+func ReasonOf(rule string, v ast.Value, m *Measure) (decision.Reason, error) {
 	o, ok := v.(ast.Object)
 	if !ok {
 		return decision.Reason{}, fmt.Errorf("%w: %v", ErrShape, ast.ValueName(v))
 	}
-	rule, named := str(o.Get(ruleKey))
-	message, said := str(o.Get(messageKey))
-	if !named || !said {
-		return decision.Reason{}, fmt.Errorf("%w: a finding lacks rule or message: want {rule, message, evidence}", ErrShape)
+	said, err := o.Find(messageKey)
+	message, ok := said.(ast.String)
+	if err != nil || !ok {
+		return decision.Reason{}, fmt.Errorf("%w: %s gave a reason without a message: want {message, evidence}", ErrShape, rule)
 	}
-	if err := m.text(message, maxMessage); err != nil {
+	if err := m.text(string(message), maxMessage); err != nil {
 		return decision.Reason{}, fmt.Errorf("%w (%s)", err, rule)
 	}
-	r := decision.Reason{Rule: rule, Message: message}
+	r := decision.Reason{Rule: rule, Message: string(message)}
 	evidence := o.Get(evidenceKey)
 	if evidence == nil {
 		return r, nil
@@ -81,12 +91,4 @@ func ReasonOf(v ast.Value, m *Measure) (decision.Reason, error) {
 		r.Evidence = nil
 	}
 	return r, nil
-}
-
-func str(t *ast.Term) (string, bool) {
-	if t == nil {
-		return "", false
-	}
-	s, ok := t.Value.(ast.String)
-	return string(s), ok
 }

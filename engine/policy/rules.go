@@ -51,7 +51,6 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 		}
 		id := strings.Join(path, ".")
 		declared, _ := m.candidates()
-		needs := m.needs()
 		own, _ := m.parameters()
 		summaries, _ := m.summaries()
 		for _, r := range m.Rules {
@@ -63,7 +62,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 			}
 		}
 		if r, ok := rules[id]; ok {
-			r.Candidates, r.Needs = append(r.Candidates, declared...), append(r.Needs, needs...)
+			r.Candidates, r.Needs = append(r.Candidates, declared...), append(r.Needs, m.needs()...)
 			r.Custom = append(r.Custom, own...)
 			r.Summaries = append(r.Summaries, summaries...)
 			rules[id] = r

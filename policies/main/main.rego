@@ -1,19 +1,18 @@
 # METADATA
 # title: The verdict
 # description: >-
-#   A candidate is reaped when some rule under reap found a reason and no rule under protect objected. Every package below
-#   reap/<kind> and protect contributes, so adding a rule is adding a folder. Also where a part of the input is missing, there is a
-#   verdict, and without a finding it is spare. A rule whose level is off says nothing, and a finding of a rule whose level is ask or observe
-#   reaps nothing: where it is all that was found, and no rule objects, the decision has that level.
+#   A candidate is reaped when some rule under reap found a reason and no rule under protect objected. Every package
+#   below reap/<kind> and protect contributes, so adding a rule is adding a folder. Also where a part of the input is missing,
+#   there is a verdict, and without a finding it is spare. A rule whose level is off says nothing, and a finding of a
+#   rule whose level is ask or observe reaps nothing: where it is all that was found, and no rule objects, the decision
+#   has that level.
 package policies.main
 
 import data.policies.lib.kinds
 import data.policies.lib.levels
 import data.policies.lib.reasons
 
-# METADATA
-# title: Decision
-# description: The verdict with everything that speaks for and against it, and whether any rule claims the candidate.
+# The verdict with everything that speaks for and against it, and whether any rule claims the candidate.
 decision := reasons.evidence({_level, {
 	"verdict": _verdict,
 	"findings": sort(_findings),
@@ -42,15 +41,19 @@ _in_scope if {
 	data.policies.reap[folder][_].in_scope
 }
 
-_findings contains reasons.evidence({finding, _marked(finding.rule)}) if {
+_findings contains reasons.evidence({finding, {"rule": rule}, _marked(rule)}) if {
 	some folder in kinds.folders
-	some finding in data.policies.reap[folder][_].findings
-	not finding.rule in levels.off
+	some name
+	some finding in data.policies.reap[folder][name].findings
+	rule := $"reap.{folder}.{name}"
+	not rule in levels.off
 }
 
-_objections contains objection if {
-	some objection in data.policies.protect[_].objections
-	not objection.rule in levels.off
+_objections contains reasons.evidence({objection, {"rule": rule}}) if {
+	some name
+	some objection in data.policies.protect[name].objections
+	rule := $"protect.{name}"
+	not rule in levels.off
 }
 
 _marked(rule) := {"level": "ask"} if {

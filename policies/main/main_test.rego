@@ -27,7 +27,7 @@ test_a_decision_names_what_was_found if {
 test_one_objection_spares if {
 	decision := main.decision with input as subjects.changed(subjects.dir, "/hold", {"owner": "ann"})
 	decision.verdict == "spare"
-	subjects.reasons(decision.findings) == ["reap.dirs.landed: all its work is on origin/main, and nothing has happened in it for 1d3h"]
+	subjects.reasons(decision.findings) == ["all its work is on origin/main, and nothing has happened in it for 1d3h"]
 	[objection.rule | some objection in decision.objections] == ["protect.held"]
 }
 
@@ -53,7 +53,7 @@ test_garbage_is_spared if {
 		decision := main.decision with input as garbage
 		decision.verdict == "spare"
 		decision.in_scope == false
-		"protect.unknown: which rules are turned off is not known (rules.levels)" in subjects.reasons(decision.objections)
+		"which rules are turned off is not known (rules.levels)" in subjects.reasons(decision.objections)
 	}
 }
 

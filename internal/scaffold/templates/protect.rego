@@ -14,7 +14,6 @@ package policies.{{.ID}}
 # title: {{.Title}}
 # description: Its label begins with a word of the list, or is not known.
 objections contains {
-	"rule": "{{.ID}}",
 	"message": "its label is listed, or not known",
 	"evidence": {},
 } if {

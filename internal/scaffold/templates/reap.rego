@@ -33,7 +33,6 @@ in_scope if {
 # title: {{.Title}}
 # description: {{.Means}}
 findings contains {
-	"rule": "{{.ID}}",
 	"message": "{{.Message}}",
 	"evidence": {"{{.Field}}": input.{{.Name}}{{.Evidence}}},
 } if {

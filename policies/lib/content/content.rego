@@ -3,12 +3,10 @@
 # description: What is known of a folder in a worktree that stays while that folder goes.
 package policies.lib.content
 
-# METADATA
-# title: Can be made again
-# description: >-
-#   True for a folder where all of this is known: it lies in a linked worktree that its repository knows and that is not locked, git ignores
-#   it as a whole and tracks no file in it, its name is one of rules.rebuildable, a mark in it or that name shows which tool made it, it is no checkout and holds no other repository, everything in
-#   it is this user's, and nothing has happened in it or in its worktree for trim_after.
+# All of this is known of the folder: it lies in a linked worktree that its repository knows and that is
+# not locked, git ignores it as a whole and tracks no file in it, its name is one of rules.rebuildable, a mark in it
+# or that name shows which tool made it, it is no checkout and holds no other repository, everything in it is this
+# user's, and nothing has happened in it or in its worktree for trim_after.
 made_again if {
 	input.kind == "dir"
 	_here
@@ -21,9 +19,7 @@ made_again if {
 	input.idle >= input.config.trim_after
 }
 
-# METADATA
-# title: Large enough
-# description: It takes up at least trim_min on disk.
+# It takes up at least trim_min on disk.
 large if input.dir.content.bytes >= input.config.trim_min
 
 _here if {

@@ -3,9 +3,7 @@
 # description: What a folder's name and path say.
 package policies.lib.dirs
 
-# METADATA
-# title: Shapes
-# description: The expressions for names of folders that are made to be thrown away, as far as they match this folder's.
+# The expressions for names of folders that are made to be thrown away, as far as they match this folder's.
 shapes contains shape if {
 	input.kind == "dir"
 	some shape in input.config.disposable_dirs
@@ -13,11 +11,9 @@ shapes contains shape if {
 	regex.match(shape, input.dir.name)
 }
 
-# METADATA
-# title: Holds nothing
-# description: >-
-#   True for a linked worktree that its repository knows and in which there is positively nothing that is not in the repository: no
-#   changed, untracked or ignored file, no commit that only it reaches, no operation under way, no other repository.
+# True for a linked worktree that its repository knows and in which there is positively nothing that is not in the
+# repository: no changed, untracked or ignored file, no commit that only it reaches, no operation under way, no other
+# repository.
 holds_nothing if {
 	input.kind == "dir"
 	input.dir.git.worktree == true
@@ -31,12 +27,9 @@ holds_nothing if {
 	count(input.dir.git.nested) == 0
 }
 
-# METADATA
-# title: Holds nothing but its entry
-# description: >-
-#   True for a linked worktree whose folder is positively gone, and whose entry in its repository positively holds nothing that is not in the
-#   repository otherwise: nothing staged that HEAD does not have, no commit that only it reaches, no operation under way, no repository of
-#   a submodule.
+# True for a linked worktree whose folder is positively gone, and whose entry in its repository positively holds
+# nothing that is not in the repository otherwise: nothing staged that HEAD does not have, no commit that only it
+# reaches, no operation under way, no repository of a submodule.
 empty_entry if {
 	input.kind == "dir"
 	input.dir.gone == true
@@ -50,11 +43,8 @@ empty_entry if {
 	count(input.dir.git.nested) == 0
 }
 
-# METADATA
-# title: Disposable
-# description: >-
-#   True for a folder that is in no repository and has none in it, and whose path the operator declared disposable
-#   (rules.disposable_content): not the home, nothing that holds it, and no root.
+# True for a folder that is in no repository and has none in it, and whose path the operator declared disposable
+# (rules.disposable_content): not the home, nothing that holds it, and no root.
 disposable if {
 	input.kind == "dir"
 	input.dir.checkout == false
@@ -70,13 +60,9 @@ disposable if {
 	glob.match(declared, ["/"], input.dir.path)
 }
 
-# METADATA
-# title: Not the default branch
-# scope: document
-# description: >-
-#   True for a worktree that is known to be detached, or to have another branch checked out than the default branch: another one than the
-#   upstream's, and none that is called main, master or trunk. Where people work in linked worktrees alone, the one of the default branch
-#   stands for the main checkout.
+# True for a worktree that is known to be detached, or to have another branch checked out than the default branch:
+# another one than the upstream's, and none that is called main, master or trunk. Where people work in linked
+# worktrees alone, the one of the default branch stands for the main checkout.
 own_branch if input.dir.git.detached == true
 
 own_branch if {
@@ -84,15 +70,11 @@ own_branch if {
 	name != ""
 	count({name} & {"main", "master", "trunk"}) == 0
 	input.dir.git.upstream != ""
-	endswith(input.dir.git.upstream, concat("", ["/", name])) == false
+	endswith(input.dir.git.upstream, $"/{name}") == false
 }
 
-# METADATA
-# title: Not locked
-# description: >-
-#   True for a worktree that positively has no lock, and for one whose lock has the form of a tool's and names a process that has positively
-#   ended.
-# scope: document
+# True for a worktree that positively has no lock, and for one whose lock has the form of a tool's and names a process
+# that has positively ended.
 unlocked if input.dir.git.locked == false
 
 unlocked if {
@@ -100,10 +82,13 @@ unlocked if {
 	input.dir.git.lock.alive == false
 }
 
-# METADATA
-# title: The lock
-# description: Who locked the worktree, and whether they are still there, in words; "" where there is no lock.
-# scope: document
+# Why it was not looked into: something cheaper keeps it.
+skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
+
+# What is on record of its branch, for evidence; empty where that is nothing.
+signs contains {"signs": input.signs} if count(input.signs) > 0
+
+# Who locked the worktree, and whether they are still there, in words; "" where there is no lock.
 default lock := ""
 
 lock := $"locked by {_locker}, which is gone" if {
@@ -118,10 +103,7 @@ lock := $"locked by {_locker}, which is gone" if {
 	input.dir.git.lock.text == ""
 }
 
-# METADATA
-# title: A lock that counts for nothing
-# description: The end of a message about a worktree whose lock names a process that has positively ended; "" for any other.
-# scope: document
+# The end of a message about a worktree whose lock names a process that has positively ended; "" for any other.
 default void_lock := ""
 
 void_lock := $"; it is {lock}" if {

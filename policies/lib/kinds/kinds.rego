@@ -11,7 +11,5 @@ _folders := {
 	"terminal": {"terminals"},
 }
 
-# METADATA
-# title: Folders
-# description: The folders of the candidate's kind; undefined for an input that is no subject.
+# The folders of the candidate's kind; undefined for an input that is no subject.
 folders := _folders[input.kind]

@@ -1,34 +1,18 @@
 # METADATA
 # title: Leftovers of agents
 # description: >-
-#   Servers that an agent spoke with over pipes, and that did not end with it: no program can speak with them again. A process that may be something else,
-#   or that has one unknown fact, is not a leftover.
+#   Servers that an agent spoke with over pipes, and that did not end with it: no program can speak with them again. A
+#   process that may be something else, or with one unknown fact, is not a leftover.
 package policies.lib.leftovers
 
 import data.policies.lib.ties
 
-# METADATA
-# scope: document
-# title: Leftovers among the members
-# description: >-
-#   The pids of the processes in the panes' own sessions that are positively left over from an agent which is gone - its servers, and the
-#   shells and package runners that such a one was started through. They are in the background, sleep and listen nowhere, nothing but one
-#   another can speak with them, and nothing ties them (lib/ties).
-pids contains member.pid if {
-	some member in input.members
-	member.pid in _unspoken
-	member.process.ppid in input.host.orphan_parents
-}
+# The pids of the processes in the panes' own sessions that are left over: an agent's servers, and the shells and package
+# runners that such a server was started through. They are in the background, sleep and listen nowhere, nothing but one
+# another can speak with them, and nothing ties them (lib/ties).
+pids := _unspoken & (_orphans | _below(_runner_orphans))
 
-pids contains member.pid if {
-	some member in input.members
-	member.pid in _unspoken
-	member.process.ppid in _handed_over
-}
-
-# METADATA
-# title: The process is one
-# description: The same for a process that is judged by itself. A process with child processes is not a leftover.
+# The same for a process that is judged by itself. A process with child processes is not a leftover.
 alone if {
 	input.kind == "process"
 	input.lineage.family in families
@@ -47,39 +31,10 @@ alone if {
 }
 
 _of_agent if count(input.lineage.added) > 0
-
 _of_agent if input.lineage.seen_gone == true
 
-# METADATA
-# title: Families
-# description: Programs that speak only with the program that started them.
+# Programs that speak only with the program that started them.
 families := {"mcp-server", "language-server"}
-
-_known := (_servers | _inner) | _outer
-
-# What speaks with one, if anything does, is left over too.
-_unspoken contains member.pid if {
-	some member in input.members
-	member.pid in _known
-	also := [peer.pid | some peer in member.lineage.peers; peer.pid in _known]
-	count(also) == count(member.lineage.peers)
-}
-
-# One that was handed over counts by its parent too: a runner that is itself left over.
-_handed_over contains member.pid if {
-	some member in input.members
-	member.pid in (_inner | _outer)
-	member.process.ppid in input.host.orphan_parents
-}
-
-_handed_over contains member.pid if {
-	some member in input.members
-	some runner in input.members
-	member.pid in _inner
-	member.process.ppid == runner.pid
-	runner.pid in _outer
-	runner.process.ppid in input.host.orphan_parents
-}
 
 _servers contains member.pid if {
 	some member in input.members
@@ -87,21 +42,10 @@ _servers contains member.pid if {
 	member.lineage.family in families
 }
 
-_inner contains member.pid if {
-	some member in input.members
-	member.pid in _runners
-	some below in input.members
-	below.process.ppid == member.pid
-	below.pid in _servers
-}
+# What a server was started through, and what that was started through.
+_inner := _runners & _parents(_servers)
 
-_outer contains member.pid if {
-	some member in input.members
-	member.pid in _runners
-	some below in input.members
-	below.process.ppid == member.pid
-	below.pid in _inner
-}
+_outer := _runners & _parents(_inner)
 
 _runners contains member.pid if {
 	some member in input.members
@@ -114,6 +58,28 @@ _runners contains member.pid if {
 	member.pid in _still
 	member.lineage.family == "package-runner"
 }
+
+_known := (_servers | _inner) | _outer
+
+# What speaks with one, if anything does, is left over too.
+_unspoken contains member.pid if {
+	some member in input.members
+	member.pid in _known
+	every peer in member.lineage.peers {
+		peer.pid in _known
+	}
+}
+
+_orphans contains member.pid if {
+	some member in input.members
+	member.process.ppid in input.host.orphan_parents
+}
+
+_runner_orphans := ((_inner | _outer) & _orphans) | (_inner & _below(_outer & _orphans))
+
+_parents(pids) := {member.process.ppid | some member in input.members; member.pid in pids}
+
+_below(parents) := {member.pid | some member in input.members; member.process.ppid in parents}
 
 _still contains member.pid if {
 	some member in input.members

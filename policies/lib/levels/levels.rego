@@ -1,29 +1,23 @@
 # METADATA
 # title: Levels of rules
 # description: >-
-#   What the operator made of each rule (rules.levels in config.yaml). A rule that is not listed for the candidate's kind is on. A word that
-#   is not known counts as observe, so that such a rule never reaps.
+#   What the operator made of each rule (rules.levels in config.yaml). A rule that is not listed for the candidate's
+#   kind is on. A word that is not known counts as observe, so that such a rule never reaps.
 package policies.lib.levels
 
 import data.policies.lib.kinds
 
-# METADATA
-# title: Known
-# description: Whether the input says which rules are not on.
+# Whether the input says which rules are not on.
 known if is_array(input.config.levels)
 
-# METADATA
-# title: Off
-# description: Rules that are off for candidates of this kind.
+# Rules that are off for candidates of this kind.
 off contains entry.rule if {
 	some entry in input.config.levels
 	entry.kind == input.kind
 	entry.level == "off"
 }
 
-# METADATA
-# title: Ask
-# description: Rules whose findings are left for a person. For the one candidate that a person asked for by name they are on.
+# Rules whose findings are left for a person. For the one candidate that a person asked for by name they are on.
 ask contains entry.rule if {
 	some entry in input.config.levels
 	entry.kind == input.kind
@@ -31,9 +25,7 @@ ask contains entry.rule if {
 	not input.asked
 }
 
-# METADATA
-# title: Observe
-# description: Rules whose findings are reported and never carried out.
+# Rules whose findings are reported and never carried out.
 observe contains entry.rule if {
 	some entry in input.config.levels
 	entry.kind == input.kind
@@ -45,19 +37,19 @@ _others contains entry if {
 	entry.level in {"ask", "off"}
 }
 
-_found contains finding.rule if {
+_found contains rule if {
 	some folder in kinds.folders
-	some finding in data.policies.reap[folder][_].findings
-	not finding.rule in off
+	some name
+	count(data.policies.reap[folder][name].findings) > 0
+	rule := $"reap.{folder}.{name}"
+	not rule in off
 }
 
 _on := (_found - ask) - observe
 
 _left := _found & ask
 
-# METADATA
-# title: Level
-# description: The highest level among the rules that found a reason; undefined where none did.
+# The highest level among the rules that found a reason; undefined where none did.
 level := "on" if {
 	count(_on) > 0
 } else := "ask" if {
@@ -66,9 +58,7 @@ level := "on" if {
 	count(_found) > 0
 }
 
-# METADATA
-# title: Counting
-# description: The rules of that level. What is carried out, and what is waited for, goes by them alone.
+# The rules of that level. What is carried out, and what is waited for, goes by them alone.
 counting := _found if {
 	count(input.config.levels) == 0
 } else := _on if {

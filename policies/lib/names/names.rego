@@ -3,9 +3,7 @@
 # description: What the operator's lists of names and globs say of a name. Each is undefined where the list or the name is not known.
 package policies.lib.names
 
-# METADATA
-# title: Unprotected
-# description: True when no glob of rules.protected matches the name. A malformed glob protects everything.
+# True when no glob of rules.protected matches the name. A malformed glob protects everything.
 unprotected(name) if {
 	every pattern in input.config.protected {
 		pattern != name
@@ -13,21 +11,15 @@ unprotected(name) if {
 	}
 }
 
-# METADATA
-# title: Endable
-# description: True when a process of that name is not one of rules.never_processes.
+# True when a process of that name is not one of rules.never_processes.
 endable(name) if {
 	name != ""
 	count(input.config.never_processes) >= 0
 	not never(name)
 }
 
-# METADATA
-# scope: document
-# title: Never reaped
-# description: >-
-#   True when rules.never_processes has the name. There a * at the end stands for any rest, and a name that is longer than the kernel
-#   keeps means what the kernel keeps of it.
+# True when rules.never_processes has the name. There a * at the end stands for any rest, and a name that is longer
+# than the kernel keeps means what the kernel keeps of it.
 never(name) if name in input.config.never_processes
 
 never(name) if {
@@ -41,4 +33,17 @@ never(name) if {
 	some listed in input.config.never_processes
 	startswith(listed, name)
 	not endswith(listed, "*")
+}
+
+# True when the list of the configuration has the name in `exact`, or a beginning of it in `prefix`. An empty word
+# lists nothing.
+listed(name, list) if {
+	name != ""
+	name in input.config[list].exact
+}
+
+listed(name, list) if {
+	some prefix in input.config[list].prefix
+	prefix != ""
+	startswith(name, prefix)
 }

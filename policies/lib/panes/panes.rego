@@ -6,43 +6,28 @@ package policies.lib.panes
 import data.policies.lib.leftovers
 import data.policies.lib.shells
 
-# METADATA
-# scope: document
-# title: All panes
-# description: The panes of the session or of the tab; undefined for anything else.
+# The panes of the session or of the tab; undefined for anything else.
 present := input.session.panes if input.kind == "session"
-
 present := input.tab.panes if input.kind == "tab"
 
-# METADATA
-# title: Idle panes
-# description: >-
-#   The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself, takes commands from
-#   a person and rests, every process of its session is it, a prompt's helper or left over from an agent that is gone, and nothing that it
-#   started is at work elsewhere.
+# The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself, takes
+# commands from a person and rests, every process of its session is it, a prompt's helper or left over from an agent
+# that is gone, and nothing that it started is at work elsewhere.
 idle := [id | some id in _idle_here; not id in _busy_elsewhere]
 
-# METADATA
-# title: Dead panes
-# description: The panes that are kept although their process ended, and that no other process is known to live in or for.
+# The panes that are kept although their process ended, and that no other process is known to live in or for.
 dead := [id | some id in _dead_here; not id in _busy_elsewhere]
 
-# METADATA
-# title: Elsewhere
-# description: >-
-#   The names of the processes that were started in a pane and run on outside of it, known by the pane's id in their environment, and
-#   that keep it. Those that live on by design do not.
+# The names of the processes that were started in a pane and run on outside of it, known by the pane's id in their
+# environment, and that keep it. Those that live on by design do not.
 elsewhere contains member.name if {
 	some pane in present
 	some member in pane.carriers
 	not member.pid in _residents
 }
 
-# METADATA
-# title: Background
-# description: >-
-#   The names of the processes of the panes' own sessions that are not in front there, and keep them - a job, something suspended, a
-#   server that an agent left behind, where it is not known what it is.
+# The names of the processes of the panes' own sessions that are not in front there, and keep them - a job, something
+# suspended, a server that an agent left behind and that is not known.
 background contains member.name if {
 	some pane in present
 	some member in pane.session
@@ -56,31 +41,32 @@ _in_front contains member.pid if {
 	some member in pane.foreground
 }
 
-# METADATA
-# title: Quiet here
-# description: True when there is a pane and nothing is at work in any, so that only what runs elsewhere can keep them.
+# True when there is a pane and nothing is at work in any, so that only what runs elsewhere can keep them.
 quiet_here if {
 	count(present) > 0
 	count(present) - count(_idle_here) == count(_dead_here)
 }
 
-# METADATA
-# title: Live on
-# description: The names of what was started in a pane and stays when that goes, by design - another multiplexer, a personal daemon.
+# The names of what was started in a pane and stays when that goes, by design - another multiplexer, a personal
+# daemon.
 live_on contains member.name if {
 	some member in input.members
 	member.how == "elsewhere"
 	member.pid in _residents
 }
 
-# METADATA
-# title: Taken along
-# description: The names of the processes in the panes that are left over from an agent that is gone, and end with them.
+# The names of the processes in the panes that are left over from an agent that is gone, and end with them.
 taken_along contains member.name if {
 	some member in input.members
 	member.how == "session"
 	member.pid in leftovers.pids
 }
+
+# The panes for evidence, with what ends with them and what does not.
+evidence := {"panes": idle, "taken_along": taken_along, "live_on": live_on}
+
+# What ends with the panes, and what does not.
+fates := {"taken_along": taken_along, "live_on": live_on}
 
 _busy_elsewhere contains pane.id if {
 	some pane in present
@@ -88,7 +74,8 @@ _busy_elsewhere contains pane.id if {
 	not member.pid in _residents
 }
 
-# A multiplexer's server that was begun in the pane, and what is below such a one: it outlives the pane, which is what it is for.
+# A multiplexer's server that was begun in the pane, and what is below such a one: it outlives the pane, which is what
+# it is for.
 _residents contains member.pid if {
 	some member in input.members
 	member.how == "elsewhere"
@@ -116,7 +103,6 @@ _residents contains member.pid if {
 }
 
 _server := input.session.server.pid if input.kind == "session"
-
 _server := input.source.server.pid if input.kind == "tab"
 
 _idle_here := [pane.id |
@@ -140,10 +126,8 @@ _idle_here := [pane.id |
 	count(pane.carriers) >= 0
 ]
 
-# METADATA
-# title: Panes with a script
-# description: >-
-#   The panes whose first process is a shell that runs a script or a command, reads something else than its terminal, or waits for more than a person.
+# The panes whose first process is a shell that runs a script or a command, reads something else than its terminal, or
+# waits for more than a person.
 scripts := [pane.id |
 	some pane in present
 	some shell in pane.session
@@ -161,14 +145,10 @@ _dead_here := [pane.id |
 ]
 
 _bystander(name, _) if name in input.config.prompt_daemons
-
 _bystander(_, pid) if pid in leftovers.pids
 
-# METADATA
-# title: Read panes
-# description: >-
-#   The panes of a tab where it is known what runs in them and whether an agent does: every part of that was read, and nothing
-#   about them failed to be.
+# The panes of a tab in which it is known what runs and whether an agent does: every part of that was read,
+# and nothing about them failed to be.
 read := [pane.id |
 	some pane in input.tab.panes
 	pane.shell_pid > 0
@@ -180,9 +160,7 @@ read := [pane.id |
 	pane.error == ""
 ]
 
-# METADATA
-# title: No agents
-# description: True when the tab has a pane, and of every pane its server says that it knows of no agent in it.
+# True when the tab has a pane, and of every pane its server says that it knows of no agent in it.
 no_agents if {
 	count(_without_agent) > 0
 	count(_without_agent) == count(input.tab.panes)
@@ -193,33 +171,25 @@ _without_agent := [pane.id |
 	pane.agent_status in input.config.agent_idle
 ]
 
-# METADATA
-# title: All idle
-# description: True when there is a pane, and every pane is idle.
+# True when there is a pane, and every pane is idle.
 all_idle if {
 	count(idle) > 0
 	count(idle) == count(present)
 }
 
-# METADATA
-# title: All quiet
-# description: True when there is a pane, and every pane is idle or dead.
+# True when there is a pane, and every pane is idle or dead.
 all_quiet if {
 	count(present) > 0
 	count(present) - count(idle) == count(dead)
 }
 
-# METADATA
-# title: All listed
-# description: True when the tab's server counts a pane in it, and lists as many as it counts.
+# True when the tab's server counts a pane in it, and lists as many as it counts.
 all_listed if {
 	input.tab.pane_count > 0
 	input.tab.pane_count == count(input.tab.panes)
 }
 
-# METADATA
-# title: All read
-# description: True when every pane of the tab is listed, and every one was read.
+# True when every pane of the tab is listed, and every one was read.
 all_read if {
 	all_listed
 	count(read) == count(input.tab.panes)

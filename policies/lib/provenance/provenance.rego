@@ -1,29 +1,19 @@
 # METADATA
 # title: Provenance of a process
 # description: >-
-#   Who started a process, by what is known of it. Each claim has a source of its own: two variables of one environment are one claim. No claim
-#   is made where its facts are not known.
+#   Who started a process, by what is known of it. Each claim has a source of its own: two variables of one environment
+#   are one claim. No claim is made where its facts are not known.
 package policies.lib.provenance
 
 import data.policies.lib.processes
 
-# METADATA
-# scope: document
-# title: In scope
-# description: >-
-#   An agent may have started the process - it carries a marker, or looks saw it below agents, which have all ended, or it is a server that
-#   only agents start and nothing can speak with it any more.
+# An agent may have started the process.
 scope if count(input.lineage.markers) > 0
-
 scope if input.lineage.seen_gone == true
-
 scope if deaf
 
-# METADATA
-# title: Handed over
-# description: >-
-#   What started the process has ended, and it was handed to a process that takes in orphans. No agent and no multiplexer is above it. In a
-#   container that proves nothing.
+# What started the process has ended, and it was handed to a process that takes in orphans. No agent and no
+# multiplexer is above it. In a container that proves nothing.
 handed_over if {
 	input.host.container == false
 	input.process.ppid in input.host.orphan_parents
@@ -31,68 +21,29 @@ handed_over if {
 	input.lineage.multiplexer_ancestor == false
 }
 
-# METADATA
-# scope: document
-# title: Claims
-# description: >-
-#   What says that an agent started the process, by where that is known from - environment (a session's or a pid's marker that no multiplexer handed
-#   down), handed (the same, which one may have handed down), hint (any marker), pane (a marker that the leader of its session does not
-#   carry), memory (looks saw it below agents, which have all ended), folder (it works where agents work), program (only agents start it), input
-#   (what started it with a pipe for its input has let that go).
+# What says that an agent started the process, by where that is known from; `_words` says it in words.
 claims contains "environment" if {
 	count(input.lineage.identifying) > 0
 	processes.own_markers
 }
 
 claims contains "handed" if count(input.lineage.identifying) > 0
-
 claims contains "hint" if count(input.lineage.markers) > 0
-
 claims contains "pane" if count(input.lineage.added) > 0
-
 claims contains "memory" if input.lineage.seen_gone == true
-
 claims contains "folder" if input.lineage.agent_dir != ""
-
 claims contains "folder" if input.process.cwd_deleted == true
-
 claims contains "program" if input.lineage.family == "mcp-server"
-
 claims contains "input" if input.process.input_ended == true
 
-# METADATA
-# scope: document
-# title: Left behind
-# description: >-
-#   Two sources that do not rest on one another say that an agent started the process, and it was handed over since. A hint alone, or what a
-#   multiplexer may have handed down, says nothing.
+# Two sources that do not rest on one another say that an agent started the process, and it was handed over since. A
+# hint alone, or what a multiplexer may have handed down, says nothing.
 left_behind if {
 	handed_over
-	"environment" in claims
-}
-
-left_behind if {
-	handed_over
-	"pane" in claims
-}
-
-left_behind if {
-	handed_over
-	"handed" in claims
-	"folder" in claims
-}
-
-left_behind if {
-	handed_over
-	"memory" in claims
-	some other in {"hint", "folder", "program"}
-	other in claims
-}
-
-left_behind if {
-	handed_over
-	"hint" in claims
-	"program" in claims
+	some proof in _proofs
+	every claim in proof {
+		claim in claims
+	}
 }
 
 left_behind if {
@@ -100,21 +51,25 @@ left_behind if {
 	deaf
 }
 
-# METADATA
-# title: A deaf server
-# description: >-
-#   An MCP server whose standard input has ended, and that listens nowhere. What started it spoke with it over that input alone: it has ended, or has let
-#   it go for good, whichever agent it was. No program can speak with it again.
+_proofs := [
+	["environment"],
+	["pane"],
+	["handed", "folder"],
+	["memory", "hint"],
+	["memory", "folder"],
+	["memory", "program"],
+	["hint", "program"],
+]
+
+# An MCP server whose standard input has ended, and that listens nowhere: no program can speak with it again, for what
+# started it spoke with it over that input alone.
 deaf if {
 	"input" in claims
 	"program" in claims
 	processes.no_listener
 }
 
-# METADATA
-# scope: document
-# title: Its agent has ended
-# description: The very agent that started the process is known, by its pid, its session's record or from looks, and has ended.
+# The very agent that started the process is known, by its pid, its session's record or from looks, and has ended.
 agent_gone if {
 	processes.own_markers
 	input.lineage.starter_gone == true
@@ -127,15 +82,11 @@ agent_gone if {
 
 agent_gone if input.lineage.seen_gone == true
 
-# METADATA
-# title: No agent is left
-# description: No living agent may have started the process.
+# No living agent may have started the process.
 free if input.lineage.agents == 0
 
-# METADATA
-# title: A leaked server
-# description: >-
-#   It listens on TCP ports alone, no connection is open to them, its folder was deleted, and the agent that started it is known and has ended.
+# It listens on TCP ports alone, no connection is open to them, its folder was deleted, and the agent that started it
+# is known and has ended.
 leaked if {
 	left_behind
 	agent_gone
@@ -146,10 +97,8 @@ leaked if {
 	input.lineage.clients == 0
 }
 
-# METADATA
-# title: A duplicate helper
-# description: >-
-#   An MCP server that was handed over and listens nowhere, while every living agent that may have started it has a living copy of the same program.
+# An MCP server that was handed over and listens nowhere, while every living agent that may have started it has a
+# living copy of the same program.
 duplicate if {
 	handed_over
 	input.lineage.family == "mcp-server"
@@ -160,9 +109,7 @@ duplicate if {
 	input.lineage.copyless == 0
 }
 
-# METADATA
-# title: Sources
-# description: The claims in words, for evidence. A hint is not listed.
+# The claims in words, for evidence.
 sources contains said if {
 	some claim, said in _words
 	claim in claims

@@ -3,25 +3,23 @@
 # description: How reasons are put together from what is known, so that a missing fact leaves the others complete.
 package policies.lib.reasons
 
-# METADATA
-# title: Reasons or a default
-# description: All reasons in one line, or a text where there are none.
-or_default(known, text) := concat("; ", known) if {
-	count(known) > 0
-} else := text
+# All reasons in one line, or a text where there are none.
+or_default(known, text) := first([known], text)
 
-# METADATA
-# title: Evidence of what is known
-# description: >-
-#   One object out of a set of objects that share no key. Write the set with a line a fact, `_facts contains {"age": input.age}`: the line
-#   of a fact that is missing adds nothing, where one object with all of them would be undefined as a whole.
+# The reasons of the first set that has any, in one line, or a text where none has.
+first(sets, text) := array.concat([concat("; ", known) | some known in sets; count(known) > 0], [text])[0]
+
+# How long ago something was that is required to be longer ago.
+too_short(ago, required) := $"{span(ago)} ago; at least {span(required)} is required"
+
+# One object out of a set of objects that share no key. Write the set with a line a fact, `_facts contains {"age":
+# input.age}`: the line of a fact that is missing adds nothing, where one object with all of them would be undefined
+# as a whole.
 evidence(facts) := {name: value | some name, value in facts[_]}
 
-# METADATA
-# title: A span of time
-# description: >-
-#   Seconds as a person reads them, in at most two units that follow each other: 4m12s, 2h5m, 6d. What is below the second one is left out,
-#   so that a span never says more than it is. The same words as the program's own (internal/text.Span).
+# Seconds as a person reads them, in at most two units that follow each other: 4m12s, 2h5m, 6d. What is below the
+# second one is left out, so that a span never says more than it is. The same words as the program's own
+# (internal/text.Span).
 span(seconds) := _span(max([floor(seconds), 0]))
 
 # What cannot be counted in nanoseconds, which ends at 292 years, has its days alone.
@@ -49,19 +47,13 @@ _two(amount, unit, rest, below) := $"{amount}{unit}{rest}{below}" if {
 	rest > 0
 }
 
-# METADATA
-# title: A commit
-# description: The part of a commit's name that a person reads, and that git takes for the whole.
+# The part of a commit's name that a person reads, and that git takes for the whole.
 commit(oid) := substring(oid, 0, count("1a2b3c4d5e"))
 
-# METADATA
-# title: A branch
-# description: A branch without refs/remotes/ or refs/heads/ before it, as git takes it too.
+# A branch without refs/remotes/ or refs/heads/ before it, as git takes it too.
 branch(ref) := trim_prefix(trim_prefix(ref, "refs/remotes/"), "refs/heads/")
 
-# METADATA
-# title: A word of a command
-# description: A text that is safe to paste into a shell, in quotes where it holds more than plain letters.
+# A text that is safe to paste into a shell, in quotes where it holds more than plain letters.
 shell(word) := word if {
 	regex.match(`^[A-Za-z0-9@%+=:,./_~-]+$`, word)
 } else := concat("", ["'", replace(word, "'", `'\''`), "'"])

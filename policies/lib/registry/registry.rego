@@ -3,12 +3,8 @@
 # description: What registries say, positively, of the owners of a candidate.
 package policies.lib.registry
 
-# METADATA
-# scope: document
-# title: Over
-# description: >-
-#   The places in input.entries of those whose owner has ended: the record's own format says so, or it says nothing and its status
-#   is a configured terminal word. Any other status, or a missing one, means that it has not ended.
+# The places in input.entries of those whose owner has ended: the record's own format says so, or it says nothing and
+# its status is a configured terminal word. Any other status, or a missing one, means that it has not ended.
 over contains place if {
 	some place, entry in input.entries
 	entry.terminal == true
@@ -26,26 +22,26 @@ _going_on contains place if {
 	entry.terminal == false
 }
 
-# METADATA
-# title: Endless
-# description: The places of the entries that say nothing of an end. Where its time could not be read, the source failed.
+# The places in input.spawns of those that were completed long enough ago.
+completed contains place if {
+	some place, spawn in input.spawns
+	spawn.completed >= input.config.grace.spawn
+}
+
+# The places of the entries that say nothing of an end. Where its time could not be read, the source failed.
 endless contains place if {
 	some place, entry in input.entries
 	entry.endless == true
 }
 
-# METADATA
-# title: Its own session
-# description: The places of the entries that mean the session by its name or id, and no other session as well.
+# The places of the entries that mean the session by its name or id, and no other session as well.
 of_session contains place if {
 	some place, entry in input.entries
 	entry.by == "session"
 	entry.shared == false
 }
 
-# METADATA
-# title: Owners that have ended
-# description: The ids of the entries that have ended. Of several with one id every one must be.
+# The ids of the entries that have ended. Of several with one id every one must be.
 owners_over contains id if {
 	some place in over
 	id := input.entries[place].id
@@ -57,9 +53,7 @@ _live contains entry.id if {
 	not place in over
 }
 
-# METADATA
-# title: Marked
-# description: The places of the entries whose owner's processes carry the value that this process has of an identifying marker.
+# The places of the entries whose owner's processes carry the value that this process has of an identifying marker.
 marked contains place if {
 	some place, entry in input.entries
 	entry.by == "marker"
@@ -68,10 +62,8 @@ marked contains place if {
 	input.process.markers[name] == entry.marker
 }
 
-# METADATA
-# title: Its owner has ended
-# description: >-
-#   True when an identifying marker of the process names an owner, and every owner that any of its markers names has ended.
+# True when an identifying marker of the process names an owner, and every owner that any of its markers names has
+# ended.
 marked_over if {
 	count(marked) > 0
 	every place, _ in input.entries {

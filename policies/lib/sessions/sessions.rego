@@ -3,14 +3,11 @@
 # description: Which sessions are in scope, and what is positively known of them besides their panes.
 package policies.lib.sessions
 
+import data.policies.lib.names
 import data.policies.lib.registry
 
-# METADATA
-# scope: document
-# title: Recorded
-# description: >-
-#   True when a registry entry means this session: it names it, and no other session bears that name, and the session was not made
-#   after the entry's owner had ended. An entry that says nothing of an end may mean it.
+# True when a registry entry means this session: it names it, and no other session bears that name, and the session
+# was not made after the entry's owner had ended. An entry that says nothing of an end may mean it.
 recorded if {
 	some place in registry.of_session
 	place in registry.endless
@@ -21,14 +18,10 @@ recorded if {
 	input.made >= input.entries[place].ended
 }
 
-# METADATA
-# scope: document
-# title: No person's
-# description: >-
-#   True when no client was ever attached to the session, or its name is one that the operator has put in scope, or a registry entry means it whose owner
-#   began it and has ended, and no client was attached to it or used since, or a person asks for it. A client that was attached is a person, who may have typed into it.
+# True when no client was ever attached to the session, or its name is one that the operator has put in scope, or a
+# registry entry means it whose owner began it and has ended, and no client was attached to it or used since, or a
+# person asks for it. A client that was attached is a person, who may have typed into it.
 unclaimed if input.session.ever_attached == false
-
 unclaimed if named
 
 unclaimed if {
@@ -49,31 +42,14 @@ unclaimed if {
 # Tmux counts in whole seconds.
 _stamp := 1
 
-# METADATA
-# title: No popups
-# description: Nothing that its server runs outside of its panes belongs to it, or may. Undefined while that is not known.
+# Nothing that its server runs outside of its panes belongs to it, or may. Undefined while that is not known.
 no_popups if count(input.session.popups) == 0
 
-# METADATA
-# title: Was read
-# description: True when nothing about the session failed to be read.
-told if {
+# True when nothing about the session failed to be read.
+read if {
 	input.kind == "session"
 	input.session.error == ""
 }
 
-# METADATA
-# scope: document
-# title: Named
-# description: True when the session's name is one that the operator has put in scope. An empty word puts nothing in scope.
-named if {
-	some exact in input.config.session_names.exact
-	exact != ""
-	input.session.name == exact
-}
-
-named if {
-	some prefix in input.config.session_names.prefix
-	prefix != ""
-	startswith(input.session.name, prefix)
-}
+# True when the session's name is one that the operator has put in scope. An empty word puts nothing in scope.
+named if names.listed(input.session.name, "session_names")

@@ -18,9 +18,9 @@ test_a_session_without_popups_is_known_to_have_none if {
 }
 
 test_a_session_of_which_something_could_not_be_read_is_not_told if {
-	sessions.told with input as subjects.session
-	not sessions.told with input as subjects.changed(subjects.session, "/session/error", "its name holds a tab")
-	not sessions.told with input as subjects.without(subjects.session, ["/session/error"])
+	sessions.read with input as subjects.session
+	not sessions.read with input as subjects.changed(subjects.session, "/session/error", "its name holds a tab")
+	not sessions.read with input as subjects.without(subjects.session, ["/session/error"])
 }
 
 test_a_session_that_was_made_after_its_owner_ended_is_another if {

@@ -5,10 +5,7 @@ package policies.lib.shells
 
 import data.policies.lib.reasons
 
-# METADATA
-# title: The shells
-# description: Of the first processes of the panes and of what lives in a terminal, all that is not known to be another program.
-# scope: document
+# Of the first processes of the panes and of what lives in a terminal, all that is not known to be another program.
 present contains shell if {
 	some shell in _members
 	not shell in _programs
@@ -35,20 +32,14 @@ _programs contains member if {
 	not member.name in input.config.shells
 }
 
-# METADATA
-# title: Rested
-# description: For how many seconds none of the shells has run. Of one shell unknown, it is unknown of all.
+# For how many seconds none of the shells has run. Of one shell unknown, it is unknown of all.
 rested := min(known) if {
 	known := [shell.rest.seconds | some shell in present]
 	count(known) == count(present)
 }
 
-# METADATA
-# title: Resting
-# description: >-
-#   The shells that did not wake by themselves since their terminal last changed, or not for long. One that did may wait for more than a person:
-#   for a time, as with TMOUT and TRAPALRM of zsh. Unknown is no rest.
-# scope: document
+# The shells that did not wake by themselves since their terminal last changed, or not for long. One that did may wait
+# for more than a person: for a time, as with TMOUT and TRAPALRM of zsh. Unknown is no rest.
 resting contains shell if {
 	some shell in present
 	shell.rest.seconds >= 0
@@ -60,15 +51,10 @@ resting contains shell if {
 	shell.rest.seconds >= input.config.session_idle
 }
 
-# METADATA
-# title: All rest
-# description: True when every one of the shells rests.
+# True when every one of the shells rests.
 all_rest if count(resting) == count(present)
 
-# METADATA
-# title: Restless
-# description: What keeps shells from resting, in words.
-# scope: document
+# What keeps shells from resting, in words.
 restless contains $"{name} ran {ago} ago by itself, so it may wait for more than a person; it must not have run for {_wait}; end it yourself when it is no longer wanted" if {
 	some shell in present
 	shell.rest.woke == true

@@ -499,4 +499,4 @@ without(subject, paths) := json.remove(subject, paths)
 # METADATA
 # title: Reasons
 # description: What fired and what it says, a line for each finding or objection.
-reasons(given) := [$"{reason.rule}: {reason.message}" | some reason in given]
+reasons(given) := [reason.message | some reason in given]

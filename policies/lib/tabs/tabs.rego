@@ -3,40 +3,29 @@
 # description: What is positively known of a terminal tab of an editor - whether its process has ended, and whether its builder is gone.
 package policies.lib.tabs
 
-# METADATA
-# title: An editor's
-# description: True for a terminal tab of an editor, and false for a tab of herdr.
+# True for a terminal tab of an editor, and false for a tab of herdr.
 editor if input.tab.editor.shape in {"shell", "task", "pty"}
 
-# METADATA
-# title: Drawn
-# description: True for a tab without a process, which an extension of the editor draws.
+# True for a tab without a process, which an extension of the editor draws.
 drawn if {
 	input.tab.editor.shape == "pty"
 	not input.tab.editor.pid
 }
 
-# METADATA
-# title: Of a process
-# description: True for a tab that was opened with a process.
+# True for a tab that was opened with a process.
 of_process if {
 	input.tab.editor.shape in {"shell", "task"}
 	input.tab.editor.pid > 0
 }
 
-# METADATA
-# title: Ended
-# description: True when the tab was opened with a process, and that process has ended by /proc.
+# True when the tab was opened with a process, and that process has ended by /proc.
 ended if {
 	of_process
 	input.shown.ended == true
 }
 
-# METADATA
-# title: Ownerless
-# description: >-
-#   True when the tab was opened for a builder of Codev's, the workspace is one that the window has open, that builder has no row in it any
-#   more by any spelling of its id, and no folder of a worktree.
+# True when the tab was opened for a builder of Codev's, the workspace is one that the window has open, that builder
+# has no row in it any more by any spelling of its id, and no folder of a worktree.
 ownerless if {
 	drawn
 	input.tab.editor.codev.key != ""
@@ -46,18 +35,11 @@ ownerless if {
 	input.shown.worktree == false
 }
 
-# METADATA
-# scope: document
-# title: Shows nothing
-# description: True when every terminal that the builder had at its Tower has ended, or the tab shows none.
+# True when every terminal that the builder had at its Tower has ended, or the tab shows none.
 shows_nothing if ended
-
 shows_nothing if count(input.shown.sessions) == 0
 
-# METADATA
-# scope: document
-# title: Was read
-# description: True when what stands behind the tab was read, and nothing about it failed to be.
+# True when what stands behind the tab was read, and nothing about it failed to be.
 read if {
 	of_process
 	input.tab.editor.error == ""

@@ -5,10 +5,7 @@ package policies.lib.terminals
 
 import data.policies.lib.shells
 
-# METADATA
-# scope: document
-# title: A builder's
-# description: True when the terminal is a builder's or its development server's. An architect's and a person's shell are neither.
+# True when the terminal is a builder's or its development server's. An architect's and a person's shell are neither.
 of_builder if {
 	input.kind == "terminal"
 	input.terminal.role_kind == "builder"
@@ -19,11 +16,8 @@ of_builder if {
 	input.terminal.role_kind == "dev"
 }
 
-# METADATA
-# title: Ownerless
-# description: >-
-#   True when it is known which builder the terminal belongs to, that builder has no row any more by any spelling, and what it
-#   worked in is gone, or is no worktree any more.
+# True when it is known which builder the terminal belongs to, that builder has no row any more by any spelling, and
+# what it worked in is gone, or is no worktree any more.
 ownerless if {
 	of_builder
 	input.terminal.owner.id != ""
@@ -32,28 +26,21 @@ ownerless if {
 	worktree_left != ""
 }
 
-# METADATA
-# title: What is left of the worktree
-# description: What became of the owner's worktree; undefined while it is there and registered, and where that is not known.
+# What became of the owner's worktree; undefined while it is there and registered, and where that is not known.
 worktree_left := "gone" if {
 	input.terminal.owner.gone == true
 } else := "no longer registered" if {
 	input.terminal.owner.unregistered == true
 }
 
-# METADATA
-# title: Childless
-# description: True when what lives below the terminal's process is known, and nothing does.
+# True when what lives below the terminal's process is known, and nothing does.
 childless if {
 	input.terminal.pid > 0
 	count(input.terminal.below) == 0
 }
 
-# METADATA
-# title: Ended
-# description: >-
-#   True when its Tower says that the terminal has exited and it has no process any more. Nothing is known of one then, and nothing
-#   failed to be read.
+# True when its Tower says that the terminal has exited and it has no process any more. Nothing is known of one then,
+# and nothing failed to be read.
 ended if {
 	input.terminal.status == "exited"
 	not input.terminal.pid
@@ -63,10 +50,8 @@ ended if {
 	input.terminal.error == ""
 }
 
-# METADATA
-# scope: document
-# title: Exited
-# description: True when its Tower says that the terminal has exited, and nothing lives in it. Its process may stay to replay the end.
+# True when its Tower says that the terminal has exited, and nothing lives in it. Its process may stay to replay the
+# end.
 exited if {
 	input.terminal.status == "exited"
 	childless
@@ -74,19 +59,13 @@ exited if {
 
 exited if ended
 
-# METADATA
-# title: Quiet
-# description: True when the terminal has printed nothing for long enough.
+# True when the terminal has printed nothing for long enough.
 quiet if input.idle >= input.config.terminal_idle
 
-# METADATA
-# scope: document
-# title: No work
-# description: >-
-#   True when the terminal is ownerless and nothing works in it - it is a development server's and no agent lives in it, or it is a
-#   builder's and nothing but shells that take commands from a person do, or all that lives in it has printed nothing for long
-#   enough. Every shell in it rests. An agent does not always go by its own name, so in a builder's own terminal any program may be one, and a script may be
-#   about to start it again.
+# True when the terminal is ownerless and nothing works in it - it is a development server's and no agent lives in
+# it, or it is a builder's and nothing but shells that take commands from a person do, or what lives in it has
+# printed nothing for long enough. Every shell in it rests. An agent does not always go by its own name, so in a
+# builder's own terminal any program may be one, and a script may be about to start it again.
 no_work if {
 	ownerless
 	shells.all_rest
@@ -135,15 +114,13 @@ _agent(name) if trim_suffix(name, ".exe") in input.config.agents
 _agent(name) if {
 	regex.match(`^.{15}$`, name)
 	some agent in input.config.agents
-	startswith(concat("", [agent, ".exe"]), name)
+	startswith($"{agent}.exe", name)
 }
 
-# METADATA
-# title: Was read
-# description: >-
-#   True when it was read whether its Tower lists the terminal, and of its process either what lives below it or that there is none,
-#   and nothing failed. One that the Tower does not list must show itself that it is of this state folder.
-told if {
+# True when it was read whether its Tower lists the terminal, and of its process either what lives below it or that
+# there is none, and nothing failed. One that the Tower does not list must show itself that it is of this state
+# folder.
+read if {
 	is_boolean(input.terminal.listed)
 	input.terminal.error == ""
 	_traced
@@ -159,5 +136,4 @@ _traced if {
 _traced if ended
 
 _ours if input.terminal.listed == true
-
 _ours if input.terminal.scoped == true

@@ -192,24 +192,24 @@ test_only_what_is_ownerless_is_deserted if {
 
 test_everything_of_a_terminal_was_told if {
 	every terminal in subjects.terminals {
-		terminals.told with input as terminal
+		terminals.read with input as terminal
 	}
 }
 
 test_an_error_is_no_telling if {
 	every terminal in subjects.terminals {
-		not terminals.told with input as subjects.changed(terminal, "/terminal/error", "pid 6101 is no shellper of this terminal")
+		not terminals.read with input as subjects.changed(terminal, "/terminal/error", "pid 6101 is no shellper of this terminal")
 	}
 }
 
 test_what_its_tower_does_not_list_must_show_whose_it_is if {
-	terminals.told with input as subjects.without(subjects.terminal, ["/terminal/scoped"])
-	not terminals.told with input as subjects.without(subjects.shellper, ["/terminal/scoped"])
-	not terminals.told with input as subjects.changed(subjects.shellper, "/terminal/scoped", false)
+	terminals.read with input as subjects.without(subjects.terminal, ["/terminal/scoped"])
+	not terminals.read with input as subjects.without(subjects.shellper, ["/terminal/scoped"])
+	not terminals.read with input as subjects.changed(subjects.shellper, "/terminal/scoped", false)
 }
 
 test_a_missing_fact_is_not_told if {
 	every path in ["/terminal/listed", "/terminal/pid", "/terminal/start_ticks", "/terminal/below", "/terminal"] {
-		not terminals.told with input as subjects.without(subjects.terminal, [path])
+		not terminals.read with input as subjects.without(subjects.terminal, [path])
 	}
 }

@@ -1,21 +1,18 @@
 # METADATA
 # title: What became of a worker
 # description: >-
-#   One word for what became of a worker that a registry records, or of a session that none records, with the sentence and the next
-#   step for a person. The worker's own record is the first of input.entries, the other records of the same session follow; input.session
-#   is the one session that bears the recorded name. It lets nothing go. What it takes to say so and is missing makes it unknown.
+#   One word for what became of a worker that a registry records, or of a session that none records, with the sentence
+#   and the next step for a person. The worker's own record is the first of input.entries, the other records of the
+#   same session follow; input.session is the one session that bears the recorded name. It lets nothing go. What it
+#   takes to say so and is missing makes it unknown.
 package policies.observe.worker
 
 import data.policies.lib.panes
 import data.policies.lib.registry
 import data.policies.lib.sessions
 
-# METADATA
-# scope: document
-# title: Observation
-# description: >-
-#   The word, why, and then what to run next, with the place of the record that retains the session as keeper. Undefined for a session
-#   that no registry records and the configuration does not put in scope.
+# The word, why, and then what to run next, with the place of the record that retains the session as keeper. Undefined
+# for a session that no registry records and the configuration does not put in scope.
 observed := _recorded if _own
 
 observed := _unrecorded if {
@@ -23,9 +20,7 @@ observed := _unrecorded if {
 	sessions.named
 }
 
-# METADATA
-# title: Why it is not closed
-# description: The word and the sentence with which cleanup refuses. Defined for every observation but safe_to_close.
+# The word and the sentence with which cleanup refuses. Defined for every observation but safe_to_close.
 cleanup := _no("retained", $"{_worker} is retained, and has to be released first: {observed.why}", _release) if {
 	_over
 	_kept
@@ -45,11 +40,8 @@ cleanup := _no("retained", $"{_worker} is retained, and has to be released first
 	observed.observation != "safe_to_close"
 }
 
-# METADATA
-# title: Why it is not held
-# description: >-
-#   The word and the sentence with which retain refuses. A worker's session is held only when the worker is over and the session is
-#   recorded and lives.
+# The word and the sentence with which retain refuses. A worker's session is held only when the worker is over and the
+# session is recorded and lives.
 retain := _no("not_terminal", $"{_worker} has not ended: its registry says {_status("nothing of its status")}", {}) if {
 	not _over
 } else := _no("no_session", $"no session is recorded of {_worker}", {}) if {
@@ -138,7 +130,6 @@ _said if {
 }
 
 _status(missing) := missing if not _own.status
-
 _status(_) := _own.status
 
 # The other records of the session whose owner is not over, and the places of those that are marked as retained.
@@ -154,9 +145,7 @@ _keepers := [place |
 ]
 
 _kept if _own.retained
-
 _kept if input.hold
-
 _kept if observed.observation == "retained"
 
 # A hold is Winnow's own to release, and comes first. Nothing here says that the next step is the observation's.

@@ -17,7 +17,6 @@ import data.policies.lib.tabs
 # title: A client shows it
 # description: A client is attached that shows it on a terminal or was used lately, or whether one is could not be read.
 objections contains {
-	"rule": "protect.attached",
 	"message": reasons.or_default(_watched, "whether a client shows it is not known"),
 	"evidence": reasons.evidence(_facts),
 } if {
@@ -27,9 +26,8 @@ objections contains {
 
 # METADATA
 # title: A client was attached to it
-# description: A client was attached to it at some time, and nothing says that it is not a person's session all the same; or whether one was is not known.
+# description: A client was attached to it at some time, or may have been, and nothing says that it is no person's session.
 objections contains {
-	"rule": "protect.attached",
 	"message": reasons.or_default(_claimed, "whether a client was ever attached to it is not known"),
 	"evidence": reasons.evidence(_claims),
 } if {
@@ -41,7 +39,6 @@ objections contains {
 # title: Another session shows its panes
 # description: The session is one of a group, or a window of it is linked into another session.
 objections contains {
-	"rule": "protect.attached",
 	"message": reasons.or_default(_shown, "whether it is one of a group of sessions is not known"),
 	"evidence": {"sessions": {other | some pane in input.session.panes; some other in pane.linked}},
 } if {
@@ -53,7 +50,6 @@ objections contains {
 # title: It has the focus
 # description: The tab is the focused one, or whether it is could not be read.
 objections contains {
-	"rule": "protect.attached",
 	"message": reasons.or_default(_focused, "whether it is the focused tab is not known"),
 	"evidence": {},
 } if {
@@ -62,7 +58,6 @@ objections contains {
 }
 
 _unfocused if input.tab.focused == false
-
 _unfocused if tabs.drawn
 
 _no_client if input.session.attached == 0
@@ -75,7 +70,7 @@ _no_client if {
 
 _watched contains "a client shows it" if input.session.attached > input.session.program_clients
 
-_watched contains $"a program is attached and was used {reasons.span(input.client_idle)} ago; at least {reasons.span(input.config.attached_idle)} is required" if {
+_watched contains $"a program is attached and was used {reasons.too_short(input.client_idle, input.config.attached_idle)}" if {
 	input.session.attached == input.session.program_clients
 	input.client_idle < input.config.attached_idle
 }
@@ -85,25 +80,25 @@ _claimed contains "a client was attached to it, so it is a person's: put its nam
 }
 
 _claims contains {"ever_attached": input.session.ever_attached}
-
 _claims contains {"used": input.used}
 
 _focused contains "it is the focused tab" if input.tab.focused == true
 
-_shown contains "another session shows one of its windows" if _linked
+_shown contains $"it is one of a group of {size} sessions, which show the same windows" if {
+	size := input.session.group_size
+	size > 1
+}
 
-_shown contains $"it is one of a group of {input.session.group_size} sessions, which show the same windows" if _grouped
+_shown contains "another session shows one of its windows" if {
+	some pane in input.session.panes
+	pane.linked[0]
+}
 
 _alone if {
 	_ungrouped
 	every pane in input.session.panes {
 		count(pane.linked) == 0
 	}
-}
-
-_linked if {
-	some pane in input.session.panes
-	pane.linked[0]
 }
 
 _ungrouped if {
@@ -113,8 +108,5 @@ _ungrouped if {
 
 _ungrouped if input.session.group_size == 1
 
-_grouped if input.session.group_size > 1
-
 _facts contains {"attached": input.session.attached}
-
 _facts contains {"client_idle": input.client_idle}

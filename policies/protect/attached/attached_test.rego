@@ -9,7 +9,7 @@ test_nobody_looks_at_a_detached_session if {
 
 test_a_client_that_shows_it_keeps_for_as_long_as_it_does if {
 	every idle in [5, 1000000] {
-		subjects.reasons(attached.objections) == ["protect.attached: a client shows it"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 1}, {"op": "add", "path": "/client_idle", "value": idle}])
+		subjects.reasons(attached.objections) == ["a client shows it"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 1}, {"op": "add", "path": "/client_idle", "value": idle}])
 	}
 }
 
@@ -21,23 +21,23 @@ _watching(clients, programs, idle) := json.patch(subjects.session, [
 
 test_a_program_that_only_watches_does_not_keep if {
 	count(attached.objections) == 0 with input as _watching(2, 2, 3600)
-	subjects.reasons(attached.objections) == ["protect.attached: a program is attached and was used 5s ago; at least 1h is required"] with input as _watching(1, 1, 5)
-	subjects.reasons(attached.objections) == ["protect.attached: a client shows it"] with input as _watching(2, 1, 3600)
+	subjects.reasons(attached.objections) == ["a program is attached and was used 5s ago; at least 1h is required"] with input as _watching(1, 1, 5)
+	subjects.reasons(attached.objections) == ["a client shows it"] with input as _watching(2, 1, 3600)
 }
 
 test_a_program_of_unknown_activity_keeps if {
 	every path in ["/client_idle", "/session/program_clients"] {
-		subjects.reasons(attached.objections) == ["protect.attached: whether a client shows it is not known"] with input as subjects.without(_watching(1, 1, 3600), [path])
+		subjects.reasons(attached.objections) == ["whether a client shows it is not known"] with input as subjects.without(_watching(1, 1, 3600), [path])
 	}
 }
 
 test_not_knowing_who_is_attached_keeps if {
 	every path, reasons in {
-		"/session/attached": {"protect.attached: whether a client shows it is not known"},
+		"/session/attached": {"whether a client shows it is not known"},
 		"/session": {
-			"protect.attached: whether a client shows it is not known",
-			"protect.attached: whether a client was ever attached to it is not known",
-			"protect.attached: whether it is one of a group of sessions is not known",
+			"whether a client shows it is not known",
+			"whether a client was ever attached to it is not known",
+			"whether it is one of a group of sessions is not known",
 		},
 	} {
 		{reason | some reason in subjects.reasons(attached.objections)} == reasons with input as subjects.without(subjects.session, [path])
@@ -46,7 +46,7 @@ test_not_knowing_who_is_attached_keeps if {
 
 _mine := subjects.changed(subjects.changed(subjects.session, "/session/name", "feature"), "/session/ever_attached", true)
 
-_persons := ["protect.attached: a client was attached to it, so it is a person's: put its name into rules.session_names if it may go"]
+_persons := ["a client was attached to it, so it is a person's: put its name into rules.session_names if it may go"]
 
 test_a_session_that_a_client_was_ever_attached_to_is_a_persons if {
 	subjects.reasons(attached.objections) == _persons with input as _mine
@@ -55,7 +55,7 @@ test_a_session_that_a_client_was_ever_attached_to_is_a_persons if {
 }
 
 test_not_knowing_whether_a_client_was_ever_attached_keeps if {
-	subjects.reasons(attached.objections) == ["protect.attached: whether a client was ever attached to it is not known"] with input as subjects.without(_mine, ["/session/ever_attached"])
+	subjects.reasons(attached.objections) == ["whether a client was ever attached to it is not known"] with input as subjects.without(_mine, ["/session/ever_attached"])
 }
 
 # It was looked at while its owner worked: made when that began, last used a second before that ended.
@@ -78,7 +78,7 @@ test_one_that_a_person_asks_for_may_go_when_its_owner_has_ended if {
 	asked := json.patch(_looked_at, [{"op": "add", "path": "/used", "value": 60}, {"op": "add", "path": "/asked", "value": {"by": "user", "uid": 1000, "mine": false}}])
 	count(attached.objections) == 0 with input as asked
 	subjects.reasons(attached.objections) == _persons with input as subjects.changed(asked, "/entries/0/status", "running")
-	subjects.reasons(attached.objections) == ["protect.attached: a client shows it"] with input as subjects.changed(asked, "/session/attached", 1)
+	subjects.reasons(attached.objections) == ["a client shows it"] with input as subjects.changed(asked, "/session/attached", 1)
 }
 
 test_one_that_was_there_before_its_owner_is_a_persons if {
@@ -97,7 +97,7 @@ test_what_is_not_known_of_its_record_keeps_it if {
 }
 
 test_a_member_of_a_group_stays if {
-	subjects.reasons(attached.objections) == ["protect.attached: it is one of a group of 2 sessions, which show the same windows"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/group", "value": "g"}, {"op": "add", "path": "/session/group_size", "value": 2}])
+	subjects.reasons(attached.objections) == ["it is one of a group of 2 sessions, which show the same windows"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/group", "value": "g"}, {"op": "add", "path": "/session/group_size", "value": 2}])
 }
 
 test_a_group_of_one_may_go if {
@@ -105,21 +105,21 @@ test_a_group_of_one_may_go if {
 }
 
 test_a_group_of_unknown_size_stays if {
-	subjects.reasons(attached.objections) == ["protect.attached: whether it is one of a group of sessions is not known"] with input as subjects.changed(subjects.session, "/session/group", "g")
+	subjects.reasons(attached.objections) == ["whether it is one of a group of sessions is not known"] with input as subjects.changed(subjects.session, "/session/group", "g")
 }
 
 test_a_group_of_unknown_name_stays if {
-	subjects.reasons(attached.objections) == ["protect.attached: it is one of a group of 2 sessions, which show the same windows"] with input as subjects.changed(subjects.session, "/session/group_size", 2)
+	subjects.reasons(attached.objections) == ["it is one of a group of 2 sessions, which show the same windows"] with input as subjects.changed(subjects.session, "/session/group_size", 2)
 }
 
 test_not_knowing_whether_there_is_a_group_keeps if {
 	every path in ["/session/group"] {
-		subjects.reasons(attached.objections) == ["protect.attached: whether it is one of a group of sessions is not known"] with input as subjects.without(subjects.session, [path])
+		subjects.reasons(attached.objections) == ["whether it is one of a group of sessions is not known"] with input as subjects.without(subjects.session, [path])
 	}
 }
 
 test_a_window_that_another_session_shows_stays if {
-	subjects.reasons(attached.objections) == ["protect.attached: another session shows one of its windows"] with input as subjects.changed(subjects.session, "/session/panes/0/linked", ["$9"])
+	subjects.reasons(attached.objections) == ["another session shows one of its windows"] with input as subjects.changed(subjects.session, "/session/panes/0/linked", ["$9"])
 }
 
 test_folders_and_processes_are_never_looked_at if {
@@ -138,14 +138,14 @@ test_the_focused_tab_stays if {
 
 test_a_tab_whose_focus_is_not_known_stays if {
 	every path in ["/tab/focused", "/tab"] {
-		subjects.reasons(attached.objections) == ["protect.attached: whether it is the focused tab is not known"] with input as subjects.without(subjects.tab, [path])
+		subjects.reasons(attached.objections) == ["whether it is the focused tab is not known"] with input as subjects.without(subjects.tab, [path])
 	}
 }
 
 test_an_editors_tab_with_a_process_is_kept_while_it_has_the_focus if {
 	count(attached.objections) == 0 with input as subjects.editor_tab
-	subjects.reasons(attached.objections) == ["protect.attached: it is the focused tab"] with input as subjects.changed(subjects.editor_tab, "/tab/focused", true)
-	subjects.reasons(attached.objections) == ["protect.attached: whether it is the focused tab is not known"] with input as subjects.without(subjects.editor_tab, ["/tab/focused"])
+	subjects.reasons(attached.objections) == ["it is the focused tab"] with input as subjects.changed(subjects.editor_tab, "/tab/focused", true)
+	subjects.reasons(attached.objections) == ["whether it is the focused tab is not known"] with input as subjects.without(subjects.editor_tab, ["/tab/focused"])
 }
 
 test_one_that_an_extension_draws_is_not if {

@@ -15,7 +15,6 @@ import data.policies.lib.reasons
 # title: The machine has not been steady for long enough
 # description: A boot, a resume or a jump of the clock was noticed too short a while ago, or it is not known when.
 objections contains {
-	"rule": "protect.clock_unsteady",
 	"message": reasons.or_default(_reasons, "when the machine booted, resumed or had its clock set is not known"),
 	"evidence": reasons.evidence(_facts),
 } if not _steady
@@ -27,5 +26,4 @@ _reasons contains $"the machine booted, resumed or had its clock set {reasons.sp
 }
 
 _facts contains {"steady": input.host.steady}
-
 _facts contains {"steady_for": input.config.steady_for}

@@ -19,12 +19,11 @@ import data.policies.lib.shells
 # METADATA
 # title: The reason was not found at an earlier look yet
 # description: >-
-#   There is no earlier sighting of this thing with this reason, or it is too short a while ago. A process and the shells of a pane must also have
-#   done nothing for as long; a process that works must have been found for so much longer.
+#   No sighting of this thing with this reason is old enough. A process and the shells of a pane must also have done
+#   nothing for as long; a process that works must have been found for so much longer.
 objections contains {
-	"rule": "protect.debounce",
 	"message": reasons.or_default(_reasons, "when it was first found is not known"),
-	"evidence": reasons.evidence(_facts),
+	"evidence": reasons.evidence(_facts | {{name: input.sighting[name] | some name in {"first", "idle", "cpu", "written"}}}),
 } if {
 	input.kind != "dir"
 	count(levels.counting) > 0
@@ -43,7 +42,7 @@ _confirmed if {
 	left <= 0
 }
 
-# The same reason on the same thing. A rule whose level is below that of another one that found a reason shortens no wait.
+# The same reason on the same thing. A rule that does not count shortens no wait.
 _same if {
 	input.sighting.identity != ""
 	input.sighting.identity == input.identity
@@ -51,24 +50,17 @@ _same if {
 }
 
 _asked := input.config.confirm_after if input.kind != "process"
-
 _asked := input.config.confirm_process_after if input.kind == "process"
 
-# In how many seconds a look may let it go at the earliest, by each of the ways in which it may.
+# In how many seconds a look may let it go at the earliest, by each of the ways in which it may: a process when it does
+# nothing until then, or later when it is busy, which is what a runaway goes for.
 _remaining contains max([_asked - input.sighting.first, _asked - _rested]) if input.kind != "process"
-
-# A process when it does nothing until then.
 _remaining contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
-
-# One that is busy takes longer.
 _remaining contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if input.kind == "process"
-
-# Being busy is what a runaway goes for.
 _remaining contains _asked - input.sighting.first if "reap.processes.runaway" in levels.counting
 
-_rested := shells.rested if count(shells.present) > 0
-
 # Where there is no shell, nothing else is waited for.
+_rested := shells.rested if count(shells.present) > 0
 _rested := _asked if count(shells.present) == 0
 
 default _idle := 0
@@ -77,12 +69,12 @@ _idle := input.sighting.idle
 
 _reasons contains $"it needs a second look, {reasons.span(_asked)} after the first" if not _same
 
-_reasons contains $"it was first found {reasons.span(input.sighting.first)} ago; at least {reasons.span(_asked)} is required" if {
+_reasons contains $"it was first found {reasons.too_short(input.sighting.first, _asked)}" if {
 	_same
 	input.sighting.first < _asked
 }
 
-_reasons contains $"a shell of it ran {reasons.span(_rested)} ago; at least {reasons.span(_asked)} is required" if {
+_reasons contains $"a shell of it ran {reasons.too_short(_rested, _asked)}" if {
 	input.kind != "process"
 	_same
 	_rested < _asked
@@ -99,10 +91,11 @@ _reasons contains "it has worked since the look before" if {
 	input.sighting.idle == 0
 }
 
-_reasons contains $"it has done nothing for {reasons.span(input.sighting.idle)}; at least {reasons.span(_asked)} is required" if {
+_reasons contains $"it has done nothing for {reasons.span(idle)}; at least {reasons.span(_asked)} is required" if {
 	_same
-	input.sighting.idle > 0
-	input.sighting.idle < _asked
+	idle := input.sighting.idle
+	idle > 0
+	idle < _asked
 }
 
 _reasons contains "whether it has worked since the look before is not known" if {
@@ -111,16 +104,6 @@ _reasons contains "whether it has worked since the look before is not known" if 
 	not input.sighting.idle
 }
 
-_facts contains {"first": input.sighting.first}
-
-_facts contains {"idle": input.sighting.idle}
-
-_facts contains {"cpu": input.sighting.cpu}
-
-_facts contains {"written": input.sighting.written}
-
 _facts contains {"asked": _asked}
-
 _facts contains {"left": max([0, min(_remaining)])} if _same
-
 _facts contains {"left": _asked} if not _same

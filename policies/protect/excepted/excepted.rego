@@ -12,11 +12,7 @@ import data.policies.lib.reasons
 # METADATA
 # title: An exception keeps it
 # description: An exception of the policies that has not passed matches the candidate, or may, since something that it is matched by is not known.
-objections contains {
-	"rule": "protect.excepted",
-	"message": _message(i),
-	"evidence": {k: v | some k, v in exception},
-} if {
+objections contains {"message": _message(i), "evidence": {k: v | some k, v in exception}} if {
 	some i, exception in input.exceptions
 	not i in _passed
 	not i in _not_matched
@@ -25,11 +21,7 @@ objections contains {
 # METADATA
 # title: Whether an exception keeps it is not known
 # description: The input does not say which exceptions match the candidate.
-objections contains {
-	"rule": "protect.excepted",
-	"message": "whether an exception keeps it is not known",
-	"evidence": {},
-} if not _known
+objections contains {"message": "whether an exception keeps it is not known", "evidence": {}} if not _known
 
 _known if is_array(input.exceptions)
 

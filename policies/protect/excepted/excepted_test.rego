@@ -12,7 +12,7 @@ _with(subject, facts) := subjects.changed(subject, "/exceptions", [object.union(
 
 _every := {subjects.dir, subjects.session, subjects.finished, subjects.tab, subjects.terminal, subjects.process}
 
-_kept := ["protect.excepted: excepted by ann until 2026-12-01 (exceptions.yaml:2): demo"]
+_kept := ["excepted by ann until 2026-12-01 (exceptions.yaml:2): demo"]
 
 test_without_an_exception_nothing_is_kept if {
 	every subject in _every {
@@ -34,7 +34,7 @@ test_one_that_has_passed_lets_go if {
 
 test_one_without_an_end_keeps if {
 	endless := subjects.without(_with(subjects.dir, {"until": "never"}), ["/exceptions/0/left"])
-	subjects.reasons(excepted.objections) == ["protect.excepted: excepted by ann, without an end (exceptions.yaml:2): demo"] with input as endless
+	subjects.reasons(excepted.objections) == ["excepted by ann, without an end (exceptions.yaml:2): demo"] with input as endless
 }
 
 test_one_of_which_it_is_not_known_whether_it_has_passed_keeps if {
@@ -76,12 +76,12 @@ test_whatever_is_not_known_of_an_exception_it_keeps if {
 
 test_without_exceptions_being_known_everything_stays if {
 	every subject in _every {
-		subjects.reasons(excepted.objections) == ["protect.excepted: whether an exception keeps it is not known"] with input as subjects.without(subject, ["/exceptions"])
+		subjects.reasons(excepted.objections) == ["whether an exception keeps it is not known"] with input as subjects.without(subject, ["/exceptions"])
 	}
 }
 
 test_one_of_a_bundle_says_no_line if {
-	subjects.reasons(excepted.objections) == ["protect.excepted: excepted by ann until 2026-12-01 (bundle:acme/exceptions.yaml): demo"] with input as _with(subjects.dir, {"file": "bundle:acme/exceptions.yaml", "line": 0})
+	subjects.reasons(excepted.objections) == ["excepted by ann until 2026-12-01 (bundle:acme/exceptions.yaml): demo"] with input as _with(subjects.dir, {"file": "bundle:acme/exceptions.yaml", "line": 0})
 }
 
 test_the_evidence_says_what_it_is if {

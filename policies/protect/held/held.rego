@@ -14,7 +14,6 @@ import data.policies.lib.reasons
 # title: A hold is on it
 # description: A hold is on the candidate, and it has not lapsed.
 objections contains {
-	"rule": "protect.held",
 	"message": $"held by {reasons.or_default(_owner, "an owner who gave no name")}: {reasons.or_default(_reason, "no reason given")}",
 	"evidence": {k: v | some k, v in input.hold},
 } if input.hold
@@ -23,7 +22,6 @@ objections contains {
 # title: A registry retains it
 # description: A registry entry that concerns the candidate is marked as retained, with any status.
 objections contains {
-	"rule": "protect.held",
 	"message": "a registry entry that concerns it is marked as retained",
 	"evidence": {"entries": [entry.id | some entry in input.entries; entry.retained == true]},
 } if {

@@ -17,11 +17,11 @@ test_a_hold_keeps_and_says_who_and_why if {
 }
 
 test_a_hold_without_any_fact_keeps if {
-	subjects.reasons(held.objections) == ["protect.held: held by an owner who gave no name: no reason given"] with input as subjects.changed(subjects.dir, "/hold", {})
+	subjects.reasons(held.objections) == ["held by an owner who gave no name: no reason given"] with input as subjects.changed(subjects.dir, "/hold", {})
 }
 
 test_a_retained_entry_keeps_although_it_is_over if {
-	subjects.reasons(held.objections) == ["protect.held: a registry entry that concerns it is marked as retained"] with input as subjects.changed(subjects.finished, "/entries/0/retained", true)
+	subjects.reasons(held.objections) == ["a registry entry that concerns it is marked as retained"] with input as subjects.changed(subjects.finished, "/entries/0/retained", true)
 }
 
 test_an_entry_that_is_not_retained_lets_go if {

@@ -6,14 +6,14 @@
 #   summary: {rank: 82, group: hold another repository or a mount}
 package policies.protect.nested
 
+import data.policies.lib.dirs
 import data.policies.lib.reasons
 
 # METADATA
 # title: It holds what is not its own
-# description: A repository or a mount point lies in the folder, or it is a symbolic link, or whether any of that is so is not known.
+# description: A repository or a mount point lies in the folder, it is a symbolic link, or whether that is so is not known.
 objections contains {
-	"rule": "protect.nested",
-	"message": reasons.or_default(_reasons, reasons.or_default(_skipped, "whether another repository or a mount point lies in it is not known")),
+	"message": reasons.first([_reasons, dirs.skipped], "whether another repository or a mount point lies in it is not known"),
 	"evidence": reasons.evidence(_facts),
 } if {
 	input.kind == "dir"
@@ -50,17 +50,13 @@ _own_place if {
 }
 
 _reasons contains "it is a symbolic link" if input.dir.symlink == true
-
 _reasons contains "a mount point is or lies in it" if input.dir.mounts > 0
 
-_reasons contains $"another repository lies in it: {concat(", ", input.dir.git.nested)}" if count(input.dir.git.nested) > 0
-
-_reasons contains $"another repository lies in it: {concat(", ", input.dir.nested)}" if count(input.dir.nested) > 0
-
-_skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
+_reasons contains $"another repository lies in it: {concat(", ", found)}" if {
+	some {"repositories": found} in _facts
+	count(found) > 0
+}
 
 _facts contains {"repositories": input.dir.git.nested}
-
 _facts contains {"repositories": input.dir.nested}
-
 _facts contains {"mounts": input.dir.mounts}

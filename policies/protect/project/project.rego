@@ -12,7 +12,6 @@ import data.policies.lib.levels
 # title: Its project keeps it
 # description: A path of the project's own file matches where the candidate lies or, for a folder, something that may lie in it.
 objections contains {
-	"rule": "protect.project",
 	"message": $"its project keeps it: {project.path}",
 	"evidence": {"file": $"{project.file}", "globs": [keep.glob | some keep in project.keeps], "reasons": [keep.reason | some keep in project.keeps]},
 } if {
@@ -25,7 +24,6 @@ objections contains {
 # title: It may lie in a project that keeps things
 # description: Where the candidate is could not be read, and the project's own file keeps things.
 objections contains {
-	"rule": "protect.project",
 	"message": $"whether it lies in a project that keeps things is not known: {project.path}",
 	"evidence": {"file": $"{project.file}"},
 } if {
@@ -37,7 +35,6 @@ objections contains {
 # title: Its project turns off what would reap it
 # description: Every rule that found a reason is one that the project's own file turns off.
 objections contains {
-	"rule": "protect.project",
 	"message": $"its project turns off every rule that would reap it: {project.path}",
 	"evidence": {"file": $"{project.file}", "rules": [rule | some rule in levels.counting]},
 } if {

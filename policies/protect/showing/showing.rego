@@ -13,7 +13,6 @@ import data.policies.lib.tabs
 # title: A terminal that it shows lives
 # description: A terminal of the tab's builder has not ended, or whether one lives is not known.
 objections contains {
-	"rule": "protect.showing",
 	"message": reasons.or_default(_living, "whether a terminal that it shows lives is not known"),
 	"evidence": {"sessions": [id | some id in input.shown.sessions]},
 } if {

@@ -12,14 +12,14 @@ test_a_tab_that_shows_nothing_is_not_kept if {
 
 test_a_terminal_that_lives_keeps_it if {
 	living := subjects.changed(subjects.builder_tab, "/shown/sessions", ["terminal:codev/default/one"])
-	subjects.reasons(showing.objections) == ["protect.showing: a terminal that it shows has not ended: terminal:codev/default/one"] with input as living
+	subjects.reasons(showing.objections) == ["a terminal that it shows has not ended: terminal:codev/default/one"] with input as living
 	some objection in showing.objections with input as living
 	objection.evidence == {"sessions": ["terminal:codev/default/one"]}
 }
 
 test_what_is_not_known_keeps_it if {
 	every path in ["/shown/sessions", "/shown"] {
-		subjects.reasons(showing.objections) == ["protect.showing: whether a terminal that it shows lives is not known"] with input as subjects.without(subjects.builder_tab, [path])
+		subjects.reasons(showing.objections) == ["whether a terminal that it shows lives is not known"] with input as subjects.without(subjects.builder_tab, [path])
 	}
 }
 

@@ -20,14 +20,14 @@ test_everything_was_read if {
 test_a_process_that_was_read_in_brief_keeps if {
 	brief := subjects.changed(subjects.without(subjects.process, ["/identity"]), "/process/brief", true)
 	[objection.evidence | some objection in unknown.objections with input as brief] == [{"brief": true}]
-	subjects.reasons(unknown.objections) == ["protect.unknown: its source, the processes, the ledger or its identity could not be read whole"] with input as subjects.without(subjects.process, ["/identity"])
+	subjects.reasons(unknown.objections) == ["its source, the processes, the ledger or its identity could not be read whole"] with input as subjects.without(subjects.process, ["/identity"])
 	count(unknown.objections) == 0 with input as subjects.changed(subjects.process, "/process/brief", false)
 }
 
 test_a_terminal_of_a_tower_that_is_not_there_keeps if {
 	every status, reasons in {
-		"absent": ["protect.unknown: codev/default could not be read: absent", "protect.unknown: its source, the processes, the ledger or its identity could not be read whole"],
-		"failed": ["protect.unknown: codev/default could not be read: failed", "protect.unknown: its source, the processes, the ledger or its identity could not be read whole"],
+		"absent": ["codev/default could not be read: absent", "its source, the processes, the ledger or its identity could not be read whole"],
+		"failed": ["codev/default could not be read: failed", "its source, the processes, the ledger or its identity could not be read whole"],
 	} {
 		subjects.reasons(unknown.objections) == reasons with input as json.patch(subjects.terminal, [
 			{"op": "add", "path": "/evidence_sources/codev~1default", "value": status},
@@ -66,7 +66,7 @@ test_a_failed_source_keeps_and_is_named if {
 }
 
 test_a_registry_that_is_not_there_keeps if {
-	subjects.reasons(unknown.objections) == ["protect.unknown: registry/workers could not be read: absent"] with input as subjects.changed(subjects.dir, "/evidence_sources/registry~1workers", "absent")
+	subjects.reasons(unknown.objections) == ["registry/workers could not be read: absent"] with input as subjects.changed(subjects.dir, "/evidence_sources/registry~1workers", "absent")
 }
 
 test_a_socket_without_a_server_is_no_gap if {
@@ -75,17 +75,17 @@ test_a_socket_without_a_server_is_no_gap if {
 }
 
 test_a_server_that_does_not_answer_is_a_gap if {
-	subjects.reasons(unknown.objections) == ["protect.unknown: tmux/default could not be read: failed"] with input as subjects.changed(subjects.process, "/evidence_sources/tmux~1default", "failed")
-	subjects.reasons(unknown.objections) == ["protect.unknown: herdr/default could not be read: failed"] with input as subjects.changed(subjects.process, "/evidence_sources/herdr~1default", "failed")
+	subjects.reasons(unknown.objections) == ["tmux/default could not be read: failed"] with input as subjects.changed(subjects.process, "/evidence_sources/tmux~1default", "failed")
+	subjects.reasons(unknown.objections) == ["herdr/default could not be read: failed"] with input as subjects.changed(subjects.process, "/evidence_sources/herdr~1default", "failed")
 }
 
 test_an_own_source_that_is_not_ok_keeps if {
-	subjects.reasons(unknown.objections) == ["protect.unknown: its source, the processes, the ledger or its identity could not be read whole"] with input as subjects.changed(subjects.session, "/source/status", "absent")
+	subjects.reasons(unknown.objections) == ["its source, the processes, the ledger or its identity could not be read whole"] with input as subjects.changed(subjects.session, "/source/status", "absent")
 }
 
 test_what_is_not_told_keeps if {
 	every path in ["/identity", "/source", "/source/status", "/evidence_sources", "/evidence_sources/proc", "/evidence_sources/ledger"] {
-		subjects.reasons(unknown.objections) == ["protect.unknown: its source, the processes, the ledger or its identity could not be read whole"] with input as subjects.without(subjects.dir, [path])
+		subjects.reasons(unknown.objections) == ["its source, the processes, the ledger or its identity could not be read whole"] with input as subjects.without(subjects.dir, [path])
 	}
 }
 
@@ -104,13 +104,13 @@ test_a_pane_with_an_error_keeps_its_tab if {
 
 test_an_empty_list_of_processes_was_not_read if {
 	every list in ["foreground", "session", "session_pids"] {
-		subjects.reasons(unknown.objections) == ["protect.unknown: what runs in one of its panes could not be read"] with input as subjects.changed(subjects.tab, concat("", ["/tab/panes/0/", list]), [])
+		subjects.reasons(unknown.objections) == ["what runs in one of its panes could not be read"] with input as subjects.changed(subjects.tab, concat("", ["/tab/panes/0/", list]), [])
 	}
 }
 
 test_a_pane_that_is_not_listed_was_not_read if {
-	subjects.reasons(unknown.objections) == ["protect.unknown: what runs in one of its panes could not be read"] with input as subjects.changed(subjects.tab, "/tab/pane_count", 2)
-	subjects.reasons(unknown.objections) == ["protect.unknown: what runs in one of its panes could not be read"] with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/panes", "value": []}, {"op": "add", "path": "/tab/pane_count", "value": 0}])
+	subjects.reasons(unknown.objections) == ["what runs in one of its panes could not be read"] with input as subjects.changed(subjects.tab, "/tab/pane_count", 2)
+	subjects.reasons(unknown.objections) == ["what runs in one of its panes could not be read"] with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/panes", "value": []}, {"op": "add", "path": "/tab/pane_count", "value": 0}])
 }
 
 test_a_pane_that_runs_something_was_read if {
@@ -133,13 +133,13 @@ test_a_recorded_folder_takes_its_records if {
 
 test_half_of_the_records_are_not_enough if {
 	every records in [[], ["spawns:flock"], ["registry:flock"], ["registry:json", "spawns:json"], ["registry:flock2", "spawns:flock2"]] {
-		subjects.reasons(unknown.objections) == ["protect.unknown: it lies where flock keeps its worktrees, and the records of flock were not read"] with input as _read(records)
+		subjects.reasons(unknown.objections) == ["it lies where flock keeps its worktrees, and the records of flock were not read"] with input as _read(records)
 	}
 }
 
 test_the_recorded_folder_itself_and_what_is_deep_in_it_are_meant if {
 	every path in ["/w/.worktrees", "/.worktrees/x", "/w/.worktrees/a/b"] {
-		subjects.reasons(unknown.objections) == ["protect.unknown: it lies where flock keeps its worktrees, and the records of flock were not read"] with input as subjects.changed(subjects.dir, "/dir/path", path)
+		subjects.reasons(unknown.objections) == ["it lies where flock keeps its worktrees, and the records of flock were not read"] with input as subjects.changed(subjects.dir, "/dir/path", path)
 	}
 }
 
@@ -151,9 +151,9 @@ test_a_name_that_only_begins_or_ends_like_it_is_another if {
 
 test_a_folder_whose_path_is_not_known_stays if {
 	every path in ["/dir/path", "/dir"] {
-		subjects.reasons(unknown.objections) == ["protect.unknown: it lies where flock keeps its worktrees, and the records of flock were not read"] with input as subjects.without(subjects.dir, [path])
+		subjects.reasons(unknown.objections) == ["it lies where flock keeps its worktrees, and the records of flock were not read"] with input as subjects.without(subjects.dir, [path])
 	}
-	subjects.reasons(unknown.objections) == ["protect.unknown: it lies where flock keeps its worktrees, and the records of flock were not read"] with input as subjects.changed(subjects.dir, "/dir/path", "")
+	subjects.reasons(unknown.objections) == ["it lies where flock keeps its worktrees, and the records of flock were not read"] with input as subjects.changed(subjects.dir, "/dir/path", "")
 }
 
 test_each_of_several_recorded_folders_counts if {
@@ -171,18 +171,18 @@ test_an_editors_tab_is_known_by_what_stands_behind_it if {
 		count(unknown.objections) == 0 with input as tab
 	}
 	every path in ["/shown/ended", "/tab/editor/session", "/tab/editor/error"] {
-		subjects.reasons(unknown.objections) == ["protect.unknown: whether its process, or what it shows, has ended could not be read"] with input as subjects.without(subjects.editor_tab, [path])
+		subjects.reasons(unknown.objections) == ["whether its process, or what it shows, has ended could not be read"] with input as subjects.without(subjects.editor_tab, [path])
 	}
 	every path in ["/shown/recorded", "/shown/worktree", "/shown/sessions"] {
-		subjects.reasons(unknown.objections) == ["protect.unknown: whether its process, or what it shows, has ended could not be read"] with input as subjects.without(subjects.builder_tab, [path])
+		subjects.reasons(unknown.objections) == ["whether its process, or what it shows, has ended could not be read"] with input as subjects.without(subjects.builder_tab, [path])
 	}
-	subjects.reasons(unknown.objections) == ["protect.unknown: not all of the tab could be read: no"] with input as subjects.changed(subjects.editor_tab, "/tab/editor/error", "no")
+	subjects.reasons(unknown.objections) == ["not all of the tab could be read: no"] with input as subjects.changed(subjects.editor_tab, "/tab/editor/error", "no")
 }
 
 test_a_builders_tab_needs_a_workspace_of_codevs if {
-	subjects.reasons(unknown.objections) == ["protect.unknown: the window has no workspace of Codev's open, so where its builder would be is not known"] with input as subjects.without(subjects.builder_tab, ["/shown/workspaces", "/shown/recorded", "/shown/worktree", "/shown/sessions"])
+	subjects.reasons(unknown.objections) == ["the window has no workspace of Codev's open, so where its builder would be is not known"] with input as subjects.without(subjects.builder_tab, ["/shown/workspaces", "/shown/recorded", "/shown/worktree", "/shown/sessions"])
 }
 
 test_a_builders_tab_rests_on_the_tower if {
-	subjects.reasons(unknown.objections) == ["protect.unknown: codev/default could not be read: failed"] with input as subjects.changed(subjects.builder_tab, "/evidence_sources/codev~1default", "failed")
+	subjects.reasons(unknown.objections) == ["codev/default could not be read: failed"] with input as subjects.changed(subjects.builder_tab, "/evidence_sources/codev~1default", "failed")
 }

@@ -19,14 +19,16 @@ package policies.protect.unsaved
 import data.policies.lib.content
 import data.policies.lib.dirs
 import data.policies.lib.reasons
+import data.policies.lib.registry
 
 # METADATA
 # title: It may hold work that is nowhere else
-# description: The folder holds something that would be lost, or whether it does is not known, for instance because it was not looked into.
+# description: >-
+#   It holds something that would be lost, or whether it does is not known. One that was not looked into stays too: were
+#   the rule that keeps it turned off, it would go.
 objections contains {
-	"rule": "protect.unsaved",
-	"message": reasons.or_default(_reasons | _skipped, reasons.or_default(_unread, "whether it holds unsaved work is not known")),
-	"evidence": reasons.evidence(_facts),
+	"message": reasons.first([(_reasons | dirs.skipped), _unread], "whether it holds unsaved work is not known"),
+	"evidence": reasons.evidence(_facts | {{name: input.dir.git[name] | some name in {"scaffold", "reports"}}}),
 } if {
 	input.kind == "dir"
 	not _saved
@@ -47,19 +49,19 @@ _saved if {
 _saved if {
 	input.dir.checkout == false
 	input.dir.empty == true
-	count(_skipped) == 0
+	count(dirs.skipped) == 0
 }
 
 _saved if {
 	dirs.disposable
-	count(_skipped) == 0
+	count(dirs.skipped) == 0
 }
 
 _saved if content.made_again
 
 _saved if {
 	dirs.empty_entry
-	count(_skipped) == 0
+	count(dirs.skipped) == 0
 }
 
 _clean if {
@@ -67,18 +69,13 @@ _clean if {
 	input.dir.git.dirty == 0
 	input.dir.git.unreachable_commits == 0
 	input.dir.git.operation == ""
-	count(_skipped) == 0
+	count(dirs.skipped) == 0
 }
 
-# Whoever started what wrote the reports has them: a spawn of the folder is on record, and every spawn of it was completed long enough ago.
+# Whoever started what wrote the reports has them: every spawn of the folder was completed long enough ago.
 _taken if {
 	"path" in {spawn.by | some spawn in input.spawns}
-	count(_completed) == count(input.spawns)
-}
-
-_completed contains place if {
-	some place, spawn in input.spawns
-	spawn.completed >= input.config.grace.spawn
+	count(registry.completed) == count(input.spawns)
 }
 
 _reasons contains $"it holds work that is nowhere else: {concat(", ", _lost)}" if count(_lost) > 0
@@ -95,10 +92,6 @@ _reasons contains "it holds files that are in no repository" if {
 	input.dir.checkout == false
 	input.dir.empty == false
 }
-
-# Something cheaper keeps the folder, and its own rule objects. This rule objects all the same: were that one turned off, a folder that
-# was not looked into would go.
-_skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
 
 _unread contains $"not all of it was read: {input.dir.error}" if input.dir.error != ""
 
@@ -118,10 +111,11 @@ _lost contains $"{what}: {found}{_named(name)}" if {
 # The first few of the files, with how each stands to the main checkout, and what to do when an ignored one may go.
 default _named(_) := ""
 
-_named(name) := $" ({concat(", ", array.slice(named, 0, input.config.named_files))}{_more(named, input.dir.git[name])}{_advice(name)})" if {
-	listed := input.dir.git[concat("", [name, "_paths"])]
+_named(name) := $" ({first}{_more(named, input.dir.git[name])}{_advice(name)})" if {
+	listed := input.dir.git[$"{name}_paths"]
 	named := [$"{path} {_stands(path)}" | some path in listed]
 	count(named) > 0
+	first := concat(", ", array.slice(named, 0, input.config.named_files))
 }
 
 default _more(_, _) := ""
@@ -147,11 +141,5 @@ _stands(path) := "has no mark of a tool that made it (rules.makers)" if {
 } else := "was not compared with the main checkout's"
 
 _facts contains {"lost": _lost}
-
 _facts contains {"ignored_paths": input.dir.git.ignored_paths} if count(input.dir.git.ignored_paths) > 0
-
 _facts contains {"signs": input.signs} if count(input.signs) > 0
-
-_facts contains {"scaffold": input.dir.git.scaffold}
-
-_facts contains {"reports": input.dir.git.reports}

@@ -35,7 +35,7 @@ test_what_is_on_record_of_its_branch_is_said_and_saves_nothing if {
 	signs := ["the remote branch is gone", "Shepherd records pull request 12 as merged"]
 	lost := subjects.changed(subjects.dir, "/dir/git/unreachable_commits", 1)
 	every subject in [lost, subjects.changed(lost, "/signs", [])] {
-		subjects.reasons(unsaved.objections) == ["protect.unsaved: it holds work that is nowhere else: commits that nothing else reaches: 1"] with input as subject
+		subjects.reasons(unsaved.objections) == ["it holds work that is nowhere else: commits that nothing else reaches: 1"] with input as subject
 	}
 	some objection in unsaved.objections with input as subjects.changed(lost, "/signs", signs)
 	objection.message == "it holds work that is nowhere else: commits that nothing else reaches: 1; on record: the remote branch is gone and Shepherd records pull request 12 as merged, which is no proof that these have landed"
@@ -65,22 +65,22 @@ test_what_was_not_looked_into_stays_and_says_why if {
 }
 
 test_a_repository_of_its_own_stays if {
-	subjects.reasons(unsaved.objections) == ["protect.unsaved: it is a repository of its own, and what it holds may be nowhere else"] with input as subjects.changed(subjects.dir, "/dir/git/worktree", false)
+	subjects.reasons(unsaved.objections) == ["it is a repository of its own, and what it holds may be nowhere else"] with input as subjects.changed(subjects.dir, "/dir/git/worktree", false)
 }
 
 test_files_in_no_repository_stay if {
-	subjects.reasons(unsaved.objections) == ["protect.unsaved: it holds files that are in no repository"] with input as subjects.changed(subjects.empty, "/dir/empty", false)
+	subjects.reasons(unsaved.objections) == ["it holds files that are in no repository"] with input as subjects.changed(subjects.empty, "/dir/empty", false)
 }
 
 test_not_having_looked_keeps if {
 	every path in ["/dir/git/worktree", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git/unreachable_commits", "/dir/git/operation", "/dir/git", "/dir"] {
-		subjects.reasons(unsaved.objections) == ["protect.unsaved: whether it holds unsaved work is not known"] with input as subjects.without(subjects.dir, [path])
+		subjects.reasons(unsaved.objections) == ["whether it holds unsaved work is not known"] with input as subjects.without(subjects.dir, [path])
 	}
 }
 
 test_not_knowing_that_it_is_empty_keeps if {
 	every path in ["/dir/empty", "/dir/checkout"] {
-		subjects.reasons(unsaved.objections) == ["protect.unsaved: whether it holds unsaved work is not known"] with input as subjects.without(subjects.empty, [path])
+		subjects.reasons(unsaved.objections) == ["whether it holds unsaved work is not known"] with input as subjects.without(subjects.empty, [path])
 	}
 }
 
@@ -99,7 +99,7 @@ test_reports_stay_until_every_spawn_is_completed if {
 		[{"source": "s", "by": "session", "completed": 900}],
 		[{"source": "s", "completed": 900}],
 	] {
-		subjects.reasons(unsaved.objections) == ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"] with input as _reported(spawns)
+		subjects.reasons(unsaved.objections) == ["it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"] with input as _reported(spawns)
 	}
 }
 
@@ -113,21 +113,21 @@ test_other_files_beside_reports_stay if {
 		"commits that nothing else reaches: 1, ignored files that cannot be rebuilt: 2, untracked files: 1": ["/dir/git/unreachable_commits", 1],
 		"ignored files that cannot be rebuilt: 2, under way: merge, untracked files: 1": ["/dir/git/operation", "merge"],
 	} {
-		subjects.reasons(unsaved.objections) == [$"protect.unsaved: it holds work that is nowhere else: {reason}"] with input as subjects.changed(reported, change[0], change[1])
+		subjects.reasons(unsaved.objections) == [$"it holds work that is nowhere else: {reason}"] with input as subjects.changed(reported, change[0], change[1])
 	}
 }
 
 test_not_knowing_which_are_reports_keeps if {
 	reported := _reported([{"source": "s", "by": "path", "completed": 900}])
 	every path, reasons in {
-		"/dir/git/reports": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
-		"/dir/git/untracked": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2"],
-		"/dir/git/ignored": ["protect.unsaved: it holds work that is nowhere else: untracked files: 1"],
-		"/spawns": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
-		"/spawns/0/by": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
-		"/spawns/0/completed": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
-		"/config/grace/spawn": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
-		"/dir/git/worktree": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/dir/git/reports": ["it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/dir/git/untracked": ["it holds work that is nowhere else: ignored files that cannot be rebuilt: 2"],
+		"/dir/git/ignored": ["it holds work that is nowhere else: untracked files: 1"],
+		"/spawns": ["it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/spawns/0/by": ["it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/spawns/0/completed": ["it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/config/grace/spawn": ["it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/dir/git/worktree": ["it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
 	} {
 		subjects.reasons(unsaved.objections) == reasons with input as subjects.without(reported, [path])
 	}

@@ -15,7 +15,6 @@ import data.policies.lib.tabs
 # title: Closing was not tried with its server
 # description: The protocol of the tab's server is not in the operator's list, or is not known.
 objections contains {
-	"rule": "protect.untested_protocol",
 	"message": reasons.or_default(_reasons, "the protocol of its server is not known, so closing was not tried with it"),
 	"evidence": reasons.evidence(_facts),
 } if {
@@ -51,9 +50,6 @@ _next := "it has all that winnow uses: winnow cleanup ID --safe closes one tab; 
 }
 
 _facts contains {"protocol": input.source.server.protocol}
-
 _facts contains {"version": input.source.server.version}
-
 _facts contains {"lacks": input.source.server.lacks}
-
 _facts contains {"tried": input.config.herdr_protocols}

@@ -21,11 +21,11 @@ test_the_operator_may_allow_one if {
 
 test_a_protocol_that_is_not_known_keeps if {
 	every path, reasons in {
-		"/source/server/protocol": ["protect.untested_protocol: the protocol of its server is not known, so closing was not tried with it"],
-		"/source/server": ["protect.untested_protocol: the protocol of its server is not known, so closing was not tried with it"],
-		"/source": ["protect.untested_protocol: the protocol of its server is not known, so closing was not tried with it"],
-		"/config/herdr_protocols": ["protect.untested_protocol: closing was not tried with a server of protocol 19; to allow it, add that number to rules.herdr_protocols"],
-		"/config": ["protect.untested_protocol: closing was not tried with a server of protocol 19; to allow it, add that number to rules.herdr_protocols"],
+		"/source/server/protocol": ["the protocol of its server is not known, so closing was not tried with it"],
+		"/source/server": ["the protocol of its server is not known, so closing was not tried with it"],
+		"/source": ["the protocol of its server is not known, so closing was not tried with it"],
+		"/config/herdr_protocols": ["closing was not tried with a server of protocol 19; to allow it, add that number to rules.herdr_protocols"],
+		"/config": ["closing was not tried with a server of protocol 19; to allow it, add that number to rules.herdr_protocols"],
 	} {
 		subjects.reasons(untested_protocol.objections) == reasons with input as subjects.without(subjects.tab, [path])
 	}

@@ -15,7 +15,6 @@ import data.policies.lib.terminals
 # title: Winnow runs in it
 # description: The candidate is, holds or contains the looking process or one of its ancestors, or whether it does is not known.
 objections contains {
-	"rule": "protect.winnow",
 	"message": reasons.or_default(_reasons, "whether Winnow itself runs in it is not known"),
 	"evidence": {},
 } if not _not_inside
@@ -24,7 +23,6 @@ objections contains {
 # title: Winnow stands in its worktree
 # description: The candidate is a folder in the worktree that the looking process stands in, or whether it is so is not known.
 objections contains {
-	"rule": "protect.winnow",
 	"message": "Winnow itself stands in its worktree, or whether it does is not known",
 	"evidence": {},
 } if {
@@ -39,41 +37,14 @@ _other_worktree if {
 }
 
 _not_inside if {
-	input.kind == "process"
-	input.process.pid > 0
+	input.kind != "dir"
 	_known
-	not input.process.pid in _own
+	_read
+	count(_inside & _own) == 0
 }
 
-_not_inside if {
-	input.kind == "session"
-	_outside
-}
-
-# A tab says by herdr's own ids whether it is the one; its processes are looked through all the same.
-_not_inside if {
-	input.kind == "tab"
-	input.tab.own == false
-	_outside
-}
-
-# A tab of an editor holds its process and those of that one's session; one that an extension draws holds none.
-_not_inside if {
-	input.kind == "tab"
-	tabs.of_process
-	_known
-	count(_session) == count(input.tab.editor.session)
-	count((_session | {input.tab.editor.pid}) & _own) == 0
-}
-
-_not_inside if {
-	input.kind == "tab"
-	tabs.drawn
-	_known
-}
-
-# A folder whose path begins the path of the own one is kept whether it contains that or only has a shorter name beside it, until
-# the second rule has looked closer.
+# A folder whose path begins the path of the own one is kept whether it contains that or only has a shorter name beside
+# it, until the second rule has looked closer.
 _not_inside if {
 	input.kind == "dir"
 	input.host.pid > 0
@@ -89,21 +60,8 @@ _not_inside if {
 	startswith(input.host.cwd, concat("", [input.dir.path, "/"])) == false
 }
 
-_not_inside if {
-	input.kind == "terminal"
-	_known
-	_traced
-	count(_below & _own) == 0
-}
-
-_outside if {
-	_known
-	count(_read) == count(panes.present)
-	count(_inside & _own) == 0
-}
-
-# Winnow's own process and those that it runs under were read. One that was put into its pid namespace from outside (docker exec,
-# nsenter) runs under none.
+# Winnow's own process and those that it runs under were read. One that was put into its pid namespace from outside
+# (docker exec, nsenter) runs under none.
 _known if {
 	input.host.pid > 0
 	count(input.host.ancestors) >= 0
@@ -113,16 +71,64 @@ _own contains input.host.pid
 
 _own contains pid if some pid in input.host.ancestors
 
+# All processes of the candidate are known.
+_read if {
+	input.kind == "process"
+	input.process.pid > 0
+}
+
+_read if {
+	input.kind == "session"
+	count(_read_panes) == count(panes.present)
+}
+
+# A tab says by herdr's own ids whether it is the one; its processes are looked through all the same.
+_read if {
+	input.kind == "tab"
+	input.tab.own == false
+	count(_read_panes) == count(panes.present)
+}
+
+# A tab of an editor holds its process and those of that one's session; one that an extension draws holds none.
+_read if {
+	input.kind == "tab"
+	tabs.of_process
+	count(_session) == count(input.tab.editor.session)
+}
+
+_read if {
+	input.kind == "tab"
+	tabs.drawn
+}
+
+# The processes of a terminal are its shellper and what lives below that, or there are none.
+_read if {
+	input.kind == "terminal"
+	input.terminal.pid > 0
+	count(_below) == count(input.terminal.below)
+}
+
+_read if {
+	input.kind == "terminal"
+	terminals.ended
+}
+
 # A pane was read when its members are known, or there are none because it is dead.
-_read contains place if {
+_read_panes contains place if {
 	some place, pane in panes.present
 	count(pane.session_pids) > 0
 }
 
-_read contains place if {
+_read_panes contains place if {
 	some place, pane in panes.present
 	pane.dead == true
 }
+
+_inside contains input.process.pid
+_inside contains input.tab.editor.pid
+_inside contains input.terminal.pid
+
+_inside contains pid if some pid in (_session | _below)
 
 _inside contains pid if {
 	some pane in panes.present
@@ -134,37 +140,14 @@ _inside contains left.pid if {
 	some left in pane.descendants
 }
 
-_inside contains pid if some pid in _session
-
-_inside contains input.tab.editor.pid
-
 _session contains member.pid if some member in input.tab.editor.session
 
-# The processes of a terminal are its shellper and what lives below that, or there are none.
-_traced if {
-	input.terminal.pid > 0
-	count(_traced_below) == count(input.terminal.below)
-}
-
-_traced if terminals.ended
-
-_traced_below contains place if {
-	some place, member in input.terminal.below
+_below contains member.pid if {
+	some member in input.terminal.below
 	member.pid > 0
 }
 
-_below contains input.terminal.pid
-
-_below contains member.pid if some member in input.terminal.below
-
-_reasons contains "Winnow itself runs in it" if {
-	count(((_inside | _below) | _looked) & _own) > 0
-}
-
+_reasons contains "Winnow itself runs in it" if count(_inside & _own) > 0
 _reasons contains "Winnow itself runs in it" if input.tab.own == true
-
 _reasons contains "Winnow itself stands in it" if input.host.cwd == input.dir.path
-
 _reasons contains "Winnow itself stands in it" if startswith(input.host.cwd, concat("", [input.dir.path, "/"]))
-
-_looked contains input.process.pid

@@ -13,7 +13,6 @@ import data.policies.lib.tabs
 # title: It is the last tab of its workspace
 # description: herdr closes a workspace with its last tab. The tab is the last one, or whether it is could not be read.
 objections contains {
-	"rule": "protect.workspace",
 	"message": reasons.or_default(_last, "whether it is the last tab of its workspace is not known"),
 	"evidence": reasons.evidence(_facts),
 } if {
@@ -25,10 +24,9 @@ objections contains {
 # METADATA
 # title: Its workspace leads a group
 # description: >-
-#   herdr closes all workspaces of a repository's worktrees with the one of its main checkout. The tab's workspace is that one, or
-#   whether it is could not be read.
+#   herdr closes all workspaces of a repository's worktrees with the one of its main checkout. The tab's workspace is
+#   that one, or whether it is could not be read.
 objections contains {
-	"rule": "protect.workspace",
 	"message": reasons.or_default(_leading, "whether its workspace leads a group of workspaces is not known"),
 	"evidence": reasons.evidence(_facts),
 } if {

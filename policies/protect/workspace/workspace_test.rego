@@ -19,13 +19,13 @@ test_a_tab_of_the_workspace_that_leads_a_group_stays if {
 
 test_what_is_not_known_stays if {
 	every path, reasons in {
-		"/tab/last_in_workspace": ["protect.workspace: whether it is the last tab of its workspace is not known"],
-		"/tab/group_parent": ["protect.workspace: whether its workspace leads a group of workspaces is not known"],
+		"/tab/last_in_workspace": ["whether it is the last tab of its workspace is not known"],
+		"/tab/group_parent": ["whether its workspace leads a group of workspaces is not known"],
 	} {
 		subjects.reasons(workspace.objections) == reasons with input as subjects.without(subjects.tab, [path])
 	}
-	subjects.reasons(workspace.objections) == ["protect.workspace: whether it is the last tab of its workspace is not known", "protect.workspace: whether its workspace leads a group of workspaces is not known"] with input as subjects.without(subjects.tab, ["/tab"])
-	subjects.reasons(workspace.objections) == ["protect.workspace: whether it is the last tab of its workspace is not known", "protect.workspace: whether its workspace leads a group of workspaces is not known"] with input as subjects.without(subjects.tab, ["/tab/last_in_workspace", "/tab/group_parent", "/tab/workspace"])
+	subjects.reasons(workspace.objections) == ["whether it is the last tab of its workspace is not known", "whether its workspace leads a group of workspaces is not known"] with input as subjects.without(subjects.tab, ["/tab"])
+	subjects.reasons(workspace.objections) == ["whether it is the last tab of its workspace is not known", "whether its workspace leads a group of workspaces is not known"] with input as subjects.without(subjects.tab, ["/tab/last_in_workspace", "/tab/group_parent", "/tab/workspace"])
 }
 
 test_nothing_else_is_in_a_workspace if {

@@ -18,11 +18,7 @@ import data.policies.lib.terminals
 # METADATA
 # title: It is younger than its grace
 # description: Its age is less than the configured grace of its kind, or is not known.
-objections contains {
-	"rule": "protect.young",
-	"message": _message,
-	"evidence": reasons.evidence(_facts),
-} if {
+objections contains {"message": _message, "evidence": reasons.evidence(_facts)} if {
 	input.kind != "tab"
 	not _grown
 }
@@ -64,5 +60,4 @@ _message := $"{_began[input.kind]} in the future, by the clock" if {
 _grace := input.config.grace[input.kind]
 
 _facts contains {"age": input.age}
-
 _facts contains {"grace": _grace}

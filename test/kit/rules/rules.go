@@ -32,7 +32,7 @@ in_scope if {
 # METADATA
 # title: A disposable folder
 # description: Its name says so.
-findings contains {"rule": "reap.dirs.disposable", "message": $"{input.dir.name} is disposable", "evidence": {"name": input.dir.name}} if in_scope
+findings contains {"message": $"{input.dir.name} is disposable", "evidence": {"name": input.dir.name}} if in_scope
 `
 	SmallProtect = `# METADATA
 # title: Held
@@ -42,7 +42,7 @@ package policies.protect.held
 # METADATA
 # title: Held
 # description: There is a hold on it.
-objections contains {"rule": "protect.held", "message": $"held by {input.hold.owner}", "evidence": {}} if input.hold
+objections contains {"message": $"held by {input.hold.owner}", "evidence": {}} if input.hold
 `
 )
 
@@ -72,7 +72,7 @@ func Tree(files map[string]string) fs.FS {
 func Objection(body string) map[string]string {
 	return map[string]string{"protect/mine/mine.rego": fmt.Sprintf(`package policies.protect.mine
 
-objections contains {"rule": "protect.mine", "message": "mine", "evidence": {}} if {
+objections contains {"message": "mine", "evidence": {}} if {
 	%s
 }
 `, body)}
@@ -84,7 +84,7 @@ func Finding(body string) map[string]string {
 
 in_scope if input.dir.name != ""
 
-findings contains {"rule": "reap.dirs.mine", "message": "mine", "evidence": {}} if {
+findings contains {"message": "mine", "evidence": {}} if {
 	%s
 }
 `, body)}

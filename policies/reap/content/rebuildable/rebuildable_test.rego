@@ -7,7 +7,7 @@ import data.policies.reap.content.rebuildable
 test_a_large_idle_folder_goes if {
 	rebuildable.in_scope with input as subjects.content
 	findings := rebuildable.findings with input as subjects.content
-	subjects.reasons(findings) == ["reap.content.rebuildable: all that is in it can be made again (node_modules), and nothing has happened in its worktree for 4d"]
+	subjects.reasons(findings) == ["all that is in it can be made again (node_modules), and nothing has happened in its worktree for 4d"]
 	decision := main.decision with input as subjects.content
 	decision.verdict == "reap"
 }

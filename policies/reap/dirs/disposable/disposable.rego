@@ -10,22 +10,13 @@ package policies.reap.dirs.disposable
 
 import data.policies.lib.dirs
 
-# METADATA
-# title: In scope
-# description: The folder's name has a disposable shape.
-in_scope if {
-	input.kind == "dir"
-	count(dirs.shapes) > 0
-}
+# The folder's name has a disposable shape.
+in_scope if count(dirs.shapes) > 0
 
 # METADATA
 # title: Its name says that it is disposable
 # description: The folder's name matches a configured regular expression.
 findings contains {
-	"rule": "reap.dirs.disposable",
 	"message": "its name says that it was made to be thrown away",
 	"evidence": {"name": input.dir.name, "shape": shape},
-} if {
-	input.kind == "dir"
-	some shape in dirs.shapes
-}
+} if some shape in dirs.shapes

@@ -4,7 +4,7 @@ import data.policies.lib.subjects_test as subjects
 import data.policies.reap.dirs.disposable
 
 test_a_name_of_a_disposable_shape_may_go if {
-	subjects.reasons(disposable.findings) == ["reap.dirs.disposable: its name says that it was made to be thrown away"] with input as subjects.empty
+	subjects.reasons(disposable.findings) == ["its name says that it was made to be thrown away"] with input as subjects.empty
 	disposable.in_scope with input as subjects.empty
 }
 
@@ -26,7 +26,7 @@ test_a_shape_that_is_none_matches_nothing if {
 }
 
 test_a_missing_fact_is_no_reason if {
-	every path in ["/dir/name", "/dir", "/kind", "/config/disposable_dirs"] {
+	every path in ["/dir/name", "/dir", "/config/disposable_dirs"] {
 		count(disposable.findings) == 0 with input as subjects.without(subjects.empty, [path])
 	}
 }

@@ -12,21 +12,15 @@ package policies.reap.dirs.landed
 import data.policies.lib.dirs
 import data.policies.lib.reasons
 
-# METADATA
-# title: In scope
-# description: The folder is a linked worktree.
-in_scope if {
-	input.kind == "dir"
-	input.dir.git.worktree == true
-}
+# The folder is a linked worktree.
+in_scope if input.dir.git.worktree == true
 
 # METADATA
 # title: Its work has landed
 # description: Everything that was done in the worktree is on the default branch.
 findings contains {
-	"rule": "reap.dirs.landed",
 	"message": $"{how}, and nothing has happened in it for {reasons.span(input.idle)}{dirs.void_lock}",
-	"evidence": reasons.evidence(_facts),
+	"evidence": reasons.evidence(((_facts | dirs.signs) | {git})),
 } if {
 	in_scope
 	dirs.own_branch
@@ -37,6 +31,7 @@ findings contains {
 	input.dir.git.dirty == 0
 	input.dir.git.untracked == 0
 	input.dir.git.ignored == 0
+	git := {name: input.dir.git[name] | some name in {"upstream", "head", "commits", "landing", "fetched_at", "scaffold"}}
 	some how in _proofs
 }
 
@@ -45,8 +40,8 @@ _quiet if {
 	input.idle >= input.config.landed_after
 }
 
-# Nothing was committed here, and yet the branch has commits of its own: it was brought here, as somebody's pull request is. Somebody
-# may only look at it.
+# Nothing was committed here, and yet the branch has commits of its own: somebody may only look at it, as at a pull
+# request.
 _quiet if {
 	input.dir.git.commits == 0
 	input.dir.git.landed == false
@@ -81,23 +76,7 @@ _into := reasons.branch(_landing.into)
 
 # The first and the last one of some commits, as a person reads them.
 _brief(commits) := reasons.commit(commits[0]) if count(commits) == 1
-
 _brief(commits) := $"{reasons.commit(commits[0])} to {reasons.commit(commits[count(commits) - 1])}" if count(commits) > 1
 
-_facts contains {"upstream": input.dir.git.upstream}
-
-_facts contains {"head": input.dir.git.head}
-
-_facts contains {"commits": input.dir.git.commits}
-
-_facts contains {"landing": input.dir.git.landing}
-
-_facts contains {"fetched_at": input.dir.git.fetched_at}
-
 _facts contains {"idle": input.idle}
-
-_facts contains {"scaffold": input.dir.git.scaffold}
-
 _facts contains {"lock": dirs.lock} if dirs.lock != ""
-
-_facts contains {"signs": input.signs} if count(input.signs) > 0

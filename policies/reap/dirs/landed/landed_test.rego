@@ -20,7 +20,7 @@ _brought := json.patch(_by("squash", [_first]), [
 ])
 
 test_a_branch_that_was_brought_here_may_go_after_days if {
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: its work was squashed into origin/main as 1a2b3c4d5e, and nothing has happened in it for 3d"] with input as _brought
+	subjects.reasons(landed.findings) == ["its work was squashed into origin/main as 1a2b3c4d5e, and nothing has happened in it for 3d"] with input as _brought
 	count(landed.findings) == 0 with input as subjects.changed(_brought, "/idle", 259199)
 }
 
@@ -38,7 +38,7 @@ test_a_lock_that_counts_for_nothing_is_named if {
 		{"op": "add", "path": "/dir/git/locked", "value": true},
 		{"op": "add", "path": "/dir/git/lock", "value": {"text": "claude agent agent-1 (pid 24)", "tool": "claude", "owner": "agent-1", "pid": 24, "alive": false}},
 	])
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: all its work is on origin/main, and nothing has happened in it for 1d3h; it is locked by claude agent-1 (pid 24), which is gone"] with input as locked
+	subjects.reasons(landed.findings) == ["all its work is on origin/main, and nothing has happened in it for 1d3h; it is locked by claude agent-1 (pid 24), which is gone"] with input as locked
 	every alive in [true, null] {
 		some finding in landed.findings with input as subjects.changed(locked, "/dir/git/lock/alive", alive)
 		endswith(finding.message, "for 1d3h")
@@ -58,7 +58,7 @@ test_records_without_a_proof_are_nothing if {
 }
 
 test_a_clean_worktree_whose_work_is_upstream_has_landed if {
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: all its work is on origin/main, and nothing has happened in it for 1d3h"] with input as subjects.dir
+	subjects.reasons(landed.findings) == ["all its work is on origin/main, and nothing has happened in it for 1d3h"] with input as subjects.dir
 	landed.in_scope with input as subjects.dir
 }
 
@@ -82,7 +82,7 @@ test_files_that_are_not_upstream_have_not_landed if {
 
 test_a_tree_that_was_active_lately_has_not_landed if {
 	count(landed.findings) == 0 with input as subjects.changed(subjects.dir, "/idle", 86399)
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: all its work is on origin/main, and nothing has happened in it for 1d"] with input as subjects.changed(subjects.dir, "/idle", 86400)
+	subjects.reasons(landed.findings) == ["all its work is on origin/main, and nothing has happened in it for 1d"] with input as subjects.changed(subjects.dir, "/idle", 86400)
 }
 
 test_a_tree_that_the_repository_does_not_know_has_not_landed if {
@@ -106,16 +106,16 @@ _first := "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d"
 _last := "9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c"
 
 test_a_squash_is_named_with_its_commit if {
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: its work was squashed into origin/main as 1a2b3c4d5e, and nothing has happened in it for 1d3h"] with input as _by("squash", [_first])
+	subjects.reasons(landed.findings) == ["its work was squashed into origin/main as 1a2b3c4d5e, and nothing has happened in it for 1d3h"] with input as _by("squash", [_first])
 }
 
 test_a_rebase_is_named_with_its_commits if {
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: each of its commits is on origin/main too, as 1a2b3c4d5e, and nothing has happened in it for 1d3h"] with input as _by("patches", [_first])
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: each of its commits is on origin/main too, as 1a2b3c4d5e to 9f8e7d6c5b, and nothing has happened in it for 1d3h"] with input as _by("patches", [_first, _last])
+	subjects.reasons(landed.findings) == ["each of its commits is on origin/main too, as 1a2b3c4d5e, and nothing has happened in it for 1d3h"] with input as _by("patches", [_first])
+	subjects.reasons(landed.findings) == ["each of its commits is on origin/main too, as 1a2b3c4d5e to 9f8e7d6c5b, and nothing has happened in it for 1d3h"] with input as _by("patches", [_first, _last])
 }
 
 test_a_merge_that_changes_nothing_is_a_proof if {
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: a merge of it would change nothing on origin/main, and nothing has happened in it for 1d3h"] with input as _by("tree", [])
+	subjects.reasons(landed.findings) == ["a merge of it would change nothing on origin/main, and nothing has happened in it for 1d3h"] with input as _by("tree", [])
 }
 
 test_a_proof_is_in_the_evidence if {
@@ -159,7 +159,7 @@ test_a_detached_tree_has_no_branch if {
 }
 
 test_a_missing_fact_is_no_landing if {
-	every path in ["/dir/git/worktree", "/dir/git/registered", "/dir/git/head", "/dir/git/branch", "/dir/git/upstream", "/dir/git/landed", "/dir/git/commits", "/dir/git/unreachable_commits", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git", "/dir", "/idle", "/kind", "/config/landed_after"] {
+	every path in ["/dir/git/worktree", "/dir/git/registered", "/dir/git/head", "/dir/git/branch", "/dir/git/upstream", "/dir/git/landed", "/dir/git/commits", "/dir/git/unreachable_commits", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git", "/dir", "/idle", "/config/landed_after"] {
 		count(landed.findings) == 0 with input as subjects.without(subjects.dir, [path])
 	}
 }

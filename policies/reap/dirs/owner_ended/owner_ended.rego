@@ -13,24 +13,18 @@ import data.policies.lib.dirs
 import data.policies.lib.reasons
 import data.policies.lib.registry
 
-# METADATA
-# title: In scope
-# description: The folder is a linked worktree.
-in_scope if {
-	input.kind == "dir"
-	input.dir.git.worktree == true
-}
+# The folder is a linked worktree.
+in_scope if input.dir.git.worktree == true
 
 # METADATA
 # title: Its owner has ended
 # description: >-
-#   The registry entry whose own folder this is, is positively over, and so is every other one of that id. It ended after the folder was
-#   made, and nothing has happened in the folder for a while. Where the user asks for this one folder by name it need not have been
-#   quiet, nor need the entry say when it ended.
+#   The entry whose own folder this is has ended after the folder was made, and so has every other one of that id, and
+#   the folder is quiet. Where the user asks for it by name, it need not be quiet, and the entry need not say when it
+#   ended.
 findings contains {
-	"rule": "reap.dirs.owner_ended",
 	"message": $"the registry says that its owner has ended, and it holds nothing that is not in the repository{dirs.void_lock}",
-	"evidence": reasons.evidence(_facts | {{"source": entry.source}, {"entry": entry.id}}),
+	"evidence": reasons.evidence(((_facts | dirs.signs) | {{"source": entry.source, "entry": entry.id}})),
 } if {
 	dirs.holds_nothing
 	some place in registry.over
@@ -47,7 +41,6 @@ findings contains {
 # title: Its user says that it may go
 # description: The user who runs Winnow asks for this folder by its whole id and says that it is theirs, and it is.
 findings contains {
-	"rule": "reap.dirs.owner_ended",
 	"message": "its user says that it is theirs and may go, and it holds nothing that is not in the repository",
 	"evidence": {"by": input.asked.by, "uid": input.asked.uid},
 } if {
@@ -58,10 +51,7 @@ findings contains {
 }
 
 _facts contains {"idle": input.idle}
-
 _facts contains {"lock": dirs.lock} if dirs.lock != ""
-
-_facts contains {"signs": input.signs} if count(input.signs) > 0
 
 _of_this_folder contains place if {
 	some place, entry in input.entries
@@ -75,7 +65,6 @@ _of_this_folder contains place if {
 }
 
 _quiet if input.idle >= input.config.landed_after
-
 _quiet if _asked
 
 _asked if {

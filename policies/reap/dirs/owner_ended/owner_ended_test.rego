@@ -22,12 +22,12 @@ _mine := json.patch(json.remove(_dir, ["/entries"]), [
 ])
 
 test_a_clean_worktree_whose_owner_is_over_may_go if {
-	subjects.reasons(owner_ended.findings) == ["reap.dirs.owner_ended: the registry says that its owner has ended, and it holds nothing that is not in the repository"] with input as _dir
+	subjects.reasons(owner_ended.findings) == ["the registry says that its owner has ended, and it holds nothing that is not in the repository"] with input as _dir
 	owner_ended.in_scope with input as _dir
 }
 
 test_a_record_may_say_so_itself if {
-	subjects.reasons(owner_ended.findings) == ["reap.dirs.owner_ended: the registry says that its owner has ended, and it holds nothing that is not in the repository"] with input as json.patch(_dir, [{"op": "add", "path": "/entries/0/terminal", "value": true}, {"op": "remove", "path": "/entries/0/status"}])
+	subjects.reasons(owner_ended.findings) == ["the registry says that its owner has ended, and it holds nothing that is not in the repository"] with input as json.patch(_dir, [{"op": "add", "path": "/entries/0/terminal", "value": true}, {"op": "remove", "path": "/entries/0/status"}])
 }
 
 test_a_record_that_says_the_opposite_wins_over_its_status if {
@@ -68,28 +68,28 @@ test_a_folder_that_an_owner_only_worked_in_is_not_its_own if {
 test_an_owner_that_another_record_calls_live_is_not_over if {
 	live := object.union(_entry, {"status": "running"})
 	count(owner_ended.findings) == 0 with input as json.patch(_dir, [{"op": "add", "path": "/entries/1", "value": live}])
-	subjects.reasons(owner_ended.findings) == ["reap.dirs.owner_ended: the registry says that its owner has ended, and it holds nothing that is not in the repository"] with input as json.patch(_dir, [{"op": "add", "path": "/entries/1", "value": object.union(live, {"id": "w8"})}])
+	subjects.reasons(owner_ended.findings) == ["the registry says that its owner has ended, and it holds nothing that is not in the repository"] with input as json.patch(_dir, [{"op": "add", "path": "/entries/1", "value": object.union(live, {"id": "w8"})}])
 }
 
 test_a_tree_that_was_active_lately_waits_unless_somebody_asks if {
 	active := subjects.changed(_dir, "/idle", 86399)
 	count(owner_ended.findings) == 0 with input as active
-	subjects.reasons(owner_ended.findings) == ["reap.dirs.owner_ended: the registry says that its owner has ended, and it holds nothing that is not in the repository"] with input as json.patch(active, [{"op": "add", "path": "/asked", "value": object.union(_asked, {"mine": false})}])
+	subjects.reasons(owner_ended.findings) == ["the registry says that its owner has ended, and it holds nothing that is not in the repository"] with input as json.patch(active, [{"op": "add", "path": "/asked", "value": object.union(_asked, {"mine": false})}])
 	count(owner_ended.findings) == 0 with input as json.patch(active, [{"op": "add", "path": "/asked", "value": object.union(_asked, {"mine": false, "uid": 1001})}])
 }
 
 test_an_entry_that_says_nothing_of_an_end_is_enough_for_who_asks if {
 	unsaid := subjects.changed(json.remove(_dir, ["/entries/0/ended"]), "/entries/0/endless", true)
 	count(owner_ended.findings) == 0 with input as unsaid
-	subjects.reasons(owner_ended.findings) == ["reap.dirs.owner_ended: the registry says that its owner has ended, and it holds nothing that is not in the repository"] with input as json.patch(unsaid, [{"op": "add", "path": "/asked", "value": object.union(_asked, {"mine": false})}])
+	subjects.reasons(owner_ended.findings) == ["the registry says that its owner has ended, and it holds nothing that is not in the repository"] with input as json.patch(unsaid, [{"op": "add", "path": "/asked", "value": object.union(_asked, {"mine": false})}])
 	count(owner_ended.findings) == 0 with input as json.patch(unsaid, [{"op": "remove", "path": "/entries/0/endless"}, {"op": "add", "path": "/asked", "value": object.union(_asked, {"mine": false})}])
 	earlier := subjects.changed(_dir, "/entries/0/ended", 200001)
 	count(owner_ended.findings) == 0 with input as json.patch(earlier, [{"op": "add", "path": "/asked", "value": object.union(_asked, {"mine": false})}])
 }
 
 test_the_users_own_word_is_enough if {
-	subjects.reasons(owner_ended.findings) == ["reap.dirs.owner_ended: its user says that it is theirs and may go, and it holds nothing that is not in the repository"] with input as _mine
-	subjects.reasons(owner_ended.findings) == ["reap.dirs.owner_ended: its user says that it is theirs and may go, and it holds nothing that is not in the repository"] with input as subjects.changed(_mine, "/idle", 1)
+	subjects.reasons(owner_ended.findings) == ["its user says that it is theirs and may go, and it holds nothing that is not in the repository"] with input as _mine
+	subjects.reasons(owner_ended.findings) == ["its user says that it is theirs and may go, and it holds nothing that is not in the repository"] with input as subjects.changed(_mine, "/idle", 1)
 }
 
 test_asking_alone_is_not_saying_that_it_is_ones_own if {
@@ -110,10 +110,10 @@ test_a_main_checkout_is_out_of_scope if {
 }
 
 test_a_missing_fact_is_no_end if {
-	every path in ["/entries", "/entries/0/status", "/entries/0/by", "/entries/0/own", "/entries/0/path", "/entries/0/id", "/entries/0/ended", "/made", "/idle", "/kind", "/dir", "/dir/path", "/dir/git", "/dir/git/worktree", "/dir/git/registered", "/dir/git/head", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git/unreachable_commits", "/dir/git/operation", "/dir/git/nested", "/config/terminal_statuses", "/config/landed_after"] {
+	every path in ["/entries", "/entries/0/status", "/entries/0/by", "/entries/0/own", "/entries/0/path", "/entries/0/id", "/entries/0/ended", "/made", "/idle", "/dir", "/dir/path", "/dir/git", "/dir/git/worktree", "/dir/git/registered", "/dir/git/head", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git/unreachable_commits", "/dir/git/operation", "/dir/git/nested", "/config/terminal_statuses", "/config/landed_after"] {
 		count(owner_ended.findings) == 0 with input as subjects.without(_dir, [path])
 	}
-	every path in ["/asked", "/asked/by", "/asked/uid", "/asked/mine", "/host/uid", "/host", "/dir/uid", "/kind", "/dir/git/worktree", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git/unreachable_commits", "/dir/git/operation", "/dir/git/nested"] {
+	every path in ["/asked", "/asked/by", "/asked/uid", "/asked/mine", "/host/uid", "/host", "/dir/uid", "/dir/git/worktree", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git/unreachable_commits", "/dir/git/operation", "/dir/git/nested"] {
 		count(owner_ended.findings) == 0 with input as subjects.without(_mine, [path])
 	}
 }

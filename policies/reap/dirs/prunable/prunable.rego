@@ -11,11 +11,8 @@ package policies.reap.dirs.prunable
 import data.policies.lib.dirs
 import data.policies.lib.reasons
 
-# METADATA
-# title: In scope
-# description: The folder is gone, and it was a linked worktree.
+# The folder is gone, and it was a linked worktree.
 in_scope if {
-	input.kind == "dir"
 	input.dir.gone == true
 	input.dir.git.worktree == true
 }
@@ -24,22 +21,15 @@ in_scope if {
 # title: Its folder is gone
 # description: The worktree's folder is gone, and its entry holds nothing that is nowhere else.
 findings contains {
-	"rule": "reap.dirs.prunable",
 	"message": $"its folder is gone; git still lists it{dirs.void_lock}",
-	"evidence": reasons.evidence(_facts),
+	"evidence": reasons.evidence(((_facts | dirs.signs) | {git})),
 } if {
 	in_scope
 	dirs.empty_entry
 	dirs.unlocked
 	input.idle >= input.config.landed_after
+	git := {name: input.dir.git[name] | some name in {"head", "branch"}}
 }
 
-_facts contains {"head": input.dir.git.head}
-
-_facts contains {"branch": input.dir.git.branch}
-
 _facts contains {"entry": input.dir.git.admin_dir}
-
 _facts contains {"idle": input.idle}
-
-_facts contains {"signs": input.signs} if count(input.signs) > 0

@@ -7,7 +7,7 @@ import data.policies.reap.dirs.prunable
 test_an_entry_whose_folder_is_gone_may_go if {
 	prunable.in_scope with input as subjects.gone
 	findings := prunable.findings with input as subjects.gone
-	subjects.reasons(findings) == ["reap.dirs.prunable: its folder is gone; git still lists it"]
+	subjects.reasons(findings) == ["its folder is gone; git still lists it"]
 	decision := main.decision with input as subjects.gone
 	decision.verdict == "reap"
 }

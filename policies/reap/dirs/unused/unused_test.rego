@@ -21,7 +21,7 @@ _detached := json.patch(json.remove(_dir, ["/dir/git/branch", "/dir/git/landed",
 
 test_a_worktree_in_which_nothing_was_done_may_go_after_days if {
 	every one in [_dir, _elsewhere, _detached] {
-		subjects.reasons(unused.findings) == ["reap.dirs.unused: nothing was ever done in it, and nobody has touched it for 4d"] with input as one
+		subjects.reasons(unused.findings) == ["nothing was ever done in it, and nobody has touched it for 4d"] with input as one
 		unused.in_scope with input as one
 	}
 }
@@ -62,7 +62,7 @@ test_a_plain_folder_is_out_of_scope if {
 }
 
 test_a_missing_fact_keeps if {
-	every path in ["/dir/git/worktree", "/dir/git/registered", "/dir/git/head", "/dir/git/branch", "/dir/git/upstream", "/dir/git/landed", "/dir/git/commits", "/dir/git/unreachable_commits", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git/operation", "/dir/git/nested", "/dir/git", "/dir", "/idle", "/kind", "/config/abandoned_after"] {
+	every path in ["/dir/git/worktree", "/dir/git/registered", "/dir/git/head", "/dir/git/branch", "/dir/git/upstream", "/dir/git/landed", "/dir/git/commits", "/dir/git/unreachable_commits", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git/operation", "/dir/git/nested", "/dir/git", "/dir", "/idle", "/config/abandoned_after"] {
 		count(unused.findings) == 0 with input as subjects.without(_dir, [path])
 	}
 	every path in ["/dir/git/detached", "/dir/git/commits", "/dir/git/unreachable_commits", "/idle"] {

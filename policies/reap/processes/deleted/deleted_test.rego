@@ -4,16 +4,16 @@ import data.policies.lib.subjects_test as subjects
 import data.policies.reap.processes.deleted
 
 test_a_process_in_a_deleted_worktree_may_go if {
-	subjects.reasons(deleted.findings) == ["reap.processes.deleted: the worktree that it works in was deleted, and the process that started it is gone"] with input as subjects.deleted
+	subjects.reasons(deleted.findings) == ["the worktree that it works in was deleted, and the process that started it is gone"] with input as subjects.deleted
 	deleted.in_scope with input as subjects.deleted
 }
 
 test_it_takes_no_marker if {
-	subjects.reasons(deleted.findings) == ["reap.processes.deleted: the worktree that it works in was deleted, and the process that started it is gone"] with input as subjects.without(subjects.deleted, ["/lineage/markers", "/lineage/multiplexer"])
+	subjects.reasons(deleted.findings) == ["the worktree that it works in was deleted, and the process that started it is gone"] with input as subjects.without(subjects.deleted, ["/lineage/markers", "/lineage/multiplexer"])
 }
 
 test_a_service_manager_takes_in_orphans_too if {
-	subjects.reasons(deleted.findings) == ["reap.processes.deleted: the worktree that it works in was deleted, and the process that started it is gone"] with input as subjects.changed(subjects.deleted, "/process/ppid", 900)
+	subjects.reasons(deleted.findings) == ["the worktree that it works in was deleted, and the process that started it is gone"] with input as subjects.changed(subjects.deleted, "/process/ppid", 900)
 }
 
 test_a_folder_that_is_there_is_out_of_scope if {
@@ -27,7 +27,7 @@ test_the_folder_must_be_a_whole_part_of_the_path_and_not_the_last if {
 		count(deleted.findings) == 0 with input as subjects.changed(subjects.deleted, "/process/cwd", cwd)
 	}
 	every cwd in ["/w/.worktrees/x", "/w/.worktrees/x/deep/er (deleted)"] {
-		subjects.reasons(deleted.findings) == ["reap.processes.deleted: the worktree that it works in was deleted, and the process that started it is gone"] with input as subjects.changed(subjects.deleted, "/process/cwd", cwd)
+		subjects.reasons(deleted.findings) == ["the worktree that it works in was deleted, and the process that started it is gone"] with input as subjects.changed(subjects.deleted, "/process/cwd", cwd)
 	}
 }
 
@@ -48,7 +48,7 @@ test_an_agent_stays if {
 }
 
 test_a_missing_fact_is_no_reason if {
-	every path in ["/process/ppid", "/process/cwd", "/process/cwd_deleted", "/process", "/lineage", "/lineage/is_agent", "/kind", "/host/orphan_parents", "/host/container", "/host", "/age", "/config/worktree_folders", "/config"] {
+	every path in ["/process/ppid", "/process/cwd", "/process/cwd_deleted", "/process", "/lineage", "/lineage/is_agent", "/host/orphan_parents", "/host/container", "/host", "/age", "/config/worktree_folders", "/config"] {
 		count(deleted.findings) == 0 with input as subjects.without(subjects.deleted, [path])
 	}
 }

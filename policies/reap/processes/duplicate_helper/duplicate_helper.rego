@@ -1,7 +1,6 @@
 # METADATA
 # title: Duplicate of an agent's helper
-# description: |-
-#   A copy of an MCP server whose own agent is gone, while every agent that may have started it has a copy of its own.
+# description: A copy of an MCP server whose own agent is gone, while every agent that may have started it has a copy of its own.
 # custom:
 #   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]
@@ -14,11 +13,8 @@ package policies.reap.processes.duplicate_helper
 import data.policies.lib.processes
 import data.policies.lib.provenance
 
-# METADATA
-# title: In scope
-# description: An agent may have started the process, and it is an MCP server.
+# An agent may have started the process, and it is an MCP server.
 in_scope if {
-	input.kind == "process"
 	provenance.scope
 	processes.no_known_agent
 	input.lineage.family == "mcp-server"
@@ -28,7 +24,6 @@ in_scope if {
 # title: Its agent is gone, and others have their own
 # description: It was handed over, and each agent that may have started it has a copy of its own.
 findings contains {
-	"rule": "reap.processes.duplicate_helper",
 	"message": "its agent is gone, and each agent that may have started it has a copy of its own",
 	"evidence": {"parent": input.process.ppid, "agents": input.lineage.agents, "family": input.lineage.family},
 } if {

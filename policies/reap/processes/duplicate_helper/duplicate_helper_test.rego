@@ -5,7 +5,7 @@ import data.policies.main
 import data.policies.reap.processes.duplicate_helper
 
 test_a_copy_that_no_agent_needs_may_go if {
-	subjects.reasons(duplicate_helper.findings) == ["reap.processes.duplicate_helper: its agent is gone, and each agent that may have started it has a copy of its own"] with input as subjects.duplicate
+	subjects.reasons(duplicate_helper.findings) == ["its agent is gone, and each agent that may have started it has a copy of its own"] with input as subjects.duplicate
 	main.decision.verdict == "reap" with input as subjects.duplicate
 	duplicate_helper.in_scope with input as subjects.duplicate
 }

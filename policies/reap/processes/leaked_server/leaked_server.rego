@@ -1,7 +1,8 @@
 # METADATA
 # title: Leaked server of an agent
-# description: |-
-#   A server that an agent started and that has lost its use: its agent has ended, its folder was deleted, and no client is connected.
+# description: >-
+#   A server that an agent started and that has lost its use: its agent has ended, its folder was deleted, and no
+#   client is connected.
 # custom:
 #   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]
@@ -14,11 +15,8 @@ package policies.reap.processes.leaked_server
 import data.policies.lib.processes
 import data.policies.lib.provenance
 
-# METADATA
-# title: In scope
-# description: An agent may have started the process, and it or one below it listens on a TCP port.
+# An agent may have started the process, and it or one below it listens on a TCP port.
 in_scope if {
-	input.kind == "process"
 	provenance.scope
 	processes.no_known_agent
 	count(input.lineage.ports) > 0
@@ -28,7 +26,6 @@ in_scope if {
 # title: Nothing of it is left
 # description: Its agent, its folder and its clients are gone.
 findings contains {
-	"rule": "reap.processes.leaked_server",
 	"message": "it listens, its agent has ended, its folder was deleted, and no client is connected",
 	"evidence": {"ports": input.lineage.ports, "cwd": input.process.cwd, "clients": input.lineage.clients, "agrees": provenance.sources},
 } if {

@@ -5,7 +5,7 @@ import data.policies.main
 import data.policies.reap.processes.leaked_server
 
 test_a_server_of_which_nothing_is_left_may_go if {
-	subjects.reasons(leaked_server.findings) == ["reap.processes.leaked_server: it listens, its agent has ended, its folder was deleted, and no client is connected"] with input as subjects.leaked
+	subjects.reasons(leaked_server.findings) == ["it listens, its agent has ended, its folder was deleted, and no client is connected"] with input as subjects.leaked
 	main.decision.verdict == "reap" with input as subjects.leaked
 }
 

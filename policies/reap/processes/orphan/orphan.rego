@@ -21,11 +21,8 @@ package policies.reap.processes.orphan
 import data.policies.lib.processes
 import data.policies.lib.provenance
 
-# METADATA
-# title: In scope
-# description: An agent may have started the process, and it is not known to be an agent itself.
+# An agent may have started the process, and it is not known to be an agent itself.
 in_scope if {
-	input.kind == "process"
 	provenance.scope
 	processes.no_known_agent
 }
@@ -34,16 +31,11 @@ in_scope if {
 # title: Its agent is gone
 # description: An agent started the process, and what started it has ended.
 findings contains {
-	"rule": "reap.processes.orphan",
 	"message": "an agent started it and is gone",
-	"evidence": {
-		"markers": input.lineage.markers,
-		"parent": input.process.ppid,
-		"agrees": provenance.sources,
-		"seen": [$"{agent.name} ({agent.pid})" | some agent in input.lineage.seen],
-	},
+	"evidence": {"markers": input.lineage.markers, "parent": input.process.ppid, "agrees": provenance.sources, "seen": seen},
 } if {
 	in_scope
 	processes.agent == false
 	provenance.left_behind
+	seen := [$"{agent.name} ({agent.pid})" | some agent in input.lineage.seen]
 }

@@ -15,11 +15,8 @@ package policies.reap.processes.runaway
 import data.policies.lib.processes
 import data.policies.lib.registry
 
-# METADATA
-# title: In scope
-# description: The process carries an identifying marker and is not known to be an agent itself.
+# The process carries an identifying marker and is not known to be an agent itself.
 in_scope if {
-	input.kind == "process"
 	some name in input.config.id_markers
 	input.process.markers[name] != ""
 	processes.no_known_agent
@@ -29,23 +26,15 @@ in_scope if {
 # title: Its owner has ended, and it is busy
 # description: The owner of the process has ended, and it has used more of a processor than is allowed, for long enough.
 findings contains {
-	"rule": "reap.processes.runaway",
 	"message": "its owner has ended, and it has kept a processor busy ever since it was started",
-	"evidence": {
-		"owners": {input.entries[place].id | some place in registry.marked},
-		"age": input.age,
-		"cpu": input.process.cpu,
-		"busy": input.busy,
-	},
+	"evidence": {"owners": owners, "age": input.age, "cpu": input.process.cpu, "busy": input.busy},
 } if {
 	in_scope
 	_no_agent
-	processes.busy
 	processes.no_listener
-	processes.own_markers
-	registry.marked_over
+	processes.ownerless_runaway
+	owners := {input.entries[place].id | some place in registry.marked}
 }
 
 _no_agent if processes.agent == false
-
 _no_agent if processes.program

@@ -21,12 +21,12 @@ test_an_agent_is_out_of_scope if {
 }
 
 test_it_must_be_old_enough if {
-	subjects.reasons(runaway.findings) == ["reap.processes.runaway: its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.changed(subjects.runaway, "/age", 300)
+	subjects.reasons(runaway.findings) == ["its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.changed(subjects.runaway, "/age", 300)
 	count(runaway.findings) == 0 with input as subjects.changed(subjects.runaway, "/age", 299)
 }
 
 test_it_must_be_busy_enough if {
-	subjects.reasons(runaway.findings) == ["reap.processes.runaway: its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.changed(subjects.runaway, "/busy", 0.8)
+	subjects.reasons(runaway.findings) == ["its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.changed(subjects.runaway, "/busy", 0.8)
 	count(runaway.findings) == 0 with input as subjects.changed(subjects.runaway, "/busy", 0.79)
 }
 
@@ -36,7 +36,7 @@ test_a_listener_stays if {
 }
 
 test_what_an_interpreter_runs_need_not_be_known if {
-	subjects.reasons(runaway.findings) == ["reap.processes.runaway: its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.unidentified(subjects.runaway)
+	subjects.reasons(runaway.findings) == ["its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.unidentified(subjects.runaway)
 	count(runaway.findings) == 0 with input as subjects.without(subjects.unidentified(subjects.runaway), ["/process/exe"])
 	count(runaway.findings) == 0 with input as subjects.without(subjects.unidentified(subjects.runaway), ["/lineage/unidentified"])
 }
@@ -49,12 +49,12 @@ test_only_an_owner_who_is_over_counts if {
 
 test_a_word_that_nobody_listed_is_not_over if {
 	count(runaway.findings) == 0 with input as subjects.without(subjects.runaway, ["/entries/0/terminal"])
-	subjects.reasons(runaway.findings) == ["reap.processes.runaway: its owner has ended, and it has kept a processor busy ever since it was started"] with input as json.patch(subjects.runaway, [{"op": "remove", "path": "/entries/0/terminal"}, {"op": "replace", "path": "/entries/0/status", "value": "completed"}])
+	subjects.reasons(runaway.findings) == ["its owner has ended, and it has kept a processor busy ever since it was started"] with input as json.patch(subjects.runaway, [{"op": "remove", "path": "/entries/0/terminal"}, {"op": "replace", "path": "/entries/0/status", "value": "completed"}])
 }
 
 test_every_owner_that_a_marker_names_must_be_over if {
 	count(runaway.findings) == 0 with input as subjects.changed(subjects.runaway, "/entries/1", {"source": "registry/two", "id": "s1", "marker": "s1", "by": "marker", "terminal": false})
-	subjects.reasons(runaway.findings) == ["reap.processes.runaway: its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.changed(subjects.runaway, "/entries/1", {"source": "registry/two", "id": "s1", "marker": "s1", "by": "marker", "terminal": true})
+	subjects.reasons(runaway.findings) == ["its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.changed(subjects.runaway, "/entries/1", {"source": "registry/two", "id": "s1", "marker": "s1", "by": "marker", "terminal": true})
 }
 
 test_an_entry_that_another_kind_of_marker_leads_to_proves_nothing if {
@@ -68,14 +68,14 @@ test_an_entry_that_only_shares_its_folder_proves_nothing if {
 }
 
 test_an_entry_by_its_folder_changes_nothing if {
-	subjects.reasons(runaway.findings) == ["reap.processes.runaway: its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.changed(subjects.runaway, "/entries/1", {"source": "registry/flock", "id": "s2", "by": "path", "terminal": false})
+	subjects.reasons(runaway.findings) == ["its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.changed(subjects.runaway, "/entries/1", {"source": "registry/flock", "id": "s2", "by": "path", "terminal": false})
 }
 
 test_a_marker_that_a_multiplexer_hands_down_proves_nothing if {
 	handed := subjects.changed(subjects.runaway, "/lineage/multiplexer", true)
 	count(runaway.findings) == 0 with input as handed
 	count(runaway.findings) == 0 with input as subjects.changed(handed, "/lineage/multiplexer_marked", true)
-	subjects.reasons(runaway.findings) == ["reap.processes.runaway: its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.changed(handed, "/lineage/multiplexer_marked", false)
+	subjects.reasons(runaway.findings) == ["its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.changed(handed, "/lineage/multiplexer_marked", false)
 }
 
 test_a_folder_where_agents_work_does_not_make_up_for_it if {
@@ -88,11 +88,11 @@ test_a_folder_where_agents_work_does_not_make_up_for_it if {
 }
 
 test_neither_its_parent_nor_its_folder_matters if {
-	subjects.reasons(runaway.findings) == ["reap.processes.runaway: its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.without(subjects.runaway, ["/process/ppid", "/process/cwd", "/process/cwd_deleted"])
+	subjects.reasons(runaway.findings) == ["its owner has ended, and it has kept a processor busy ever since it was started"] with input as subjects.without(subjects.runaway, ["/process/ppid", "/process/cwd", "/process/cwd_deleted"])
 }
 
 test_a_missing_fact_is_no_runaway if {
-	every path in ["/age", "/busy", "/process/cpu", "/process/listening", "/lineage/sockets", "/process/markers", "/process", "/lineage/multiplexer", "/lineage/is_agent", "/lineage", "/kind", "/entries/0/marker", "/entries/0/by", "/entries/0/terminal", "/entries", "/config/id_markers", "/config/runaway", "/config"] {
+	every path in ["/age", "/busy", "/process/cpu", "/process/listening", "/lineage/sockets", "/process/markers", "/process", "/lineage/multiplexer", "/lineage/is_agent", "/lineage", "/entries/0/marker", "/entries/0/by", "/entries/0/terminal", "/entries", "/config/id_markers", "/config/runaway", "/config"] {
 		count(runaway.findings) == 0 with input as subjects.without(subjects.runaway, [path])
 	}
 }

@@ -1,7 +1,6 @@
 # METADATA
 # title: Session that an agent left
-# description: |-
-#   A tmux session that an agent or its orchestrator began in worktrees, and that has only idle shells left.
+# description: A tmux session that an agent or its orchestrator began in worktrees, and that has only idle shells left.
 # custom:
 #   needs: [tmux, worktrees]
 #   waits: [rules.grace.session, rules.session_idle, rules.confirm_after]
@@ -15,11 +14,8 @@ import data.policies.lib.panes
 import data.policies.lib.reasons
 import data.policies.lib.shells
 
-# METADATA
-# title: In scope
-# description: Every pane of the session works in a folder of agents', and something says that an agent began it.
+# Every pane of the session works in a folder of agents', and something says that an agent began it.
 in_scope if {
-	input.kind == "session"
 	_in_worktrees
 	_of_agents
 }
@@ -28,9 +24,8 @@ in_scope if {
 # title: Its agent is gone
 # description: Nothing runs in the session but the idle shells of the panes in which an agent was, and nothing has happened in it for a while.
 findings contains {
-	"rule": "reap.sessions.agent_left",
 	"message": $"an agent began it and is gone, and nothing has happened in it for {reasons.span(input.idle)}",
-	"evidence": {"signs": _signs, "folders": _folders, "panes": panes.idle, "taken_along": panes.taken_along, "live_on": panes.live_on},
+	"evidence": reasons.evidence({{"signs": _signs, "folders": _folders}, panes.evidence}),
 } if {
 	in_scope
 	panes.all_idle
@@ -54,7 +49,9 @@ _spoken_for contains shell.pane if {
 	shell.agents == 0
 }
 
-_spoken_for contains shell.pane if {
+_spoken_for contains shell.pane if some shell in _started
+
+_started contains shell if {
 	some shell in input.shells
 	shell.started_as != ""
 }
@@ -64,9 +61,6 @@ _signs contains $"its environment has {marker}" if {
 	some marker in shell.markers
 }
 
-_signs contains $"it was started with {shell.started_as}" if {
-	some shell in input.shells
-	shell.started_as != ""
-}
+_signs contains $"it was started with {shell.started_as}" if some shell in _started
 
 _folders contains shell.agent_dir if some shell in input.shells

@@ -9,7 +9,7 @@ _left := object.union(subjects.session, {
 	"idle": 3600,
 })
 
-_finding := ["reap.sessions.agent_left: an agent began it and is gone, and nothing has happened in it for 1h"]
+_finding := ["an agent began it and is gone, and nothing has happened in it for 1h"]
 
 _with(path, value) := json.patch(_left, [{"op": "add", "path": path, "value": value}])
 

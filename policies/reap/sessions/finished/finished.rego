@@ -9,32 +9,20 @@
 package policies.reap.sessions.finished
 
 import data.policies.lib.panes
+import data.policies.lib.reasons
 import data.policies.lib.registry
 import data.policies.lib.sessions
 
-# METADATA
-# title: In scope
-# description: A registry entry names the session.
-in_scope if {
-	input.kind == "session"
-	sessions.recorded
-}
+# A registry entry names the session.
+in_scope if sessions.recorded
 
 # METADATA
 # title: Its owner has ended
 # description: The registry entry of this session, and of no other, has positively ended, after the session was made.
 findings contains {
-	"rule": "reap.sessions.finished",
 	"message": "the registry says that its owner has ended",
-	"evidence": {
-		"source": entry.source,
-		"entry": entry.id,
-		"ended": entry.ended,
-		"taken_along": panes.taken_along,
-		"live_on": panes.live_on,
-	},
+	"evidence": reasons.evidence({{"source": entry.source, "entry": entry.id, "ended": entry.ended}, panes.fates}),
 } if {
-	input.kind == "session"
 	some place in registry.over
 	place in registry.of_session
 	entry := input.entries[place]

@@ -4,12 +4,12 @@ import data.policies.lib.subjects_test as subjects
 import data.policies.reap.sessions.finished
 
 test_a_session_whose_owner_is_over_is_finished if {
-	subjects.reasons(finished.findings) == ["reap.sessions.finished: the registry says that its owner has ended"] with input as subjects.finished
+	subjects.reasons(finished.findings) == ["the registry says that its owner has ended"] with input as subjects.finished
 	finished.in_scope with input as subjects.finished
 }
 
 test_a_record_may_say_so_itself if {
-	subjects.reasons(finished.findings) == ["reap.sessions.finished: the registry says that its owner has ended"] with input as json.patch(subjects.finished, [{"op": "add", "path": "/entries/0/terminal", "value": true}, {"op": "remove", "path": "/entries/0/status"}])
+	subjects.reasons(finished.findings) == ["the registry says that its owner has ended"] with input as json.patch(subjects.finished, [{"op": "add", "path": "/entries/0/terminal", "value": true}, {"op": "remove", "path": "/entries/0/status"}])
 }
 
 test_a_record_that_says_the_opposite_wins_over_its_status if {
@@ -25,7 +25,7 @@ test_an_owner_that_ended_before_the_session_was_made_was_another_ones if {
 }
 
 test_how_long_the_machine_slept_since_changes_nothing_of_that if {
-	subjects.reasons(finished.findings) == ["reap.sessions.finished: the registry says that its owner has ended"] with input as subjects.changed(subjects.finished, "/age", 60)
+	subjects.reasons(finished.findings) == ["the registry says that its owner has ended"] with input as subjects.changed(subjects.finished, "/age", 60)
 	count(finished.findings) == 0 with input as subjects.changed(subjects.changed(subjects.finished, "/age", 60), "/entries/0/ended", 7201)
 }
 
@@ -44,7 +44,7 @@ test_a_session_without_a_record_is_out_of_scope if {
 }
 
 test_a_missing_fact_is_no_end if {
-	every path in ["/entries", "/entries/0/status", "/entries/0/by", "/entries/0/ended", "/made", "/kind", "/config/terminal_statuses"] {
+	every path in ["/entries", "/entries/0/status", "/entries/0/by", "/entries/0/ended", "/made", "/config/terminal_statuses"] {
 		count(finished.findings) == 0 with input as subjects.without(subjects.finished, [path])
 	}
 }

@@ -13,27 +13,16 @@ package policies.reap.sessions.idle_shell
 import data.policies.lib.panes
 import data.policies.lib.sessions
 
-# METADATA
-# scope: document
-# title: In scope
-# description: The session's name is listed, or a registry entry names it.
-in_scope if {
-	input.kind == "session"
-	sessions.recorded
-}
-
-in_scope if {
-	input.kind == "session"
-	sessions.named
-}
+# The session's name is listed, or a registry entry names it.
+in_scope if sessions.recorded
+in_scope if sessions.named
 
 # METADATA
 # title: Every pane is an idle shell
 # description: Nothing runs in the session but the shells that its panes began with.
 findings contains {
-	"rule": "reap.sessions.idle_shell",
 	"message": "every pane of it is back at its own idle shell",
-	"evidence": {"panes": panes.idle, "taken_along": panes.taken_along, "live_on": panes.live_on},
+	"evidence": panes.evidence,
 } if {
 	in_scope
 	panes.all_idle

@@ -4,17 +4,17 @@ import data.policies.lib.subjects_test as subjects
 import data.policies.reap.sessions.idle_shell
 
 test_an_idle_shell_in_scope_by_name_is_a_husk if {
-	subjects.reasons(idle_shell.findings) == ["reap.sessions.idle_shell: every pane of it is back at its own idle shell"] with input as subjects.session
+	subjects.reasons(idle_shell.findings) == ["every pane of it is back at its own idle shell"] with input as subjects.session
 	idle_shell.in_scope with input as subjects.session
 }
 
 test_an_idle_shell_in_scope_by_its_exact_name_is_a_husk if {
-	subjects.reasons(idle_shell.findings) == ["reap.sessions.idle_shell: every pane of it is back at its own idle shell"] with input as subjects.changed(subjects.session, "/session/name", "scratch")
+	subjects.reasons(idle_shell.findings) == ["every pane of it is back at its own idle shell"] with input as subjects.changed(subjects.session, "/session/name", "scratch")
 	count(idle_shell.findings) == 0 with input as subjects.changed(subjects.session, "/session/name", "scratch-2")
 }
 
 test_an_idle_shell_that_a_registry_names_is_a_husk if {
-	subjects.reasons(idle_shell.findings) == ["reap.sessions.idle_shell: every pane of it is back at its own idle shell"] with input as subjects.finished
+	subjects.reasons(idle_shell.findings) == ["every pane of it is back at its own idle shell"] with input as subjects.finished
 }
 
 test_a_session_of_nobodys_is_out_of_scope if {
@@ -52,7 +52,7 @@ test_a_member_without_a_name_is_work if {
 }
 
 test_a_prompt_daemon_is_no_work if {
-	subjects.reasons(idle_shell.findings) == ["reap.sessions.idle_shell: every pane of it is back at its own idle shell"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/panes/0/session_pids", "value": [812, 813]}, {"op": "add", "path": "/session/panes/0/session/1", "value": {"pid": 813, "name": "gitstatusd"}}])
+	subjects.reasons(idle_shell.findings) == ["every pane of it is back at its own idle shell"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/panes/0/session_pids", "value": [812, 813]}, {"op": "add", "path": "/session/panes/0/session/1", "value": {"pid": 813, "name": "gitstatusd"}}])
 }
 
 test_a_child_that_left_the_session_is_work if {
@@ -65,7 +65,7 @@ test_a_dead_pane_is_no_idle_shell if {
 
 test_one_busy_pane_of_two_is_work if {
 	count(idle_shell.findings) == 0 with input as subjects.changed(subjects.session, "/session/panes/1", object.union(subjects.idle_pane, {"foreground_pgid": 5}))
-	subjects.reasons(idle_shell.findings) == ["reap.sessions.idle_shell: every pane of it is back at its own idle shell"] with input as subjects.changed(subjects.session, "/session/panes/1", subjects.idle_pane)
+	subjects.reasons(idle_shell.findings) == ["every pane of it is back at its own idle shell"] with input as subjects.changed(subjects.session, "/session/panes/1", subjects.idle_pane)
 }
 
 test_a_session_without_panes_is_no_husk if {
@@ -77,7 +77,7 @@ test_a_script_is_no_idle_shell if {
 }
 
 test_a_missing_fact_is_no_husk if {
-	every path in ["/session/panes/0/session/0/interactive", "/session/panes/0/shell_pid", "/session/panes/0/foreground_pgid", "/session/panes/0/foreground", "/session/panes/0/session", "/session/panes/0/session_pids", "/session/panes/0/dead", "/session/panes", "/session/name", "/session", "/kind", "/config/shells", "/config/session_names", "/config"] {
+	every path in ["/session/panes/0/session/0/interactive", "/session/panes/0/shell_pid", "/session/panes/0/foreground_pgid", "/session/panes/0/foreground", "/session/panes/0/session", "/session/panes/0/session_pids", "/session/panes/0/dead", "/session/panes", "/session/name", "/session", "/config/shells", "/config/session_names", "/config"] {
 		count(idle_shell.findings) == 0 with input as subjects.without(subjects.session, [path])
 	}
 }

@@ -10,13 +10,11 @@
 #     rules.editor_names: "tabs in scope by the name that they were opened with: `exact` names and `prefix`es"
 package policies.reap.tabs.ended
 
+import data.policies.lib.names
 import data.policies.lib.reasons
 import data.policies.lib.tabs
 
-# METADATA
-# scope: document
-# title: In scope
-# description: The tab was opened with a process for an agent, by a marker, its program or the name that it was opened with.
+# The tab was opened with a process for an agent, by a marker, its program or the name that it was opened with.
 in_scope if {
 	tabs.of_process
 	count(input.tab.editor.markers) > 0
@@ -29,23 +27,13 @@ in_scope if {
 
 in_scope if {
 	tabs.of_process
-	some exact in input.config.editor_names.exact
-	exact != ""
-	input.tab.editor.creation_name == exact
-}
-
-in_scope if {
-	tabs.of_process
-	some prefix in input.config.editor_names.prefix
-	prefix != ""
-	startswith(input.tab.editor.creation_name, prefix)
+	names.listed(input.tab.editor.creation_name, "editor_names")
 }
 
 # METADATA
 # title: Its process has ended
 # description: No process of that number and start is in the process table.
 findings contains {
-	"rule": "reap.tabs.ended",
 	"message": $"its process ({input.tab.editor.pid}) has ended",
 	"evidence": reasons.evidence(_facts),
 } if {
@@ -54,11 +42,7 @@ findings contains {
 }
 
 _facts contains {"creation_name": input.tab.editor.creation_name}
-
 _facts contains {"program": input.tab.editor.program}
-
 _facts contains {"markers": input.tab.editor.markers}
-
 _facts contains {"typed": input.tab.editor.typed}
-
 _facts contains {"live_on": {member.name | some member in input.tab.editor.session}}

@@ -6,7 +6,7 @@ import data.policies.reap.tabs.ended
 
 test_an_agents_tab_whose_process_has_ended_goes if {
 	main.decision.verdict == "reap" with input as subjects.editor_tab
-	subjects.reasons(ended.findings) == ["reap.tabs.ended: its process (4711) has ended"] with input as subjects.editor_tab
+	subjects.reasons(ended.findings) == ["its process (4711) has ended"] with input as subjects.editor_tab
 	some finding in ended.findings with input as subjects.editor_tab
 	finding.evidence == {"creation_name": "Claude Code", "program": "", "markers": [], "typed": true, "live_on": {"sleep"}}
 }

@@ -11,33 +11,19 @@
 #     rules.prompt_daemons: "what a shell keeps beside itself to draw its prompt: no work"
 package policies.reap.tabs.idle_shell
 
+import data.policies.lib.names
 import data.policies.lib.panes
+import data.policies.lib.reasons
 
-# METADATA
-# scope: document
-# title: In scope
-# description: The tab's label is a helper's. An empty word puts nothing in scope.
-in_scope if {
-	input.kind == "tab"
-	some exact in input.config.helper_labels.exact
-	exact != ""
-	input.tab.label == exact
-}
-
-in_scope if {
-	input.kind == "tab"
-	some prefix in input.config.helper_labels.prefix
-	prefix != ""
-	startswith(input.tab.label, prefix)
-}
+# The tab's label is a helper's. An empty word puts nothing in scope.
+in_scope if names.listed(input.tab.label, "helper_labels")
 
 # METADATA
 # title: Every pane is an idle shell
 # description: Nothing runs in the tab but the shells that its panes began with, and every pane that it has was looked at.
 findings contains {
-	"rule": "reap.tabs.idle_shell",
 	"message": "every pane of it is back at its own idle shell",
-	"evidence": {"label": input.tab.label, "panes": panes.idle, "taken_along": panes.taken_along, "live_on": panes.live_on},
+	"evidence": reasons.evidence({{"label": input.tab.label}, panes.evidence}),
 } if {
 	in_scope
 	panes.all_listed

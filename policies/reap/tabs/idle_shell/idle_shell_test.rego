@@ -10,7 +10,7 @@ test_a_helpers_tab_of_idle_shells_is_a_husk if {
 }
 
 test_an_exact_label_is_that_label_alone if {
-	subjects.reasons(idle_shell.findings) == ["reap.tabs.idle_shell: every pane of it is back at its own idle shell"] with input as subjects.changed(subjects.tab, "/tab/label", "rundown")
+	subjects.reasons(idle_shell.findings) == ["every pane of it is back at its own idle shell"] with input as subjects.changed(subjects.tab, "/tab/label", "rundown")
 	every label in ["rundown-2", "rundown ", " rundown", "Rundown", "run"] {
 		not idle_shell.in_scope with input as subjects.changed(subjects.tab, "/tab/label", label)
 		count(idle_shell.findings) == 0 with input as subjects.changed(subjects.tab, "/tab/label", label)
@@ -44,7 +44,7 @@ test_one_pane_that_works_is_work if {
 		{"op": "add", "path": "/tab/pane_count", "value": 2},
 		{"op": "add", "path": "/tab/panes/1", "value": object.union(subjects.helper_pane, {"foreground_pgid": 900, "foreground": [{"pid": 900, "name": "claude"}]})},
 	])
-	subjects.reasons(idle_shell.findings) == ["reap.tabs.idle_shell: every pane of it is back at its own idle shell"] with input as json.patch(subjects.tab, [
+	subjects.reasons(idle_shell.findings) == ["every pane of it is back at its own idle shell"] with input as json.patch(subjects.tab, [
 		{"op": "add", "path": "/tab/pane_count", "value": 2},
 		{"op": "add", "path": "/tab/panes/1", "value": object.union(subjects.helper_pane, {"id": "w1:p5"})},
 	])
@@ -64,16 +64,12 @@ test_a_tab_without_panes_is_no_husk if {
 	count(idle_shell.findings) == 0 with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/panes", "value": []}, {"op": "add", "path": "/tab/pane_count", "value": 0}])
 }
 
-test_a_session_is_no_tab if {
-	count(idle_shell.findings) == 0 with input as subjects.changed(subjects.tab, "/kind", "session")
-}
-
 test_a_script_is_no_idle_shell if {
 	count(idle_shell.findings) == 0 with input as subjects.changed(subjects.tab, "/tab/panes/0/session/0/interactive", false)
 }
 
 test_a_missing_fact_is_no_husk if {
-	every path in ["/tab/panes/0/session/0/interactive", "/tab/panes/0/shell_pid", "/tab/panes/0/foreground_pgid", "/tab/panes/0/foreground", "/tab/panes/0/session", "/tab/panes/0/session_pids", "/tab/panes/0/dead", "/tab/panes", "/tab/pane_count", "/tab/label", "/tab", "/kind", "/config/shells", "/config/helper_labels", "/config"] {
+	every path in ["/tab/panes/0/session/0/interactive", "/tab/panes/0/shell_pid", "/tab/panes/0/foreground_pgid", "/tab/panes/0/foreground", "/tab/panes/0/session", "/tab/panes/0/session_pids", "/tab/panes/0/dead", "/tab/panes", "/tab/pane_count", "/tab/label", "/tab", "/config/shells", "/config/helper_labels", "/config"] {
 		count(idle_shell.findings) == 0 with input as subjects.without(subjects.tab, [path])
 	}
 }

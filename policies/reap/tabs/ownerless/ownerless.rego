@@ -11,9 +11,7 @@ package policies.reap.tabs.ownerless
 import data.policies.lib.reasons
 import data.policies.lib.tabs
 
-# METADATA
-# title: In scope
-# description: The tab is drawn by an extension, and was opened under the name of a builder of Codev's.
+# The tab is drawn by an extension, and was opened under the name of a builder of Codev's.
 in_scope if {
 	tabs.drawn
 	input.tab.editor.codev.kind in {"builder", "dev"}
@@ -23,7 +21,6 @@ in_scope if {
 # title: Its builder is gone
 # description: The builder has no row any more and no worktree, in every workspace that the window has open.
 findings contains {
-	"rule": "reap.tabs.ownerless",
 	"message": $"its builder {input.tab.editor.codev.id} is no longer on record, and its worktree is gone",
 	"evidence": reasons.evidence(_facts),
 } if {
@@ -32,5 +29,4 @@ findings contains {
 }
 
 _facts contains {"builder": input.tab.editor.codev.id}
-
 _facts contains {"workspaces": input.shown.workspaces}

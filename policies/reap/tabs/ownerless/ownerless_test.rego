@@ -6,7 +6,7 @@ import data.policies.reap.tabs.ownerless
 
 test_the_tab_of_a_builder_that_is_gone_goes if {
 	main.decision.verdict == "reap" with input as subjects.builder_tab
-	subjects.reasons(ownerless.findings) == ["reap.tabs.ownerless: its builder builder-pir-883 is no longer on record, and its worktree is gone"] with input as subjects.builder_tab
+	subjects.reasons(ownerless.findings) == ["its builder builder-pir-883 is no longer on record, and its worktree is gone"] with input as subjects.builder_tab
 	some finding in ownerless.findings with input as subjects.builder_tab
 	finding.evidence == {"builder": "builder-pir-883", "workspaces": ["/home/u/acme"]}
 }

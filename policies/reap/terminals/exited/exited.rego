@@ -12,16 +12,13 @@ package policies.reap.terminals.exited
 import data.policies.lib.reasons
 import data.policies.lib.terminals
 
-# METADATA
-# title: In scope
-# description: The terminal is a builder's or its development server's.
+# The terminal is a builder's or its development server's.
 in_scope if terminals.of_builder
 
 # METADATA
 # title: It has exited
 # description: The Tower lists the terminal as exited, nothing lives in it, and it has printed nothing for a while.
 findings contains {
-	"rule": "reap.terminals.exited",
 	"message": $"it has exited, nothing lives in it, and it has printed nothing for {reasons.span(input.idle)}",
 	"evidence": reasons.evidence(_facts),
 } if {
@@ -32,5 +29,4 @@ findings contains {
 }
 
 _facts contains {"idle": input.idle}
-
 _facts contains {"exit_code": input.terminal.exit_code}

@@ -26,7 +26,7 @@ test_what_still_lives_in_it_is_work if {
 
 test_its_last_words_may_be_read_for_a_while if {
 	count(exited.findings) == 0 with input as subjects.changed(subjects.exited, "/idle", 599)
-	subjects.reasons(exited.findings) == ["reap.terminals.exited: it has exited, nothing lives in it, and it has printed nothing for 10m"] with input as subjects.changed(subjects.exited, "/idle", 600)
+	subjects.reasons(exited.findings) == ["it has exited, nothing lives in it, and it has printed nothing for 10m"] with input as subjects.changed(subjects.exited, "/idle", 600)
 }
 
 test_one_that_the_tower_does_not_list_is_not if {
@@ -41,7 +41,7 @@ test_architects_and_shells_are_not_in_scope if {
 }
 
 test_a_missing_fact_is_no_finding if {
-	every path in ["/terminal/status", "/terminal/listed", "/terminal/below", "/terminal/pid", "/terminal/role_kind", "/terminal", "/kind", "/idle", "/config/terminal_idle"] {
+	every path in ["/terminal/status", "/terminal/listed", "/terminal/below", "/terminal/pid", "/terminal/role_kind", "/terminal", "/idle", "/config/terminal_idle"] {
 		count(exited.findings) == 0 with input as subjects.without(subjects.exited, [path])
 	}
 }

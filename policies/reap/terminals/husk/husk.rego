@@ -10,9 +10,7 @@ package policies.reap.terminals.husk
 
 import data.policies.lib.terminals
 
-# METADATA
-# title: In scope
-# description: The terminal is a shellper that neither its Tower nor its store knows.
+# The terminal is a shellper that neither its Tower nor its store knows.
 in_scope if {
 	input.kind == "terminal"
 	input.terminal.role_kind == "shellper"
@@ -22,7 +20,6 @@ in_scope if {
 # title: Neither Tower nor store knows it, and nothing lives below it
 # description: The shellper is of this state folder, neither listed nor on record, childless, and old enough.
 findings contains {
-	"rule": "reap.terminals.husk",
 	"message": "neither its Tower nor its store knows it, and nothing lives below it",
 	"evidence": {"pid": input.terminal.pid, "age": input.age},
 } if {

@@ -25,11 +25,11 @@ test_one_with_a_child_is_none if {
 
 test_a_young_one_is_none if {
 	count(husk.findings) == 0 with input as subjects.changed(subjects.shellper, "/age", 3599)
-	subjects.reasons(husk.findings) == ["reap.terminals.husk: neither its Tower nor its store knows it, and nothing lives below it"] with input as subjects.changed(subjects.shellper, "/age", 3600)
+	subjects.reasons(husk.findings) == ["neither its Tower nor its store knows it, and nothing lives below it"] with input as subjects.changed(subjects.shellper, "/age", 3600)
 }
 
 test_a_grace_of_zero_is_zero if {
-	subjects.reasons(husk.findings) == ["reap.terminals.husk: neither its Tower nor its store knows it, and nothing lives below it"] with input as json.patch(subjects.shellper, [{"op": "add", "path": "/age", "value": 0}, {"op": "add", "path": "/config/grace/shellper", "value": 0}])
+	subjects.reasons(husk.findings) == ["neither its Tower nor its store knows it, and nothing lives below it"] with input as json.patch(subjects.shellper, [{"op": "add", "path": "/age", "value": 0}, {"op": "add", "path": "/config/grace/shellper", "value": 0}])
 }
 
 test_nothing_else_is_in_scope if {
@@ -41,7 +41,7 @@ test_nothing_else_is_in_scope if {
 }
 
 test_a_missing_fact_is_no_husk if {
-	every path in ["/terminal/listed", "/terminal/recorded", "/terminal/scoped", "/terminal/below", "/terminal/pid", "/terminal/role_kind", "/terminal", "/kind", "/age", "/config/grace/shellper"] {
+	every path in ["/terminal/listed", "/terminal/recorded", "/terminal/scoped", "/terminal/below", "/terminal/pid", "/terminal/role_kind", "/terminal", "/age", "/config/grace/shellper"] {
 		count(husk.findings) == 0 with input as subjects.without(subjects.shellper, [path])
 	}
 }

@@ -9,24 +9,18 @@ package policies.reap.terminals.ownerless
 import data.policies.lib.reasons
 import data.policies.lib.terminals
 
-# METADATA
-# title: In scope
-# description: The terminal is a builder's or its development server's.
+# The terminal is a builder's or its development server's.
 in_scope if terminals.of_builder
 
 # METADATA
 # title: Its builder is gone
 # description: The terminal's builder is known and no longer on record, and its worktree is gone or deregistered.
 findings contains {
-	"rule": "reap.terminals.ownerless",
 	"message": $"its builder {input.terminal.owner.id} is no longer on record, and its worktree is {terminals.worktree_left}",
 	"evidence": reasons.evidence(_facts),
 } if terminals.ownerless
 
 _facts contains {"builder": input.terminal.owner.id}
-
 _facts contains {"how": input.terminal.owner.how}
-
 _facts contains {"worktree": input.terminal.owner.worktree}
-
 _facts contains {"owner_seen": input.owner_seen}

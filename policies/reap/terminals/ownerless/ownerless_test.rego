@@ -5,7 +5,7 @@ import data.policies.reap.terminals.ownerless
 
 test_both_terminals_of_a_builder_that_is_gone_are_found if {
 	every terminal in [subjects.terminal, subjects.server] {
-		subjects.reasons(ownerless.findings) == ["reap.terminals.ownerless: its builder builder-pir-883 is no longer on record, and its worktree is gone"] with input as terminal
+		subjects.reasons(ownerless.findings) == ["its builder builder-pir-883 is no longer on record, and its worktree is gone"] with input as terminal
 		ownerless.in_scope with input as terminal
 	}
 }
@@ -22,7 +22,7 @@ test_a_first_look_after_the_cleanup_is_enough_to_see_it if {
 }
 
 test_one_that_has_exited_is_found_too if {
-	subjects.reasons(ownerless.findings) == ["reap.terminals.ownerless: its builder builder-pir-883 is no longer on record, and its worktree is gone"] with input as subjects.changed(subjects.ended, "/terminal/owner", subjects.terminal.terminal.owner)
+	subjects.reasons(ownerless.findings) == ["its builder builder-pir-883 is no longer on record, and its worktree is gone"] with input as subjects.changed(subjects.ended, "/terminal/owner", subjects.terminal.terminal.owner)
 }
 
 test_a_row_or_a_worktree_is_an_owner if {
@@ -41,7 +41,7 @@ test_nobody_elses_terminal_is_in_scope if {
 }
 
 test_a_missing_fact_is_no_finding if {
-	every path in ["/terminal/owner", "/terminal/owner/id", "/terminal/owner/how", "/terminal/owner/recorded", "/terminal/owner/gone", "/terminal/role_kind", "/terminal", "/kind"] {
+	every path in ["/terminal/owner", "/terminal/owner/id", "/terminal/owner/how", "/terminal/owner/recorded", "/terminal/owner/gone", "/terminal/role_kind", "/terminal"] {
 		count(ownerless.findings) == 0 with input as subjects.without(subjects.terminal, [path])
 	}
 }

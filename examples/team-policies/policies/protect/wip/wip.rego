@@ -7,7 +7,6 @@ package policies.protect.wip
 # title: The branch is work in progress
 # description: Its name says so, or it is not known.
 objections contains {
-	"rule": "protect.wip",
 	"message": "its branch is work in progress, or not known",
 	"evidence": {},
 } if {

@@ -16,7 +16,6 @@ in_scope if startswith(input.dir.name, "scratch-")
 # title: An old scratch folder
 # description: Nothing in it has changed for scratch_after.
 findings contains {
-	"rule": "reap.dirs.scratch",
 	"message": "a scratch folder that has not changed for a while",
 	"evidence": {"idle": input.idle},
 } if {

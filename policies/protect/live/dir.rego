@@ -1,0 +1,164 @@
+# METADATA
+# title: Live
+# description: Keeps what is in use.
+# custom:
+#   kinds: all
+#   summary: [{rank: 40, group: in use, evidence: [holders]}, {rank: 41, group: in use}]
+#   needs: [holders]
+#   parameters:
+#     rules.spare_listeners: "keep a process that listens on a port or a unix socket, and one with such a child"
+#     rules.own_sockets: "unix sockets that a program makes for itself alone"
+#     rules.confirm_busy_after: "for how long no file that it has open for writing may have changed"
+#     rules.interpreters, rules.families: "programs that run others, and what those may positively be"
+#     rules.agent_idle: "herdr's words for a pane in which it knows of no agent"
+#     rules.agents: "never reaped, by name or by what they were started from"
+#     rules.agent_scripts, rules.agent_packages: "the same, by what an interpreter runs"
+#     rules.session_agents: "agents whose records of their sessions are read"
+#     rules.agent_daemons: "what vendors leave running for all of their agents: ended by no rule, and no user of the folder that it was started in"
+#     rules.shells, rules.prompt_daemons: "what an idle pane may hold: a shell that waits for a person, and what draws its prompt"
+#     rules.personal_daemons, rules.agent_daemons: "what lives on by design, whoever began it"
+#     rules.never_processes, rules.multiplexers: "what must not end with a process that it is below"
+#     rules.session_idle: "for how long a shell must not have run, where it ran by itself"
+#     rules.terminal_idle: "how long what may be an agent must have printed nothing, in the terminal of a builder that is gone"
+#     rules.opaque_processes: "processes that hide what they use, and are not taken for users of a folder"
+package policies.protect.live
+
+import data.policies.lib.levels
+import data.policies.lib.reasons
+
+# METADATA
+# title: It is in use
+# description: Something alive uses the candidate, or whether anything does is not known.
+# scope: document
+objections contains {
+	"message": reasons.first([_users, _holders_unknown], "whether a process uses it is unknown: not every process could be read"),
+	"evidence": {"holders": [holder | some holder in input.holders]},
+} if {
+	input.kind == "dir"
+	not _no_holders
+	not _holders_skipped
+}
+
+objections contains {
+	"message": reasons.first([_leads, _leads_unknown], "what leads into it from outside is not known"),
+	"evidence": {"pointers": [pointer | some pointer in input.dir.pointers]},
+} if {
+	input.kind == "dir"
+	_no_holders
+	not _no_leads
+}
+
+objections contains {
+	"message": reasons.or_default(_open_sessions, "whether an agent has a session open that works in it is not known"),
+	"evidence": {"open": {session.agent | some session in input.open}},
+} if {
+	input.kind == "dir"
+	not _no_sessions
+}
+
+_users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders
+
+_no_holders if {
+	input.dir.holders_known == true
+	count(input.holders) == 0
+}
+
+# Something cheaper keeps the folder, so who uses it was not asked: protect.unsaved objects, unless it is off or the
+# folder is content. A process that is known to use it without asking counts all the same.
+_holders_skipped if {
+	input.dir.skipped != ""
+	not input.dir.content
+	not _holders_asked
+	not "protect.unsaved" in levels.off
+	count([holder | some holder in input.holders]) == 0
+}
+
+_holders_asked if is_boolean(input.dir.holders_known)
+
+_holders_unknown contains $"it lies on a mount {_shared}; run winnow on the host, where they are seen" if input.dir.shared_outside == true
+
+_holders_unknown contains $"who uses it was not asked, because {input.dir.skipped}" if {
+	input.dir.skipped != ""
+	not _holders_asked
+}
+
+_shared := "that processes outside of this container may use, and those are not seen from here"
+
+_no_leads if count(input.dir.pointers) == 0
+
+_leads contains $"{lead} {pointer.path}" if {
+	some pointer in input.dir.pointers
+	lead := _kinds[pointer.kind]
+}
+
+_leads contains $"another folder is a checkout of the same entry, such as a copy: {path}" if {
+	input.dir.checkout == true
+	some path in _checkouts
+}
+
+_leads contains $"it was moved by hand to {path}; git -C {input.dir.git.common_dir} worktree repair {path} mends its entry" if {
+	input.dir.gone == true
+	some path in _checkouts
+}
+
+_leads_unknown contains $"what leads into it from outside is not known: {input.dir.error}" if input.dir.error != ""
+
+_checkouts contains pointer.path if {
+	some pointer in input.dir.pointers
+	pointer.kind == "checkout"
+}
+
+_kinds := {
+	"link": "a link leads into it:",
+	"install": "an editable install of Python leads into it:",
+	"unit": "a unit of systemd names it:",
+	"cron": "a crontab names it:",
+	"git": "git's configuration leads into it:",
+	"hook": "a git hook names it:",
+	"script": "a program names it:",
+	"shell": "what a shell reads when it starts names it:",
+}
+
+_no_sessions if count(input.open) == 0
+
+_open_sessions contains $"{session.agent} has a session open that works in it, by its own record" if {
+	some session in _at_home
+	not session.any_process
+}
+
+_open_sessions contains $"{worked} after its process {session.pid} began: the session counts as open until that process ends" if {
+	some session in _at_home
+	session.any_process
+	session.pid > 0
+	worked := $"{session.agent} worked in it, by its own record,"
+}
+
+_open_sessions contains $"{session.agent} worked in it, by its own record, and whether a process of it lives is not known" if {
+	some session in _at_home
+	session.any_process
+	not session.pid
+}
+
+_open_sessions contains $"{agent} ({pid}) {_homeless}. End that session, or start one whose record can be read" if {
+	some agent in {session.agent | some session in _nowhere}
+	pid := min({session.pid | some session in _nowhere; session.agent == agent}) # there may be hundreds
+}
+
+_open_sessions contains $"{session.agent} {_homeless}" if {
+	some session in input.open
+	not session.folder
+	not session.pid
+}
+
+_nowhere contains session if {
+	some session in input.open
+	not session.folder
+	session.pid > 0
+}
+
+_homeless := "has a session open, and in which worktree it works is not known: it may be this one"
+
+_at_home contains session if {
+	some session in input.open
+	session.folder != ""
+}

@@ -1,0 +1,88 @@
+package policies.protect.owned
+
+import data.policies.lib.processes
+import data.policies.lib.provenance
+import data.policies.lib.reasons
+
+# METADATA
+# title: Its session is not on record here
+# description: >-
+#   A marker of it names a session of an orchestrator that keeps records, and no record here knows that session: another instance
+#   may own it. It counts for nothing where the agent that started it is positively gone. Or whether there is one is not known.
+objections contains {
+	"message": reasons.or_default(_stranger, "whether it belongs to a session that another instance has on record is not known"),
+	"evidence": {
+		"markers": {marker | some marker in input.lineage.strangers},
+		"registries": _formats,
+		"read": {format | some format in _formats; $"registry:{format}" in input.records_read},
+	},
+} if {
+	input.kind == "process"
+	not _on_record
+}
+
+# METADATA
+# title: An agent lives that may have started it
+# description: A living agent is old enough to have started it, and nothing says positively that another one did, or is not known.
+objections contains {
+	"message": reasons.or_default(_starter, "whether an agent lives that may have started it is not known"),
+	"evidence": {name: input.lineage[name] | some name in {"agent", "agents", "possible_agent", "seen"}},
+} if {
+	input.kind == "process"
+	not _no_starter
+}
+
+_no_starter if {
+	count(input.lineage.markers) == 0
+	not input.lineage.seen
+}
+
+_no_starter if provenance.free
+
+_no_starter if provenance.duplicate
+
+_no_starter if {
+	provenance.deaf
+	provenance.handed_over
+}
+
+_no_starter if {
+	processes.no_listener
+	processes.ownerless_runaway
+}
+
+_no_starter if {
+	count(processes.worktree_folders) > 0
+	input.host.container == false
+	input.process.ppid in input.host.orphan_parents
+}
+
+_starter contains $"{_agent} lives, is above it, and may have started it" if {
+	input.lineage.agents > 0
+	input.lineage.agent_ancestor == true
+}
+
+_starter contains $"{_agent} lives, and may have started it" if {
+	input.lineage.agents > 0
+	not input.lineage.agent_ancestor == true
+}
+
+_starter contains $"{possible.name} ({possible.pid}) may be an agent, does not show it, and may have started it" if {
+	possible := input.lineage.possible_agent
+	possible.pid > 0
+}
+
+_agent := $"{input.lineage.agent.name} ({input.lineage.agent.pid})"
+
+_on_record if count(input.lineage.strangers) == 0
+_on_record if input.lineage.starter_gone == true
+
+# The formats of the registries that might know it.
+_formats contains record.format if {
+	some record in input.config.marker_records
+	record.marker in input.lineage.strangers
+}
+
+_stranger contains $"{concat(", ", input.lineage.strangers)} {_unrecorded}" if count(input.lineage.strangers) > 0
+
+_unrecorded := "names a session that no registry here knows: another instance may own it"
