@@ -846,9 +846,10 @@ func TestTheConsoleAsksTheDaemon(t *testing.T) {
 	}
 	w.d.signal(syscall.SIGTERM)
 	w.d.ends()
-	if page := r.page("/"); !strings.Contains(page, "No winnow run answers") || !strings.Contains(page, filepath.Base(r.worktree)) {
-		t.Errorf("the first page without the daemon: %s", page)
-	}
+	wait.Eventually(t, "the console goes on without the daemon", func() bool {
+		page := r.page("/")
+		return strings.Contains(page, "No winnow run answers") && strings.Contains(page, filepath.Base(r.worktree))
+	})
 	if said, bad := r.send("/hold", hold); bad {
 		t.Errorf("/hold without the daemon says %q", said)
 	}
