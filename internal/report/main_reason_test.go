@@ -169,16 +169,24 @@ func TestEveryShippedRuleHasAPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unknown := regexp.MustCompile(`"message": reasons\.or_default\([^"\n]*"([^"]+)"\)`)
+	unknown := regexp.MustCompile(`"message": reasons\.(?:or_default|first)\([^"\n]*"([^"]+)"\)`)
 	seen := 0
 	for _, f := range folders {
 		rule := "protect." + f.Name()
 		if len(shipped(t).Rule(rule).Summaries) == 0 {
 			t.Errorf("the METADATA of %s has no summary", rule)
 		}
-		source, err := fs.ReadFile(policies.Files, "protect/"+f.Name()+"/"+f.Name()+".rego")
+		files, err := fs.Glob(policies.Files, "protect/"+f.Name()+"/*.rego")
 		if err != nil {
 			t.Fatal(err)
+		}
+		var source []byte
+		for _, name := range files {
+			text, err := fs.ReadFile(policies.Files, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source = append(source, text...)
 		}
 		for _, m := range unknown.FindAllStringSubmatch(string(source), -1) {
 			if !strings.Contains(m[1], "not known") && !strings.Contains(m[1], "unknown") {
