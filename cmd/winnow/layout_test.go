@@ -20,7 +20,7 @@ const (
 	maxEntries       = 26      // at the top, without dot files
 	maxRuleIDs       = 0       // places outside engine/decision that have a rule's id
 	maxLongFaces     = 3       // files in cmd/winnow of more than maxFace lines
-	maxFaceArrows    = 16      // places in a command's file that name what another command's file declares
+	maxFaceArrows    = 0       // places in a command's file that name what another command's file declares
 	maxVagueNames    = 0       // functions called by a preposition, a pronoun or the like
 	maxFace          = 200
 	maxPackageLines  = 3000

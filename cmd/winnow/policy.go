@@ -1,13 +1,9 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/policyset"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -33,15 +29,4 @@ func newPolicy(a *app) *cobra.Command {
 		newPolicyBundle(a), newPolicyVerify(a), newPolicyPull(a), newPolicySchema(a),
 	)
 	return cmd
-}
-
-// addSigning gives a command the flags that name a key, for signing or for verifying.
-func addSigning(cmd *cobra.Command, f *policyset.Key, flag, what string) {
-	f.Flag = flag
-	cmd.Flags().StringVar(&f.File, flag, "", what)
-	cmd.Flags().StringVar(&f.ID, "key-id", "", "`name` of the key, in the signature and in policy.bundles")
-	cmd.Flags().StringVar(&f.Algorithm, "algorithm", bundle.Algorithms[0], "`algorithm` of the signature: "+strings.Join(bundle.Algorithms, ", "))
-	cmd.Flags().StringVar(&f.Scope, "scope", "", "`word` that the signature says it is for")
-	must(cmd.RegisterFlagCompletionFunc("algorithm", cobra.FixedCompletions(bundle.Algorithms, cobra.ShellCompDirectiveNoFileComp)))
-	must(cmd.MarkFlagFilename(flag, "pem"))
 }
