@@ -1,7 +1,6 @@
 package policy_test
 
 import (
-	"fmt"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -12,21 +11,14 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
-// TestMain lets the test's own program be the process that judges apart, and collects garbage as seldom as the program does: a decision makes much
+// TestMain collects garbage as seldom as the program does: a decision makes much
 // of it.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == sandbox.ServeArgument {
-		if err := sandbox.Serve(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	worlds.JudgeApart()
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }

@@ -86,8 +86,8 @@ func (c candidate) leveled() bool {
 	return !ok || list.Len() > 0
 }
 
-// ask evaluates a query on a candidate under the limits; nil, nil says that it is out of scope. What would let it be reaped OPA's topdown has said too, but for a
-// guess, and so has it said all that the plan came to no answer to.
+// ask evaluates a query on a candidate under the limits; nil, nil says that it is out of scope. OPA's topdown confirms what would let it be
+// reaped, but for a guess, and answers where the plan came to no answer.
 func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -87,8 +87,9 @@ type Answer struct {
 	Err     error
 }
 
-// AskDocuments asks of documents as they come in, some workers taking one batch after the other, until todo is closed. Answers come in any order; one with an
-// error comes at once, for it may have taken its time, and it is ErrUnbuilt where rules would have to be compiled first. The channel that it gives is closed after the last. guess takes OPA's plan at its word.
+// AskDocuments asks of documents as they come in, some workers taking one batch after the other, until todo is closed.
+// Answers come in any order, and have to be read to the last. One with an error comes at once, for it may have taken its
+// time; it is ErrUnbuilt where rules would have to be compiled first. guess takes OPA's plan at its word.
 func (e *Engine) AskDocuments(ctx context.Context, workers int, guess bool, todo <-chan []Document) (<-chan []Answer, error) {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {

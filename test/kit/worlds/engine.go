@@ -2,10 +2,13 @@ package worlds
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -36,4 +39,15 @@ func Three() *snapshot.Snapshot {
 		s.Dirs["dir:/w/"+n] = snapshot.Dir{Source: "dirs//w", Name: n, Path: "/w/" + n}
 	}
 	return s
+}
+
+// JudgeApart is the beginning of a TestMain: where the test's own program is started as the process that judges apart, it is that, and ends.
+func JudgeApart() {
+	if len(os.Args) == 2 && os.Args[1] == sandbox.ServeArgument {
+		if err := sandbox.Serve(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 }
