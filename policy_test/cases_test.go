@@ -13,12 +13,12 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	kit "github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
-// TestMain collects garbage as seldom as the program does: a decision makes much
-// of it.
+// TestMain collects garbage as seldom as the program does: a decision makes much of it.
 func TestMain(m *testing.M) {
-	worlds.JudgeApart()
+	kit.JudgeApart()
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
