@@ -23,13 +23,13 @@ type Bundle struct {
 	Verification Verification `json:"verification"`
 	Insecure     bool         `json:"insecure"`
 	// TokenFile has the bearer token that its server wants to see.
-	TokenFile string `json:"token_file"`
+	TokenFile string `json:"token_file" path:"optional"`
 }
 
 // Verification names the key of a bundle's signature. Key is the path of its file.
 type Verification struct {
 	KeyID     string `json:"key_id"`
-	Key       string `json:"key"`
+	Key       string `json:"key" path:"optional"`
 	Algorithm string `json:"algorithm"`
 	Scope     string `json:"scope"`
 }

@@ -40,7 +40,7 @@ func Mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(form
 // Config is config.yaml as the program uses it. Durations under rules are seconds, as the policies see them.
 type Config struct {
 	Version int    `json:"version"`
-	State   string `json:"state"`
+	State   string `json:"state" path:"given"`
 	// Record is of how many of the latest sweeps the ledger keeps what they saw, redacted.
 	Record  int     `json:"record"`
 	Collect Collect `json:"collect"`
@@ -76,46 +76,46 @@ type Config struct {
 // Collect says what is read.
 type Collect struct {
 	Tmux struct {
-		Sockets []string `json:"sockets"`
+		Sockets []string `json:"sockets" path:"auto"`
 	} `json:"tmux"`
 	Herdr struct {
-		Sockets []string `json:"sockets"`
+		Sockets []string `json:"sockets" path:"auto"`
 	} `json:"herdr"`
 	VSCode struct {
 		Sockets []string `json:"sockets"`
 	} `json:"vscode"`
 	Shepherd struct {
-		Stores []string `json:"stores"`
+		Stores []string `json:"stores" path:"auto"`
 	} `json:"shepherd"`
 	Claude struct {
-		Sessions []string `json:"sessions"`
+		Sessions []string `json:"sessions" path:"auto"`
 	} `json:"claude"`
 	Codex struct {
-		Threads []string `json:"threads"`
+		Threads []string `json:"threads" path:"auto"`
 	} `json:"codex"`
 	Copilot struct {
-		Sessions []string `json:"sessions"`
+		Sessions []string `json:"sessions" path:"auto"`
 	} `json:"copilot"`
 	OpenCode struct {
-		Stores []string `json:"stores"`
+		Stores []string `json:"stores" path:"auto"`
 	} `json:"opencode"`
 	Qwen struct {
-		Projects []string `json:"projects"`
+		Projects []string `json:"projects" path:"auto"`
 	} `json:"qwen"`
 	Gemini struct {
-		Projects []string `json:"projects"`
+		Projects []string `json:"projects" path:"auto"`
 	} `json:"gemini"`
 	Codev struct {
-		Homes []string `json:"homes"`
+		Homes []string `json:"homes" path:"auto"`
 		Tower string   `json:"tower"`
 	} `json:"codev"`
 	Processes struct {
-		Root    string           `json:"root"`
+		Root    string           `json:"root" path:"given"`
 		Markers []subject.Marker `json:"markers"`
 	} `json:"processes"`
 	Dirs struct {
-		Roots        []string `json:"roots"`
-		AgentFolders []string `json:"agent_folders"`
+		Roots        []string `json:"roots" path:"given"`
+		AgentFolders []string `json:"agent_folders" path:"given"`
 		Discover     bool     `json:"discover"`
 		// Fetch has sweep bring the remotes' default branches up to date before it looks.
 		Fetch bool `json:"fetch"`
@@ -124,7 +124,7 @@ type Collect struct {
 		// DiscoverFrom are the places of work that repositories are looked for around, besides records; DiscoverUnder the folders that are searched
 		// for them, and Projects what agents themselves write down.
 		DiscoverFrom  []string  `json:"discover_from"`
-		DiscoverUnder []string  `json:"discover_under"`
+		DiscoverUnder []string  `json:"discover_under" path:"given"`
 		Projects      []Project `json:"projects"`
 	} `json:"dirs"`
 	Spawns   []Record      `json:"spawns"`
@@ -135,7 +135,7 @@ type Collect struct {
 // Project is an agent's own record of the projects that it was used in.
 type Project struct {
 	Tool   string `json:"tool"`
-	Path   string `json:"path"`
+	Path   string `json:"path" path:"given"`
 	Format string `json:"format"`
 	At     string `json:"at"`
 }
@@ -144,14 +144,14 @@ type Project struct {
 type Record struct {
 	Name   string `json:"name"`
 	Format string `json:"format"`
-	Path   string `json:"path"`
+	Path   string `json:"path" path:"given"`
 	// Fields lead from our names of a record's fields to those of the file, where that is a document.
 	Fields map[string]string `json:"fields"`
 }
 
 // Policy says which policies decide, and within what bounds.
 type Policy struct {
-	Paths []string `json:"paths"`
+	Paths []string `json:"paths" path:"given"`
 	// Bundles are got from a file or a server, and Polling says how often servers are asked.
 	Bundles  []Bundle      `json:"bundles"`
 	Polling  Polling       `json:"polling"`
@@ -163,20 +163,20 @@ type Policy struct {
 // DecisionLog says where decisions are written down for others, in OPA's format; it is off without a file and a service.
 type DecisionLog struct {
 	File struct {
-		Path     string `json:"path"`
+		Path     string `json:"path" path:"optional"`
 		MaxSize  Size   `json:"max_size"`
 		MaxFiles int    `json:"max_files"`
 	} `json:"file"`
 	Service struct {
 		URL       string `json:"url"`
-		TokenFile string `json:"token_file"`
+		TokenFile string `json:"token_file" path:"optional"`
 		// UploadSizeLimit bounds a request, compressed; Timeout how long the sending at the end of a sweep may take.
 		UploadSizeLimit Size          `json:"upload_size_limit"`
 		Timeout         time.Duration `json:"timeout"`
 	} `json:"service"`
 	// Input is redacted, full or none. Mask is a folder with rules of the package system.log, "" for none.
 	Input  string  `json:"input"`
-	Mask   string  `json:"mask"`
+	Mask   string  `json:"mask" path:"optional"`
 	Labels []Label `json:"labels"`
 	// Buffer bounds what waits on disk for a sink.
 	Buffer Size `json:"buffer"`
@@ -258,7 +258,7 @@ type Run struct {
 type API struct {
 	Enabled bool `json:"enabled"`
 	// Socket is the path of the unix socket; "" for api.sock in the state folder.
-	Socket string `json:"socket"`
+	Socket string `json:"socket" path:"optional"`
 }
 
 // APISocket is where the daemon of this configuration answers.

@@ -12,10 +12,10 @@ type Metrics struct {
 	// Listen is unix:PATH or HOST:PORT, "" for nowhere. A host that is not this machine alone needs TokenFile.
 	Listen string `json:"listen"`
 	// TokenFile has the token that a scrape must bring (Authorization: Bearer); "" for none.
-	TokenFile string `json:"token_file"`
+	TokenFile string `json:"token_file" path:"optional"`
 	// CertFile and KeyFile, both in PEM, have it speak TLS; both or none.
-	CertFile string `json:"cert_file"`
-	KeyFile  string `json:"key_file"`
+	CertFile string `json:"cert_file" path:"optional"`
+	KeyFile  string `json:"key_file" path:"optional"`
 }
 
 // check refuses an address that others can reach and that answers whoever asks.

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"iter"
 	"slices"
 	"time"
 
@@ -31,28 +30,16 @@ type Notify struct {
 type Webhook struct {
 	// URL is its address, or URLFile the file that has it.
 	URL     string `json:"url"`
-	URLFile string `json:"url_file"`
+	URLFile string `json:"url_file" path:"optional"`
 	// Format is json or slack; empty is json.
 	Format string `json:"format"`
 	// TokenFile has the token, which is sent in Header; empty is Authorization, as a bearer token.
-	TokenFile string `json:"token_file"`
+	TokenFile string `json:"token_file" path:"optional"`
 	Header    string `json:"header"`
 }
 
 // Enabled reports whether anything is told anywhere.
 func (n Notify) Enabled() bool { return n.Desktop || len(n.Webhooks) > 0 }
-
-// secretFiles are the files with secrets of notify, by their keys.
-func (c *Config) secretFiles() iter.Seq2[string, *string] {
-	return func(yield func(string, *string) bool) {
-		for i := range c.Notify.Webhooks {
-			w := &c.Notify.Webhooks[i]
-			if !yield("notify.webhooks", &w.URLFile) || !yield("notify.webhooks", &w.TokenFile) {
-				return
-			}
-		}
-	}
-}
 
 // check refuses what would be told nowhere, or would tell a secret.
 func (n Notify) check(must need) {

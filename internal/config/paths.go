@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -18,66 +19,20 @@ func (c *Config) expand(at sites) error {
 	if c.File != "" {
 		folder = filepath.Dir(c.File)
 	}
-	type place struct {
-		key  string
-		path *string
-	}
-	paths := []place{{"state", &c.State}, {"collect.processes.root", &c.Collect.Processes.Root}}
-	list := func(key string, list []string, skip func(string) bool) {
-		for i := range list {
-			if !skip(list[i]) {
-				paths = append(paths, place{key, &list[i]})
-			}
-		}
-	}
-	none, isAuto := func(string) bool { return false }, func(s string) bool { return s == Auto }
-	list("collect.dirs.roots", c.Collect.Dirs.Roots, none)
-	list("collect.dirs.agent_folders", c.Collect.Dirs.AgentFolders, none)
-	list("collect.dirs.discover_under", c.Collect.Dirs.DiscoverUnder, none)
-	for i := range c.Collect.Dirs.Projects {
-		paths = append(paths, place{"collect.dirs.projects", &c.Collect.Dirs.Projects[i].Path})
-	}
-	list("policy.paths", c.Policy.Paths, none)
-	for i := range c.Policy.Bundles {
-		b := &c.Policy.Bundles[i]
-		for _, p := range []*string{&b.From, &b.Verification.Key, &b.TokenFile} {
-			if *p != "" && !(p == &b.From && b.Remote()) {
-				paths = append(paths, place{"policy.bundles", p})
-			}
-		}
-	}
-	for i := range c.Collect.Spawns {
-		paths = append(paths, place{"collect.spawns", &c.Collect.Spawns[i].Path})
-	}
-	for i := range c.Collect.Registry {
-		paths = append(paths, place{"collect.registry", &c.Collect.Registry[i].Path})
-	}
-	list("collect.tmux.sockets", c.Collect.Tmux.Sockets, isAuto)
-	list("collect.herdr.sockets", c.Collect.Herdr.Sockets, isAuto)
-	list("collect.shepherd.stores", c.Collect.Shepherd.Stores, isAuto)
-	list("collect.codev.homes", c.Collect.Codev.Homes, isAuto)
-	list("collect.claude.sessions", c.Collect.Claude.Sessions, isAuto)
-	list("collect.codex.threads", c.Collect.Codex.Threads, isAuto)
-	list("collect.copilot.sessions", c.Collect.Copilot.Sessions, isAuto)
-	list("collect.opencode.stores", c.Collect.OpenCode.Stores, isAuto)
-	list("collect.qwen.projects", c.Collect.Qwen.Projects, isAuto)
-	list("collect.gemini.projects", c.Collect.Gemini.Projects, isAuto)
-	list("rules.protected", c.Rules.Protected, func(p string) bool { return !isPath(p) })
 	byDefault := c.State == defaultState
-	list("rules.disposable_content", c.Rules.DisposableContent, none)
-	for key, path := range map[string]*string{
-		"decision_log.file.path": &c.DecisionLog.File.Path, "decision_log.service.token_file": &c.DecisionLog.Service.TokenFile, "decision_log.mask": &c.DecisionLog.Mask,
-		"run.api.socket":         &c.Run.API.Socket,
-		"run.metrics.token_file": &c.Run.Metrics.TokenFile, "run.metrics.cert_file": &c.Run.Metrics.CertFile, "run.metrics.key_file": &c.Run.Metrics.KeyFile,
-	} {
-		if *path != "" {
-			paths = append(paths, place{key, path})
+	paths := pathsIn(reflect.ValueOf(c).Elem(), "")
+	for i := range c.Policy.Bundles {
+		if b := &c.Policy.Bundles[i]; b.From != "" && !b.Remote() {
+			paths = append(paths, place{"policy.bundles", &b.From})
 		}
 	}
-	for key, path := range c.secretFiles() {
-		if *path != "" {
-			paths = append(paths, place{key, path})
+	for i, p := range c.Rules.Protected {
+		if isPath(p) {
+			paths = append(paths, place{"rules.protected", &c.Rules.Protected[i]})
 		}
+	}
+	for i := range c.Rules.DisposableContent {
+		paths = append(paths, place{"rules.disposable_content", &c.Rules.DisposableContent[i]})
 	}
 	for _, p := range paths {
 		base := folder
@@ -95,6 +50,46 @@ func (c *Config) expand(at sites) error {
 		c.State = inUse(c.State)
 	}
 	return nil
+}
+
+// place is a path of the configuration, by its key.
+type place struct {
+	key  string
+	path *string
+}
+
+// pathsIn are the paths in the fields with the tag path: given ones, those that are not the word auto, and optional ones that are not empty. What lies in
+// a list has the key of the list.
+func pathsIn(v reflect.Value, key string) (found []place) {
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			for _, p := range pathsIn(v.Index(i), key) {
+				found = append(found, place{key, p.path})
+			}
+		}
+	case reflect.Struct:
+		for f, at := range v.Fields() {
+			name := strings.TrimPrefix(key+"."+f.Tag.Get("json"), ".")
+			how, isPath := f.Tag.Lookup("path")
+			switch {
+			case !f.IsExported():
+			case !isPath:
+				found = append(found, pathsIn(at, name)...)
+			case at.Kind() == reflect.String:
+				if p := at.Addr().Interface().(*string); *p != "" || how != "optional" {
+					found = append(found, place{name, p})
+				}
+			default:
+				for i, p := range at.Interface().([]string) {
+					if how != Auto || p != Auto {
+						found = append(found, place{name, &at.Interface().([]string)[i]})
+					}
+				}
+			}
+		}
+	}
+	return found
 }
 
 // defaultState is where the state folder is unless something else is asked for; config.yaml has it.
