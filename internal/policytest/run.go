@@ -59,7 +59,7 @@ func (r Runner) decide(ctx context.Context, want map[string]*Want, world *snapsh
 			wanted = append(wanted, w.decision(id, out.got[id]))
 		}
 	}
-	for _, f := range compare.Compare(world, wanted, slices.Collect(maps.Values(out.got))).Flips {
+	for _, f := range compare.Compare(&snapshot.Snapshot{}, wanted, slices.Collect(maps.Values(out.got))).Flips {
 		out.flips[f.ID] = f
 	}
 	return out, nil
