@@ -1,6 +1,8 @@
 package compare_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -206,5 +208,22 @@ func TestContentGoesWithItsWorktree(t *testing.T) {
 		if got := compare.Compare(s, c.base, c.head); told(got) != c.want {
 			t.Errorf("%s: want %q, got %q", c.name, c.want, told(got))
 		}
+	}
+}
+
+// TestNoSampleIsLeftOutOfWhatWasInterrupted: a list that ended early would look as if all of it was compared.
+func TestNoSampleIsLeftOutOfWhatWasInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	read := func(ctx context.Context) (*snapshot.Snapshot, []string, error) { return nil, nil, ctx.Err() }
+	n := 0
+	for o := range compare.Run(ctx, [2]compare.Side{}, slices.Repeat([]compare.Sample{{Read: read}}, 100)) {
+		if n++; !errors.Is(o.Err, context.Canceled) {
+			t.Errorf("outcome %d: %v", n, o.Err)
+		}
+	}
+	if n != 100 {
+		t.Errorf("%d outcomes of 100 samples", n)
 	}
 }

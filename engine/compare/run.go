@@ -49,6 +49,8 @@ func Run(ctx context.Context, sides [2]Side, samples []Sample) iter.Seq[Outcome]
 	return func(yield func(Outcome) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
+		over := make(chan struct{}) // ctx does not end the list: what is left out would look decided
+		defer close(over)
 		pending := make(chan chan Outcome, max(1, min(runtime.GOMAXPROCS(0), len(samples), 4)))
 		go func() {
 			defer close(pending)
@@ -56,7 +58,7 @@ func Run(ctx context.Context, sides [2]Side, samples []Sample) iter.Seq[Outcome]
 				done := make(chan Outcome, 1)
 				select {
 				case pending <- done:
-				case <-ctx.Done():
+				case <-over:
 					return
 				}
 				go func() { done <- decideBoth(ctx, sides, s) }()
