@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -54,21 +55,21 @@ func (d *Difference) Watch(ctx context.Context, show func(*document.Comparison, 
 	return nil
 }
 
-// listing is the names, sizes and times of all that is in folders. What cannot be read is listed as its error: comparing says what is wrong.
-func listing(folders []string) (out string) {
+// listing is the names, sizes and times of all that is in folders, but for folders whose name begins with a dot, which
+// hold no policies. What cannot be read is listed as its error: comparing says what is wrong.
+func listing(folders []string) string {
+	var out strings.Builder
 	for _, folder := range folders {
 		_ = filepath.WalkDir(folder, func(name string, e fs.DirEntry, err error) error {
-			if err == nil {
-				var st fs.FileInfo
-				if st, err = e.Info(); err == nil {
-					out += fmt.Sprintln(name, st.Size(), st.ModTime().UnixNano())
-				}
+			if name != folder && e.IsDir() && strings.HasPrefix(e.Name(), ".") {
+				return fs.SkipDir
 			}
-			if err != nil {
-				out += fmt.Sprintln(name, err)
+			st, missing := os.Lstat(name)
+			if fmt.Fprintln(&out, name, err, missing); missing == nil {
+				fmt.Fprintln(&out, st.Size(), st.ModTime().UnixNano())
 			}
 			return nil
 		})
 	}
-	return out
+	return out.String()
 }
