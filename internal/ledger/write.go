@@ -56,7 +56,7 @@ func eachRow(ctx context.Context, q querier, scan func(row *sql.Rows) error, que
 	return rows.Err()
 }
 
-// scanOne reads the first row of a query into places, and reports whether there is one.
+// scanOne reads the only row of a query into places, and reports whether there is one.
 func scanOne(ctx context.Context, q querier, places []any, query string, args ...any) (found bool, err error) {
 	err = eachRow(ctx, q, func(row *sql.Rows) error {
 		found = true

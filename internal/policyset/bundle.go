@@ -1,7 +1,6 @@
 package policyset
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -141,7 +140,7 @@ func Bundle(ctx context.Context, of *ops.Ops, folder string, f BundleOptions) (*
 	}
 	out.Bytes = len(data)
 	if err := atomicfile.Write(ctx, f.Out, func(w io.Writer) error {
-		_, err := io.Copy(w, bytes.NewReader(data))
+		_, err := w.Write(data)
 		return err
 	}); err != nil {
 		return nil, err
@@ -161,8 +160,7 @@ func nameBundle(ctx context.Context, of *ops.Ops, folder string, f BundleOptions
 	}
 	var c commit
 	if folder != "" && (f.Revision == "" && written.Revision == "" || f.Serial == 0 && written.Serial == 0) {
-		c, err = commitOf(ctx, folder, files, f.Tests)
-		if err != nil {
+		if c, err = commitOf(ctx, folder, files, f.Tests); err != nil {
 			of.Log.Info("no commit is known", "folder", folder, "why", err)
 		}
 	}
@@ -267,8 +265,7 @@ func commitOf(ctx context.Context, folder string, files []policy.File, tests boo
 		return commit{}, err
 	}
 	defer func() { _ = sealed.Close() }()
-	err = sealedTree(ctx, sealed, oid, below, tests, have)
-	if err != nil {
+	if err := sealedTree(ctx, sealed, oid, below, tests, have); err != nil {
 		return commit{}, err
 	}
 	when, err := sealed.Output(ctx, "", "log", "-1", "--format=%ct", oid)
