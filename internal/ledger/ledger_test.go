@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -73,19 +72,25 @@ func TestAPathThatLooksLikeAnAddress(t *testing.T) {
 	ok(t, err)
 }
 
-// TestTheTablesStayAsTheyAre: with other statements a ledger is of another version.
+// TestTheTablesStayAsTheyAre: with other statements a file is of another version, and versions that lie side by side
+// share that of grants.
 func TestTheTablesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
-	l := open(t)
-	db, err := sql.Open("sqlite", l.Path())
+	state := t.TempDir()
+	g, err := ledger.Acting{Home: filepath.Join(state, "none")}.OpenGrants(state, nil)
 	ok(t, err)
-	defer db.Close()
-	var version int
-	var all string
-	ok(t, db.QueryRow("SELECT user_version, (SELECT group_concat(sql, char(0) ORDER BY sql) FROM sqlite_schema) FROM pragma_user_version").Scan(&version, &all))
-	sum := sha256.Sum256([]byte(all))
-	if got, want := hex.EncodeToString(sum[:8]), "658dc3eb0a8efe2d"; version != 15 || got != want {
-		t.Errorf("the tables of version %d have digest %s, and those of version 15 %s", version, got, want)
+	ok(t, g.Close())
+	for path, want := range map[string]string{open(t).Path(): "15 658dc3eb0a8efe2d", filepath.Join(state, "grants.db"): "1 ba9978976ab165a5"} {
+		db, err := sql.Open("sqlite", path)
+		ok(t, err)
+		var version int
+		var all string
+		ok(t, db.QueryRow("SELECT user_version, (SELECT group_concat(sql, char(0) ORDER BY sql) FROM sqlite_schema) FROM pragma_user_version").Scan(&version, &all))
+		ok(t, db.Close())
+		sum := sha256.Sum256([]byte(all))
+		if got := fmt.Sprintf("%d %x", version, sum[:8]); got != want {
+			t.Errorf("version and digest of the tables are %s, and were %s", got, want)
+		}
 	}
 }
 
