@@ -40,7 +40,7 @@ func trusted(path string) (string, error) {
 	return real, nil
 }
 
-// unfit says why a file is not taken for the ledger. It is an ErrCorrupt: another user or program made it.
+// unfit says why a file is not taken for the ledger. It is an ErrCorrupt: another user, program or version made it.
 func unfit(path string, err error) error {
 	return fmt.Errorf("open ledger %s: %w: %w; nothing was read or written: move it aside, and a new one is made, or name another folder with --state",
 		path, ErrCorrupt, err)
@@ -68,7 +68,8 @@ func inspect(path string, tables schema) error {
 	case v == tables.version:
 		want, err = expected(ctx, tables)
 	case v != 0:
-		err = unfit(path, fmt.Errorf("its version is %d, and this winnow reads %d", v, tables.version))
+		err = unfit(path, fmt.Errorf("its version is %d, and this winnow reads %d; only one of that version restores its acts",
+			v, tables.version))
 	}
 	if err != nil {
 		return err

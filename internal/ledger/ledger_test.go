@@ -118,11 +118,12 @@ func TestWhatIsNoLedgerIsLeftAsItIs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		make func(*testing.T, string)
 		want error
+		says string
 	}{
-		"of a newer version":  {of(99), ledger.ErrNewer},
-		"of an older version": {of(14), ledger.ErrCorrupt},
-		"text":                {write(strings.Repeat("this is no database\n", 100)), ledger.ErrCorrupt},
-		"with a broken page":  {cut, ledger.ErrCorrupt},
+		"of a newer version":  {of(99), ledger.ErrNewer, "use that version"},
+		"of an older version": {of(14), ledger.ErrCorrupt, "only one of that version restores its acts"},
+		"text":                {write(strings.Repeat("this is no database\n", 100)), ledger.ErrCorrupt, ""},
+		"with a broken page":  {cut, ledger.ErrCorrupt, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -140,8 +141,8 @@ func TestWhatIsNoLedgerIsLeftAsItIs(t *testing.T) {
 				if !errors.Is(err, tc.want) {
 					t.Errorf("got %v; want %v", err, tc.want)
 				}
-				if err != nil && !strings.Contains(err.Error(), path) {
-					t.Errorf("%v does not name the file", err)
+				if err != nil && !(strings.Contains(err.Error(), path) && strings.Contains(err.Error(), tc.says)) {
+					t.Errorf("%v does not name the file, or not say %q", err, tc.says)
 				}
 			}
 			after, err := os.ReadFile(path)
