@@ -305,19 +305,19 @@ func (m module) form(r *ast.Rule, family, id string) Refusals {
 	return nil
 }
 
-// lacks says what of a reason is missing, and what is too much.
-func lacks(keys []string) string {
+// lacks says what of a reason is missing, and what is too much. A key that is a variable is no key of a reason, by any name.
+func lacks(reason ast.Object) string {
 	var words []string
 	for _, k := range []string{"message", "evidence"} {
-		if !slices.Contains(keys, k) {
+		if reason.Get(ast.StringTerm(k)) == nil {
 			words = append(words, "without "+k)
 		}
 	}
-	for _, k := range keys {
-		if !slices.Contains([]string{"rule", "message", "evidence"}, k) {
-			words = append(words, "with an unknown "+k)
+	reason.Foreach(func(k, _ *ast.Term) {
+		if s, constant := k.Value.(ast.String); !constant || !slices.Contains([]string{"rule", "message", "evidence"}, string(s)) {
+			words = append(words, "with an unknown "+text(k.Value))
 		}
-	}
+	})
 	return strings.Join(words, ", ")
 }
 
@@ -333,9 +333,7 @@ func (m module) reason(r *ast.Rule, id string) Refusals {
 	if !ok {
 		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("%s holds something that is not written as a reason", r.Head.Name), fix)}
 	}
-	var keys []string
-	o.Foreach(func(k, _ *ast.Term) { keys = append(keys, text(k.Value)) })
-	if wrong := lacks(keys); wrong != "" {
+	if wrong := lacks(o); wrong != "" {
 		return Refusals{m.refuse(ClassReason, r.Location, "a reason "+wrong, fix)}
 	}
 	if rule := o.Get(ast.StringTerm("rule")); rule != nil && !rule.Equal(ast.StringTerm(id)) {
