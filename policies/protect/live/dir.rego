@@ -96,9 +96,10 @@ _leads contains $"another folder is a checkout of the same entry, such as a copy
 	some path in _checkouts
 }
 
-_leads contains $"it was moved by hand to {path}; git -C {input.dir.git.common_dir} worktree repair {path} mends its entry" if {
+_leads contains $"it was moved by hand to {path}; {repair} mends its entry" if {
 	input.dir.gone == true
 	some path in _checkouts
+	repair := $"git -C {reasons.shell(input.dir.git.common_dir)} worktree repair {reasons.shell(path)}"
 }
 
 _leads_unknown contains $"what leads into it from outside is not known: {input.dir.error}" if input.dir.error != ""

@@ -82,6 +82,9 @@ test_a_folder_that_something_leads_into_from_outside_stays if {
 test_an_entry_whose_worktree_was_moved_by_hand_stays if {
 	moved := json.patch(subjects.changed(subjects.dir, "/dir/pointers", [{"kind": "checkout", "path": "/w/x"}]), [{"op": "add", "path": "/dir/gone", "value": true}, {"op": "remove", "path": "/dir/checkout"}, {"op": "add", "path": "/dir/git/common_dir", "value": "/w/acme/.git"}])
 	subjects.reasons(live.objections) == ["it was moved by hand to /w/x; git -C /w/acme/.git worktree repair /w/x mends its entry"] with input as moved
+	named := subjects.changed(subjects.changed(moved, "/dir/pointers/0/path", "/w/x; y"), "/dir/git/common_dir", "/w/a b/.git")
+	said := "it was moved by hand to /w/x; y; git -C '/w/a b/.git' worktree repair '/w/x; y' mends its entry"
+	subjects.reasons(live.objections) == [said] with input as named
 }
 
 test_a_folder_of_which_it_is_not_known_what_leads_into_it_stays if {
