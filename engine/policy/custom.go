@@ -256,13 +256,12 @@ func wrongOwn(modules []module, own map[string]Parameter) Refusals {
 			if !r.HasPrefix(prefix) {
 				return false
 			}
-			name, constant := r[min(len(prefix), len(r)-1)].Value.(ast.String)
-			switch constant = constant && len(r) > len(prefix); {
-			case !constant:
+			switch name, constant := r[min(len(prefix), len(r)-1)].Value.(ast.String); {
+			case !constant || len(r) == len(prefix):
 				refused = append(refused, m.refuse(ClassCustom, r[0].Location, fmt.Sprintf("%s is no single parameter", r), "name it: input.config.custom.scratch_after"))
 			case len(own) == 0:
 				refused = append(refused, m.refuse(ClassCustom, r[0].Location, fmt.Sprintf("no rule declares %s", r),
-					fmt.Sprintf("declare it in the METADATA of the package: custom: {own: {%s: {type: duration, default: 3d}}}", name)))
+					fmt.Sprintf("declare it in the METADATA of the package: custom: {own: {%s: {type: duration, default: 3d}}}", string(name))))
 			}
 			return false
 		})

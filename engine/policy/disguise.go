@@ -29,6 +29,15 @@ func noDisguise(modules []*ast.Module) check {
 		rules := named[m.Package.Path.String()]
 		ast.WalkBodies(m, func(b ast.Body) bool {
 			for _, e := range b {
+				ast.WalkTerms(e, func(t *ast.Term) bool {
+					if _, filled := t.Value.(*ast.TemplateString); filled && e.IsCall() && !e.IsAssignment() {
+						ast.WalkRefs(t, func(r ast.Ref) bool {
+							refused = append(refused, refusalAt(ClassDisguise, e.Location, fmt.Sprintf("a not in disguise: a template string is defined even where %s is missing", r), "write concat, which is undefined then"))
+							return true
+						})
+					}
+					return false
+				})
 				counted := fewer(e, b)
 				if counted == nil {
 					continue

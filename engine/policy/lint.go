@@ -88,15 +88,9 @@ func noSprintf(m *ast.Module, family string) Refusals {
 	if family != "protect" {
 		return nil
 	}
-	ast.WalkTerms(m, func(t *ast.Term) bool {
-		if c, ok := t.Value.(ast.Call); ok && c[0].String() == "sprintf" {
-			refused = append(refused, refusalAt(ClassSprintf, t.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined even when facts are missing`))
-		}
-		return false
-	})
-	ast.WalkExprs(m, func(e *ast.Expr) bool {
-		if e.IsCall() && e.Operator().String() == "sprintf" {
-			refused = append(refused, refusalAt(ClassSprintf, e.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined even when facts are missing`))
+	ast.WalkRefs(m, func(r ast.Ref) bool { // a call names its function by one
+		if r.String() == "sprintf" {
+			refused = append(refused, refusalAt(ClassSprintf, r[0].Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined even when facts are missing`))
 		}
 		return false
 	})

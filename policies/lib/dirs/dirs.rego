@@ -55,7 +55,7 @@ disposable if {
 	input.dir.path != input.dir.root
 	input.host.home != ""
 	input.host.home != input.dir.path
-	startswith(input.host.home, $"{input.dir.path}/") == false
+	startswith(input.host.home, concat("", [input.dir.path, "/"])) == false
 	some declared in input.config.disposable_content
 	glob.match(declared, ["/"], input.dir.path)
 }
