@@ -144,6 +144,8 @@ _stands := subjects.changed(subjects.runaway, "/entries/1", {"source": "registry
 
 test_whose_folder_a_marked_process_stands_in_does_not_matter if {
 	count(owned.objections) == 0 with input as _stands
+	count(owned.objections) == 0 with input as subjects.without(_stands, ["/entries_known"])
+	count(owned.objections) == 1 with input as subjects.without(_stands, ["/spawns_known"])
 }
 
 test_it_matters_where_the_marker_may_have_been_handed_down if {
@@ -245,6 +247,10 @@ test_a_living_agent_does_not_matter_to_what_has_proof_of_its_own if {
 			{"op": "remove", "path": path},
 		])
 	}
+	count(owned.objections) == 1 with input as json.patch(subjects.runaway, [
+		{"op": "add", "path": "/lineage/agents", "value": 1},
+		{"op": "add", "path": "/process/listening", "value": [{"port": 8080}]},
+	])
 }
 
 test_what_has_no_known_folder_or_label_may_be_a_recorded_owners if {
