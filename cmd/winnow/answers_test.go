@@ -418,6 +418,27 @@ func TestWhoAsksIsNotAlive(t *testing.T) {
 	}
 }
 
+// TestAHoldOnANameThatIsNotUTF8 is on that name, also where a daemon answers: JSON would carry it as another one's.
+func TestAHoldOnANameThatIsNotUTF8(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	name := "dir:" + filepath.Join(w.dir, "wt", "bad\xff-review-00000001")
+	other := strings.ReplaceAll(name, "\xff", "\ufffd")
+	for _, id := range []string{name, other} {
+		musts.Do(t, os.Mkdir(strings.TrimPrefix(id, "dir:"), 0o700))
+	}
+	w.mustRun(t, "winnow", "retain", name, "--reason", "mine", "--config", w.config)
+	l := musts.Get(ledger.Open(filepath.Join(w.dir, "state", "ledger.db")))(t)
+	defer l.Close()
+	holds := musts.Get(l.Holds(t.Context()))(t)
+	if len(holds) != 1 || holds[0].ID != name {
+		t.Errorf("held is %+v, want %q", holds, name)
+	}
+	if status, said := w.call("POST", "/v1/holds", nil, client.Params{Candidate: name, Reason: "mine", Whole: true}); status != 400 || !strings.Contains(string(said), "not UTF-8") {
+		t.Errorf("by the API: %d %s", status, said)
+	}
+}
+
 // TestALeaseLastsAsLongAsItsConnection: what is leased stays under a daemon that acts, and goes after the lease. A process that dies leases nothing.
 func TestALeaseLastsAsLongAsItsConnection(t *testing.T) {
 	t.Parallel()

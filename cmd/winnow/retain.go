@@ -32,7 +32,7 @@ also be a worker's id in its registry. A session that a registry records is only
 			}
 			hold := client.Params{Candidate: ids[0], Reason: reason, For: long.wire()}
 			h, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/holds", hold, func() (snapshot.Hold, error) {
-				return a.Retain(cmd.Context(), ids[0], reason, time.Duration(long))
+				return a.Retain(cmd.Context(), ids[0], false, reason, time.Duration(long))
 			})
 			if err != nil {
 				return a.declined(err)

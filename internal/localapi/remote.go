@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/document"
@@ -33,6 +34,9 @@ var ErrNoDaemon = errors.New("the daemon was not asked")
 func Ask(ctx context.Context, f *state.Folder, method, path string, p client.Params, out any) error {
 	if !f.Cfg.Run.API.Enabled {
 		return fmt.Errorf("%w: run.api is off", ErrNoDaemon)
+	}
+	if method == http.MethodPost && strings.ContainsRune(p.Candidate, utf8.RuneError) {
+		return fmt.Errorf("%w: JSON carries no name that is not UTF-8", ErrNoDaemon)
 	}
 	socket := f.Cfg.APISocket()
 	if _, err := os.Lstat(socket); errors.Is(err, fs.ErrNotExist) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -136,10 +137,10 @@ func (s *Server) documents() map[string]Operation {
 			if strings.TrimSpace(w.Candidate) == "" || strings.TrimSpace(w.Reason) == "" {
 				return nil, config.Mistakef("candidate and reason are both wanted: what is to be held, and why")
 			}
-			if w.Whole {
-				return o.RetainWhole(ctx, w.Candidate, w.Reason, long)
+			if strings.ContainsRune(w.Candidate, utf8.RuneError) {
+				return nil, config.Mistakef("candidate %q: JSON carries no name that is not UTF-8; winnow retain takes it. Nothing was held", w.Candidate)
 			}
-			return o.Retain(ctx, w.Candidate, w.Reason, long)
+			return o.Retain(ctx, w.Candidate, w.Whole, w.Reason, long)
 		}},
 		"DELETE /v1/holds": {true, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
 			if w.Candidate == "" {

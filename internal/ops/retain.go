@@ -13,29 +13,15 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sweep"
 )
 
-// Retain holds a candidate, for so long or, with 0, until it is released. An error may be a *document.Declined.
-func (o *Ops) Retain(ctx context.Context, id, reason string, long time.Duration) (snapshot.Hold, error) {
+// Retain holds a candidate, for so long or, with 0, until it is released. A whole id is not completed to another one's. An error may be a *document.Declined.
+func (o *Ops) Retain(ctx context.Context, id string, whole bool, reason string, long time.Duration) (h snapshot.Hold, err error) {
 	s, err := o.Look(ctx, sources.Scope{}, o.LoadPriorReadOnly(ctx))
 	if err != nil {
-		return snapshot.Hold{}, err
+		return h, err
 	}
-	return o.retainIn(ctx, s, id, reason, long)
-}
-
-// RetainWhole is Retain of a whole id, which is not completed to another one's.
-func (o *Ops) RetainWhole(ctx context.Context, id, reason string, long time.Duration) (snapshot.Hold, error) {
-	s, err := o.Look(ctx, sources.Scope{}, o.LoadPriorReadOnly(ctx))
-	if err != nil {
-		return snapshot.Hold{}, err
+	if _, there := s.Find(id); whole && !there {
+		return h, errNotThere
 	}
-	if _, there := s.Find(id); !there {
-		return snapshot.Hold{}, errNotThere
-	}
-	return o.retainIn(ctx, s, id, reason, long)
-}
-
-// retainIn is Retain of what a look saw.
-func (o *Ops) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason string, long time.Duration) (h snapshot.Hold, err error) {
 	t, err := o.FindTarget(ctx, s, id)
 	if err != nil {
 		return h, err
