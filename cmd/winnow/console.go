@@ -71,7 +71,7 @@ func (a *app) console(ctx context.Context, listen string) error {
 	if err := a.say(doc, server.URL()+"\nopen this address in a browser of yours on this machine; it is good until winnow console ends, which an interrupt does"); err != nil {
 		return err
 	}
-	defer w.turn.Lock() // what is under way comes to its end, and nothing else begins
+	defer w.turn.Lock() // what changes something comes to its end, and nothing else begins
 	return server.Serve(ctx)
 }
 
@@ -93,14 +93,14 @@ const silentFor = 5 * time.Second
 
 // Ask implements console.API.
 func (w *consoleAPI) Ask(ctx context.Context, method, path string, p client.Params, out any) error {
-	if method != http.MethodGet {
-		w.turn.Lock()
-		defer w.turn.Unlock()
-	}
-	if method == http.MethodPost && path == "/v1/look" {
+	switch {
+	case method == http.MethodPost && path == "/v1/look": // it may wait for long, and no pause waits for it
 		if err := w.reload(ctx); err != nil {
 			return fmt.Errorf("the configuration or the policies were not read again, and those before go on: %w", err)
 		}
+	case method != http.MethodGet:
+		w.turn.Lock()
+		defer w.turn.Unlock()
 	}
 	if err := w.askDaemon(ctx, method, path, p, out); !errors.Is(err, localapi.ErrNoDaemon) {
 		return err
@@ -132,6 +132,8 @@ func (w *consoleAPI) askDaemon(ctx context.Context, method, path string, p clien
 
 // reload reads the configuration and the policies again.
 func (w *consoleAPI) reload(ctx context.Context) error {
+	w.turn.Lock()
+	defer w.turn.Unlock()
 	cfg, err := w.loadConfig()
 	if err != nil {
 		return err

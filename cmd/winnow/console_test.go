@@ -442,6 +442,31 @@ func TestTheConsoleWaitsForAnotherSweep(t *testing.T) {
 	}
 }
 
+// TestAPauseDoesNotWaitForALook that waits for another program's sweep.
+func TestAPauseDoesNotWaitForALook(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	r := newCrashFolder(t).console(t)
+	r.enter()
+	look, pause := r.fields(r.page("/"), "/sweep", ""), r.fields(r.page("/acts"), "/pause", "")
+	demand.Do(t, os.MkdirAll(filepath.Join(r.dir, "state"), 0o700))
+	unlock := demand.Get(ledger.Lock(filepath.Join(r.dir, "state", "lock")))(t)
+	looked := make(chan struct{})
+	go func() { defer close(looked); r.send("/sweep", look) }()
+	for range 20 {
+		if said, bad := r.send("/pause", pause); bad {
+			t.Errorf("it says %q", said)
+		}
+	}
+	select {
+	case <-looked:
+		t.Error("the pause waited for the look")
+	default:
+	}
+	demand.Do(t, unlock())
+	<-looked
+}
+
 // TestTheConsoleShowsBrakes and sources that could not be read, as alarms.
 func TestTheConsoleShowsBrakes(t *testing.T) {
 	t.Parallel()

@@ -41,8 +41,8 @@ func read[T any](ctx context.Context, s *Server, path string, p client.Params) (
 	return ask[T](ctx, s, http.MethodGet, path, p)
 }
 
-// looked gives the latest look, without a report before the first has ended. It never waits for a look.
-func (s *Server) looked(ctx context.Context) document.Look {
+// latest gives the latest look, without a report before the first has ended. It never waits for a look.
+func (s *Server) latest(ctx context.Context) document.Look {
 	s.mu.Lock()
 	before := s.look
 	s.mu.Unlock()
@@ -71,5 +71,5 @@ func stampOf(l document.Look, s document.State) string {
 // stamp is that of now.
 func (s *Server) stamp(ctx context.Context) string {
 	state, _ := read[document.State](ctx, s, "/v1/state", client.Params{}) // a page says what is wrong with it
-	return stampOf(s.looked(ctx), state)
+	return stampOf(s.latest(ctx), state)
 }

@@ -80,7 +80,7 @@ type missing struct{ error }
 // page answers with a page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, session string) {
 	state, failed := read[document.State](r.Context(), s, "/v1/state", client.Params{})
-	look := s.looked(r.Context())
+	look := s.latest(r.Context())
 	f := frame{Path: r.URL.Path, CSRF: s.keys.csrf(session), Stamp: stampOf(look, state), Said: s.messages.get(r.URL.Query().Get("said")),
 		Looked: look.Report, Problem: look.Problem, State: state, Running: running(state)}
 	if f.Looked != nil {

@@ -25,10 +25,10 @@ const (
 
 // latest is the latest look that was asked for. Looks are begun while somebody asks, and not otherwise.
 type latest struct {
-	// ctx ends with the server, and under is what is under way by then.
-	ctx   context.Context
-	end   context.CancelFunc
-	under sync.WaitGroup
+	// ctx ends with the server, and running are the looks that are under way by then.
+	ctx     context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
 	// turn is held by the one look that is under way: a second one would find in use what the first one reads.
 	turn chan struct{}
 
@@ -65,7 +65,7 @@ func (s *Server) Close() {
 	s.latest.end() // from here on none begins
 	s.latest.forget.Stop()
 	s.latest.mu.Unlock()
-	s.latest.under.Wait()
+	s.latest.running.Wait()
 }
 
 // latestLook gives the latest look at once. It has another one begin where the ledger or the configuration has changed since, or it is older than console.every.
@@ -75,7 +75,7 @@ func (s *Server) latestLook(_ context.Context, o *ops.Ops, w client.Params) (any
 	defer l.mu.Unlock()
 	if l.due(stamp, o.Fingerprint, o.Cfg.Console.Every) {
 		l.looking = true
-		l.under.Go(s.lookAside)
+		l.running.Go(s.lookAside)
 	}
 	l.forget.Reset(forgetAfter)
 	out := document.Look{Stamp: fmt.Sprintf("%s%x.%d", stamp, s.d.Status().Started.UnixNano(), l.n), Problem: l.problem}

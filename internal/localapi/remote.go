@@ -65,7 +65,7 @@ func Ask(ctx context.Context, f *state.Folder, method, path string, p client.Par
 	case res.StatusCode == http.StatusPreconditionFailed:
 		return fmt.Errorf("%w: %w", ErrNoDaemon, ErrConfigDiffers)
 	case res.StatusCode != http.StatusOK:
-		return answered(ctx, method, res)
+		return refusal(ctx, method, res)
 	}
 	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
 		return unknown(ctx, method, fmt.Errorf("read the answer: %w", err))
@@ -73,8 +73,8 @@ func Ask(ctx context.Context, f *state.Folder, method, path string, p client.Par
 	return nil
 }
 
-// answered is the error of an answer that says no, as the operation itself would have given it.
-func answered(ctx context.Context, method string, res *http.Response) error {
+// refusal is the error of an answer that says no, as the operation itself would have given it.
+func refusal(ctx context.Context, method string, res *http.Response) error {
 	var doc struct{ Error client.Error }
 	if err := json.NewDecoder(res.Body).Decode(&doc); err != nil || doc.Error.Message == "" {
 		return unknown(ctx, method, fmt.Errorf("winnow run answered %s", res.Status))
