@@ -69,6 +69,19 @@ func TestSweepsUnderRequests(t *testing.T) {
 			return nil
 		},
 	}
+	for path, p := range map[string]client.Params{"look": {}, "explain": {Candidate: "dir:" + w.worktree, Latest: true}, "history": {}, "trash": {}, "policies": {}} {
+		asks = append(asks, func(c *client.Client) error {
+			res, err := c.Request(ctx, http.MethodGet, "/v1/"+path, p)
+			if err != nil {
+				return err
+			}
+			defer res.Body.Close()
+			if body, err := io.ReadAll(res.Body); err == nil && res.StatusCode != http.StatusOK {
+				return fmt.Errorf("%s: %s", path, body)
+			}
+			return nil
+		})
+	}
 	answered := make([]int, len(asks))
 	for i, ask := range asks {
 		all.Go(func() {
