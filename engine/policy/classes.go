@@ -56,7 +56,7 @@ var Classes = []Class{
 	{ClassMissing, "A package lacks a rule without which it is never asked."},
 	{ClassReason, "A finding or objection does not have the form of a reason."},
 	{ClassNegation, "A rule that reaps contains not: a missing fact would make it true."},
-	{ClassDisguise, "A rule that reaps counts that nothing was found, or asks about a template string: a missing fact would make it true."},
+	{ClassDisguise, "A rule that reaps counts that nothing was found, or a condition asks about a template string: a missing fact would make it true."},
 	{ClassWith, "A rule uses with outside of a test."},
 	{ClassPartial, "An object is built key by key, which takes time that grows with its square."},
 	{ClassParameter, "A function reads a field of its parameter, which the schema check cannot see."},

@@ -7,8 +7,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// noDisguise: count([x | x := input.age]) == 0 is true where the age is missing, as a not is. So is the count of a set that a rule of
-// the same package makes, unless the body that counts it fails by itself where a field that the set is made of is missing.
+// noDisguise: count([x | x := input.age]) == 0 is true where the age is missing, as a not is. So is the count of a set
+// that a rule of the same package makes, unless the body that counts it fails by itself where a field that the set is
+// made of is missing. A template string is defined even where a fact in it is missing, so no condition asks about one.
 func noDisguise(modules []*ast.Module) check {
 	named := map[string]map[string][]*ast.Rule{}
 	for _, m := range modules {
@@ -23,10 +24,9 @@ func noDisguise(modules []*ast.Module) check {
 	}
 	return func(m *ast.Module, family string) Refusals {
 		var refused Refusals
-		if family != "reap" && family != "lib" {
+		if !slices.Contains([]string{"reap", "protect", "lib"}, family) {
 			return nil
 		}
-		rules := named[m.Package.Path.String()]
 		ast.WalkBodies(m, func(b ast.Body) bool {
 			for _, e := range b {
 				ast.WalkTerms(e, func(t *ast.Term) bool {
@@ -39,13 +39,13 @@ func noDisguise(modules []*ast.Module) check {
 					return false
 				})
 				counted := fewer(e, b)
-				if counted == nil {
+				if counted == nil || family == "protect" {
 					continue
 				}
 				if ast.IsComprehension(counted.Value) {
 					refused = append(refused, refusalAt(ClassDisguise, e.Location, "a not in disguise: it counts what is found, and nothing is found where a fact is missing",
 						"state positively what must be known, for instance with every"))
-				} else if missing := unguarded(counted, rules, b); missing != "" {
+				} else if missing := unguarded(counted, named[m.Package.Path.String()], b); missing != "" {
 					refused = append(refused, refusalAt(ClassDisguise, e.Location, fmt.Sprintf("a not in disguise: it counts %s, which is empty too where %s is missing", counted, missing),
 						fmt.Sprintf("state in the same body that %s is known, or write the condition with every", missing)))
 				}
