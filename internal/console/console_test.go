@@ -1,9 +1,13 @@
 package console
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"html/template"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,6 +17,9 @@ import (
 	"text/template/parse"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
@@ -178,5 +185,37 @@ func TestTimesForPeopleAndPrograms(t *testing.T) {
 	}
 	if got := ago(time.Now().Add(-90 * time.Second)); got != "1m30s ago" {
 		t.Errorf("90 seconds are %q", got)
+	}
+}
+
+// failing is an API with one route that fails.
+type failing struct{ route string }
+
+func (f failing) Ask(_ context.Context, _, path string, _ client.Params, _ any) error {
+	if path == f.route {
+		return errors.New("the store is broken")
+	}
+	return nil
+}
+
+func (failing) Restore(context.Context, string) (string, error) { return "", nil }
+func (failing) Purge(context.Context, []string) (string, error) { return "", nil }
+
+// TestAnErrorIsNoEmptyPage: what could not be asked for is not shown as nothing.
+func TestAnErrorIsNoEmptyPage(t *testing.T) {
+	for page, says := range map[string]struct{ route, empty string }{
+		"/": {"/v1/look", "was found"}, "/going": {"/v1/look", "Nothing would go"}, "/alarms": {"/v1/look", "No alarm"}, "/candidate": {"/v1/explain", "Why it stays"},
+		"/holds": {"/v1/holds", "Nothing is held"}, "/trash": {"/v1/trash", "The trash is empty"}, "/trash/purge": {"/v1/trash", "any more"},
+		"/acts": {"/v1/history", "No act"}, "/policies": {"/v1/policies", "Rules that object"},
+	} {
+		for _, route := range []string{says.route, "/v1/state"} {
+			s := must.Get(Listen(failing{route}, "127.0.0.1:0", hclog.NewNullLogger()))(t)
+			out := httptest.NewRecorder()
+			s.page(out, httptest.NewRequest(http.MethodGet, page, nil), "session")
+			if body := out.Body.String(); !strings.Contains(body, "the store is broken") || strings.Contains(body, says.empty) {
+				t.Errorf("%s where %s fails:\n%s", page, route, body)
+			}
+			must.Do(t, s.listener.Close())
+		}
 	}
 }
