@@ -26,7 +26,7 @@ func BenchmarkStart(b *testing.B) {
 	m := newMeter(b, home, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8"})
 	all := programs(b)
 	rules := filepath.Join(home, "policies")
-	copyRules(b, filepath.Join(filepath.Dir(source()), "policies"), rules)
+	copyRules(b, filepath.Join(source(), "..", "..", "policies"), rules)
 	saved, subject := writeDocuments(b, m, all[0], home)
 
 	eval := []string{opa, "eval", "-d", rules, "-i", subject, "data.policies.main.decision"}
