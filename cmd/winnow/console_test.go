@@ -793,7 +793,10 @@ func TestTheConsoleShowsTheDaemon(t *testing.T) {
 	shows("of this machine's clock, UTC")
 	d := w.daemon(t, "--apply")
 	shows("winnow run is acting")
-	d.says(`done: dir:`)
+	wait.Eventually(t, "the folder goes", func() bool { // a look for the console may have git in it just when it would go
+		d.signal(syscall.SIGUSR1)
+		return strings.Contains(d.output(), "done: dir:")
+	})
 	w.mustRun(t, "git", "-C", "project", "worktree", "prune")
 	w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", w.worktree)
 	d.signal(syscall.SIGUSR1)

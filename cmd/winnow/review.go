@@ -98,7 +98,7 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 		return err
 	}
 	for _, d := range c.Hold {
-		h, err := a.Retain(ctx, d.ID, false, "kept in winnow review", 0)
+		h, err := a.Retain(ctx, d.ID, true, "kept in winnow review", 0)
 		if err != nil {
 			return fmt.Errorf("%w; nothing was taken away", err)
 		}
