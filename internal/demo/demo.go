@@ -237,6 +237,9 @@ func IsRunning(p *os.Process) bool {
 	err := p.WithHandle(func(fd uintptr) {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(fds, 0)
+		for errors.Is(err, unix.EINTR) { // a signal says nothing of the process
+			n, err = unix.Poll(fds, 0)
+		}
 		running = err == nil && n == 0
 	})
 	return err == nil && running

@@ -179,6 +179,9 @@ func takesMore(c listen.Conn) bool {
 		_ = rc.Control(func(fd uintptr) {
 			fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 			n, err := unix.Poll(fds, 0)
+			for errors.Is(err, unix.EINTR) { // a signal says nothing of the connection
+				n, err = unix.Poll(fds, 0)
+			}
 			takes = err != nil || n > 0
 		})
 	}
