@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
 // newPolicy is the group of commands for people who write, review and ship policies.
@@ -21,7 +21,7 @@ func newPolicy(a *app) *cobra.Command {
 			for _, c := range cmd.Commands() {
 				names = append(names, c.Name())
 			}
-			return config.Mistakef("unknown command %q of winnow policy%s (see winnow policy --help)", given[0], text.Hint(given[0], names))
+			return config.Mistakef("unknown command %q of winnow policy%s (see winnow policy --help)", given[0], spelling.Hint(given[0], names))
 		},
 	}
 	cmd.AddCommand(

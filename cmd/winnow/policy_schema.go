@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/scaffold"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/policies/schemas"
 )
@@ -83,7 +84,7 @@ func (a *app) policySchema(given []string, example bool) error {
 		data, err = winnow.Schemas.ReadFile("docs/reference/schemas/" + name + ".json")
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return config.Mistakef("there is no schema %s%s; winnow policy schema lists all", text.Quote(name), text.Hint(name, names))
+		return config.Mistakef("there is no schema %s%s; winnow policy schema lists all", text.Quote(name), spelling.Hint(name, names))
 	}
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
@@ -228,7 +229,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := text.Near(name, names); near != "" {
+		if near := spelling.Near(name, names); near != "" {
 			return config.Mistakef("unknown flag --%s; did you mean --%s? (see %s --help)", name, near, cmd.CommandPath())
 		}
 		return config.Mistakef("unknown flag --%s (see %s --help)", name, cmd.CommandPath())

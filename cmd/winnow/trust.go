@@ -20,8 +20,9 @@ import (
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/project"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
-	"github.com/winnow-reaper/winnow/internal/strict"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -147,7 +148,7 @@ func (a *app) knownRules(ctx context.Context, file string, data []byte, off []st
 	}
 	for _, rule := range off {
 		if !slices.Contains(reaping, rule) {
-			wrong := strict.Problem{File: file, Key: "levels", Text: fmt.Sprintf("levels: unknown rule %q%s", rule, text.Hint(rule, reaping))}
+			wrong := strict.Problem{File: file, Key: "levels", Text: fmt.Sprintf("levels: unknown rule %q%s", rule, spelling.Hint(rule, reaping))}
 			wrong.Line = strict.Line(data, wrong.Text, func(string) string { return "" })
 			return config.Mistakef("%w; nothing was trusted", wrong)
 		}
@@ -230,7 +231,7 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 		if len(names) == 0 {
 			return config.Mistakef("%s is not trusted, and nor is any other project; nothing was changed", main)
 		}
-		return config.Mistakef("%s is not trusted%s; nothing was changed", main, text.Hint(main, names))
+		return config.Mistakef("%s is not trusted%s; nothing was changed", main, spelling.Hint(main, names))
 	}
 	return a.say(map[string]string{"revoked": main}, text.Clean(main)+" is no longer trusted; what it asked to keep is judged as anything else")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/internal/sys/bundlehttp"
 	"github.com/winnow-reaper/winnow/internal/sys/bundleoci"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
 // Bundle is a bundle of policies that somebody publishes.
@@ -90,7 +90,7 @@ func (b Bundle) checkVerification(must need) {
 	must(!b.Insecure, "policy.bundles: %q has verification and insecure: leave one of them out", b.Name)
 	must(v.KeyID != "" && v.Key != "", "policy.bundles: verification of %q wants key_id and key, the file of the key", b.Name)
 	must(v.Algorithm == "" || slices.Contains(bundle.Algorithms, v.Algorithm), "policy.bundles: verification of %q has the unknown algorithm %q%s",
-		b.Name, v.Algorithm, text.Hint(v.Algorithm, bundle.Algorithms))
+		b.Name, v.Algorithm, spelling.Hint(v.Algorithm, bundle.Algorithms))
 }
 
 // loopback reports whether a URL leads to this machine.

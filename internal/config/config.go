@@ -25,8 +25,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/alarm"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/strict"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
 // Mistake is wrong use or wrong configuration: nothing was done.
@@ -39,7 +39,7 @@ func Mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(form
 
 // Config is config.yaml as the program uses it. Durations under rules are seconds, as the policies see them.
 type Config struct {
-	Version int    `json:"version"`
+	Version int    `json:"version" required:"a file of Winnow begins with version: 1"`
 	State   string `json:"state" path:"given"`
 	// Record is of how many of the latest sweeps the ledger keeps what they saw, redacted.
 	Record  int     `json:"record"`
@@ -438,7 +438,7 @@ func UnknownEnv(env, flags []string) []string {
 	for _, e := range env {
 		k, _, _ := strings.Cut(e, "=")
 		if strings.HasPrefix(k, EnvPrefix) && !strings.HasPrefix(k, customEnv) && !slices.Contains(names, k) {
-			if near := text.Near(k, names); near != "" {
+			if near := spelling.Near(k, names); near != "" {
 				k += " (the nearest is " + near + ")"
 			}
 			out = append(out, k)
@@ -475,7 +475,7 @@ func (c *Config) check(at sites) (wrong error) {
 	c.DecisionLog.check(must)
 	kinds := snapshot.KindNames()
 	for _, k := range c.Act.Kinds {
-		must(slices.Contains(kinds, k), "act.kinds: unknown kind %q%s", k, text.Hint(k, kinds))
+		must(slices.Contains(kinds, k), "act.kinds: unknown kind %q%s", k, spelling.Hint(k, kinds))
 	}
 	c.checkPatterns(must)
 	c.checkPrograms(must)
@@ -537,7 +537,7 @@ type need func(right bool, format string, args ...any)
 // check refuses what could be logged nowhere, or would tell others more than was meant.
 func (d DecisionLog) check(must need) {
 	inputs := []string{InputRedacted, InputFull, InputNone}
-	must(slices.Contains(inputs, d.Input), "decision_log.input: unknown word %q%s", d.Input, text.Hint(d.Input, inputs))
+	must(slices.Contains(inputs, d.Input), "decision_log.input: unknown word %q%s", d.Input, spelling.Hint(d.Input, inputs))
 	must(d.File.MaxSize > 0 && d.File.MaxFiles > 0, "decision_log.file: max_size and max_files must be more than 0")
 	must(d.File.MaxFiles <= 1000, "decision_log.file.max_files is %d; it is a number from 1 to 1000", d.File.MaxFiles)
 	must(d.Service.UploadSizeLimit > 0 && d.Service.Timeout > 0, "decision_log.service: upload_size_limit and timeout must be more than 0")
@@ -587,10 +587,10 @@ var discoveries = []string{collectors.FromProcesses, collectors.FromPanes, FromL
 // checkDiscovery refuses words and forms that find nothing.
 func (c *Config) checkDiscovery(must need) {
 	for _, from := range c.Collect.Dirs.DiscoverFrom {
-		must(slices.Contains(discoveries, from), "collect.dirs.discover_from: unknown word %q%s", from, text.Hint(from, discoveries))
+		must(slices.Contains(discoveries, from), "collect.dirs.discover_from: unknown word %q%s", from, spelling.Hint(from, discoveries))
 	}
 	for _, p := range c.Collect.Dirs.Projects {
-		must(slices.Contains(workplaces.Formats, p.Format), "collect.dirs.projects: %s has the unknown format %q%s", p.Tool, p.Format, text.Hint(p.Format, workplaces.Formats))
+		must(slices.Contains(workplaces.Formats, p.Format), "collect.dirs.projects: %s has the unknown format %q%s", p.Tool, p.Format, spelling.Hint(p.Format, workplaces.Formats))
 		table, column, _ := strings.Cut(p.At, ".")
 		must(p.Format != workplaces.SQLite || table != "" && column != "", "collect.dirs.projects: at of %s is %q; a database wants its table and the column: project.worktree", p.Tool, p.At)
 		must(p.Tool != "" && p.Path != "" && p.At != "", "collect.dirs.projects: %q wants tool, path, format and at", p.Tool)
@@ -606,7 +606,7 @@ func (r Record) checkFields(kind string, must need) {
 		r.Name, r.Format, records.JSON, records.JSONL, records.Kapi)
 	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
 		name = "fields." + name
-		must(slices.Contains(names, name), "collect.%s: %s: unknown key %q%s", kind, r.Name, name, text.Hint(name, names))
+		must(slices.Contains(names, name), "collect.%s: %s: unknown key %q%s", kind, r.Name, name, spelling.Hint(name, names))
 	}
 }
 

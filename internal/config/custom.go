@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/internal/strict"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
 // customValue is a value for a parameter of one's own rules, as a file or a variable of the environment gives it. What it must be is known only
@@ -68,7 +68,7 @@ func (c *Config) SetCustom(declared []policy.Parameter) error {
 	for _, v := range slices.Concat(c.layersOwn, c.custom) {
 		i := slices.IndexFunc(declared, func(p policy.Parameter) bool { return p.Name == v.name })
 		if i < 0 {
-			none := text.Hint(v.name, names)
+			none := spelling.Hint(v.name, names)
 			if len(names) == 0 {
 				none = "; no loaded rule declares any (METADATA custom.own; see docs/guides/write-a-rule.md)"
 			}

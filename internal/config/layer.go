@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,8 +13,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/strict"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
 // Layer is what the layer.yaml of a tree of policies says: levels and parameters, which stand below the operator's configuration, and what
@@ -59,10 +58,8 @@ const (
 
 // ReadLayer reads the text of a layer.yaml, which messages call file. Every error is a Mistake with file and line.
 func ReadLayer(name, file string, data []byte) (*Layer, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, joined([]error{strict.Problem{File: file, Text: "it is empty: write levels, parameters or grants into it, or remove it"}})
-	}
-	if _, err := strict.Read(file, data, strict.Shape{Type: reflect.TypeFor[layerFile](), Leaf: leaf}, nil); err != nil {
+	shape := strict.Shape{Type: reflect.TypeFor[layerFile](), Leaf: leaf, Empty: "write levels, parameters or grants into it, or remove it"}
+	if _, err := strict.Read(file, data, shape, nil); err != nil {
 		return nil, Mistakef("%w; nothing was decided", err)
 	}
 	var doc yaml.Node
@@ -75,7 +72,7 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 	if at := cut(&doc, "defaults"); at != nil {
 		l.Held, l.lines["defaults"] = at.Value == defaultsHeld, at.Line
 		if words := []string{defaultsFree, defaultsHeld}; !slices.Contains(words, at.Value) {
-			r.bad(at, "defaults", "unknown word %q%s", at.Value, text.Hint(at.Value, words))
+			r.bad(at, "defaults", "unknown word %q%s", at.Value, spelling.Hint(at.Value, words))
 		}
 	}
 	if again != nil {
@@ -187,7 +184,7 @@ func (l *Layer) Check(rules []string, own []policy.Parameter) error {
 	var wrong []error
 	for _, v := range l.Levels {
 		if key := grantLevels + v.Rule; !slices.Contains(rules, v.Rule) {
-			wrong = append(wrong, l.bad(key, "there is no rule %q%s", v.Rule, text.Hint(v.Rule, rules)))
+			wrong = append(wrong, l.bad(key, "there is no rule %q%s", v.Rule, spelling.Hint(v.Rule, rules)))
 		}
 	}
 	parameters, declared := Parameters(), []string{}
@@ -196,7 +193,7 @@ func (l *Layer) Check(rules []string, own []policy.Parameter) error {
 	}
 	for _, v := range l.own {
 		if !slices.Contains(declared, v.name) {
-			wrong = append(wrong, v.bad("no loaded rule has a parameter of this name%s", text.Hint(v.name, declared)))
+			wrong = append(wrong, v.bad("no loaded rule has a parameter of this name%s", spelling.Hint(v.name, declared)))
 		}
 	}
 	for _, g := range l.Grants {
@@ -240,7 +237,7 @@ func grantedFinding(rest string) string {
 	case rest == "*":
 		return ""
 	case !slices.Contains(plurals(), folder):
-		return fmt.Sprintf("%q is no folder under reap%s", folder, text.Hint(folder, plurals()))
+		return fmt.Sprintf("%q is no folder under reap%s", folder, spelling.Hint(folder, plurals()))
 	case !named || name == "":
 		return "it wants the name of a rule behind it, or * for all: reap." + folder + ".*"
 	case strings.Contains(name, "."):
@@ -257,7 +254,7 @@ func unnamed(name, what string, there []string) string {
 	if slices.Contains(there, name) {
 		return ""
 	}
-	return fmt.Sprintf("there is no %s %q%s", what, name, text.Hint(name, there))
+	return fmt.Sprintf("there is no %s %q%s", what, name, spelling.Hint(name, there))
 }
 
 // Stand puts what layers of policies say of levels and parameters below the configuration: the topmost layer first, each over the one before, and

@@ -11,8 +11,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/strict"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
 // levelsKey is where the levels of rules stand. Viper would take a rule's name apart at its dots, so it is read from the file itself.
@@ -162,7 +162,7 @@ func (r *levelReader) rule(name, value *yaml.Node) {
 	if of, _, _ := strings.Cut(rest, "."); family == "reap" {
 		kind, ok := snapshot.KindOfRules(of)
 		if !ok {
-			r.bad(name, key, "%q is no folder under reap%s", of, text.Hint(of, plurals()))
+			r.bad(name, key, "%q is no folder under reap%s", of, spelling.Hint(of, plurals()))
 			return
 		}
 		kinds = []string{kind.Name}
@@ -211,7 +211,7 @@ func (c *Config) CheckLevels(rules []string) error {
 	for _, l := range c.levels {
 		if !slices.Contains(rules, l.Rule) {
 			return Mistakef("%w; nothing was done", strict.Problem{File: c.File, Line: c.levelLines[l.Rule], Key: levelsKey,
-				Text: fmt.Sprintf("%s: there is no rule %q%s", levelsKey, l.Rule, text.Hint(l.Rule, rules))})
+				Text: fmt.Sprintf("%s: there is no rule %q%s", levelsKey, l.Rule, spelling.Hint(l.Rule, rules))})
 		}
 	}
 	return nil

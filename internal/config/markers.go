@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
 // MarkerNames are the variables that are read.
@@ -67,7 +67,7 @@ func (c *Config) describeMarkers(file string) error {
 			return Mistakef("%s: %q is no name of a variable; it wants {name: MY_AGENT_SESSION, value: session}; nothing was done", where, m.Name)
 		}
 		if values := []string{subject.MarkerSession, subject.MarkerPID, subject.MarkerFlag, pane}; m.Value != "" && !slices.Contains(values, m.Value) {
-			return Mistakef("%s: the value of %s is %q; it is session, pid, flag or pane%s; nothing was done", where, m.Name, m.Value, text.Hint(m.Value, values))
+			return Mistakef("%s: the value of %s is %q; it is session, pid, flag or pane%s; nothing was done", where, m.Name, m.Value, spelling.Hint(m.Value, values))
 		}
 		if m.Value == "" { // only then the defaults are read once more
 			known, err := shipped()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/sys/httppost"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
 // Notify says what winnow run tells people by itself, and where.
@@ -44,7 +44,7 @@ func (n Notify) Enabled() bool { return n.Desktop || len(n.Webhooks) > 0 }
 // check refuses what would be told nowhere, or would tell a secret.
 func (n Notify) check(must need) {
 	for _, on := range n.On {
-		must(slices.Contains(notify.Groups, on), "notify.on: unknown word %q%s", on, text.Hint(on, notify.Groups))
+		must(slices.Contains(notify.Groups, on), "notify.on: unknown word %q%s", on, spelling.Hint(on, notify.Groups))
 	}
 	must(n.Rest >= 0 && n.Forget >= 0, "notify: rest is %s and forget %s; neither is negative", n.Rest, n.Forget)
 	must(n.Names >= 0 && n.Names <= 100, "notify.names is %d; it is a number from 0 to 100", n.Names)
@@ -59,7 +59,7 @@ func (n Notify) check(must need) {
 		}
 		must(!seen[w.URL+"\x00"+w.URLFile], "notify.webhooks: two of them have the same address: leave one out")
 		seen[w.URL+"\x00"+w.URLFile] = true
-		must(w.Format == "" || slices.Contains(notify.Formats, w.Format), "notify.webhooks: unknown format %q%s", w.Format, text.Hint(w.Format, notify.Formats))
+		must(w.Format == "" || slices.Contains(notify.Formats, w.Format), "notify.webhooks: unknown format %q%s", w.Format, spelling.Hint(w.Format, notify.Formats))
 		must(w.Header == "" || notify.GoodHeader(w.Header), "notify.webhooks: header %q is no name of a header for a token, such as X-Api-Key", w.Header)
 		must(w.Header == "" || w.TokenFile != "", "notify.webhooks: header %q wants a token_file, which has its value", w.Header)
 	}

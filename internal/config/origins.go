@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/strict"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
 // sites finds where a value stands that is wrong: a line of the file, or a variable of the environment.

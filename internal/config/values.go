@@ -14,13 +14,13 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/strict"
 	"github.com/winnow-reaper/winnow/internal/sys/duration"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
 // shape is what a configuration must be.
 func shape() strict.Shape {
-	return strict.Shape{Type: reflect.TypeFor[Config](), Required: []string{"version"}, Leaf: leaf}
+	return strict.Shape{Type: reflect.TypeFor[Config](), Leaf: leaf}
 }
 
 // isDuration says whether a value is written as a duration, and whether it becomes a number of seconds.
@@ -30,7 +30,7 @@ func isDuration(t reflect.Type) (is, inSeconds bool) {
 }
 
 // leaf holds values that are written in a way of their own against that.
-func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
+func leaf(t reflect.Type, n *yaml.Node, _ string) (string, bool) {
 	switch t {
 	case reflect.TypeFor[subject.Marker]():
 		return "", n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" // by its name alone

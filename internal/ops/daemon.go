@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/notify"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
 // Brakes are the brakes that hold.
@@ -29,7 +29,7 @@ func (o *Ops) Brakes(ctx context.Context) ([]brakes.Brake, error) {
 func (o *Ops) ReleaseBrakes(ctx context.Context, rules []string) ([]brakes.Brake, error) {
 	for _, r := range rules {
 		if !slices.Contains(brakes.Rules, r) {
-			return nil, config.Mistakef("unknown brake %q%s", r, text.Hint(r, brakes.Rules))
+			return nil, config.Mistakef("unknown brake %q%s", r, spelling.Hint(r, brakes.Rules))
 		}
 	}
 	if err := o.TrustState(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/sys/herdr"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
 // Ids lists every candidate of a snapshot.
@@ -129,11 +129,11 @@ func near(id string, known []string) []string {
 		byLast[last(k)] = append(byLast[last(k)], k)
 		lasts = append(lasts, last(k))
 	}
-	if n := text.Near(id, known); n != "" {
+	if n := spelling.Near(id, known); n != "" {
 		return []string{n}
 	}
 	if l := last(id); len(l) >= 3 {
-		return firstOf(byLast[text.Near(l, lasts)], 3)
+		return firstOf(byLast[spelling.Near(l, lasts)], 3)
 	}
 	return nil
 }

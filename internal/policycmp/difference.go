@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -36,7 +37,7 @@ type Options struct {
 // Check refuses flags that contradict one another.
 func (f Options) Check() error {
 	if f.FailOn != "" && !slices.Contains(document.FailOn, f.FailOn) {
-		return config.Mistakef("--fail-on: unknown word %q%s", f.FailOn, text.Hint(f.FailOn, document.FailOn))
+		return config.Mistakef("--fail-on: unknown word %q%s", f.FailOn, spelling.Hint(f.FailOn, document.FailOn))
 	}
 	if f.Require < 0 || f.Require > 0 && len(f.Levels) == 0 {
 		return config.Mistakef("--require wants a number of snapshots from 1 on, and --level RULE=LEVEL. Nothing was decided")

@@ -22,7 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/policies"
 )
 
@@ -43,7 +43,7 @@ func (k Key) read(ctx context.Context) (key, file string, err error) {
 	case k.ID == "":
 		return "", "", config.Mistakef("--key-id is missing: name the key, as policy.bundles will name it; nothing was done")
 	case !slices.Contains(bundle.Algorithms, k.Algorithm):
-		return "", "", config.Mistakef("--algorithm: unknown algorithm %q%s; nothing was done", k.Algorithm, text.Hint(k.Algorithm, bundle.Algorithms))
+		return "", "", config.Mistakef("--algorithm: unknown algorithm %q%s; nothing was done", k.Algorithm, spelling.Hint(k.Algorithm, bundle.Algorithms))
 	case k.File == "":
 		return "", "", config.Mistakef("--%s is missing: name the file of the key; nothing was done", k.Flag)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/saved"
-	"github.com/winnow-reaper/winnow/internal/strict"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
 // Own is a case that lies beside somebody's own rules, as YAML or JSON.
@@ -50,7 +50,7 @@ func (o *Own) check() error {
 	case o.World != "" && o.Snapshot != nil:
 		return o.Bad(o.Line("world"), "world and snapshot are both there; leave one of the two out")
 	case o.World != "" && !slices.Contains(worlds, o.World):
-		return o.Bad(o.Line("world"), "world: there is no %q%s", o.World, text.Hint(o.World, worlds))
+		return o.Bad(o.Line("world"), "world: there is no %q%s", o.World, spelling.Hint(o.World, worlds))
 	}
 	for id, w := range o.Want {
 		if w != nil && w.Verdict != decision.Reap && w.Verdict != decision.Spare {

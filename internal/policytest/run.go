@@ -20,7 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
-	"github.com/winnow-reaper/winnow/internal/strict"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
 // Runner decides cases by an engine and the policies that it has.

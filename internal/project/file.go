@@ -14,7 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/internal/strict"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
 // Folder and Name are where the file lies in a checkout, and Exceptions is the file with its exceptions beside it.
@@ -33,7 +33,7 @@ const (
 
 // File is what a project says.
 type File struct {
-	Version int `json:"version"`
+	Version int `json:"version" required:"a file of Winnow begins with version: 1"`
 	// Protected are globs over paths, relative to the checkout; * stays within one folder, ** does not.
 	Protected []string `json:"protected"`
 	Holds     []Hold   `json:"holds"`
@@ -50,7 +50,7 @@ type Hold struct {
 // Parse reads a project's file, which messages call name. The whole of it must be understood.
 func Parse(name string, data []byte) (File, error) {
 	var f File
-	if _, err := strict.Read(name, data, strict.Shape{Type: reflect.TypeFor[File](), Required: []string{"version"}}, &f); err != nil {
+	if _, err := strict.Read(name, data, strict.Shape{Type: reflect.TypeFor[File]()}, &f); err != nil {
 		return File{}, err
 	}
 	if err := f.check(); err != nil {

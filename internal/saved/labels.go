@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/internal/strict"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
 // LabelsEnding ends the name of the file beside a snapshot that has its labels: those of s.json or s.json.gz are in s.labels.yaml.
@@ -61,13 +61,13 @@ func ReadLabelled(ctx context.Context, file string) (s *snapshot.Snapshot, unkno
 
 // labelled is the shape of a file of labels.
 type labelled struct {
-	Labels map[string]string `json:"labels"`
+	Labels map[string]string `json:"labels" required:"write labels: {ID: live}"`
 }
 
 // addLabels adds the labels of a file to those of the snapshot.
 func addLabels(s *snapshot.Snapshot, file string, data []byte) error {
 	var l labelled
-	if _, err := strict.Read(file, data, strict.Shape{Type: reflect.TypeFor[labelled](), Required: []string{"labels"}}, &l); err != nil {
+	if _, err := strict.Read(file, data, strict.Shape{Type: reflect.TypeFor[labelled]()}, &l); err != nil {
 		return err
 	}
 	if s.Labels == nil {
@@ -87,7 +87,7 @@ func checkLabels(s *snapshot.Snapshot) error {
 	for _, id := range slices.Sorted(maps.Keys(s.Labels)) {
 		if label := s.Labels[id]; label != snapshot.Live && label != snapshot.Dead {
 			return fmt.Errorf("labels: %.200q is %.80q; a label is %s or %s%s", id, label, snapshot.Live, snapshot.Dead,
-				text.Hint(label, []string{snapshot.Live, snapshot.Dead}))
+				spelling.Hint(label, []string{snapshot.Live, snapshot.Dead}))
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
 // The most that is read of a saved snapshot. The greatest machines have a tenth of it.
@@ -271,7 +271,7 @@ func (u *unknown) field(t reflect.Type, path, key string) (reflect.Type, string)
 		}
 		if len(fields) > 0 {
 			said := fmt.Sprintf("%s%.80s", path, key)
-			if near := text.Near(fmt.Sprintf("%.80s", key), slices.Collect(maps.Keys(fields))); near != "" {
+			if near := spelling.Near(fmt.Sprintf("%.80s", key), slices.Collect(maps.Keys(fields))); near != "" {
 				said += " (the nearest is " + near + ")"
 			}
 			u.seen[said] = true

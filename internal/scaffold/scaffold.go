@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -85,7 +86,7 @@ func nearKind(folder string) string {
 		}
 		names = append(names, k.Folders()...)
 	}
-	if near := text.Near(folder, names); near != "" {
+	if near := spelling.Near(folder, names); near != "" {
 		return fmt.Sprintf(" (did you mean %s?)", near)
 	}
 	return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/look"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
 // CapOptions lift caps for one sweep.
@@ -33,7 +33,7 @@ func (f *CapOptions) Check() error {
 func checkKinds(flag string, kinds []string) error {
 	for _, k := range kinds {
 		if !slices.Contains(snapshot.KindNames(), k) {
-			return config.Mistakef("%s: unknown kind %q%s", flag, k, text.Hint(k, snapshot.KindNames()))
+			return config.Mistakef("%s: unknown kind %q%s", flag, k, spelling.Hint(k, snapshot.KindNames()))
 		}
 	}
 	return nil

@@ -38,6 +38,16 @@ func (f *File) Line(keys ...string) int {
 	return line
 }
 
+// Lines are those of the entries of the list that keys lead to.
+func (f *File) Lines(keys ...string) (lines []int) {
+	if _, at := lookup(f.root, keys); at != nil {
+		for _, n := range at.Content {
+			lines = append(lines, n.Line)
+		}
+	}
+	return lines
+}
+
 // Find is the line of the first key of that name below the key that others lead to, 0 when it is missing.
 func (f *File) Find(name string, below ...string) int {
 	if _, at := lookup(f.root, below); at != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/strict"
+	"github.com/winnow-reaper/winnow/internal/sys/strict"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -23,7 +23,7 @@ type inner struct {
 }
 
 type shape struct {
-	Version int               `json:"version"`
+	Version int               `json:"version" required:"a file of Winnow begins with version: 1"`
 	Rules   section           `json:"rules"`
 	Items   []section         `json:"items"`
 	Table   map[string]string `json:"table"`
@@ -36,7 +36,7 @@ type shape struct {
 }
 
 func check(text string) error {
-	_, err := strict.Read("f", []byte(text), strict.Shape{Type: reflect.TypeFor[shape](), Required: []string{"version"}}, nil)
+	_, err := strict.Read("f", []byte(text), strict.Shape{Type: reflect.TypeFor[shape]()}, nil)
 	return err
 }
 
@@ -54,7 +54,7 @@ func TestCheckNamesTheLineTheKeyAndTheNearest(t *testing.T) {
 		"version: 1\nmemory: 99999999999999999999\n":    `f:2: memory: it is "99999999999999999999"; it wants a whole number that is not negative`,
 		"version: 1\nx: 1\ny: 1\n":                      "f:2: unknown key \"x\"; the nearest is \"on\"\nf:3: unknown key \"y\"; the nearest is \"on\"",
 		"version: 1\nboth: {shels: []}\n":               `f:2: unknown key "both.shels"; the nearest is "both.shells"`,
-		"rules: {}\n":                                   "f: version is missing: a file of Winnow begins with version: 1",
+		"rules: {}\n":                                   "f:1: version is missing: a file of Winnow begins with version: 1",
 	} {
 		if err := check(text); err == nil || err.Error() != want {
 			t.Errorf("%q: want %q, got %v", text, want, err)

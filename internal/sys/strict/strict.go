@@ -4,6 +4,7 @@ package strict
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,15 +20,15 @@ import (
 // Shape is what a file must be.
 type Shape struct {
 	// Type is the struct that it becomes. Its keys are the json names of the fields; fields of embedded structs are its own, and a
-	// field that is called - has no key.
+	// field that is called - has no key. A key whose field has a tag required must be there: the tag says what to write.
 	Type reflect.Type
-	// Required are keys at the top that must be there.
-	Required []string
+	// Empty says what to do where nothing is in the file.
+	Empty string
 	// Null is a type whose values may be null. Values of any type (interfaces) may be null too.
 	Null reflect.Type
 	// Leaf says what is wrong with a value of a type that is written in a way of its own, such as a duration; "" is nothing. It is
-	// asked for the types for which it says ok, before their kind is looked at.
-	Leaf func(t reflect.Type, n *yaml.Node) (wrong string, ok bool)
+	// asked for the types for which it says ok, before their kind is looked at. at is the key, with dots. It may write the value in its plain form.
+	Leaf func(t reflect.Type, n *yaml.Node, at string) (wrong string, ok bool)
 }
 
 // Problem is one thing that is wrong with a file.
@@ -78,17 +79,12 @@ type File struct {
 // Read holds data, which messages call file, against a shape, and reads it into v unless that is nil. The error is of the type Problems.
 func Read(file string, data []byte, s Shape, v any) (*File, error) {
 	c := &checker{file: file, shape: s, tree: keysOf(s.Type)}
-	root, wrong := document(data)
+	root, wrong := document(data, cmp.Or(s.Empty, "write version: 1 into it, or remove it and the defaults hold"))
 	if wrong != nil {
 		wrong.File = file
 		return nil, Problems{*wrong}
 	}
 	c.value(root, s.Type, c.tree, "")
-	for _, key := range s.Required {
-		if root.Kind == yaml.MappingNode && !slices.ContainsFunc(root.Content, func(n *yaml.Node) bool { return n.Value == key }) {
-			c.found = append(c.found, Problem{File: file, Key: key, Text: fmt.Sprintf("%s is missing: a file of Winnow begins with %s: 1", key, key)})
-		}
-	}
 	if len(c.found) > 0 {
 		slices.SortStableFunc(c.found, func(a, b Problem) int { return a.Line - b.Line })
 		return nil, c.found
@@ -121,15 +117,15 @@ func (f *File) Bad(line int, format string, args ...any) Problems {
 	return Problems{{File: f.Name, Line: line, Text: fmt.Sprintf(format, args...)}}
 }
 
-// document is the one document of a file.
-func document(data []byte) (root *yaml.Node, wrong *Problem) {
+// document is the one document of a file. empty says what to do where there is nothing in it.
+func document(data []byte, empty string) (root *yaml.Node, wrong *Problem) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
 		return nil, &Problem{Line: 1, Text: "it begins with a byte order mark: save it as UTF-8 without one"}
 	case !utf8.Valid(data):
 		return nil, &Problem{Text: "it is not UTF-8 text: save it as UTF-8"}
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, &Problem{Text: "it is empty: write version: 1 into it, or remove it and the defaults hold"}
+		return nil, &Problem{Text: "it is empty: " + empty}
 	}
 	defer func() { // what the parser did not foresee is a file that cannot be read, and no crash
 		if r := recover(); r != nil {
@@ -140,17 +136,17 @@ func document(data []byte) (root *yaml.Node, wrong *Problem) {
 	var doc, second yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil, &Problem{Text: "it has comments only: write version: 1 into it, or remove it and the defaults hold"}
+		return nil, &Problem{Text: "it has comments only: " + empty}
 	case err != nil:
-		return nil, syntax(err)
+		return nil, syntax(err, data)
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || doc.Content[0].ShortTag() == "!!null" {
-		return nil, &Problem{Text: "it has comments only: write version: 1 into it, or remove it and the defaults hold"}
+		return nil, &Problem{Text: "it has comments only: " + empty}
 	}
 	switch err := dec.Decode(&second); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		return nil, syntax(err)
+		return nil, syntax(err, data)
 	default:
 		return nil, &Problem{Line: second.Line, Text: "a second document begins here (---): write one, for the second would be passed over"}
 	}
@@ -158,8 +154,14 @@ func document(data []byte) (root *yaml.Node, wrong *Problem) {
 }
 
 // syntax takes the line out of what the parser says: "yaml: line 3: found character ...".
-func syntax(err error) *Problem {
+func syntax(err error, data []byte) *Problem {
 	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
+	var name string
+	if n, _ := fmt.Sscanf(text, "unknown anchor '%s referenced", &name); n == 1 { // the parser says no line of it
+		name = "*" + strings.TrimSuffix(name, "'")
+		before, _, _ := bytes.Cut(data, []byte(name))
+		return &Problem{Line: bytes.Count(before, []byte("\n")) + 1, Text: name + " is an alias in YAML: put quotes around a text that begins with *"}
+	}
 	if n, _ := fmt.Sscanf(text, "line %d:", &line); n == 1 {
 		_, text, _ = strings.Cut(text, ":")
 		text = strings.TrimSpace(text)

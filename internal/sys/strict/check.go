@@ -2,6 +2,7 @@ package strict
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -40,7 +41,7 @@ func (c *checker) value(n *yaml.Node, t reflect.Type, under *keys, at string) {
 		return
 	}
 	if c.shape.Leaf != nil {
-		if wrong, ok := c.shape.Leaf(t, n); ok {
+		if wrong, ok := c.shape.Leaf(t, n, at); ok {
 			if wrong != "" {
 				c.bad(n, at, "%s: %s", at, wrong)
 			}
@@ -84,8 +85,11 @@ func (c *checker) section(n *yaml.Node, t reflect.Type, under *keys, at string) 
 		return
 	}
 	fields := fieldsOf(t)
+	missing, misspelt := maps.Clone(fields), false
 	c.pairs(n, at, func(key string, k, v *yaml.Node) {
 		f, ok := fields[key]
+		misspelt = misspelt || !ok
+		delete(missing, key)
 		if !ok && len(c.found) >= maxProblems { // it would not be read, and comparing takes time
 			c.bad(k, join(at, key), "unknown key %q", join(at, key))
 			return
@@ -94,8 +98,13 @@ func (c *checker) section(n *yaml.Node, t reflect.Type, under *keys, at string) 
 			c.bad(k, join(at, key), "unknown key %q%s", join(at, key), c.tree.meant(at, under, key))
 			return
 		}
-		c.value(v, f, under.below[key], join(at, key))
+		c.value(v, f.Type, under.below[key], join(at, key))
 	})
+	for _, key := range slices.Sorted(maps.Keys(missing)) {
+		if fix := missing[key].Tag.Get("required"); fix != "" && (at == "" || !misspelt) { // else it may be that one
+			c.found = append(c.found, Problem{c.file, n.Line, join(at, key), fmt.Sprintf("%s is missing: %s", join(at, key), fix)})
+		}
+	}
 }
 
 // table is a map of the operator's own keys.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/agnivade/levenshtein"
 
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
 // keys are the keys that may stand in a section.
@@ -24,14 +24,14 @@ func keysOf(t reflect.Type) *keys {
 		return k
 	}
 	for name, of := range fieldsOf(t) {
-		k.below[name] = keysOf(of)
+		k.below[name] = keysOf(of.Type)
 	}
 	return k
 }
 
 // fieldsOf are a struct's fields by their keys.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	out := map[string]reflect.Type{}
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	out := map[string]reflect.StructField{}
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
@@ -39,7 +39,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		case f.Anonymous && name == "":
 			maps.Copy(out, fieldsOf(f.Type))
 		case name != "":
-			out[name] = f.Type
+			out[name] = f
 		}
 	}
 	return out
@@ -78,14 +78,14 @@ func (k *keys) meant(at string, section *keys, key string) string {
 		return fmt.Sprintf("; the nearest is %q", same)
 	}
 	if at != "" { // a user who wrote a section's name means something in it
-		if beside, _ := closest(lower, section.all(at), last); text.IsNear(key, last(beside)) {
+		if beside, _ := closest(lower, section.all(at), last); spelling.IsNear(key, last(beside)) {
 			return fmt.Sprintf("; the nearest is %q", beside)
 		}
 	}
-	if near, far := closest(lower, all, last); far <= slip && text.IsNear(key, last(near)) {
+	if near, far := closest(lower, all, last); far <= slip && spelling.IsNear(key, last(near)) {
 		return fmt.Sprintf("; the nearest is %q", near)
 	}
-	if near, _ := closest(lower, all, func(s string) string { return s }); at == "" && text.IsNear(key, near) { // a path with dots
+	if near, _ := closest(lower, all, func(s string) string { return s }); at == "" && spelling.IsNear(key, near) { // a path with dots
 		return fmt.Sprintf("; the nearest is %q", near)
 	}
 	return section.list(at)
