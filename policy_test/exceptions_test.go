@@ -6,12 +6,11 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	ruleset "github.com/winnow-reaper/winnow/test/kit/rules"
@@ -19,15 +18,14 @@ import (
 )
 
 // exceptionsSaying are what a file of exceptions may say, the widest and the oddest among it.
-func exceptionsSaying() [][]subject.Exception {
-	past, future := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2900, 1, 1, 0, 0, 0, 0, time.UTC)
-	var out [][]subject.Exception
-	for _, what := range []subject.What{
+func exceptionsSaying() [][]snapshot.Keep {
+	var out [][]snapshot.Keep
+	for _, what := range []snapshot.Match{
 		{Path: "/**"}, {Path: "~"}, {Path: "/w/feature"}, {Label: "*"}, {Owner: "**"}, {ID: "**"}, {Label: "[oops"}, {Kind: "dir", Label: "f*"}, {},
 	} {
-		for _, end := range []*time.Time{nil, &past, &future} {
+		for _, until := range []string{snapshot.Never, "2000-01-01", "2900-01-01", "no time"} {
 			for _, rules := range [][]string{nil, {"reap.dirs.landed", "reap.processes.orphan"}, {"protect.live", "protect.unsaved", ""}} {
-				out = append(out, []subject.Exception{{What: what, Why: "y", Who: "protect.live", Until: "never", End: end, Rules: rules, File: "x", Line: 1}})
+				out = append(out, []snapshot.Keep{{Match: what, Why: "y", Who: "protect.live", Until: until, Rules: rules, File: "x", Line: 1}})
 			}
 		}
 	}
@@ -98,7 +96,7 @@ func TestExceptionsOfARepositoryThatNoRuleHeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repository := eval.Repository{Digest: "d1", Exceptions: []subject.Exception{{What: subject.What{Label: "feature"}, Why: "y", Who: "z", Until: "never", Within: "d1"}}}
+	repository := eval.Repository{Digest: "d1", Exceptions: []snapshot.Keep{{Match: snapshot.Match{Label: "feature"}, Why: "y", Who: "z", Until: "never", Within: "d1"}}}
 	whole := shipped(t)
 	config := configOf(t, Case{})
 	for _, e := range []*eval.Engine{bare, whole} {
@@ -120,7 +118,7 @@ func TestExceptionsOfARepositoryThatNoRuleHeeds(t *testing.T) {
 func TestTheExceptionsOfThePoliciesAreAlwaysInForce(t *testing.T) {
 	t.Parallel()
 	c := Case{}
-	tree := policy.Tree{Name: "team", FS: fstest.MapFS{policy.ExceptionsName: {Data: []byte("exceptions: [{what: {path: /w/feature}, why: y, who: z, until: never}]")}}, Prefix: "team"}
+	tree := policy.Tree{Name: "team", FS: fstest.MapFS{policy.ExceptionsName: {Data: []byte("exceptions: [{match: {path: /w/feature}, why: y, who: z, until: never}]")}}, Prefix: "team"}
 	e := shipped(t, tree)
 	got := decide(t, e, configOf(t, c), worldOf(t, c))["dir:/w/feature"]
 	if got.Verdict != decision.Spare || len(got.Objections) != 1 || got.Objections[0] != "protect.excepted" {

@@ -4,11 +4,10 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
-	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
@@ -37,15 +36,12 @@ func TestAttackARepositorysExceptionsOnlyKeep(t *testing.T) {
 	alone, with := shipped(t), shipped(t)
 	names := []string{"everything", "folders", "not here", "nothing", "passed"}
 	var repositories []eval.Repository
-	for name, x := range map[string]subject.Exception{
-		"everything": {What: subject.What{ID: "**"}, Until: "never"}, "folders": {What: subject.What{Path: "**", Kind: "dir"}, Until: "never"},
-		"nothing": {What: subject.What{Label: "no such label"}, Until: "never"}, "passed": {What: subject.What{ID: "**"}, Until: "2001-01-01"},
+	for name, x := range map[string]snapshot.Keep{
+		"everything": {Match: snapshot.Match{ID: "**"}, Until: "never"}, "folders": {Match: snapshot.Match{Path: "**", Kind: "dir"}, Until: "never"},
+		"nothing": {Match: snapshot.Match{Label: "no such label"}, Until: "never"}, "passed": {Match: snapshot.Match{ID: "**"}, Until: "2001-01-01"},
 	} {
 		x.Why, x.Who, x.Within = "y", "z", name
-		if name == "passed" {
-			x.End = &past
-		}
-		repositories = append(repositories, eval.Repository{Digest: name, Exceptions: []subject.Exception{x}})
+		repositories = append(repositories, eval.Repository{Digest: name, Exceptions: []snapshot.Keep{x}})
 	}
 	with.Admit(repositories...)
 	all, part := cases(t), stage.Trials(16, 4) // of so many worlds one is taken
@@ -93,4 +89,3 @@ func TestAttackARepositorysExceptionsOnlyKeep(t *testing.T) {
 }
 
 // past is a moment before every look.
-var past = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)

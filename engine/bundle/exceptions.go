@@ -10,7 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/bundle"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // dataName is the file that OPA keeps a bundle's data in. Exceptions are the only data that a bundle may have: at data.exceptions, where opa build puts
@@ -19,16 +19,6 @@ const dataName = "data.json"
 
 // exceptionsRoot is the root below which the exceptions of a bundle lie.
 const exceptionsRoot = "policies/exceptions"
-
-// entry is an exception as a bundle has it: as it is written in a file, and on which line.
-type entry struct {
-	What  subject.What `json:"what"`
-	Why   string       `json:"why"`
-	Who   string       `json:"who"`
-	Until string       `json:"until"`
-	Rules []string     `json:"rules,omitempty"`
-	Line  int          `json:"line,omitempty"`
-}
 
 // exceptionsIn gives the exceptions that a bundle's data is, as a file of a tree has them; false where the data is nothing, or something else.
 func exceptionsIn(data []byte) ([]byte, bool) {
@@ -91,12 +81,8 @@ func addExceptions(b *bundle.Bundle, f policy.File) error {
 	if err != nil {
 		return err
 	}
-	entries := make([]entry, 0, len(all))
-	for _, e := range all {
-		entries = append(entries, entry{What: e.What, Why: e.Why, Who: e.Who, Until: e.Until, Rules: e.Rules, Line: e.Line})
-	}
 	var list any
-	data, err := json.Marshal(entries)
+	data, err := json.Marshal(append([]snapshot.Keep{}, all...))
 	if err == nil {
 		err = json.Unmarshal(data, &list)
 	}

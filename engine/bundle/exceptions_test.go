@@ -14,7 +14,7 @@ import (
 
 const excepted = `# what we keep
 exceptions:
-  - what: {path: ~/code/acme}
+  - match: {path: ~/code/acme}
     why: the measurement runs
     who: ann
     until: 2026-12-01
@@ -49,7 +49,7 @@ func TestABundleCarriesExceptions(t *testing.T) {
 		all := exceptionsOf(t, b).Exceptions()
 		must.Equal(t, 1, len(all), "exceptions")
 		x := all[0]
-		must.Equal(t, "ann ~/code/acme bundle:mine/exceptions.yaml", x.Who+" "+x.What.Path+" "+x.File, "the exception")
+		must.Equal(t, "ann ~/code/acme bundle:mine/exceptions.yaml", x.Who+" "+x.Match.Path+" "+x.File, "the exception")
 		must.Equal(t, 3, x.Line, "the line that it had")
 		must.Equal(t, "reap.dirs.scratch", strings.Join(x.Rules, " "), "rules")
 		path := write(t, filepath.Join(dir, "b.tar.gz"), data)
@@ -112,7 +112,7 @@ func TestExceptionsOfABundleAreNeverPassedOver(t *testing.T) {
 	if _, err := bundle.Read(pack(t, twice), nil); err == nil || !strings.Contains(err.Error(), "data.json and in exceptions.yaml") {
 		t.Errorf("twice: %v", err)
 	}
-	wrong := map[string]string{"reap/dirs/scratch/scratch.rego": scratch, "data.json": `{"exceptions": [{"what": {"label": "x"}, "why": "y", "who": "z"}]}`}
+	wrong := map[string]string{"reap/dirs/scratch/scratch.rego": scratch, "data.json": `{"exceptions": [{"match": {"label": "x"}, "why": "y", "who": "z"}]}`}
 	b, err := bundle.Read(pack(t, wrong), nil)
 	must.Do(t, err)
 	if _, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{b.Tree("mine", "bundle:mine")}}); err == nil || !strings.Contains(err.Error(), "bundle:mine/exceptions.yaml: an exception has no until") {

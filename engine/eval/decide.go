@@ -28,7 +28,7 @@ type Result struct {
 	// Levels are the rules that were not on.
 	Levels []subject.RuleLevel
 	// Exceptions are those that were in force, Excepted counts for each the candidates in scope that it matches or may match.
-	Exceptions []subject.Exception
+	Exceptions []snapshot.Keep
 	Excepted   []int
 	// Errors are the evaluations that failed; each spared its candidate.
 	Errors []Failure
@@ -77,11 +77,11 @@ func (e *Engine) withExceptions(c *subject.Config) *subject.Config {
 }
 
 // excepts reports whether a configuration has an exception, which is most likely its i-th.
-func excepts(c *subject.Config, i int, x subject.Exception) bool {
+func excepts(c *subject.Config, i int, x snapshot.Keep) bool {
 	if i < len(c.Exceptions) && reflect.DeepEqual(x, c.Exceptions[i]) {
 		return true
 	}
-	return slices.ContainsFunc(c.Exceptions, func(y subject.Exception) bool { return reflect.DeepEqual(x, y) })
+	return slices.ContainsFunc(c.Exceptions, func(y snapshot.Keep) bool { return reflect.DeepEqual(x, y) })
 }
 
 // ids are the candidates of the kinds that some rule is about.

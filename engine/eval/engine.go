@@ -22,7 +22,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // The limits that hold where Limits leaves them open.
@@ -59,7 +59,7 @@ type Engine struct {
 	judge Judge
 	// admitted are the digests of the exceptions of repositories that are in force, and excepted these exceptions.
 	admitted map[string]bool
-	excepted []subject.Exception
+	excepted []snapshot.Keep
 }
 
 // query is what is asked of every candidate of a kind.

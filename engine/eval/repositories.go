@@ -6,6 +6,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
@@ -14,8 +15,8 @@ import (
 type Repository struct {
 	// Digest is what snapshots call them by: snapshot.Project.Exceptions.
 	Digest string
-	// Exceptions keep what lies in that repository alone (subject.Exception.Within).
-	Exceptions []subject.Exception
+	// Exceptions keep what lies in that repository alone (snapshot.Keep.Within).
+	Exceptions []snapshot.Keep
 }
 
 // Admit has the exceptions of repositories in force, in the place of those of the call before. It must not be called while the engine decides. Where the
@@ -33,7 +34,7 @@ func (e *Engine) Admit(repositories ...Repository) {
 }
 
 // Exceptions are those of the engine's policies and those of the repositories that were admitted.
-func (e *Engine) Exceptions() []subject.Exception {
+func (e *Engine) Exceptions() []snapshot.Keep {
 	return slices.Concat(e.policy.Exceptions(), e.excepted)
 }
 

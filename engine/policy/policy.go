@@ -19,7 +19,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy/metadata"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies/schemas"
 )
 
@@ -54,7 +53,7 @@ type Policy struct {
 	Files []File
 
 	compiler   *ast.Compiler
-	exceptions []subject.Exception
+	exceptions []snapshot.Keep
 	reap       map[string][]Package // by kind
 	protect    []Package
 	rules      map[string]Rule

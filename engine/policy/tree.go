@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // The one root that policies live under, and the name of the file that says which version a tree is.
@@ -68,7 +68,7 @@ type read struct {
 	// tests, data and cases are read only where LoadOptions says so; passed are the files and folders that are not read.
 	tests, data, cases []File
 	passed             []string
-	exceptions         []subject.Exception
+	exceptions         []snapshot.Keep
 }
 
 func (r *read) policies() []File {

@@ -2,44 +2,12 @@ package subject
 
 import (
 	"path"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/gobwas/glob"
-
+	"github.com/winnow-reaper/winnow/engine/keep"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
-
-// Exception is an entry of exceptions.yaml in a tree of policies: what is to be kept, why, who says so, and until when.
-type Exception struct {
-	What What
-	Why  string
-	Who  string
-	// Until is as it is written: a day, a time, or never. End is the first moment at which it keeps nothing any more; nil for never.
-	Until string
-	End   *time.Time
-	// Rules are the only rules that it keeps against, by their ids; empty for all.
-	Rules []string
-	// Tree is the name of the tree that it stands in, File the file as messages name it, Line where the entry begins; 0 where the file is part of a
-	// bundle that says nothing of lines.
-	Tree string
-	File string
-	Line int
-	// Within is the digest of a repository's exceptions (snapshot.Project.Exceptions), where it is one of them: it keeps what lies or works in a repository
-	// that has these, and nothing else. "" for one of the operator's own policies.
-	Within string
-}
-
-// What says what an exception keeps: candidates that every text in it matches. Each but Kind is a glob with *, ** and ?, as in rules.protected; "" is not
-// asked for.
-type What struct {
-	ID    string `json:"id,omitempty"`
-	Path  string `json:"path,omitempty"`
-	Label string `json:"label,omitempty"`
-	Owner string `json:"owner,omitempty"`
-	Kind  string `json:"kind,omitempty" jsonschema:"enum=tab,enum=session,enum=terminal,enum=dir,enum=process"`
-}
 
 // Excepted is an exception that matches a candidate, or may: one that has passed too, since what that means is for the policies to say.
 type Excepted struct {
@@ -54,7 +22,7 @@ type Excepted struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line"`
 	Tree string `json:"tree,omitempty"`
-	What What   `json:"what"`
+	Match snapshot.Match `json:"match"`
 	// Unknown names those of id, path, label and owner that could not be compared, because they are not known of the candidate, and repository where it
 	// is not known whether it lies in the one that brings the exception.
 	Unknown []string `json:"unknown"`
@@ -67,94 +35,28 @@ func (e *Excepted) Place() int { return e.place }
 
 // exception is an exception that is ready to be compared.
 type exception struct {
-	kind, within     string
-	id, label, owner matcher
-	// place is for where a candidate is, folder for a folder.
-	place, folder matcher
-	// homeless has the keys of globs that begin with ~ where the home is not known: what they mean is not known either.
-	homeless []string
-	says     Excepted
-}
-
-// matcher says whether a text matches. It is nil where nothing is asked for.
-type matcher func(string) bool
-
-func always(string) bool { return true }
-
-// globs match what any of the patterns matches. An invalid pattern is refused where it is read; here it keeps everything.
-func globs(patterns ...string) matcher {
-	var all []*glob.Pattern
-	for _, p := range patterns {
-		g, err := glob.Compile(p, '/')
-		if err != nil {
-			return always
-		}
-		all = append(all, g)
-	}
-	return func(s string) bool {
-		return slices.ContainsFunc(all, func(g *glob.Pattern) bool { return g.Match(s) })
-	}
-}
-
-// matcherFor matches one glob; nil where none is given. It may be one over ids, in which ~ has no meaning, or over owners, which may be folders.
-func matcherFor(pattern, home string) matcher {
-	if pattern == "" {
-		return nil
-	}
-	if at, ok := inHome(pattern, home); ok {
-		return globs(pattern, at)
-	}
-	return globs(pattern)
-}
-
-// inHome is a glob that begins with ~ with the home folder in its place; false for every other one, and where the home is not known.
-func inHome(pattern, home string) (string, bool) {
-	rest, ok := strings.CutPrefix(pattern, "~")
-	if !ok || home == "" || rest != "" && rest[0] != '/' {
-		return "", false
-	}
-	return glob.QuoteMeta(strings.TrimSuffix(home, "/")) + rest, true
-}
-
-// pathMatchers match a place with what lies below it, and a folder also for what it lies above: a folder does not go without what is in it. ** stands only
-// at the end of a path.
-func pathMatchers(pattern, home string) (place, folder matcher) {
-	if pattern == "" {
-		return nil, nil
-	}
-	if at, ok := inHome(pattern, home); ok {
-		pattern = at
-	}
-	all := []string{pattern, pattern + "/**"}
-	if rest, ok := strings.CutSuffix(pattern, "/**"); ok { // the folder itself with what is in it
-		all = append(all, rest)
-	}
-	place = globs(all...)
-	parts := strings.Split(pattern, "/")
-	for n := 2; n < len(parts); n++ {
-		all = append(all, strings.Join(parts[:n], "/"))
-	}
-	return place, globs(all...)
+	kind, within string
+	match        keep.Matcher
+	says         Excepted
 }
 
 // indexExceptions makes them ready for one snapshot, whose time and home they are read by.
 func indexExceptions(s *snapshot.Snapshot, c *Config) []exception {
-	home := clean(s.Host.Home)
 	out := make([]exception, 0, len(c.Exceptions))
-	for i, e := range c.Exceptions {
-		one := exception{kind: e.What.Kind, within: e.Within, id: matcherFor(e.What.ID, home), label: matcherFor(e.What.Label, home), owner: matcherFor(e.What.Owner, home)}
-		one.place, one.folder = pathMatchers(e.What.Path, home)
-		for key, pattern := range map[string]string{"path": e.What.Path, "label": e.What.Label, "owner": e.What.Owner} {
-			if home == "" && strings.HasPrefix(pattern, "~") {
-				one.homeless = append(one.homeless, key)
-			}
-		}
-		one.says = Excepted{Why: e.Why, Who: e.Who, Until: e.Until, File: e.File, Line: e.Line, Tree: e.Tree, What: e.What, Unknown: []string{}, place: i}
-		one.says.Rules = new(append([]string{}, e.Rules...))
-		if e.End != nil && !s.TakenAt.IsZero() {
-			one.says.Left = new(e.End.Sub(s.TakenAt).Seconds())
-		}
-		out = append(out, one)
+	for i, k := range c.Exceptions {
+		says := excepted(k, s.TakenAt)
+		says.place = i
+		out = append(out, exception{k.Match.Kind, k.Within, keep.NewMatcher(k.Match, clean(s.Host.Home)), says})
+	}
+	return out
+}
+
+// excepted is an entry as rules see it at a time.
+func excepted(k snapshot.Keep, at time.Time) Excepted {
+	out := Excepted{Why: k.Why, Who: k.Who, Until: k.Until, File: k.File, Line: k.Line, Tree: k.Tree, Match: k.Match, Unknown: []string{}}
+	out.Rules = new(append([]string{}, k.Rules...))
+	if end, _ := k.Ends(); end != nil && !at.IsZero() {
+		out.Left = new(end.Sub(at).Seconds())
 	}
 	return out
 }
@@ -162,7 +64,7 @@ func indexExceptions(s *snapshot.Snapshot, c *Config) []exception {
 // exceptionsOf are the exceptions that match a candidate, or may.
 func (j *Index) exceptionsOf(sub *Subject, placesOf func(*Index, *Subject) []string) []Excepted {
 	out := []Excepted{}
-	var ids, labels, owners, places []string
+	var names keep.Names
 	for i := range j.exceptions {
 		e := &j.exceptions[i]
 		if e.kind != "" && e.kind != sub.Kind {
@@ -172,41 +74,29 @@ func (j *Index) exceptionsOf(sub *Subject, placesOf func(*Index, *Subject) []str
 		if !in {
 			continue
 		}
-		if ids == nil { // of a candidate that no exception can be about nothing is gathered
-			ids, labels, owners = j.idsOf(sub), j.labelsOf(sub), ownersOf(sub)
-			places = j.namesBelow(sub, placesOf(j, sub), bareCwd) // placesOf says nothing of processes below that are not known
-			for i := range places {
-				places[i] = clean(places[i])
-			}
+		if names.IDs == nil { // of a candidate that no exception can be about nothing is gathered
+			names = j.namesOf(sub, placesOf)
 		}
-		at := e.place
-		if sub.Kind == snapshot.KindDir {
-			at = e.folder
-		}
-		says, unknown := e.says, []string{}
-		matches := true
+		unknown, matches := e.match.Matches(names, sub.Kind == snapshot.KindDir)
 		if !known {
-			unknown = append(unknown, "repository")
-		}
-		for _, one := range []struct {
-			name  string
-			asked matcher
-			names []string
-		}{{"id", e.id, ids}, {"path", at, places}, {"label", e.label, labels}, {"owner", e.owner, owners}} {
-			switch {
-			case one.asked == nil || slices.ContainsFunc(one.names, one.asked):
-			case len(one.names) == 0 || slices.Contains(one.names, "") || slices.Contains(e.homeless, one.name):
-				unknown = append(unknown, one.name)
-			default:
-				matches = false
-			}
+			unknown = append([]string{"repository"}, unknown...)
 		}
 		if matches {
+			says := e.says
 			says.Unknown = unknown
 			out = append(out, says)
 		}
 	}
 	return out
+}
+
+// namesOf are what a candidate is called.
+func (j *Index) namesOf(sub *Subject, placesOf func(*Index, *Subject) []string) keep.Names {
+	places := j.namesBelow(sub, placesOf(j, sub), bareCwd) // placesOf says nothing of processes below that are not known
+	for i := range places {
+		places[i] = clean(places[i])
+	}
+	return keep.Names{IDs: j.idsOf(sub), Paths: places, Labels: j.labelsOf(sub), Owners: ownersOf(sub)}
 }
 
 // lies reports whether a candidate lies or works in a repository with these exceptions, or may, and whether that is known. "" is every place.

@@ -34,45 +34,45 @@ func TestWhatAnExceptionMatches(t *testing.T) {
 	t.Parallel()
 	const dir, content, session, process = "dir:/home/u/wt/demo-1", "dir:/home/u/wt/demo-1/node_modules", "session:tmux/default/$4", "process:10@100"
 	for _, c := range []struct {
-		what    subject.What
+		what    snapshot.Match
 		id      string
 		matches bool
 	}{
-		{subject.What{ID: dir}, dir, true},
-		{subject.What{ID: "dir:/home/u/*/demo-1"}, dir, true},
-		{subject.What{ID: "dir:/home/*/demo-1"}, dir, false},
-		{subject.What{ID: dir}, content, true}, // it lies in it
-		{subject.What{ID: "session:tmux/*/$4"}, session, true},
-		{subject.What{ID: "process:11@*"}, process, true}, // it is below it, and ends with it
-		{subject.What{Path: "/home/u/wt/demo-1"}, dir, true},
-		{subject.What{Path: "/home/u/wt"}, dir, true},
-		{subject.What{Path: "/home/u/wt/**"}, dir, true},
-		{subject.What{Path: "~/wt/*"}, dir, true},
-		{subject.What{Path: "~"}, dir, true},
-		{subject.What{Path: "~/wt/demo-1/data/x"}, dir, true}, // it holds it
-		{subject.What{Path: "~/wt/demo-1/**"}, dir, true},
-		{subject.What{Path: "~/wt/demo"}, dir, false},
-		{subject.What{Path: "~/wt/demo-12"}, dir, false},
-		{subject.What{Path: "~/w*"}, session, false},
-		{subject.What{Path: "~/src/acme"}, session, true},
-		{subject.What{Path: "~/src/acme/below"}, session, false}, // only a folder goes with what is in it
-		{subject.What{Path: "/data"}, process, true},             // where what is below it works
-		{subject.What{Label: "demo-?"}, dir, true},
-		{subject.What{Label: "demo-?"}, content, true},
-		{subject.What{Label: "demo"}, dir, false},
-		{subject.What{Label: "worker-*"}, session, true},
-		{subject.What{Label: "post*"}, process, true},
-		{subject.What{Owner: "acme"}, dir, true},
-		{subject.What{Owner: "~/src/acme"}, dir, true},
-		{subject.What{Owner: "/home/u/src/*"}, dir, true},
-		{subject.What{Owner: "TASK-*"}, session, true},
-		{subject.What{Owner: "reviewer"}, session, true},
-		{subject.What{Owner: "acm"}, dir, false},
-		{subject.What{Label: "demo-1", Owner: "acme", Kind: "dir"}, dir, true},
-		{subject.What{Label: "demo-1", Owner: "other"}, dir, false},
-		{subject.What{Label: "demo-1", Kind: "session"}, dir, false},
+		{snapshot.Match{ID: dir}, dir, true},
+		{snapshot.Match{ID: "dir:/home/u/*/demo-1"}, dir, true},
+		{snapshot.Match{ID: "dir:/home/*/demo-1"}, dir, false},
+		{snapshot.Match{ID: dir}, content, true}, // it lies in it
+		{snapshot.Match{ID: "session:tmux/*/$4"}, session, true},
+		{snapshot.Match{ID: "process:11@*"}, process, true}, // it is below it, and ends with it
+		{snapshot.Match{Path: "/home/u/wt/demo-1"}, dir, true},
+		{snapshot.Match{Path: "/home/u/wt"}, dir, true},
+		{snapshot.Match{Path: "/home/u/wt/**"}, dir, true},
+		{snapshot.Match{Path: "~/wt/*"}, dir, true},
+		{snapshot.Match{Path: "~"}, dir, true},
+		{snapshot.Match{Path: "~/wt/demo-1/data/x"}, dir, true}, // it holds it
+		{snapshot.Match{Path: "~/wt/demo-1/**"}, dir, true},
+		{snapshot.Match{Path: "~/wt/demo"}, dir, false},
+		{snapshot.Match{Path: "~/wt/demo-12"}, dir, false},
+		{snapshot.Match{Path: "~/w*"}, session, false},
+		{snapshot.Match{Path: "~/src/acme"}, session, true},
+		{snapshot.Match{Path: "~/src/acme/below"}, session, false}, // only a folder goes with what is in it
+		{snapshot.Match{Path: "/data"}, process, true},             // where what is below it works
+		{snapshot.Match{Label: "demo-?"}, dir, true},
+		{snapshot.Match{Label: "demo-?"}, content, true},
+		{snapshot.Match{Label: "demo"}, dir, false},
+		{snapshot.Match{Label: "worker-*"}, session, true},
+		{snapshot.Match{Label: "post*"}, process, true},
+		{snapshot.Match{Owner: "acme"}, dir, true},
+		{snapshot.Match{Owner: "~/src/acme"}, dir, true},
+		{snapshot.Match{Owner: "/home/u/src/*"}, dir, true},
+		{snapshot.Match{Owner: "TASK-*"}, session, true},
+		{snapshot.Match{Owner: "reviewer"}, session, true},
+		{snapshot.Match{Owner: "acm"}, dir, false},
+		{snapshot.Match{Label: "demo-1", Owner: "acme", Kind: "dir"}, dir, true},
+		{snapshot.Match{Label: "demo-1", Owner: "other"}, dir, false},
+		{snapshot.Match{Label: "demo-1", Kind: "session"}, dir, false},
 	} {
-		j := subject.Join(exceptedWorld(), &subject.Config{Exceptions: []subject.Exception{{What: c.what, Why: "y", Who: "z", Until: "never"}}})
+		j := subject.Join(exceptedWorld(), &subject.Config{Exceptions: []snapshot.Keep{{Match: c.what, Why: "y", Who: "z", Until: "never"}}})
 		sub, ok := j.Subject(c.id)
 		if !ok {
 			t.Fatalf("no %s", c.id)
@@ -89,26 +89,26 @@ func TestWhatAnExceptionMatches(t *testing.T) {
 func TestWhatIsNotKnownMayMatch(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]struct {
-		what   subject.What
+		what   snapshot.Match
 		id     string
 		change func(*snapshot.Snapshot)
 	}{
-		"path": {subject.What{Path: "/elsewhere"}, "process:10@100", func(s *snapshot.Snapshot) {
+		"path": {snapshot.Match{Path: "/elsewhere"}, "process:10@100", func(s *snapshot.Snapshot) {
 			s.Processes["process:10@100"].Cwd = nil
 		}},
-		"home":         {subject.What{Path: "~/elsewhere"}, "dir:/home/u/wt/demo-1", func(s *snapshot.Snapshot) { s.Host.Home = "" }},
-		"owner's home": {subject.What{Owner: "~/src/acme"}, "dir:/home/u/wt/demo-1", func(s *snapshot.Snapshot) { s.Host.Home = "" }},
-		"label": {subject.What{Label: "elsewhere"}, "process:10@100", func(s *snapshot.Snapshot) {
+		"home":         {snapshot.Match{Path: "~/elsewhere"}, "dir:/home/u/wt/demo-1", func(s *snapshot.Snapshot) { s.Host.Home = "" }},
+		"owner's home": {snapshot.Match{Owner: "~/src/acme"}, "dir:/home/u/wt/demo-1", func(s *snapshot.Snapshot) { s.Host.Home = "" }},
+		"label": {snapshot.Match{Label: "elsewhere"}, "process:10@100", func(s *snapshot.Snapshot) {
 			s.Processes["process:10@100"].Name = ""
 		}},
-		"id": {subject.What{ID: "process:99@*"}, "process:10@100", func(s *snapshot.Snapshot) {
+		"id": {snapshot.Match{ID: "process:99@*"}, "process:10@100", func(s *snapshot.Snapshot) {
 			s.Sources["proc"] = snapshot.Source{Kind: "proc", Status: snapshot.Failed}
 		}},
-		"owner": {subject.What{Owner: "elsewhere"}, "process:10@100", func(*snapshot.Snapshot) {}},
+		"owner": {snapshot.Match{Owner: "elsewhere"}, "process:10@100", func(*snapshot.Snapshot) {}},
 	} {
 		s := exceptedWorld()
 		c.change(s)
-		sub, _ := subject.Join(s, &subject.Config{Exceptions: []subject.Exception{{What: c.what, Until: "never"}}}).Subject(c.id)
+		sub, _ := subject.Join(s, &subject.Config{Exceptions: []snapshot.Keep{{Match: c.what, Until: "never"}}}).Subject(c.id)
 		if len(sub.Exceptions) != 1 || strings.Join(sub.Exceptions[0].Unknown, " ") != strings.NewReplacer("owner's home", "owner", "home", "path").Replace(want) {
 			t.Errorf("%s: %+v", want, sub.Exceptions)
 		}
@@ -118,7 +118,7 @@ func TestWhatIsNotKnownMayMatch(t *testing.T) {
 // TestAnExceptionOfARepository keeps what lies or works there, or may, and nothing else that it matches.
 func TestAnExceptionOfARepository(t *testing.T) {
 	t.Parallel()
-	everything := []subject.Exception{{What: subject.What{Label: "*e*"}, Within: "d1"}}
+	everything := []snapshot.Keep{{Match: snapshot.Match{Label: "*e*"}, Within: "d1"}}
 	for name, c := range map[string]struct {
 		project  snapshot.Project
 		change   func(*snapshot.Snapshot)
@@ -151,18 +151,20 @@ func TestAnExceptionOfARepository(t *testing.T) {
 func TestWhenAnExceptionEnds(t *testing.T) {
 	t.Parallel()
 	s := exceptedWorld()
-	left := func(end *time.Time) *float64 {
-		sub, _ := subject.Join(s, &subject.Config{Exceptions: []subject.Exception{{What: subject.What{Label: "demo-1"}, End: end}}}).Subject("dir:/home/u/wt/demo-1")
+	left := func(until string) *float64 {
+		sub, _ := subject.Join(s, &subject.Config{Exceptions: []snapshot.Keep{{Match: snapshot.Match{Label: "demo-1"}, Until: until}}}).Subject("dir:/home/u/wt/demo-1")
 		return sub.Exceptions[0].Left
 	}
-	must.Equal(t, 60.0, *left(new(s.TakenAt.Add(time.Minute))), "a minute is left")
-	must.Equal(t, -60.0, *left(new(s.TakenAt.Add(-time.Minute))), "it has passed for a minute, and is there for the policies to say so")
-	if left(nil) != nil {
-		t.Error("one without an end has time left")
+	must.Equal(t, 60.0, *left(s.TakenAt.Add(time.Minute).Format(time.RFC3339)), "a minute is left")
+	must.Equal(t, -60.0, *left(s.TakenAt.Add(-time.Minute).Format(time.RFC3339)), "it has passed for a minute, and is there for the policies to say so")
+	for _, until := range []string{snapshot.Never, "", "soon"} {
+		if left(until) != nil {
+			t.Errorf("one that ends %q has time left", until)
+		}
 	}
-	end := s.TakenAt
+	until := s.TakenAt.Format(time.RFC3339)
 	s.TakenAt = time.Time{}
-	if left(&end) != nil {
+	if left(until) != nil {
 		t.Error("at a time that is not known one has time left")
 	}
 }
@@ -173,7 +175,7 @@ func TestAHomeWithSignsOfAGlobIsItself(t *testing.T) {
 	s := exceptedWorld()
 	s.Host.Home = "/home/[u]*"
 	s.Dirs = map[string]snapshot.Dir{"dir:/home/u/x": {Path: "/home/u/x", Name: "x"}, "dir:/home/[u]*/x": {Path: "/home/[u]*/x", Name: "x"}}
-	j := subject.Join(s, &subject.Config{Exceptions: []subject.Exception{{What: subject.What{Path: "~/x"}}}})
+	j := subject.Join(s, &subject.Config{Exceptions: []snapshot.Keep{{Match: snapshot.Match{Path: "~/x"}}}})
 	for id, want := range map[string]int{"dir:/home/u/x": 0, "dir:/home/[u]*/x": 1} {
 		sub, _ := j.Subject(id)
 		must.Equal(t, want, len(sub.Exceptions), "exceptions of %s", id)

@@ -499,7 +499,7 @@ type Config struct {
 	// a boolean or a list of texts.
 	Custom map[string]any `json:"custom"`
 	// Exceptions are those that the loaded policies bring. They are no part of the document: Subject.Exceptions has those that concern the candidate.
-	Exceptions []Exception `json:"-"`
+	Exceptions []snapshot.Keep `json:"-"`
 	// Levels are the rules that are not on, with the kind that they are so for.
 	Levels []RuleLevel `json:"levels"`
 }

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/keep"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/sys/duration"
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
@@ -116,7 +116,7 @@ func (c *Config) checkPatterns(must need) {
 		"rules.protected": c.Rules.Protected, "rules.never_processes": c.Rules.NeverProcesses, "rules.disposable_content": c.Rules.DisposableContent,
 	} {
 		for _, p := range list {
-			err := policy.CheckGlob(p)
+			err := keep.CheckGlob(p)
 			must(err == nil, "%s: %q is no pattern: %v", key, p, err)
 		}
 	}

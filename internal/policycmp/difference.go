@@ -11,7 +11,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/compare"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
-	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
@@ -261,9 +260,9 @@ func (d *Difference) warn(o compare.Outcome, warned map[string]bool) {
 }
 
 // excepting is what the exceptions of one version match, wherever they stand.
-func excepting(s *side) (out []subject.What) {
+func excepting(s *side) (out []snapshot.Match) {
 	for _, x := range s.policy.Exceptions() {
-		out = append(out, x.What)
+		out = append(out, x.Match)
 	}
 	return out
 }

@@ -83,7 +83,7 @@ func (p *patterns) config(c *subject.Config) {
 		texts(reflect.ValueOf(v), p.loose)
 	}
 	for _, e := range c.Exceptions {
-		for _, g := range []string{e.What.ID, e.What.Path, e.What.Label, e.What.Owner} {
+		for _, g := range []string{e.Match.ID, e.Match.Path, e.Match.Label, e.Match.Owner} {
 			p.glob(g)
 		}
 	}

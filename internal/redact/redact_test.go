@@ -198,8 +198,8 @@ func TestTextsOfOnesOwnPoliciesAreKept(t *testing.T) {
 // snapshot is decided like the original.
 func TestExceptionsNameNobody(t *testing.T) {
 	t.Parallel()
-	c := &subject.Config{Exceptions: []subject.Exception{{
-		What: subject.What{Label: "demo-*"}, Why: "project-x wants it", Who: "ann", Until: "never", Tree: "/home/ann/team", File: "/home/ann/team/exceptions.yaml", Line: 3,
+	c := &subject.Config{Exceptions: []snapshot.Keep{{
+		Match: snapshot.Match{Label: "demo-*"}, Why: "project-x wants it", Who: "ann", Until: "never", Tree: "/home/ann/team", File: "/home/ann/team/exceptions.yaml", Line: 3,
 	}}}
 	r := New(Options{Config: c})
 	r.Snapshot(&snapshot.Snapshot{})
@@ -209,6 +209,6 @@ func TestExceptionsNameNobody(t *testing.T) {
 			t.Errorf("the copy names %s: %s", name, text)
 		}
 	}
-	must.Equal(t, "demo-*", r.Config(c).Exceptions[0].What.Label, "what it matches")
+	must.Equal(t, "demo-*", r.Config(c).Exceptions[0].Match.Label, "what it matches")
 	must.Equal(t, "ann", c.Exceptions[0].Who, "the original")
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -26,10 +26,10 @@ const soon = 7 * 24 * time.Hour
 
 // Exception is an exception of the policies, with how it stands at the time of the report.
 type Exception struct {
-	What  subject.What `json:"what"`
-	Why   string       `json:"why"`
-	Who   string       `json:"who"`
-	Until string       `json:"until"`
+	Match snapshot.Match `json:"match"`
+	Why   string         `json:"why"`
+	Who   string         `json:"who"`
+	Until string         `json:"until"`
 	// Rules are the only rules that it keeps against; absent where it keeps against all.
 	Rules []string `json:"rules,omitempty"`
 	// Tree is the tree that it is in, File and Line where it stands there: Line 0 is not known.
@@ -44,13 +44,13 @@ type Exception struct {
 }
 
 // Exceptions say how exceptions stand at a time. matches is nil where nothing was looked at.
-func Exceptions(all []subject.Exception, at time.Time, matches []int) []Exception {
+func Exceptions(all []snapshot.Keep, at time.Time, matches []int) []Exception {
 	out := []Exception{}
 	for i, e := range all {
-		x := Exception{What: e.What, Why: e.Why, Who: e.Who, Until: e.Until, Rules: e.Rules, Tree: e.Tree, File: e.File, Line: e.Line, State: Keeps}
-		if e.End != nil {
-			x.End = *e.End
-			switch left := e.End.Sub(at); {
+		x := Exception{Match: e.Match, Why: e.Why, Who: e.Who, Until: e.Until, Rules: e.Rules, Tree: e.Tree, File: e.File, Line: e.Line, State: Keeps}
+		if end, _ := e.Ends(); end != nil {
+			x.End = *end
+			switch left := end.Sub(at); {
 			case left <= 0:
 				x.State = Passed
 			case left <= soon:
@@ -83,7 +83,7 @@ func (x Exception) Says() string {
 		return fmt.Sprintf("until %s, then it keeps nothing, %s", text.Time(x.End), of)
 	case x.Matches != nil && *x.Matches == 0:
 		return fmt.Sprintf("nothing here matches it, until %s, %s", x.Until, of)
-	case x.Until == policy.Never:
+	case x.Until == snapshot.Never:
 		return "without an end, " + of + x.matched(" (%s)")
 	}
 	return fmt.Sprintf("until %s, %s", x.Until, of) + x.matched(" (%s)")
@@ -100,7 +100,7 @@ func EndOfException(main *decision.Main, objections []decision.Reason) string {
 		if o.Rule != main.Rule || err != nil || json.Unmarshal(data, &x) != nil || x.File == "" || x.Until == "" {
 			continue
 		}
-		if x.Until == policy.Never {
+		if x.Until == snapshot.Never {
 			return "remove the exception from " + x.Place()
 		}
 		return fmt.Sprintf("remove the exception from %s, or wait until %s has passed", x.Place(), x.Until)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
-	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/project"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -38,7 +38,7 @@ func (l *Loader) Admit(ctx context.Context, e *eval.Engine, cfg *config.Config) 
 }
 
 // ExceptionsOf reads the exceptions of a repository, by the path of its main checkout.
-func ExceptionsOf(main, text string) ([]subject.Exception, error) {
+func ExceptionsOf(main, text string) ([]snapshot.Keep, error) {
 	if text == "" {
 		return nil, nil
 	}

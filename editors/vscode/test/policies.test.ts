@@ -13,7 +13,7 @@ for (const [name, file, text, want] of [
   ['the Rego of somebody else, below lib', '/w/lib/x.rego', 'package app.x\n', undefined],
   ['a package that its folder does not bear out', '/w/a/x.rego', 'package policies.reap.b\n', undefined],
   ['a package at the top of the file system', '/reap/b/x.rego', 'package policies.reap.b\n', undefined],
-  ['exceptions', '/r/exceptions.yaml', '# why\nexceptions:\n  - what: {}\n', '/r'],
+  ['exceptions', '/r/exceptions.yaml', '# why\nexceptions:\n  - match: {}\n', '/r'],
   ['exceptions beside rules, being written', '/team/exceptions.yaml', 'exc', '/team'],
   ['a file of somebody else that is called so', '/w/exceptions.yaml', 'errors: [404]\n', undefined],
   ['a layer', '/r/layer.yaml', 'levels: {}\n', '/r'],

@@ -4,7 +4,7 @@ import data.policies.lib.subjects_test as subjects
 import data.policies.protect.excepted
 
 _says := {
-	"what": {"label": "feature"}, "why": "demo", "who": "ann", "until": "2026-12-01", "left": 60, "rules": [],
+	"match": {"label": "feature"}, "why": "demo", "who": "ann", "until": "2026-12-01", "left": 60, "rules": [],
 	"file": "exceptions.yaml", "line": 2, "tree": "mine", "unknown": [],
 }
 

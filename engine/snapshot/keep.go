@@ -1,0 +1,49 @@
+package snapshot
+
+import "time"
+
+// Keep is an entry that says what is to be kept, why, who says so, and until when.
+type Keep struct {
+	Match Match  `json:"match" required:"say what is kept: match: {path: ~/code/acme}"`
+	Why   string `json:"why" required:"say why it is kept, for who reads it later"`
+	Who   string `json:"who" required:"say who asked for it"`
+	// Until is as it is written: a day, a time, or never.
+	Until string `json:"until" required:"write a day (2026-12-01), a time (2026-12-01T18:00:00Z), or never"`
+	// Rules are the only rules that it keeps against, by their ids; empty for all.
+	Rules []string `json:"rules,omitempty"`
+	// Line is where the entry begins in its file; 0 is unknown.
+	Line int `json:"line,omitempty"`
+	// Tree is the tree of policies that it stands in, File the file as messages name it.
+	Tree string `json:"-"`
+	File string `json:"-"`
+	// Within is the digest of a repository's exceptions (Project.Exceptions), where it is one of them: it keeps what lies or works in a repository that has
+	// these, and nothing else. "" for one of the operator's own policies.
+	Within string `json:"-"`
+}
+
+// Match says what an entry keeps: candidates that every text in it matches. Each but Kind is a glob with *, ** and ?; "" is not asked for.
+type Match struct {
+	ID    string `json:"id,omitempty"`
+	Path  string `json:"path,omitempty"`
+	Label string `json:"label,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	Kind  string `json:"kind,omitempty" jsonschema:"enum=tab,enum=session,enum=terminal,enum=dir,enum=process"`
+}
+
+// Never is how an entry without an end is written.
+const Never = "never"
+
+// Ends is the first moment at which an entry keeps nothing any more: a day is over at its end, in UTC, so that all machines agree on it. It is nil for
+// never, and known is false for what is no time.
+func (k Keep) Ends() (end *time.Time, known bool) {
+	if k.Until == Never {
+		return nil, true
+	}
+	if day, err := time.Parse(time.DateOnly, k.Until); err == nil {
+		return new(day.AddDate(0, 0, 1)), true
+	}
+	if at, err := time.Parse(time.RFC3339, k.Until); err == nil {
+		return new(at.UTC()), true
+	}
+	return nil, false
+}
