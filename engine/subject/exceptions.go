@@ -19,9 +19,9 @@ type Excepted struct {
 	// Rules are the only rules that it keeps against; [] is all of them.
 	Rules *[]string `json:"rules,omitempty"`
 	// File and Line are where it stands: Line 0 is not known.
-	File string `json:"file,omitempty"`
-	Line int    `json:"line"`
-	Tree string `json:"tree,omitempty"`
+	File  string         `json:"file,omitempty"`
+	Line  int            `json:"line"`
+	Tree  string         `json:"tree,omitempty"`
 	Match snapshot.Match `json:"match"`
 	// Unknown names those of id, path, label and owner that could not be compared, because they are not known of the candidate, and repository where it
 	// is not known whether it lies in the one that brings the exception.
