@@ -115,7 +115,7 @@ func TestExceptionsOfABundleAreNeverPassedOver(t *testing.T) {
 	wrong := map[string]string{"reap/dirs/scratch/scratch.rego": scratch, "data.json": `{"exceptions": [{"match": {"label": "x"}, "why": "y", "who": "z"}]}`}
 	b, err := bundle.Read(pack(t, wrong), nil)
 	must.Do(t, err)
-	if _, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{b.Tree("mine", "bundle:mine")}}); err == nil || !strings.Contains(err.Error(), "bundle:mine/exceptions.yaml: an exception has no until") {
+	if _, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{b.Tree("mine", "bundle:mine")}}); err == nil || !strings.Contains(err.Error(), "bundle:mine/exceptions.yaml: exceptions[0].until is missing") {
 		t.Errorf("one without an end: %v", err)
 	}
 }
