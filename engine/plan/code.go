@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -13,31 +14,18 @@ import (
 )
 
 // format is the first byte of an encoded plan, which changes with what the bytes mean.
-const format = 1
+const format = 2
 
 var errCode = errors.New("an encoded plan is damaged")
 
 // kinds are the statements that can be encoded; a statement's tag is its place here.
-var kinds = []func() ir.Stmt{
-	func() ir.Stmt { return new(ir.ReturnLocalStmt) }, func() ir.Stmt { return new(ir.CallStmt) }, func() ir.Stmt { return new(ir.BlockStmt) },
-	func() ir.Stmt { return new(ir.BreakStmt) }, func() ir.Stmt { return new(ir.DotStmt) }, func() ir.Stmt { return new(ir.LenStmt) },
-	func() ir.Stmt { return new(ir.ScanStmt) }, func() ir.Stmt { return new(ir.NotStmt) }, func() ir.Stmt { return new(ir.AssignIntStmt) },
-	func() ir.Stmt { return new(ir.AssignVarStmt) }, func() ir.Stmt { return new(ir.AssignVarOnceStmt) }, func() ir.Stmt { return new(ir.ResetLocalStmt) },
-	func() ir.Stmt { return new(ir.MakeNullStmt) }, func() ir.Stmt { return new(ir.MakeNumberIntStmt) }, func() ir.Stmt { return new(ir.MakeNumberRefStmt) },
-	func() ir.Stmt { return new(ir.MakeArrayStmt) }, func() ir.Stmt { return new(ir.MakeObjectStmt) }, func() ir.Stmt { return new(ir.MakeSetStmt) },
-	func() ir.Stmt { return new(ir.EqualStmt) }, func() ir.Stmt { return new(ir.NotEqualStmt) }, func() ir.Stmt { return new(ir.IsArrayStmt) },
-	func() ir.Stmt { return new(ir.IsObjectStmt) }, func() ir.Stmt { return new(ir.IsSetStmt) }, func() ir.Stmt { return new(ir.IsDefinedStmt) },
-	func() ir.Stmt { return new(ir.IsUndefinedStmt) }, func() ir.Stmt { return new(ir.ArrayAppendStmt) }, func() ir.Stmt { return new(ir.ObjectInsertStmt) },
-	func() ir.Stmt { return new(ir.ObjectInsertOnceStmt) }, func() ir.Stmt { return new(ir.SetAddStmt) }, func() ir.Stmt { return new(ir.NopStmt) },
+var kinds = []ir.Stmt{
+	&ir.ReturnLocalStmt{}, &ir.CallStmt{}, &ir.BlockStmt{}, &ir.BreakStmt{}, &ir.DotStmt{}, &ir.LenStmt{}, &ir.ScanStmt{}, &ir.NotStmt{},
+	&ir.AssignIntStmt{}, &ir.AssignVarStmt{}, &ir.AssignVarOnceStmt{}, &ir.ResetLocalStmt{}, &ir.MakeNullStmt{}, &ir.MakeNumberIntStmt{},
+	&ir.MakeNumberRefStmt{}, &ir.MakeArrayStmt{}, &ir.MakeObjectStmt{}, &ir.MakeSetStmt{}, &ir.EqualStmt{}, &ir.NotEqualStmt{}, &ir.IsArrayStmt{},
+	&ir.IsObjectStmt{}, &ir.IsSetStmt{}, &ir.IsDefinedStmt{}, &ir.IsUndefinedStmt{}, &ir.ArrayAppendStmt{}, &ir.ObjectInsertStmt{},
+	&ir.ObjectInsertOnceStmt{}, &ir.SetAddStmt{}, &ir.NopStmt{},
 }
-
-var tags = func() map[string]int {
-	out := map[string]int{}
-	for i, make := range kinds {
-		out[fmt.Sprintf("%T", make())] = i
-	}
-	return out
-}()
 
 // Encode writes a plan as bytes, so that Decode makes a program of it without the rules; an error where New refuses it.
 func Encode(p *ir.Policy) ([]byte, error) {
@@ -208,8 +196,6 @@ func (c *coder) numbers(ns *[]int) {
 	}
 }
 
-func (c *coder) local(l *ir.Local) { c.number((*int)(l)) }
-
 func (c *coder) int64(n *int64) {
 	v := int(*n)
 	c.number(&v)
@@ -285,104 +271,49 @@ func (c *coder) block(b **ir.Block) {
 func (c *coder) statement(s *ir.Stmt) {
 	var tag int
 	if !c.reads {
-		tag = tags[fmt.Sprintf("%T", *s)]
+		tag = slices.IndexFunc(kinds, func(k ir.Stmt) bool { return reflect.TypeOf(k) == reflect.TypeOf(*s) })
 	}
-	if c.number(&tag); c.err != nil {
+	if c.number(&tag); c.err == nil && (tag < 0 || tag >= len(kinds)) {
+		c.err = errCode
+	}
+	if c.err != nil {
 		return
 	}
 	if c.reads {
-		if tag < 0 || tag >= len(kinds) {
-			c.err = errCode
-			return
-		}
-		*s = kinds[tag]()
+		made, _ := reflect.TypeAssert[ir.Stmt](reflect.New(reflect.TypeOf(kinds[tag]).Elem()))
+		*s = made
 	}
 	c.fields(*s)
 }
 
 // fields are those of a statement, but for where it stands in the file.
 func (c *coder) fields(s ir.Stmt) {
+	p, _ := partsOf(s)
+	for _, o := range p.operands {
+		c.operand(o)
+	}
+	for _, l := range slices.Concat(p.reads, p.adds, p.writes) {
+		c.number((*int)(l))
+	}
 	switch s := s.(type) {
-	case *ir.ReturnLocalStmt:
-		c.local(&s.Source)
 	case *ir.CallStmt:
 		c.name(&s.Func)
 		c.operands(&s.Args)
-		c.local(&s.Result)
 	case *ir.BlockStmt:
 		c.blocks(&s.Blocks)
+	case *ir.ScanStmt:
+		c.block(&s.Block)
+	case *ir.NotStmt:
+		c.block(&s.Block)
 	case *ir.BreakStmt:
 		n := int(s.Index)
 		c.number(&n)
 		s.Index = uint32(n) //nolint:gosec // it was one
-	case *ir.DotStmt:
-		c.operand(&s.Source)
-		c.operand(&s.Key)
-		c.local(&s.Target)
-	case *ir.LenStmt:
-		c.operand(&s.Source)
-		c.local(&s.Target)
-	case *ir.ScanStmt:
-		c.local(&s.Source)
-		c.local(&s.Key)
-		c.local(&s.Value)
-		c.block(&s.Block)
-	case *ir.NotStmt:
-		c.block(&s.Block)
 	case *ir.AssignIntStmt:
 		c.int64(&s.Value)
-		c.local(&s.Target)
-	case *ir.AssignVarStmt:
-		c.operand(&s.Source)
-		c.local(&s.Target)
-	case *ir.AssignVarOnceStmt:
-		c.operand(&s.Source)
-		c.local(&s.Target)
-	case *ir.ResetLocalStmt:
-		c.local(&s.Target)
-	case *ir.MakeNullStmt:
-		c.local(&s.Target)
 	case *ir.MakeNumberIntStmt:
 		c.int64(&s.Value)
-		c.local(&s.Target)
 	case *ir.MakeNumberRefStmt:
 		c.number(&s.Index)
-		c.local(&s.Target)
-	case *ir.MakeArrayStmt:
-		c.local(&s.Target)
-	case *ir.MakeObjectStmt:
-		c.local(&s.Target)
-	case *ir.MakeSetStmt:
-		c.local(&s.Target)
-	case *ir.EqualStmt:
-		c.operand(&s.A)
-		c.operand(&s.B)
-	case *ir.NotEqualStmt:
-		c.operand(&s.A)
-		c.operand(&s.B)
-	case *ir.IsArrayStmt:
-		c.operand(&s.Source)
-	case *ir.IsObjectStmt:
-		c.operand(&s.Source)
-	case *ir.IsSetStmt:
-		c.operand(&s.Source)
-	case *ir.IsDefinedStmt:
-		c.local(&s.Source)
-	case *ir.IsUndefinedStmt:
-		c.local(&s.Source)
-	case *ir.ArrayAppendStmt:
-		c.operand(&s.Value)
-		c.local(&s.Array)
-	case *ir.ObjectInsertStmt:
-		c.operand(&s.Key)
-		c.operand(&s.Value)
-		c.local(&s.Object)
-	case *ir.ObjectInsertOnceStmt:
-		c.operand(&s.Key)
-		c.operand(&s.Value)
-		c.local(&s.Object)
-	case *ir.SetAddStmt:
-		c.operand(&s.Value)
-		c.local(&s.Set)
 	}
 }

@@ -33,84 +33,95 @@ func inner(s ir.Stmt) []*ir.Block {
 	}
 }
 
-// use is what a statement does with locals: those that it reads, and those that it writes. known is false for a statement that no machine runs.
-type use struct {
-	reads  []ir.Operand
-	writes []ir.Local
+// parts are the operands of a statement and its locals: those that it reads, that it adds something to, and that it writes.
+type parts struct {
+	operands            []*ir.Operand
+	reads, adds, writes []*ir.Local
 }
 
-func useOf(s ir.Stmt) (u use, known bool) {
-	local := func(ls ...ir.Local) (out []ir.Operand) {
-		for _, l := range ls {
-			out = append(out, ir.Operand{Value: l})
-		}
-		return out
-	}
-	writes := func(ls ...ir.Local) []ir.Local { return ls }
+// partsOf gives all but the arguments of a call. known is false for a statement that no machine runs.
+func partsOf(s ir.Stmt) (p parts, known bool) {
+	locals := func(ls ...*ir.Local) []*ir.Local { return ls }
+	operands := func(os ...*ir.Operand) []*ir.Operand { return os }
 	switch s := s.(type) {
 	case *ir.BlockStmt, *ir.BreakStmt, *ir.NotStmt, *ir.NopStmt:
-		return use{}, true
 	case *ir.ReturnLocalStmt:
-		return use{reads: local(s.Source)}, true
+		p.reads = locals(&s.Source)
 	case *ir.CallStmt:
-		return use{s.Args, writes(s.Result)}, true
+		p.writes = locals(&s.Result)
 	case *ir.DotStmt:
-		return use{[]ir.Operand{s.Source, s.Key}, writes(s.Target)}, true
+		p.operands, p.writes = operands(&s.Source, &s.Key), locals(&s.Target)
 	case *ir.LenStmt:
-		return use{[]ir.Operand{s.Source}, writes(s.Target)}, true
+		p.operands, p.writes = operands(&s.Source), locals(&s.Target)
 	case *ir.ScanStmt:
-		return use{local(s.Source), writes(s.Key, s.Value)}, true
+		p.reads, p.writes = locals(&s.Source), locals(&s.Key, &s.Value)
 	case *ir.AssignIntStmt:
-		return use{nil, writes(s.Target)}, true
+		p.writes = locals(&s.Target)
 	case *ir.AssignVarStmt:
-		return use{[]ir.Operand{s.Source}, writes(s.Target)}, true
+		p.operands, p.writes = operands(&s.Source), locals(&s.Target)
 	case *ir.AssignVarOnceStmt:
-		return use{append(local(s.Target), s.Source), writes(s.Target)}, true
+		p.operands, p.adds = operands(&s.Source), locals(&s.Target)
 	case *ir.ResetLocalStmt:
-		return use{nil, writes(s.Target)}, true
+		p.writes = locals(&s.Target)
 	case *ir.MakeNullStmt:
-		return use{nil, writes(s.Target)}, true
+		p.writes = locals(&s.Target)
 	case *ir.MakeNumberIntStmt:
-		return use{nil, writes(s.Target)}, true
+		p.writes = locals(&s.Target)
 	case *ir.MakeNumberRefStmt:
-		return use{nil, writes(s.Target)}, true
+		p.writes = locals(&s.Target)
 	case *ir.MakeArrayStmt:
-		return use{nil, writes(s.Target)}, true
+		p.writes = locals(&s.Target)
 	case *ir.MakeObjectStmt:
-		return use{nil, writes(s.Target)}, true
+		p.writes = locals(&s.Target)
 	case *ir.MakeSetStmt:
-		return use{nil, writes(s.Target)}, true
+		p.writes = locals(&s.Target)
 	case *ir.EqualStmt:
-		return use{reads: []ir.Operand{s.A, s.B}}, true
+		p.operands = operands(&s.A, &s.B)
 	case *ir.NotEqualStmt:
-		return use{reads: []ir.Operand{s.A, s.B}}, true
+		p.operands = operands(&s.A, &s.B)
 	case *ir.IsArrayStmt:
-		return use{reads: []ir.Operand{s.Source}}, true
+		p.operands = operands(&s.Source)
 	case *ir.IsObjectStmt:
-		return use{reads: []ir.Operand{s.Source}}, true
+		p.operands = operands(&s.Source)
 	case *ir.IsSetStmt:
-		return use{reads: []ir.Operand{s.Source}}, true
+		p.operands = operands(&s.Source)
 	case *ir.IsDefinedStmt:
-		return use{reads: local(s.Source)}, true
+		p.reads = locals(&s.Source)
 	case *ir.IsUndefinedStmt:
-		return use{reads: local(s.Source)}, true
+		p.reads = locals(&s.Source)
 	case *ir.ArrayAppendStmt:
-		return use{append(local(s.Array), s.Value), writes(s.Array)}, true
+		p.operands, p.adds = operands(&s.Value), locals(&s.Array)
 	case *ir.ObjectInsertStmt:
-		return use{append(local(s.Object), s.Key, s.Value), writes(s.Object)}, true
+		p.operands, p.adds = operands(&s.Key, &s.Value), locals(&s.Object)
 	case *ir.ObjectInsertOnceStmt:
-		return use{append(local(s.Object), s.Key, s.Value), writes(s.Object)}, true
+		p.operands, p.adds = operands(&s.Key, &s.Value), locals(&s.Object)
 	case *ir.SetAddStmt:
-		return use{append(local(s.Set), s.Value), writes(s.Set)}, true
+		p.operands, p.adds = operands(&s.Value), locals(&s.Set)
 	default: // with, the merging of objects and calls of what is not known before: our lint refuses the first, and no rule of ours needs the others
-		return use{}, false
+		return p, false
 	}
+	return p, true
+}
+
+// useOf lists what a statement reads and the locals that it writes.
+func useOf(s ir.Stmt) (reads []ir.Operand, writes []*ir.Local) {
+	p, _ := partsOf(s)
+	if call, ok := s.(*ir.CallStmt); ok {
+		reads = call.Args
+	}
+	for _, o := range p.operands {
+		reads = append(reads, *o)
+	}
+	for _, l := range slices.Concat(p.reads, p.adds) {
+		reads = append(reads, ir.Operand{Value: *l})
+	}
+	return reads, slices.Concat(p.adds, p.writes)
 }
 
 // known says what of a function no machine can run.
 func (p *Program) known(f *ir.Func) (err error) {
 	eachStmt(f.Blocks, func(s ir.Stmt) {
-		if _, ok := useOf(s); !ok && err == nil {
+		if _, ok := partsOf(s); !ok && err == nil {
 			err = fmt.Errorf("run a plan: %s has a statement %T, which is not known", f.Name, s)
 		}
 		if call, ok := s.(*ir.CallStmt); ok && err == nil && p.funcs[call.Func] == nil && topdown.GetBuiltin(call.Func) == nil {
@@ -146,15 +157,15 @@ func (c *compiler) compile(body []*ir.Block) {
 	for _, b := range body {
 		seen := map[int]bool{}
 		eachStmt([]*ir.Block{b}, func(s ir.Stmt) {
-			u, _ := useOf(s)
-			for _, o := range u.reads {
+			reads, writes := useOf(s)
+			for _, o := range reads {
 				if l, is := localOf(o); is && !params[l] {
 					most = max(most, l)
 					c.carried[l] = c.carried[l] || !seen[l]
 				}
 			}
-			for _, l := range u.writes {
-				most, seen[int(l)] = max(most, int(l)), true
+			for _, l := range writes {
+				most, seen[int(*l)] = max(most, int(*l)), true
 			}
 			c.rule.common = c.rule.common && c.ofAll(s)
 			c.rule.pure = c.rule.pure && c.pure(s)
@@ -169,12 +180,12 @@ func (c *compiler) compile(body []*ir.Block) {
 }
 
 func (c *compiler) count(s ir.Stmt) {
-	u, _ := useOf(s)
-	for _, l := range u.writes {
-		c.written[int(l)]++
+	reads, writes := useOf(s)
+	for _, l := range writes {
+		c.written[int(*l)]++
 	}
 	dot, _ := s.(*ir.DotStmt)
-	for i, o := range u.reads {
+	for i, o := range reads {
 		if l, is := localOf(o); is && (dot == nil || i > 0 || c.constant(dot.Key) == nil) {
 			c.used[l] = true
 		}
@@ -183,17 +194,16 @@ func (c *compiler) count(s ir.Stmt) {
 
 // ofAll reports whether a statement reads nothing of the input but what all candidates have in common.
 func (c *compiler) ofAll(s ir.Stmt) bool {
-	u, _ := useOf(s)
-	call, calls := s.(*ir.CallStmt)
-	if calls {
+	reads, _ := useOf(s)
+	if call, ok := s.(*ir.CallStmt); ok {
 		if asked := c.p.funcs[call.Func]; asked != nil {
 			if !asked.common {
 				return false
 			}
-			u.reads = u.reads[2:]
+			reads = reads[2:]
 		}
 	}
-	for i, o := range u.reads {
+	for i, o := range reads {
 		if l, is := localOf(o); !is || l != int(ir.Input) {
 			continue
 		}

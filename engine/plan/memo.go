@@ -97,18 +97,18 @@ func smallText(t *ast.Term) bool {
 // pure reports whether a statement rests on nothing but the locals of its function: neither on the input, nor on data, nor on a built-in function that may
 // say two things of the same arguments.
 func (c *compiler) pure(s ir.Stmt) bool {
-	u, _ := useOf(s)
+	reads, _ := useOf(s)
 	if call, calls := s.(*ir.CallStmt); calls {
 		if asked := c.p.funcs[call.Func]; asked != nil {
 			if !asked.pure {
 				return false
 			}
-			u.reads = u.reads[2:]
+			reads = reads[2:]
 		} else if b := ast.BuiltinMap[call.Func]; b == nil || b.IsNondeterministic() {
 			return false
 		}
 	}
-	for _, o := range u.reads {
+	for _, o := range reads {
 		if l, is := localOf(o); is && (l == int(ir.Input) || l == int(ir.Data)) {
 			return false
 		}
