@@ -2,7 +2,6 @@ package opensessions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,13 +21,7 @@ import (
 
 // Threads is where Codex keeps a lock for each thread that it has open, and false where there is no such folder.
 func Threads(env func(string) string, home string) (string, bool) {
-	dir := env("CODEX_HOME")
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(home, ".codex")
-	}
-	path := filepath.Join(dir, "thread-writer-locks")
-	_, err := os.Stat(path)
-	return path, filepath.IsAbs(path) && !errors.Is(err, fs.ErrNotExist)
+	return place(env, "CODEX_HOME", filepath.Join(home, ".codex"), "thread-writer-locks")
 }
 
 // CodexSource is the source agents/<name> for a folder of Codex's locks. Locks is the kernel's list, /proc/locks.
@@ -37,22 +30,24 @@ func Threads(env func(string) string, home string) (string, bool) {
 // When it closes the thread, or ends by itself, it removes the file. So a file that no process has locked was left by a Codex that was killed,
 // and the file's time is when that Codex opened the thread. One Codex may have several threads open.
 func CodexSource(name, path, locks string) collectors.Source {
-	full := Kind + "/" + name
-	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: codex{full, path, locks}}
+	return agentSource(name, path, func(r reader) collectors.Reader { return codex{r, locks} })
 }
 
-type codex struct{ source, path, locks string }
+type codex struct {
+	reader
+	locks string
+}
 
 var threadLock = regexp.MustCompile(`^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.lock$`)
 
 func (c codex) Read(ctx context.Context) (collectors.Part, error) {
 	dir, err := safeopen.Path(c.path)
 	if err != nil {
-		return collectors.Part{}, reader{c.source, c.path}.failed(err)
+		return collectors.Part{}, c.failed(err)
 	}
 	entries, err := fs.ReadDir(safeopen.DirFS{Dir: dir, Context: ctx, MaxEntries: maxFiles}, ".")
 	if err != nil {
-		return collectors.Part{}, reader{c.source, c.path}.failed(err)
+		return collectors.Part{}, c.failed(err)
 	}
 	type file struct {
 		thread string
@@ -62,7 +57,7 @@ func (c codex) Read(ctx context.Context) (collectors.Part, error) {
 	for _, e := range entries {
 		name := threadLock.FindStringSubmatch(strings.ToLower(e.Name()))
 		var st unix.Stat_t
-		if name == nil || unix.Lstat(filepath.Join(dir, e.Name()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() {
+		if name == nil || !isOwnFile(filepath.Join(dir, e.Name()), &st) {
 			continue
 		}
 		files = append(files, file{name[1], st})
@@ -87,6 +82,11 @@ func (c codex) Read(ctx context.Context) (collectors.Part, error) {
 		part.Open = append(part.Open, s)
 	}
 	return part, ctx.Err()
+}
+
+// isOwnFile reports whether a path is a file of this user's, and reads its state.
+func isOwnFile(path string, st *unix.Stat_t) bool {
+	return unix.Lstat(path, st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && int(st.Uid) == os.Geteuid()
 }
 
 // modified is when a file was last written.

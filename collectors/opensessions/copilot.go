@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,13 +18,7 @@ import (
 
 // CopilotFolder is where Copilot keeps a folder for each session, and false where there is no such folder.
 func CopilotFolder(env func(string) string, home string) (string, bool) {
-	dir := env("COPILOT_HOME")
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(home, ".copilot")
-	}
-	path := filepath.Join(dir, "session-state")
-	_, err := os.Stat(path)
-	return path, filepath.IsAbs(path) && !errors.Is(err, fs.ErrNotExist)
+	return place(env, "COPILOT_HOME", filepath.Join(home, ".copilot"), "session-state")
 }
 
 // CopilotSource is the source agents/<name> for such a folder.
@@ -33,8 +26,7 @@ func CopilotFolder(env func(string) string, home string) (string, bool) {
 // Copilot (seen with 1.0.102) makes session-state/<id>/inuse.<pid>.lock while its process <pid> has the session open, and writes the folder in which the
 // session works into workspace.yaml beside it (cwd). With --worktree that is a worktree, while the process stays where it was started.
 func CopilotSource(name, path string) collectors.Source {
-	full := Kind + "/" + name
-	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: copilot{reader{full, path}}}
+	return agentSource(name, path, func(r reader) collectors.Reader { return copilot{r} })
 }
 
 type copilot struct{ reader }
@@ -77,7 +69,7 @@ func (c copilot) session(ctx context.Context, d safeopen.DirFS, id string) (open
 	for _, f := range files {
 		lock := copilotLock.FindStringSubmatch(f.Name())
 		var st unix.Stat_t
-		if lock == nil || unix.Lstat(filepath.Join(d.Dir, id, f.Name()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() {
+		if lock == nil || !isOwnFile(filepath.Join(d.Dir, id, f.Name()), &st) {
 			continue
 		}
 		pid, err := strconv.Atoi(lock[1])

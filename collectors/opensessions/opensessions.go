@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -31,19 +30,18 @@ const (
 
 // Folder is where Claude Code keeps its files, and false where there is no such folder.
 func Folder(env func(string) string, home string) (string, bool) {
-	dir := env("CLAUDE_CONFIG_DIR")
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(home, ".claude")
-	}
-	path := filepath.Join(dir, "sessions")
-	_, err := os.Stat(path)
-	return path, filepath.IsAbs(path) && !errors.Is(err, fs.ErrNotExist)
+	return place(env, "CLAUDE_CONFIG_DIR", filepath.Join(home, ".claude"), "sessions")
 }
 
 // Source is the source agents/<name> for a folder of such files.
 func Source(name, path string) collectors.Source {
+	return agentSource(name, path, func(r reader) collectors.Reader { return r })
+}
+
+// agentSource is the source agents/<name>, with what reads the sessions there.
+func agentSource(name, path string, read func(reader) collectors.Reader) collectors.Source {
 	full := Kind + "/" + name
-	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: reader{full, path}}
+	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: read(reader{full, path})}
 }
 
 type reader struct{ source, path string }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -42,21 +41,15 @@ func folders(ctx context.Context, home string) map[string]string {
 	return out
 }
 
-func newestStore(home string) string {
-	files, err := os.ReadDir(home)
-	if err != nil {
-		return ""
-	}
-	number := func(e os.DirEntry) int {
-		n := -1
+func newestStore(home string) (path string) {
+	files, _ := os.ReadDir(home)
+	newest := -1
+	for _, e := range files {
 		if m := state.FindStringSubmatch(e.Name()); m != nil {
-			n, _ = strconv.Atoi(m[1])
+			if n, err := strconv.Atoi(m[1]); err == nil && n > newest {
+				newest, path = n, filepath.Join(home, e.Name())
+			}
 		}
-		return n
 	}
-	files = slices.DeleteFunc(files, func(e os.DirEntry) bool { return number(e) < 0 })
-	if len(files) == 0 {
-		return ""
-	}
-	return filepath.Join(home, slices.MaxFunc(files, func(a, b os.DirEntry) int { return number(a) - number(b) }).Name())
+	return path
 }

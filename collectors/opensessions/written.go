@@ -24,8 +24,9 @@ const maxChats = 100_000
 // written reads the sessions of an agent whose records name no process. Such a session counts as open while a process of the agent lives that began before
 // the record was last written (snapshot.OpenSession.AnyProcess). What was last written before the machine started is left out.
 type written struct {
-	source, agent, path string
-	read                func(ctx context.Context, path string, since time.Time) ([]session, error)
+	reader
+	agent string
+	read  func(ctx context.Context, path string, since time.Time) ([]session, error)
 }
 
 // session is what a record says: when it was last written, and in which folder the session works, "" where that could not be read.
@@ -35,8 +36,7 @@ type session struct {
 }
 
 func writtenSource(agent, name, path string, read func(ctx context.Context, path string, since time.Time) ([]session, error)) collectors.Source {
-	full := Kind + "/" + name
-	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: written{full, agent, path, read}}
+	return agentSource(name, path, func(r reader) collectors.Reader { return written{r, agent, read} })
 }
 
 func (w written) Read(ctx context.Context) (collectors.Part, error) {
