@@ -1,13 +1,17 @@
 package git
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
@@ -53,4 +57,31 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// readConfig reads what a repository's configuration says of the repository itself and of its branches.
+func readConfig(path string) (f gitsafe.Format, b follow, err error) {
+	vars, err := gitsafe.ReadConfig(context.Background(), path)
+	if err != nil {
+		return f, b, err
+	}
+	if f, err = gitsafe.FormatOf(vars); err != nil {
+		return f, b, fmt.Errorf("%q: %w", path, err)
+	}
+	return f, following(vars), nil
+}
+
+// mainOf is the path of the main checkout of a repository with this format, "" where it has none or this is unknown.
+func mainOf(f gitsafe.Format, common string) string {
+	switch {
+	case f.Bare:
+		return ""
+	case f.Worktree != "" && filepath.IsAbs(f.Worktree):
+		return filepath.Clean(f.Worktree)
+	case f.Worktree != "":
+		return filepath.Join(common, f.Worktree)
+	case filepath.Base(common) == ".git":
+		return filepath.Dir(common)
+	}
+	return ""
 }
