@@ -83,7 +83,8 @@ func start(t testing.TB, role string, reap bool) *child {
 		t.Fatal(err)
 	}
 	c := &child{Cmd: exec.Command("/proc/self/exe"), in: w, reaped: make(chan struct{})}
-	c.Env, c.Dir, c.Stdin, c.Stderr = append(os.Environ(), roleVar+"="+role), t.TempDir(), r, os.Stderr
+	// It has no stderr: this process's may be a file, to which its child would be seen to write.
+	c.Env, c.Dir, c.Stdin = append(os.Environ(), roleVar+"="+role), t.TempDir(), r
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -43,10 +43,13 @@ func TestMain(m *testing.M) {
 	commands := map[string]func(){"winnow": program, "holds": holds, "speaks": speaks}
 	if commands[filepath.Base(os.Args[0])] == nil {
 		machine.Alone()
-	}
-	// What runs under nohup hands on that it ignores SIGHUP, and then nothing that a script leaves behind would go.
-	if signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		// What runs under nohup, or in the background of a script, hands on what it ignores: then nothing that a test leaves
+		// behind would go, and nothing that it interrupts would end. What is handled here is not ignored by children.
+		for _, s := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
+			if signal.Ignored(s) {
+				signal.Notify(make(chan os.Signal, 1), s)
+			}
+		}
 	}
 	// Scripts mostly wait: for second looks, for servers that do not answer. The flag still stands over this.
 	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {

@@ -49,6 +49,9 @@ func oracle(fs procfs.FS, pid int) (snapshot.Process, bool) {
 		PID: st.PID, StartTicks: st.Starttime, PPID: &st.PPID, PGID: &st.PGRP, Session: &st.Session, ForegroundPGID: &st.TPGID,
 		State: st.State, Threads: &st.NumThreads, Name: st.Comm, UID: &uid,
 	}
+	if st.State == "Z" && st.NumThreads > 1 {
+		return snapshot.Process{}, false // its first thread has ended, and procfs asks no other one
+	}
 	if cwd, err := p.Cwd(); err == nil && cwd != "" {
 		cwd = strings.TrimSuffix(cwd, " (deleted)")
 		o.Cwd = &cwd

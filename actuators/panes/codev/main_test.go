@@ -68,7 +68,7 @@ func startFake(t testing.TB, argv ...string) *fake {
 		t.Fatal(err)
 	}
 	c := exec.Command("/proc/self/exe")
-	c.Args, c.Env, c.Dir, c.Stdin, c.Stderr = argv, []string{"PATH=" + os.Getenv("PATH"), roleVar + "=shellper"}, t.TempDir(), r, os.Stderr
+	c.Args, c.Env, c.Dir, c.Stdin = argv, []string{"PATH=" + os.Getenv("PATH"), roleVar + "=shellper"}, t.TempDir(), r
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := c.StdoutPipe()
 	if err != nil {
