@@ -65,9 +65,7 @@ _known := (_servers | _inner) | _outer
 _unspoken contains member.pid if {
 	some member in input.members
 	member.pid in _known
-	every peer in member.lineage.peers {
-		peer.pid in _known
-	}
+	count({peer.pid | some peer in member.lineage.peers} & _known) == count(member.lineage.peers)
 }
 
 _orphans contains member.pid if {
