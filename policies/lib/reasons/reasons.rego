@@ -9,6 +9,12 @@ or_default(known, text) := first([known], text)
 # The reasons of the first set that has any, in one line, or a text where none has.
 first(sets, text) := array.concat([concat("; ", known) | some known in sets; count(known) > 0], [text])[0]
 
+# A reason to keep: what is known of it in one line, or a text where nothing is, with a set of facts for evidence.
+keep(known, text, facts) := keep_first([known], text, facts)
+
+# The same of the first set of reasons that has any.
+keep_first(sets, text, facts) := {"message": first(sets, text), "evidence": evidence(facts)}
+
 # How long ago something was that is required to be longer ago.
 too_short(ago, required) := $"{span(ago)} ago; at least {span(required)} is required"
 

@@ -5,7 +5,8 @@
 #   kinds: session, tab
 #   summary: {rank: 50, group: shown to a person}
 #   parameters:
-#     rules.attached_idle: "a client without a terminal that has not been used for longer, while the machine was [awake](young.md), does not count"
+#     rules.attached_idle: "a client without a terminal that has not been used for longer, while the machine was
+#       [awake](young.md), does not count"
 #     rules.session_names: "sessions that may go although clients were attached to them"
 package policies.protect.attached
 
@@ -16,21 +17,15 @@ import data.policies.lib.tabs
 # METADATA
 # title: A client shows it
 # description: A client is attached that shows it on a terminal or was used lately, or whether one is could not be read.
-objections contains {
-	"message": reasons.or_default(_watched, "whether a client shows it is not known"),
-	"evidence": reasons.evidence(_facts),
-} if {
+objections contains reasons.keep(_watched, "whether a client shows it is not known", _facts) if {
 	input.kind == "session"
 	not _no_client
 }
 
 # METADATA
 # title: A client was attached to it
-# description: A client was attached to it at some time, or may have been, and nothing says that it is no person's session.
-objections contains {
-	"message": reasons.or_default(_claimed, "whether a client was ever attached to it is not known"),
-	"evidence": reasons.evidence(_claims),
-} if {
+# description: A client was attached to it, or may have been, and nothing says that it is no person's session.
+objections contains reasons.keep(_claimed, "whether a client was ever attached to it is not known", _claims) if {
 	input.kind == "session"
 	not sessions.unclaimed
 }
@@ -38,10 +33,7 @@ objections contains {
 # METADATA
 # title: Another session shows its panes
 # description: The session is one of a group, or a window of it is linked into another session.
-objections contains {
-	"message": reasons.or_default(_shown, "whether it is one of a group of sessions is not known"),
-	"evidence": {"sessions": {other | some pane in input.session.panes; some other in pane.linked}},
-} if {
+objections contains reasons.keep(_shown, "whether it is one of a group of sessions is not known", _others) if {
 	input.kind == "session"
 	not _alone
 }
@@ -49,10 +41,7 @@ objections contains {
 # METADATA
 # title: It has the focus
 # description: The tab is the focused one, or whether it is could not be read.
-objections contains {
-	"message": reasons.or_default(_focused, "whether it is the focused tab is not known"),
-	"evidence": {},
-} if {
+objections contains reasons.keep(_focused, "whether it is the focused tab is not known", {}) if {
 	input.kind == "tab"
 	not _unfocused
 }
@@ -70,14 +59,15 @@ _no_client if {
 
 _watched contains "a client shows it" if input.session.attached > input.session.program_clients
 
-_watched contains $"a program is attached and was used {reasons.too_short(input.client_idle, input.config.attached_idle)}" if {
+_watched contains $"a program is attached and was used {ago}" if {
 	input.session.attached == input.session.program_clients
 	input.client_idle < input.config.attached_idle
+	ago := reasons.too_short(input.client_idle, input.config.attached_idle)
 }
 
-_claimed contains "a client was attached to it, so it is a person's: put its name into rules.session_names if it may go" if {
-	input.session.ever_attached == true
-}
+_claimed contains $"a client was attached to it, so it is a person's: {_release}" if input.session.ever_attached == true
+
+_release := "put its name into rules.session_names if it may go"
 
 _claims contains {"ever_attached": input.session.ever_attached}
 _claims contains {"used": input.used}
@@ -93,6 +83,8 @@ _shown contains "another session shows one of its windows" if {
 	some pane in input.session.panes
 	pane.linked[0]
 }
+
+_others contains {"sessions": {other | some pane in input.session.panes; some other in pane.linked}}
 
 _alone if {
 	_ungrouped

@@ -14,14 +14,13 @@ import data.policies.lib.reasons
 # METADATA
 # title: The machine has not been steady for long enough
 # description: A boot, a resume or a jump of the clock was noticed too short a while ago, or it is not known when.
-objections contains {
-	"message": reasons.or_default(_reasons, "when the machine booted, resumed or had its clock set is not known"),
-	"evidence": reasons.evidence(_facts),
-} if not _steady
+objections contains reasons.keep(_reasons, $"when {_jump} is not known", _facts) if not _steady
 
 _steady if input.host.steady >= input.config.steady_for
 
-_reasons contains $"the machine booted, resumed or had its clock set {reasons.span(input.host.steady)} ago; at least {reasons.span(input.config.steady_for)} is required" if {
+_jump := "the machine booted, resumed or had its clock set"
+
+_reasons contains $"{_jump} {reasons.too_short(input.host.steady, input.config.steady_for)}" if {
 	input.host.steady < input.config.steady_for
 }
 

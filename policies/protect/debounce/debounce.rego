@@ -6,7 +6,7 @@
 #   summary: {rank: 230, group: waiting for a second look, passes: true}
 #   parameters:
 #     rules.confirm_after: "how far apart the two looks must be"
-#     rules.confirm_process_after: "the same for a process, and for how long it must have been idle; with 0s one look is enough"
+#     rules.confirm_process_after: "the same for a process, and for how long it must be idle; with 0s one look is enough"
 #     rules.confirm_busy_after: "how long a busy process must have been found over and over"
 #     rules.busy.cpu: "processors that an idle process and all below it may use"
 #     rules.busy.written: "bytes a second that they may write"
@@ -21,10 +21,7 @@ import data.policies.lib.shells
 # description: >-
 #   No sighting of this thing with this reason is old enough. A process and the shells of a pane must also have done
 #   nothing for as long; a process that works must have been found for so much longer.
-objections contains {
-	"message": reasons.or_default(_reasons, "when it was first found is not known"),
-	"evidence": reasons.evidence(_facts | {{name: input.sighting[name] | some name in {"first", "idle", "cpu", "written"}}}),
-} if {
+objections contains reasons.keep(_reasons, "when it was first found is not known", _facts) if {
 	input.kind != "dir"
 	count(levels.counting) > 0
 	not _confirmed
@@ -33,7 +30,7 @@ objections contains {
 # The operator wants no second look at processes.
 _confirmed if {
 	input.kind == "process"
-	input.config.confirm_process_after == 0
+	_asked == 0
 }
 
 _confirmed if {
@@ -91,11 +88,10 @@ _reasons contains "it has worked since the look before" if {
 	input.sighting.idle == 0
 }
 
-_reasons contains $"it has done nothing for {reasons.span(idle)}; at least {reasons.span(_asked)} is required" if {
+_reasons contains $"it has done nothing for {reasons.span(_idle)}; at least {reasons.span(_asked)} is required" if {
 	_same
-	idle := input.sighting.idle
-	idle > 0
-	idle < _asked
+	_idle > 0
+	_idle < _asked
 }
 
 _reasons contains "whether it has worked since the look before is not known" if {
@@ -104,6 +100,7 @@ _reasons contains "whether it has worked since the look before is not known" if 
 	not input.sighting.idle
 }
 
+_facts contains {name: input.sighting[name] | some name in {"first", "idle", "cpu", "written"}}
 _facts contains {"asked": _asked}
 _facts contains {"left": max([0, min(_remaining)])} if _same
 _facts contains {"left": _asked} if not _same

@@ -11,7 +11,7 @@ import data.policies.lib.reasons
 
 # METADATA
 # title: An exception keeps it
-# description: An exception of the policies that has not passed matches the candidate, or may, since something that it is matched by is not known.
+# description: An exception of the policies that has not passed matches the candidate, or may, for want of a fact.
 objections contains {"message": _message(i), "evidence": {k: v | some k, v in exception}} if {
 	some i, exception in input.exceptions
 	not i in _passed
@@ -34,13 +34,11 @@ _passed contains i if {
 _not_matched contains i if {
 	some i, exception in input.exceptions
 	count(exception.rules) > 0
-
-	# It asks for all findings, so it stands behind what costs less.
-	# regal ignore:non-loop-expression
 	count(levels.counting - {rule | some rule in exception.rules}) > 0
 }
 
 # Without any reason to reap it stays as it is, and an exception that is for certain rules has nothing to keep it from.
+# To ask for all findings stands behind what costs less.
 _not_matched contains i if {
 	some i, exception in input.exceptions
 	count(exception.rules) > 0
@@ -51,9 +49,14 @@ _not_matched contains i if {
 
 _message(i) := $"excepted by {_who(i)}{_until(i)}{_place(i)}: {_why(i)}" if {
 	input.exceptions[i].unknown == []
-} else := $"it may be what {_who(i)} excepts{_until(i)}{_place(i)}, since its {concat(", ", input.exceptions[i].unknown)} is not known: {_why(i)}" if {
-	count(input.exceptions[i].unknown) > 0
-} else := $"it may be what {_who(i)} excepts{_until(i)}{_place(i)}: {_why(i)}"
+} else := $"it may be what {_who(i)} excepts{_until(i)}{_place(i)}{_since(i)}: {_why(i)}"
+
+default _since(_) := ""
+
+_since(i) := $", since its {concat(", ", unknown)} is not known" if {
+	unknown := input.exceptions[i].unknown
+	count(unknown) > 0
+}
 
 _who(i) := reasons.or_default({who | who := input.exceptions[i].who}, "somebody who is not known")
 
@@ -63,13 +66,10 @@ _until(i) := ", without an end" if {
 	input.exceptions[i].until == "never"
 } else := $" until {reasons.or_default({until | until := input.exceptions[i].until}, "a time that is not known")}"
 
-_place(i) := $" ({_file(i)}:{_line(i)})" if {
-	_file(i) != ""
-	_line(i) > 0
-} else := $" ({_file(i)})" if {
-	_file(i) != ""
-} else := ""
+default _place(_) := ""
 
-_file(i) := input.exceptions[i].file
+_place(i) := $" ({input.exceptions[i].file}{_line(i)})" if input.exceptions[i].file != ""
 
-_line(i) := input.exceptions[i].line
+default _line(_) := ""
+
+_line(i) := $":{input.exceptions[i].line}" if input.exceptions[i].line > 0

@@ -13,10 +13,7 @@ import data.policies.lib.reasons
 # METADATA
 # title: A hold is on it
 # description: A hold is on the candidate, and it has not lapsed.
-objections contains {
-	"message": $"held by {reasons.or_default(_owner, "an owner who gave no name")}: {reasons.or_default(_reason, "no reason given")}",
-	"evidence": {k: v | some k, v in input.hold},
-} if input.hold
+objections contains {"message": $"held by {_owner}: {_reason}", "evidence": {k: v | some k, v in input.hold}} if input.hold
 
 # METADATA
 # title: A registry retains it
@@ -29,6 +26,6 @@ objections contains {
 	entry.retained == true
 }
 
-_owner contains input.hold.owner
+_owner := reasons.or_default({owner | owner := input.hold.owner}, "an owner who gave no name")
 
-_reason contains input.hold.reason
+_reason := reasons.or_default({reason | reason := input.hold.reason}, "no reason given")

@@ -14,12 +14,15 @@
 #     rules.agents: "never reaped, by name or by what they were started from"
 #     rules.agent_scripts, rules.agent_packages: "the same, by what an interpreter runs"
 #     rules.session_agents: "agents whose records of their sessions are read"
-#     rules.agent_daemons: "what vendors leave running for all of their agents: ended by no rule, and no user of the folder that it was started in"
-#     rules.shells, rules.prompt_daemons: "what an idle pane may hold: a shell that waits for a person, and what draws its prompt"
+#     rules.agent_daemons: "what vendors leave running for all of their agents: ended by no rule, and no user of the
+#       folder that it was started in"
+#     rules.shells, rules.prompt_daemons: "what an idle pane may hold: a shell that waits for a person, and what draws
+#       its prompt"
 #     rules.personal_daemons, rules.agent_daemons: "what lives on by design, whoever began it"
 #     rules.never_processes, rules.multiplexers: "what must not end with a process that it is below"
 #     rules.session_idle: "for how long a shell must not have run, where it ran by itself"
-#     rules.terminal_idle: "how long what may be an agent must have printed nothing, in the terminal of a builder that is gone"
+#     rules.terminal_idle: "how long what may be an agent must have printed nothing, in the terminal of a builder that
+#       is gone"
 #     rules.opaque_processes: "processes that hide what they use, and are not taken for users of a folder"
 package policies.protect.live
 
@@ -30,31 +33,34 @@ import data.policies.lib.reasons
 # title: It is in use
 # description: Something alive uses the candidate, or whether anything does is not known.
 # scope: document
-objections contains {
-	"message": reasons.first([_users, _holders_unknown], "whether a process uses it is unknown: not every process could be read"),
-	"evidence": {"holders": [holder | some holder in input.holders]},
-} if {
+objections contains reasons.keep_first([_users, _users_unknown], _holders_unread, _holders) if {
 	input.kind == "dir"
 	not _no_holders
 	not _holders_skipped
 }
 
-objections contains {
-	"message": reasons.first([_leads, _leads_unknown], "what leads into it from outside is not known"),
-	"evidence": {"pointers": [pointer | some pointer in input.dir.pointers]},
-} if {
+objections contains reasons.keep_first([_leads, _leads_unread], _leads_unknown, _pointers) if {
 	input.kind == "dir"
 	_no_holders
 	not _no_leads
 }
 
-objections contains {
-	"message": reasons.or_default(_open_sessions, "whether an agent has a session open that works in it is not known"),
-	"evidence": {"open": {session.agent | some session in input.open}},
-} if {
+objections contains reasons.keep(_open_sessions, _open_unknown, _agents_open) if {
 	input.kind == "dir"
 	not _no_sessions
 }
+
+_holders_unread := "whether a process uses it is unknown: not every process could be read"
+
+_leads_unknown := "what leads into it from outside is not known"
+
+_open_unknown := "whether an agent has a session open that works in it is not known"
+
+_holders contains {"holders": [holder | some holder in input.holders]}
+
+_pointers contains {"pointers": [pointer | some pointer in input.dir.pointers]}
+
+_agents_open contains {"open": {session.agent | some session in input.open}}
 
 _users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders
 
@@ -75,9 +81,11 @@ _holders_skipped if {
 
 _holders_asked if is_boolean(input.dir.holders_known)
 
-_holders_unknown contains $"it lies on a mount {_shared}; run winnow on the host, where they are seen" if input.dir.shared_outside == true
+_users_unknown contains $"it lies on a mount {_shared}; run winnow on the host, where they are seen" if {
+	input.dir.shared_outside == true
+}
 
-_holders_unknown contains $"who uses it was not asked, because {input.dir.skipped}" if {
+_users_unknown contains $"who uses it was not asked, because {input.dir.skipped}" if {
 	input.dir.skipped != ""
 	not _holders_asked
 }
@@ -102,7 +110,7 @@ _leads contains $"it was moved by hand to {path}; {repair} mends its entry" if {
 	repair := $"git -C {reasons.shell(input.dir.git.common_dir)} worktree repair {reasons.shell(path)}"
 }
 
-_leads_unknown contains $"what leads into it from outside is not known: {input.dir.error}" if input.dir.error != ""
+_leads_unread contains $"{_leads_unknown}: {input.dir.error}" if input.dir.error != ""
 
 _checkouts contains pointer.path if {
 	some pointer in input.dir.pointers
@@ -127,18 +135,20 @@ _open_sessions contains $"{session.agent} has a session open that works in it, b
 	not session.any_process
 }
 
-_open_sessions contains $"{worked} after its process {session.pid} began: the session counts as open until that process ends" if {
+_open_sessions contains $"{session.agent} worked in it, by its own record, {since}" if {
 	some session in _at_home
 	session.any_process
 	session.pid > 0
-	worked := $"{session.agent} worked in it, by its own record,"
+	since := $"after its process {session.pid} began: the session counts as open until that process ends"
 }
 
-_open_sessions contains $"{session.agent} worked in it, by its own record, and whether a process of it lives is not known" if {
+_open_sessions contains $"{session.agent} worked in it, by its own record, {_process_unread}" if {
 	some session in _at_home
 	session.any_process
 	not session.pid
 }
+
+_process_unread := "and whether a process of it lives is not known"
 
 _open_sessions contains $"{agent} ({pid}) {_homeless}. End that session, or start one whose record can be read" if {
 	some agent in {session.agent | some session in _nowhere}

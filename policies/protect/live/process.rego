@@ -7,23 +7,21 @@ import data.policies.lib.provenance
 import data.policies.lib.reasons
 import data.policies.lib.ties
 
-objections contains {
-	"message": reasons.first([_reasons, _peers_unknown], _process_unknown),
-	"evidence": reasons.evidence(_facts),
-} if {
+objections contains reasons.keep_first([_reasons, _peers_unknown], _process_unknown, _facts) if {
 	input.kind == "process"
 	not _detached
 }
 
-objections contains {
-	"message": reasons.or_default(_tied, "whether it was meant to go on, is connected to anything or writes a file is not known"),
-	"evidence": {name: input.lineage[name] | some name in {"intent", "connections", "writes_files", "output"}},
-} if {
+objections contains reasons.keep(_tied, _ties_unknown, _ties) if {
 	input.kind == "process"
 	not ties.loose
 }
 
 _process_unknown := "whether it is an agent, has a terminal or listens, or one below it, is not known"
+
+_ties_unknown := "whether it was meant to go on, is connected to anything or writes a file is not known"
+
+_ties contains {name: input.lineage[name] | some name in {"intent", "connections", "writes_files", "output"}}
 
 # A server that an agent left behind in a pane has that pane's terminal, and no program in it can speak with it.
 _detached if {

@@ -5,25 +5,21 @@ import data.policies.lib.reasons
 import data.policies.lib.sessions
 import data.policies.lib.shells
 
-objections contains {
-	"message": reasons.or_default(_in_panes | shells.restless, "what runs in one of its panes is not known"),
-	"evidence": _panes,
-} if {
+objections contains reasons.keep(_in_panes | shells.restless, "what runs in one of its panes is not known", _panes) if {
 	input.kind == "session"
 	not panes.all_quiet
 }
 
-objections contains {
-	"message": reasons.or_default(_popups, "whether a popup or a job of it runs is not known"),
-	"evidence": {"running": {member.name | some member in input.session.popups}},
-} if {
+objections contains reasons.keep(_popups, "whether a popup or a job of it runs is not known", _jobs) if {
 	input.kind == "session"
 	not sessions.no_popups
 }
 
 _popups contains "a popup or a job of it runs" if count(input.session.popups) > 0
 
-_panes := {
+_jobs contains {"running": {member.name | some member in input.session.popups}}
+
+_panes contains {
 	"running": {member.name | some pane in panes.present; some member in pane.foreground},
 	"background": panes.background,
 	"elsewhere": panes.elsewhere,

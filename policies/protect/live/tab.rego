@@ -5,19 +5,13 @@ import data.policies.lib.reasons
 import data.policies.lib.shells
 import data.policies.lib.tabs
 
-objections contains {
-	"message": reasons.or_default(((_in_panes | _agents) | shells.restless), _pane_unknown),
-	"evidence": _panes,
-} if {
+objections contains reasons.keep(((_in_panes | _agents) | shells.restless), _pane_unknown, _panes) if {
 	input.kind == "tab"
 	not tabs.editor
 	not _idle_panes
 }
 
-objections contains {
-	"message": reasons.or_default(_in_tab, "whether what it was opened for has ended is not known"),
-	"evidence": reasons.evidence(_tab),
-} if {
+objections contains reasons.keep(_in_tab, "whether what it was opened for has ended is not known", _tab) if {
 	input.kind == "tab"
 	tabs.editor
 	not _tab_ended

@@ -4,10 +4,7 @@ import data.policies.lib.reasons
 import data.policies.lib.shells
 import data.policies.lib.terminals
 
-objections contains {
-	"message": reasons.or_default(_at_work, "whether anything runs in it is not known"),
-	"evidence": reasons.evidence(_terminal),
-} if {
+objections contains reasons.keep(_at_work, "whether anything runs in it is not known", _terminal) if {
 	input.kind == "terminal"
 	not _finished
 }

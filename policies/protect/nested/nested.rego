@@ -11,42 +11,36 @@ import data.policies.lib.reasons
 
 # METADATA
 # title: It holds what is not its own
-# description: A repository or a mount point lies in the folder, it is a symbolic link, or whether that is so is not known.
-objections contains {
-	"message": reasons.first([_reasons, dirs.skipped], "whether another repository or a mount point lies in it is not known"),
-	"evidence": reasons.evidence(_facts),
-} if {
+# description: A repository or a mount point lies in the folder, it is a symbolic link, or one of these is not known.
+objections contains reasons.keep_first([_reasons, dirs.skipped], _unknown, _facts) if {
 	input.kind == "dir"
 	not _plain
 }
 
-_plain if {
-	_own_place
-	count(input.dir.git.nested) == 0
-}
+_unknown := "whether another repository or a mount point lies in it is not known"
 
 _plain if {
-	_own_place
+	input.dir.symlink == false
+	input.dir.mounts == 0
+	_no_repository
+}
+
+_no_repository if count(input.dir.git.nested) == 0
+
+_no_repository if {
 	input.dir.checkout == false
 	input.dir.empty == true
 }
 
-_plain if {
-	_own_place
+_no_repository if {
 	input.dir.checkout == false
 	count(input.dir.nested) == 0
 }
 
 # Something cheaper kept the checkout, so that it was not looked into. protect.unsaved says so of every such folder.
-_plain if {
-	_own_place
+_no_repository if {
 	input.dir.checkout == true
 	input.dir.skipped != ""
-}
-
-_own_place if {
-	input.dir.symlink == false
-	input.dir.mounts == 0
 }
 
 _reasons contains "it is a symbolic link" if input.dir.symlink == true

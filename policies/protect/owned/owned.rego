@@ -24,12 +24,10 @@ import data.policies.lib.registry
 # METADATA
 # title: A spawn is open
 # description: A spawn of the candidate is not completed, or was not long ago, and its owner is not known to have ended.
-objections contains {
-	"message": reasons.or_default(_completed(place), "a spawn ledger says that it is in use"),
-	"evidence": {name: fact | some name, fact in spawn; name in {"source", "id", "path"}},
-} if {
+objections contains reasons.keep(_completed(place), "a spawn ledger says that it is in use", {facts}) if {
 	some place, spawn in input.spawns
 	not place in _let_go
+	facts := {name: fact | some name, fact in spawn; name in {"source", "id", "path"}}
 }
 
 # METADATA
@@ -47,14 +45,14 @@ objections contains {
 # METADATA
 # title: Whether a record means it is not known
 # description: Records name folders or labels, and where it works, or what it is called, is not known.
-objections contains {"message": $"whether a record names its folder or its label is not known: {_unread}", "evidence": {}} if {
+objections contains {"message": _records_unknown, "evidence": {}} if {
 	input.kind in {"process", "session", "tab"}
 	not _records_known
 }
 
 # METADATA
 # title: It belongs to somebody
-# description: A registry entry, ended or not, names the folder or something in it, although its name is one to be thrown away.
+# description: A registry entry, ended or not, names the folder or something in it, although its name is disposable.
 objections contains {
 	"message": "a registry records this folder as an owner's, so it is not disposable",
 	"evidence": {"entries": [entry.id | some entry in input.entries; entry.by == "path"]},
@@ -63,6 +61,8 @@ objections contains {
 	count(_of_folder) > 0
 	not _kept_by_name
 }
+
+_records_unknown := $"whether a record names its folder or its label is not known: {_unread}"
 
 _unread := "where it works, or what it is called, could not be read"
 
@@ -81,7 +81,7 @@ _of_folder contains place if {
 	entry.by == "path"
 }
 
-# Who started a spawn of the candidate does not own the candidate itself: it says when the spawn is let go, and nothing more.
+# Who started a spawn of the candidate does not own the candidate itself: it says when the spawn is let go.
 _not_owners contains place if {
 	some place, entry in input.entries
 	entry.by == "spawn"
@@ -95,14 +95,13 @@ _not_owners contains place if {
 
 _records_known if {
 	input.spawns_known == true
-	input.entries_known == true
+	_entries_known
 }
 
+_entries_known if input.entries_known == true
+
 # An entry of its folder would count for nothing, as above.
-_records_known if {
-	input.spawns_known == true
-	_marked_over
-}
+_entries_known if _marked_over
 
 _marked_over if {
 	input.kind == "process"

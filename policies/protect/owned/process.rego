@@ -7,30 +7,30 @@ import data.policies.lib.reasons
 # METADATA
 # title: Its session is not on record here
 # description: >-
-#   A marker of it names a session of an orchestrator that keeps records, and no record here knows that session: another instance
-#   may own it. It counts for nothing where the agent that started it is positively gone. Or whether there is one is not known.
-objections contains {
-	"message": reasons.or_default(_stranger, "whether it belongs to a session that another instance has on record is not known"),
-	"evidence": {
-		"markers": {marker | some marker in input.lineage.strangers},
-		"registries": _formats,
-		"read": {format | some format in _formats; $"registry:{format}" in input.records_read},
-	},
-} if {
+#   A marker of it names a session of an orchestrator that keeps records, and no record here knows that session:
+#   another instance may own it. The agent that started it is not known to be gone. Or there may be such a marker.
+objections contains reasons.keep(_stranger, _stranger_unknown, _strangers) if {
 	input.kind == "process"
 	not _on_record
 }
 
 # METADATA
 # title: An agent lives that may have started it
-# description: A living agent is old enough to have started it, and nothing says positively that another one did, or is not known.
-objections contains {
-	"message": reasons.or_default(_starter, "whether an agent lives that may have started it is not known"),
-	"evidence": {name: input.lineage[name] | some name in {"agent", "agents", "possible_agent", "seen"}},
-} if {
+# description: A living agent is old enough to have started it, or may be, and nothing says that another one did.
+objections contains reasons.keep(_starter, "whether an agent lives that may have started it is not known", _agents) if {
 	input.kind == "process"
 	not _no_starter
 }
+
+_stranger_unknown := "whether it belongs to a session that another instance has on record is not known"
+
+_strangers contains {
+	"markers": {marker | some marker in input.lineage.strangers},
+	"registries": _formats,
+	"read": {format | some format in _formats; $"registry:{format}" in input.records_read},
+}
+
+_agents contains {name: input.lineage[name] | some name in {"agent", "agents", "possible_agent", "seen"}}
 
 _no_starter if {
 	count(input.lineage.markers) == 0

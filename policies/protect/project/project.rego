@@ -10,14 +10,15 @@ import data.policies.lib.levels
 
 # METADATA
 # title: Its project keeps it
-# description: A path of the project's own file matches where the candidate lies or, for a folder, something that may lie in it.
+# description: A path of the project's own file matches where the candidate lies or what may lie in the folder.
 objections contains {
 	"message": $"its project keeps it: {project.path}",
-	"evidence": {"file": $"{project.file}", "globs": [keep.glob | some keep in project.keeps], "reasons": [keep.reason | some keep in project.keeps]},
+	"evidence": {"file": $"{project.file}", "globs": globs, "reasons": [keep.reason | some keep in project.keeps]},
 } if {
 	some i, project in input.projects
 	i in _placed
 	not i in _not_matched
+	globs := [keep.glob | some keep in project.keeps]
 }
 
 # METADATA

@@ -18,7 +18,7 @@ import data.policies.lib.names
 
 # METADATA
 # title: The operator protects it
-# description: A configured glob matches it, the folder that it lies in, or something in it, or cannot be compared with it.
+# description: A configured glob matches it, the folder that it lies in, or something in it, or cannot be compared.
 objections contains {
 	"message": "rules.protected matches it, or cannot be compared with it",
 	"evidence": {"protected": globs | globs := input.config.protected},

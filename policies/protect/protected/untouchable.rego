@@ -8,10 +8,7 @@ import data.policies.lib.reasons
 # METADATA
 # title: A folder that is locked, no worktree or another user's
 # description: It is a locked worktree, a repository of its own or another user's, or whether it is could not be read.
-objections contains {
-	"message": reasons.or_default(_reasons, "whether it is a worktree, locked, or another user's is not known"),
-	"evidence": {},
-} if {
+objections contains reasons.keep(_reasons, "whether it is a worktree, locked, or another user's is not known", {}) if {
 	input.kind == "dir"
 	not _worktree
 	not _no_checkout
@@ -20,10 +17,7 @@ objections contains {
 # METADATA
 # title: A process that is never reaped
 # description: It is a multiplexer's server, a kernel thread, named by the configuration or another user's, or may be.
-objections contains {
-	"message": reasons.or_default(_reasons, "its name, or the user that it belongs to, is not known"),
-	"evidence": {"name": name | name := input.process.name},
-} if {
+objections contains reasons.keep(_reasons, "its name, or the user that it belongs to, is not known", _facts) if {
 	input.kind == "process"
 	not _ordinary
 }
@@ -31,10 +25,7 @@ objections contains {
 # METADATA
 # title: A daemon that people use too
 # description: The configuration names it as something that people use too; who started it says nothing of who uses it.
-objections contains {
-	"message": reasons.or_default(_personal, "whether people use it too is not known"),
-	"evidence": {"name": name | name := input.process.name},
-} if {
+objections contains reasons.keep(_personal, "whether people use it too is not known", _facts) if {
 	input.kind == "process"
 	not input.lineage.personal == ""
 }
@@ -42,13 +33,13 @@ objections contains {
 # METADATA
 # title: The terminal of an architect
 # description: It holds a conversation that nothing brings back. It is one, or its owner could not be read.
-objections contains {
-	"message": reasons.or_default(_architect, "whether it is an architect's terminal is not known"),
-	"evidence": {"role": role | role := input.terminal.role},
-} if {
+objections contains reasons.keep(_architect, "whether it is an architect's terminal is not known", _facts) if {
 	input.kind == "terminal"
 	not _no_architect
 }
+
+_facts contains {"name": input.process.name}
+_facts contains {"role": input.terminal.role}
 
 _no_architect if {
 	input.terminal.role_kind != ""

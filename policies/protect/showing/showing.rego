@@ -12,10 +12,7 @@ import data.policies.lib.tabs
 # METADATA
 # title: A terminal that it shows lives
 # description: A terminal of the tab's builder has not ended, or whether one lives is not known.
-objections contains {
-	"message": reasons.or_default(_living, "whether a terminal that it shows lives is not known"),
-	"evidence": {"sessions": [id | some id in input.shown.sessions]},
-} if {
+objections contains reasons.keep(_living, "whether a terminal that it shows lives is not known", _facts) if {
 	input.kind == "tab"
 	tabs.editor
 	not tabs.shows_nothing
@@ -25,4 +22,8 @@ objections contains {
 # What runs in the tab itself is for protect.live to say.
 _alive if tabs.of_process
 
-_living contains $"a terminal that it shows has not ended: {concat(", ", input.shown.sessions)}" if count(input.shown.sessions) > 0
+_living contains $"a terminal that it shows has not ended: {concat(", ", input.shown.sessions)}" if {
+	count(input.shown.sessions) > 0
+}
+
+_facts contains {"sessions": [id | some id in input.shown.sessions]}

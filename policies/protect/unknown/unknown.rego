@@ -24,33 +24,25 @@ objections contains {
 
 # METADATA
 # title: It or its source is not known
-# description: Its source, the processes or the ledger were not read whole, or what makes it the same thing at a later look.
+# description: Its source, the processes or the ledger were not read whole, or its identity for a later look.
 objections contains {
 	"message": "its source, the processes, the ledger or its identity could not be read whole",
 	"evidence": {name: input.source[fact] | some fact, name in {"name": "source", "status": "status"}},
-} if {
-	not _known
-}
+} if not _known
 
 # METADATA
 # title: A process was read in brief
-# description: No rule about processes names such a process in its METADATA (custom.candidates), so only what costs little was read of it.
-objections contains {
-	"message": $"it was read in brief only, {_unnamed}: take candidates out of the rule that found it",
-	"evidence": {"brief": true},
-} if {
-	input.kind == "process"
-	input.process.brief
-}
+# description: No rule about processes names such a process in its METADATA (custom.candidates), so little was read.
+objections contains {"message": $"it was read in brief only, {_unnamed}", "evidence": {"brief": true}} if input.process.brief
 
 # METADATA
 # title: The levels of the rules are not known
 # description: Which rules are off, or only observe, is missing from the input.
-objections contains {"message": "which rules are turned off is not known (rules.levels)", "evidence": {}} if not levels.known
+objections contains {"message": _levels_unknown, "evidence": {}} if not levels.known
 
 # METADATA
 # title: The records of its folder were not read
-# description: The folder lies where an orchestrator keeps its worktrees, and not all records of that orchestrator were read.
+# description: The folder lies where an orchestrator keeps its worktrees, and not all of its records were read.
 objections contains {
 	"message": $"it lies where {folder.format} keeps its worktrees, and the records of {folder.format} were not read",
 	"evidence": folder,
@@ -60,7 +52,11 @@ objections contains {
 	not place in _accounted
 }
 
-_unnamed := "because no rule names such a process in its METADATA (candidates)"
+_unnamed := $"{_why_brief}: take candidates out of the rule that found it"
+
+_why_brief := "because no rule names such a process in its METADATA (candidates)"
+
+_levels_unknown := "which rules are turned off is not known (rules.levels)"
 
 # The folder is not of that name, and lies in none.
 _accounted contains place if {
@@ -77,21 +73,16 @@ _accounted contains place if {
 }
 
 _known if {
-	_read
-	input.identity != ""
-}
-
-# Then the objection of its own says so.
-_known if {
-	_read
-	input.process.brief
-}
-
-_read if {
 	input.source.status == "ok"
 	input.evidence_sources.proc == "ok"
 	input.evidence_sources.ledger == "ok"
+	_identified
 }
+
+_identified if input.identity != ""
+
+# Then the objection of its own says so.
+_identified if input.process.brief
 
 _serverless contains name if {
 	some name, status in input.evidence_sources

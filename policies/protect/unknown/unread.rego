@@ -8,11 +8,8 @@ import data.policies.lib.terminals
 
 # METADATA
 # title: A pane was not read
-# description: Not every pane that the tab has is listed, or what runs in one of them, or whether an agent does, could not be read.
-objections contains {
-	"message": reasons.or_default(_pane_errors, "what runs in one of its panes could not be read"),
-	"evidence": reasons.evidence(_panes),
-} if {
+# description: A pane of the tab is not listed, or what runs in one of them, or whether an agent does, was not read.
+objections contains reasons.keep(_pane_errors, "what runs in one of its panes could not be read", _panes) if {
 	input.kind == "tab"
 	not tabs.editor
 	not panes.all_read
@@ -21,10 +18,7 @@ objections contains {
 # METADATA
 # title: A tab of an editor was not read
 # description: Its process could not be read, or whether its builder and that builder's terminals are on record.
-objections contains {
-	"message": reasons.or_default(_tab_errors, "whether its process, or what it shows, has ended could not be read"),
-	"evidence": reasons.evidence(_tab),
-} if {
+objections contains reasons.keep(_tab_errors, _tab_unread, _tab) if {
 	input.kind == "tab"
 	tabs.editor
 	not tabs.read
@@ -33,10 +27,7 @@ objections contains {
 # METADATA
 # title: Something of a session was not read
 # description: Something about the session could not be read, such as a name that tmux gives with a tab in it.
-objections contains {
-	"message": reasons.or_default(_session_errors, "not all of the session could be read"),
-	"evidence": {},
-} if {
+objections contains reasons.keep(_session_errors, "not all of the session could be read", {}) if {
 	input.kind == "session"
 	not sessions.read
 }
@@ -44,10 +35,7 @@ objections contains {
 # METADATA
 # title: A terminal was not read
 # description: Whether its Tower lists it, which process is its own, or what lives below that could not be read.
-objections contains {
-	"message": reasons.or_default(_terminal_errors, _terminal_unread),
-	"evidence": {name: input.terminal[name] | some name in {"listed", "pid"}},
-} if {
+objections contains reasons.keep(_terminal_errors, _terminal_unread, _terminal) if {
 	input.kind == "terminal"
 	not terminals.read
 }
@@ -66,6 +54,8 @@ _tab_errors contains $"the window has no workspace of Codev's open, {_builder_un
 	not input.shown.workspaces
 }
 
+_tab_unread := "whether its process, or what it shows, has ended could not be read"
+
 _builder_unknown := "so where its builder would be is not known"
 
 _session_errors contains $"not all of the session could be read: {input.session.error}" if input.session.error != ""
@@ -73,6 +63,8 @@ _session_errors contains $"not all of the session could be read: {input.session.
 _terminal_errors contains $"not all of the terminal could be read: {input.terminal.error}" if input.terminal.error != ""
 
 _terminal_unread := "whether its Tower lists it, which process is its own or what lives below that could not be read"
+
+_terminal contains {name: input.terminal[name] | some name in {"listed", "pid"}}
 
 _tab contains {"pid": input.tab.editor.pid}
 _tab contains {"workspaces": input.shown.workspaces}

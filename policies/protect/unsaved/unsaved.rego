@@ -26,13 +26,12 @@ import data.policies.lib.registry
 # description: >-
 #   It holds something that would be lost, or whether it does is not known. One that was not looked into stays too: were
 #   the rule that keeps it turned off, it would go.
-objections contains {
-	"message": reasons.first([(_reasons | dirs.skipped), _unread], "whether it holds unsaved work is not known"),
-	"evidence": reasons.evidence(_facts | {{name: input.dir.git[name] | some name in {"scaffold", "reports"}}}),
-} if {
+objections contains reasons.keep_first([(_reasons | dirs.skipped), _unread], _unknown, _facts) if {
 	input.kind == "dir"
 	not _saved
 }
+
+_unknown := "whether it holds unsaved work is not known"
 
 _saved if {
 	_clean
@@ -86,7 +85,9 @@ _reasons contains $"on record: {concat(" and ", input.signs)}, which is no proof
 	count(input.signs) > 0
 }
 
-_reasons contains "it is a repository of its own, and what it holds may be nowhere else" if input.dir.git.worktree == false
+_reasons contains "it is a repository of its own, and what it holds may be nowhere else" if {
+	input.dir.git.worktree == false
+}
 
 _reasons contains "it holds files that are in no repository" if {
 	input.dir.checkout == false
@@ -120,9 +121,7 @@ _named(name) := $" ({first}{_more(named, input.dir.git[name])}{_advice(name)})" 
 
 default _more(_, _) := ""
 
-_more(named, total) := $" and {total - input.config.named_files} more" if {
-	count(named) > input.config.named_files
-}
+_more(named, total) := $" and {total - input.config.named_files} more" if count(named) > input.config.named_files
 
 default _advice(_) := ""
 
@@ -141,5 +140,6 @@ _stands(path) := "has no mark of a tool that made it (rules.makers)" if {
 } else := "was not compared with the main checkout's"
 
 _facts contains {"lost": _lost}
+_facts contains {name: input.dir.git[name] | some name in {"scaffold", "reports"}}
 _facts contains {"ignored_paths": input.dir.git.ignored_paths} if count(input.dir.git.ignored_paths) > 0
 _facts contains {"signs": input.signs} if count(input.signs) > 0

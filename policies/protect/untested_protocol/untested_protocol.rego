@@ -14,14 +14,13 @@ import data.policies.lib.tabs
 # METADATA
 # title: Closing was not tried with its server
 # description: The protocol of the tab's server is not in the operator's list, or is not known.
-objections contains {
-	"message": reasons.or_default(_reasons, "the protocol of its server is not known, so closing was not tried with it"),
-	"evidence": reasons.evidence(_facts),
-} if {
+objections contains reasons.keep(_reasons, _protocol_unknown, _facts) if {
 	input.kind == "tab"
 	not tabs.editor
 	not _tried
 }
+
+_protocol_unknown := "the protocol of its server is not known, so closing was not tried with it"
 
 _tried if input.source.server.protocol in input.config.herdr_protocols
 
@@ -41,15 +40,15 @@ _reasons contains $"closing was not tried with a server of protocol {input.sourc
 	input.source.server.protocol >= 0
 }
 
-default _next := "to allow it, add that number to rules.herdr_protocols"
-
-_next := "it has all that winnow uses: winnow cleanup ID --safe closes one tab; to have it done by itself, add that number to rules.herdr_protocols" if {
+_next := $"it has all that winnow uses: {_by_hand}; to have it done by itself, {_allow}" if {
 	_complete
 } else := $"it lacks {concat(", ", input.source.server.lacks)}, which winnow uses; look for a newer winnow" if {
 	count(input.source.server.lacks) > 0
-}
+} else := $"to allow it, {_allow}"
 
-_facts contains {"protocol": input.source.server.protocol}
-_facts contains {"version": input.source.server.version}
-_facts contains {"lacks": input.source.server.lacks}
+_by_hand := "winnow cleanup ID --safe closes one tab"
+
+_allow := "add that number to rules.herdr_protocols"
+
+_facts contains {name: input.source.server[name] | some name in {"protocol", "version", "lacks"}}
 _facts contains {"tried": input.config.herdr_protocols}

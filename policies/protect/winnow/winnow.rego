@@ -13,23 +13,18 @@ import data.policies.lib.terminals
 
 # METADATA
 # title: Winnow runs in it
-# description: The candidate is, holds or contains the looking process or one of its ancestors, or whether it does is not known.
-objections contains {
-	"message": reasons.or_default(_reasons, "whether Winnow itself runs in it is not known"),
-	"evidence": {},
-} if not _not_inside
+# description: The candidate is, holds or contains the looking process or one of its ancestors, or may.
+objections contains reasons.keep(_reasons, "whether Winnow itself runs in it is not known", {}) if not _not_inside
 
 # METADATA
 # title: Winnow stands in its worktree
-# description: The candidate is a folder in the worktree that the looking process stands in, or whether it is so is not known.
-objections contains {
-	"message": "Winnow itself stands in its worktree, or whether it does is not known",
-	"evidence": {},
-} if {
-	input.kind == "dir"
+# description: The candidate is a folder in the worktree that the looking process stands in, or may be.
+objections contains {"message": _in_worktree, "evidence": {}} if {
 	input.dir.content
 	not _other_worktree
 }
+
+_in_worktree := "Winnow itself stands in its worktree, or whether it does is not known"
 
 _other_worktree if {
 	input.host.cwd != input.dir.content.worktree

@@ -12,10 +12,7 @@ import data.policies.lib.tabs
 # METADATA
 # title: It is the last tab of its workspace
 # description: herdr closes a workspace with its last tab. The tab is the last one, or whether it is could not be read.
-objections contains {
-	"message": reasons.or_default(_last, "whether it is the last tab of its workspace is not known"),
-	"evidence": reasons.evidence(_facts),
-} if {
+objections contains reasons.keep(_last, $"whether {_is_last} is not known", _facts) if {
 	input.kind == "tab"
 	not tabs.editor
 	not input.tab.last_in_workspace == false
@@ -23,20 +20,19 @@ objections contains {
 
 # METADATA
 # title: Its workspace leads a group
-# description: >-
-#   herdr closes all workspaces of a repository's worktrees with the one of its main checkout. The tab's workspace is
-#   that one, or whether it is could not be read.
-objections contains {
-	"message": reasons.or_default(_leading, "whether its workspace leads a group of workspaces is not known"),
-	"evidence": reasons.evidence(_facts),
-} if {
+# description: herdr closes the workspaces of all worktrees with the one of the main checkout, and this one may be it.
+objections contains reasons.keep(_leading, $"whether {_leads} is not known", _facts) if {
 	input.kind == "tab"
 	not tabs.editor
 	not input.tab.group_parent == false
 }
 
-_last contains "it is the last tab of its workspace, which would be closed with it" if input.tab.last_in_workspace == true
+_is_last := "it is the last tab of its workspace"
 
-_leading contains "its workspace leads a group of workspaces, which would all be closed with it" if input.tab.group_parent == true
+_leads := "its workspace leads a group of workspaces"
+
+_last contains $"{_is_last}, which would be closed with it" if input.tab.last_in_workspace == true
+
+_leading contains $"{_leads}, which would all be closed with it" if input.tab.group_parent == true
 
 _facts contains {"workspace": input.tab.workspace}

@@ -32,24 +32,15 @@ _began := {
 }
 
 _grown if {
-	input.kind != "terminal"
-	_of_age
+	input.age >= _grace
+	_dated
 }
+
+_dated if input.kind != "terminal"
 
 # Since when its Tower has it says nothing of a process that began at an unknown time.
-_grown if {
-	input.kind == "terminal"
-	input.terminal.started_at != ""
-	_of_age
-}
-
-_grown if {
-	input.kind == "terminal"
-	terminals.ended
-	_of_age
-}
-
-_of_age if input.age >= input.config.grace[input.kind]
+_dated if input.terminal.started_at != ""
+_dated if terminals.ended
 
 _message := $"{_began[input.kind]} in the future, by the clock" if {
 	input.age < 0
