@@ -2,11 +2,11 @@ package policy_test
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
-	"iter"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -129,9 +129,8 @@ var update = flag.Bool("update", false, "write docs/reference/rules again from t
 type ruleDoc struct {
 	id, description string
 	custom          struct {
-		Kinds      string
-		Waits      []string
-		Parameters yaml.Node
+		Kinds             string
+		Waits, Parameters []string
 	}
 }
 
@@ -157,15 +156,9 @@ func ruleDocs(t *testing.T) []ruleDoc {
 				continue
 			}
 			d := ruleDoc{id: strings.TrimPrefix(m.Package.Path.String(), "data.policies."), description: a.Description}
-			// The document itself is read once more: OPA loses the order of the parameters.
-			head, _, _ := strings.Cut(string(text), "\npackage ")
-			var doc struct{ Custom yaml.Node }
-			plain := regexp.MustCompile("(?m)^# ?").ReplaceAllString(strings.TrimPrefix(head, "# METADATA\n"), "")
-			if err := yaml.Unmarshal([]byte(plain), &doc); err != nil {
-				return err
-			}
-			if err := doc.Custom.Decode(&d.custom); err != nil {
-				return err
+			data, err := json.Marshal(a.Custom)
+			if err := errors.Join(err, json.Unmarshal(data, &d.custom)); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
 			}
 			out = append(out, d)
 		}
@@ -176,17 +169,6 @@ func ruleDocs(t *testing.T) []ruleDoc {
 	}
 	slices.SortStableFunc(out, func(a, b ruleDoc) int { return strings.Compare(b.id[:1], a.id[:1]) })
 	return out
-}
-
-// parameters gives each parameter with its meaning, in the order of the METADATA.
-func (d ruleDoc) parameters() iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for i := 0; i+1 < len(d.custom.Parameters.Content); i += 2 {
-			if !yield(d.custom.Parameters.Content[i].Value, d.custom.Parameters.Content[i+1].Value) {
-				return
-			}
-		}
-	}
 }
 
 // defaultOf is a parameter's value in config.yaml, short; of several keys, with commas between them, each has its own.
@@ -237,8 +219,12 @@ func short(n *yaml.Node) string {
 	return strings.Join(items, ", ")
 }
 
-// parametersOf is the section of a page that METADATA gives; the rest of a page, but its first two paragraphs, is written by hand.
-var parametersOf = regexp.MustCompile(`(?s)\n## Parameters\n.*?(\n## |\z)`)
+// parametersOf is the section of a page that METADATA gives, but for the meaning in each row; the rest of a page, but its first two paragraphs,
+// is written by hand too.
+var (
+	parametersOf = regexp.MustCompile(`(?s)\n## Parameters\n.*?(\n## |\z)`)
+	parameterRow = regexp.MustCompile("(?m)^\\| `(.+?)` \\| .* \\| (.*) \\|$")
+)
 
 // page is a rule's page with what METADATA says in its places; of a new rule it has nothing else.
 func (d ruleDoc) page(t *testing.T, have string, config *yaml.Node) string {
@@ -250,10 +236,17 @@ func (d ruleDoc) page(t *testing.T, have string, config *yaml.Node) string {
 		rest = ""
 	}
 	var b strings.Builder
-	if next := maps.Collect(d.parameters()); len(next)+len(d.custom.Waits) > 0 {
+	if len(d.custom.Parameters)+len(d.custom.Waits) > 0 {
+		meanings := map[string]string{}
+		for _, row := range parameterRow.FindAllStringSubmatch(have, -1) {
+			meanings[row[1]] = row[2]
+		}
 		b.WriteString("\n## Parameters\n\n| parameter | default | meaning |\n|---|---|---|\n")
-		for key, meaning := range d.parameters() {
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key, cell(defaultOf(t, config, key)), cell(meaning))
+		for _, key := range d.custom.Parameters {
+			if meanings[key] == "" {
+				t.Errorf("%s: write what %s means for it: | `%s` | %s | ... |", page(d.id), key, key, cell(defaultOf(t, config, key)))
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key, cell(defaultOf(t, config, key)), meanings[key])
 		}
 		for _, key := range d.custom.Waits {
 			fmt.Fprintf(&b, "| `%s` | %s | it waits for this in any case |\n", key, cell(defaultOf(t, config, key)))
@@ -284,7 +277,7 @@ func table(t *testing.T, docs []ruleDoc, family string, config *yaml.Node) strin
 			kind = map[string]string{"tabs": "tab", "sessions": "session", "terminals": "terminal", "dirs": "dir", "content": "dir", "processes": "process"}[path[1]]
 		}
 		var parameters []string
-		for key := range d.parameters() {
+		for _, key := range d.custom.Parameters {
 			parameters = append(parameters, fmt.Sprintf("`%s` %s", strings.ReplaceAll(key, "rules.", ""), cell(defaultOf(t, config, key))))
 		}
 		lead, _, _ := strings.Cut(d.description, "\n\n")

@@ -81,7 +81,7 @@ func (x explainer) silent(to []Silent, p policy.Package, rules ...*ast.Rule) []S
 	out := Silent{Rule: p.ID, File: at.File, Line: at.Row, Title: title, Description: description}
 	for _, r := range rules {
 		s := x.trace.far[r]
-		if s == nil || s.otherKind() {
+		if s == nil || x.otherKind(s) {
 			continue
 		}
 		out.Failed = append(out.Failed, x.condition(r, s, depth))
@@ -110,7 +110,7 @@ func (x explainer) shown(rules []*ast.Rule) []Condition {
 func (x explainer) failing(rules []*ast.Rule, left int) []Condition {
 	var out []Condition
 	for _, r := range rules {
-		if s := x.trace.far[r]; s != nil && !x.held(r) && !s.otherKind() {
+		if s := x.trace.far[r]; s != nil && !x.held(r) && !x.otherKind(s) {
 			out = append(out, x.condition(r, s, left))
 		}
 	}
@@ -196,7 +196,11 @@ func (o operand) shown() (Value, bool) {
 
 var kind = ast.MustParseRef("input.kind")
 
-// otherKind reports whether a rule ended because it is for candidates of another kind: that is no news.
-func (s *stop) otherKind() bool {
-	return len(s.operands) > 0 && s.operands[0].ref.Equal(kind) && s.operands[0].value != nil
+// otherKind reports whether a rule ended because it is for candidates of another kind, or reads what only these have: that is no news.
+func (x explainer) otherKind(s *stop) bool {
+	if len(s.operands) == 0 {
+		return false
+	}
+	first := s.operands[0]
+	return first.ref.Equal(kind) && first.value != nil || len(first.ref) > 1 && x.foreign(first.ref)
 }

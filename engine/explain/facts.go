@@ -208,7 +208,7 @@ func (x explainer) objectors(kind string) []change {
 	}
 	for _, p := range x.policy.Protect() {
 		for _, r := range x.rulesOf(p, policy.ObjectionsRule) {
-			if s := x.trace.far[r]; s != nil && !s.otherKind() {
+			if s := x.trace.far[r]; s != nil && !x.otherKind(s) {
 				g.expr(r, s.expr, s)
 			}
 		}
@@ -228,7 +228,7 @@ type gatherer struct {
 // ends gathers the facts of the condition at which a rule came to its end, and of those of the rules that it asks there.
 func (g *gatherer) ends(r *ast.Rule, left int) {
 	s := g.trace.far[r]
-	if s == nil || g.held(r) || s.otherKind() || left == 0 {
+	if s == nil || g.held(r) || g.otherKind(s) || left == 0 {
 		return
 	}
 	if !s.expr.Negated {

@@ -76,8 +76,9 @@ own_branch if {
 # True for a worktree that positively has no lock, and for one whose lock has the form of a tool's and names a process
 # that has positively ended.
 unlocked if input.dir.git.locked == false
+unlocked if _void
 
-unlocked if {
+_void if {
 	input.dir.git.lock.tool != ""
 	input.dir.git.lock.alive == false
 }
@@ -85,8 +86,12 @@ unlocked if {
 # Why it was not looked into: something cheaper keeps it.
 skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
 
-# What is on record of its branch, for evidence; empty where that is nothing.
-signs contains {"signs": input.signs} if count(input.signs) > 0
+# For evidence: how long nothing has happened in it, and what is on record of its branch, if anything is.
+facts contains {"idle": input.idle}
+facts contains {"signs": input.signs} if count(input.signs) > 0
+
+# Who locked it, for evidence.
+locks contains {"lock": lock} if lock != ""
 
 # Who locked the worktree, and whether they are still there, in words; "" where there is no lock.
 default lock := ""
@@ -106,10 +111,7 @@ lock := $"locked by {_locker}, which is gone" if {
 # The end of a message about a worktree whose lock names a process that has positively ended; "" for any other.
 default void_lock := ""
 
-void_lock := $"; it is {lock}" if {
-	input.dir.git.lock.tool != ""
-	input.dir.git.lock.alive == false
-}
+void_lock := $"; it is {lock}" if _void
 
 _locker := $"{input.dir.git.lock.tool} {input.dir.git.lock.owner} (pid {input.dir.git.lock.pid})" if {
 	input.dir.git.lock.owner != ""

@@ -7,9 +7,9 @@ package policies.lib.leftovers
 
 import data.policies.lib.ties
 
-# The pids of the processes in the panes' own sessions that are left over: an agent's servers, and the shells and package
-# runners that such a server was started through. They are in the background, sleep and listen nowhere, nothing but one
-# another can speak with them, and nothing ties them (lib/ties).
+# The pids of the processes in the panes' own sessions that are left over: an agent's servers, and the shells and
+# package runners that such a server was started through. They are in the background, sleep and listen nowhere, nothing
+# but one another can speak with them, and nothing ties them (lib/ties).
 pids := _unspoken & (_orphans | _below(_runner_orphans))
 
 # The same for a process that is judged by itself. A process with child processes is not a leftover.

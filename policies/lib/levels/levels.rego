@@ -29,13 +29,10 @@ ask contains entry.rule if {
 observe contains entry.rule if {
 	some entry in input.config.levels
 	entry.kind == input.kind
-	not entry in _others
+	not _known_level[entry.level]
 }
 
-_others contains entry if {
-	some entry in input.config.levels
-	entry.level in {"ask", "off"}
-}
+_known_level := {"ask": true, "off": true}
 
 _found contains rule if {
 	some folder in kinds.folders

@@ -1,6 +1,6 @@
 # METADATA
 # title: Names
-# description: What the operator's lists of names and globs say of a name. Each is undefined where the list or the name is not known.
+# description: What the operator's lists of names and globs say of a name. Each is undefined without the list or the name.
 package policies.lib.names
 
 # True when no glob of rules.protected matches the name. A malformed glob protects everything.

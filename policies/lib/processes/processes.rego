@@ -52,8 +52,7 @@ program if {
 	input.process.exe != ""
 }
 
-# The folders of worktrees in which its deleted working directory lay. Each is a whole part of the path, and what was deleted lay in it: not
-# the folder itself, with all its worktrees.
+# The folders of worktrees in which its deleted working directory lay: whole parts of the path before its last one.
 worktree_folders contains folder if {
 	input.process.cwd_deleted == true
 	some folder in input.config.worktree_folders

@@ -1,6 +1,6 @@
 # METADATA
 # title: Shells
-# description: For how long the shells of a session, a tab or a terminal have done nothing, and whether one woke by itself.
+# description: For how long the shells of a session, a tab or a terminal did nothing, and whether one woke by itself.
 package policies.lib.shells
 
 import data.policies.lib.reasons
@@ -55,22 +55,25 @@ resting contains shell if {
 all_rest if count(resting) == count(present)
 
 # What keeps shells from resting, in words.
-restless contains $"{name} ran {ago} ago by itself, so it may wait for more than a person; it must not have run for {_wait}; end it yourself when it is no longer wanted" if {
+restless contains $"its shell {shell.name} ({shell.pid}) ran {ago} ago by itself, {_wait}; {_end}" if {
 	some shell in present
 	shell.rest.woke == true
 	shell.rest.seconds < input.config.session_idle
-	name := $"its shell {shell.name} ({shell.pid})"
 	ago := reasons.span(shell.rest.seconds)
 }
 
-restless contains $"whether its shell {shell.name} ({shell.pid}) ran by itself, and may wait for more than a person, is not known; end it yourself when it is no longer wanted" if {
+restless contains $"whether its shell {shell.name} ({shell.pid}) ran by itself, {_unknown}; {_end}" if {
 	some shell in present
 	shell.name in input.config.shells
 	not shell in _known
 	not shell in resting
 }
 
-_wait := reasons.span(input.config.session_idle)
+_wait := $"so it may wait for more than a person; it must not have run for {reasons.span(input.config.session_idle)}"
+
+_unknown := "and may wait for more than a person, is not known"
+
+_end := "end it yourself when it is no longer wanted"
 
 _known contains shell if {
 	some shell in present

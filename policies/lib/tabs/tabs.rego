@@ -1,6 +1,6 @@
 # METADATA
 # title: Tabs of editors
-# description: What is positively known of a terminal tab of an editor - whether its process has ended, and whether its builder is gone.
+# description: What is positively known of a terminal tab of an editor - has its process ended, and is its builder gone.
 package policies.lib.tabs
 
 # True for a terminal tab of an editor, and false for a tab of herdr.

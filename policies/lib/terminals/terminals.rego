@@ -1,20 +1,12 @@
 # METADATA
 # title: Terminals
-# description: What is positively known of a Codev terminal - its owner, whether that owner is gone, and what lives in it.
+# description: What is positively known of a Codev terminal - its owner, whether that one is gone, and what lives in it.
 package policies.lib.terminals
 
 import data.policies.lib.shells
 
 # True when the terminal is a builder's or its development server's. An architect's and a person's shell are neither.
-of_builder if {
-	input.kind == "terminal"
-	input.terminal.role_kind == "builder"
-}
-
-of_builder if {
-	input.kind == "terminal"
-	input.terminal.role_kind == "dev"
-}
+of_builder if input.terminal.role_kind in {"builder", "dev"}
 
 # True when it is known which builder the terminal belongs to, that builder has no row any more by any spelling, and
 # what it worked in is gone, or is no worktree any more.
@@ -79,9 +71,7 @@ _unattended if {
 	count(_programs) == count(input.terminal.below)
 }
 
-_unattended if {
-	count(_shells) == count(input.terminal.below)
-}
+_unattended if count(_shells) == count(input.terminal.below)
 
 _unattended if {
 	count(input.terminal.below) >= 0
@@ -95,15 +85,13 @@ _programs := [member.pid |
 	not _agent(member.name)
 ]
 
-_shells := _waiting | _helpers
-
-_waiting contains member.pid if {
+_shells contains member.pid if {
 	some member in input.terminal.below
 	member.name in input.config.shells
 	member.interactive == true
 }
 
-_helpers contains member.pid if {
+_shells contains member.pid if {
 	some member in input.terminal.below
 	member.name in input.config.prompt_daemons
 }

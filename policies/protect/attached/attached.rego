@@ -4,10 +4,7 @@
 # custom:
 #   kinds: session, tab
 #   summary: {rank: 50, group: shown to a person}
-#   parameters:
-#     rules.attached_idle: "a client without a terminal that has not been used for longer, while the machine was
-#       [awake](young.md), does not count"
-#     rules.session_names: "sessions that may go although clients were attached to them"
+#   parameters: [rules.attached_idle, rules.session_names]
 package policies.protect.attached
 
 import data.policies.lib.reasons

@@ -4,9 +4,7 @@
 # custom:
 #   kinds: all
 #   summary: {rank: 220, group: waiting for a steady clock, passes: true}
-#   parameters:
-#     rules.steady_for: "how long nothing of the kind may have been noticed"
-#     rules.clock_jump: "how far the clock may move against the machine's own count"
+#   parameters: [rules.steady_for, rules.clock_jump]
 package policies.protect.clock_unsteady
 
 import data.policies.lib.reasons

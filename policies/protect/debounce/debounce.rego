@@ -4,12 +4,8 @@
 # custom:
 #   kinds: session, tab, terminal, process
 #   summary: {rank: 230, group: waiting for a second look, passes: true}
-#   parameters:
-#     rules.confirm_after: "how far apart the two looks must be"
-#     rules.confirm_process_after: "the same for a process, and for how long it must be idle; with 0s one look is enough"
-#     rules.confirm_busy_after: "how long a busy process must have been found over and over"
-#     rules.busy.cpu: "processors that an idle process and all below it may use"
-#     rules.busy.written: "bytes a second that they may write"
+#   parameters: [rules.confirm_after, rules.confirm_process_after, rules.confirm_busy_after, rules.busy.cpu,
+#     rules.busy.written]
 package policies.protect.debounce
 
 import data.policies.lib.levels

@@ -5,25 +5,11 @@
 #   kinds: all
 #   summary: [{rank: 40, group: in use, evidence: [holders]}, {rank: 41, group: in use}]
 #   needs: [holders]
-#   parameters:
-#     rules.spare_listeners: "keep a process that listens on a port or a unix socket, and one with such a child"
-#     rules.own_sockets: "unix sockets that a program makes for itself alone"
-#     rules.confirm_busy_after: "for how long no file that it has open for writing may have changed"
-#     rules.interpreters, rules.families: "programs that run others, and what those may positively be"
-#     rules.agent_idle: "herdr's words for a pane in which it knows of no agent"
-#     rules.agents: "never reaped, by name or by what they were started from"
-#     rules.agent_scripts, rules.agent_packages: "the same, by what an interpreter runs"
-#     rules.session_agents: "agents whose records of their sessions are read"
-#     rules.agent_daemons: "what vendors leave running for all of their agents: ended by no rule, and no user of the
-#       folder that it was started in"
-#     rules.shells, rules.prompt_daemons: "what an idle pane may hold: a shell that waits for a person, and what draws
-#       its prompt"
-#     rules.personal_daemons, rules.agent_daemons: "what lives on by design, whoever began it"
-#     rules.never_processes, rules.multiplexers: "what must not end with a process that it is below"
-#     rules.session_idle: "for how long a shell must not have run, where it ran by itself"
-#     rules.terminal_idle: "how long what may be an agent must have printed nothing, in the terminal of a builder that
-#       is gone"
-#     rules.opaque_processes: "processes that hide what they use, and are not taken for users of a folder"
+#   parameters: [rules.spare_listeners, rules.own_sockets, rules.confirm_busy_after,
+#     "rules.interpreters, rules.families", rules.agent_idle, rules.agents, "rules.agent_scripts, rules.agent_packages",
+#     rules.session_agents, rules.agent_daemons, "rules.shells, rules.prompt_daemons",
+#     "rules.personal_daemons, rules.agent_daemons", "rules.never_processes, rules.multiplexers", rules.session_idle,
+#     rules.terminal_idle, rules.opaque_processes]
 package policies.protect.live
 
 import data.policies.lib.levels

@@ -7,13 +7,8 @@
 #   summary:
 #     - {rank: 70, group: may be of an agent that is alive, evidence: [agent, possible_agent]}
 #     - {rank: 71, group: have an owner on record that has not ended}
-#   parameters:
-#     rules.grace.spawn: "how long a completed spawn still keeps what it names"
-#     rules.terminal_statuses: "the words that say an owner has ended"
-#     rules.disposable_dirs: "the names that are to be thrown away"
-#     rules.id_markers: "markers whose value says whose a process is"
-#     rules.marker_records: "markers that name a session on record, and the format of the registries that know it"
-#     rules.pid_markers: "markers that name the agent's process"
+#   parameters: [rules.grace.spawn, rules.terminal_statuses, rules.disposable_dirs, rules.id_markers,
+#     rules.marker_records, rules.pid_markers]
 package policies.protect.owned
 
 import data.policies.lib.dirs

@@ -6,12 +6,7 @@
 #   summary:
 #     - {rank: 60, group: locked, word: lock, next: "git -C REPO worktree unlock DIR"}
 #     - {rank: 61, group: protected}
-#   parameters:
-#     rules.protected: "globs over paths, names, labels and ids; `*` stays within one folder, `**` does not"
-#     rules.never_processes: "names of processes; a `*` at the end stands for any rest"
-#     rules.personal_daemons: "programs that people use too, each with a word for what it is"
-#     rules.multiplexers: "names of multiplexers' servers"
-#     rules.lock_reasons: "the forms in which tools write why a worktree is locked, each with the process that it names"
+#   parameters: [rules.protected, rules.never_processes, rules.personal_daemons, rules.multiplexers, rules.lock_reasons]
 package policies.protect.protected
 
 import data.policies.lib.names

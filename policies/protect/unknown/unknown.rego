@@ -4,8 +4,7 @@
 # custom:
 #   kinds: all
 #   summary: {rank: 130, group: not fully known}
-#   parameters:
-#     rules.recorded_folders: "names of folders, and the `format` of the records without which nothing in them may go"
+#   parameters: [rules.recorded_folders]
 package policies.protect.unknown
 
 import data.policies.lib.levels

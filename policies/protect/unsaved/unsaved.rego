@@ -6,14 +6,8 @@
 #   summary:
 #     - {rank: 80, group: hold commits found only there, word: commit, next: "git -C DIR log --oneline -5"}
 #     - {rank: 81, group: hold files found only there, next: "git -C DIR status --short --ignored"}
-#   parameters:
-#     rules.rebuildable: "ignored content that can be made again, and is no work"
-#     rules.makers: "what shows that a tool made a folder whose name people use too"
-#     rules.tool_files: "names that only a tool uses, ignored or not"
-#     rules.disposable_content: "folders outside of git whose files may go, by globs over their paths"
-#     rules.named_files: "how many files of a kind the message names"
-#     rules.scaffold: "files that tools write for themselves, by path"
-#     rules.grace.spawn: "since the spawn of what left reports was completed"
+#   parameters: [rules.rebuildable, rules.makers, rules.tool_files, rules.disposable_content, rules.named_files,
+#     rules.scaffold, rules.grace.spawn]
 package policies.protect.unsaved
 
 import data.policies.lib.content

@@ -4,8 +4,7 @@
 # custom:
 #   kinds: tab
 #   summary: {rank: 84, group: of an untested herdr protocol, message: closing was not tried with its server}
-#   parameters:
-#     rules.herdr_protocols: "the protocols of herdr 0.7.0 to 0.9.1"
+#   parameters: [rules.herdr_protocols]
 package policies.protect.untested_protocol
 
 import data.policies.lib.reasons

@@ -31,82 +31,50 @@ _other_worktree if {
 	startswith(input.host.cwd, concat("", [input.dir.content.worktree, "/"])) == false
 }
 
+# A process that was put into its pid namespace from outside (docker exec, nsenter) runs under none.
 _not_inside if {
 	input.kind != "dir"
-	_known
+	input.host.pid > 0
+	count(input.host.ancestors) >= 0
 	_read
 	count(_inside & _own) == 0
 }
 
-# A folder whose path begins the path of the own one is kept whether it contains that or only has a shorter name beside
-# it, until the second rule has looked closer.
 _not_inside if {
-	input.kind == "dir"
-	input.host.pid > 0
-	input.host.cwd != ""
-	startswith(input.host.cwd, input.dir.path) == false
-}
-
-_not_inside if {
-	input.kind == "dir"
-	input.host.pid > 0
 	input.dir.path != ""
+	input.host.pid > 0
 	input.host.cwd != input.dir.path
 	startswith(input.host.cwd, concat("", [input.dir.path, "/"])) == false
 }
 
-# Winnow's own process and those that it runs under were read. One that was put into its pid namespace from outside
-# (docker exec, nsenter) runs under none.
-_known if {
-	input.host.pid > 0
-	count(input.host.ancestors) >= 0
-}
-
 _own contains input.host.pid
-
 _own contains pid if some pid in input.host.ancestors
 
 # All processes of the candidate are known.
-_read if {
-	input.kind == "process"
-	input.process.pid > 0
-}
-
-_read if {
-	input.kind == "session"
-	count(_read_panes) == count(panes.present)
-}
+_read if input.process.pid > 0
+_read if count(input.session.panes) == count(_read_panes)
 
 # A tab says by herdr's own ids whether it is the one; its processes are looked through all the same.
 _read if {
-	input.kind == "tab"
 	input.tab.own == false
-	count(_read_panes) == count(panes.present)
+	count(input.tab.panes) == count(_read_panes)
 }
 
 # A tab of an editor holds its process and those of that one's session; one that an extension draws holds none.
 _read if {
-	input.kind == "tab"
 	tabs.of_process
 	count(_session) == count(input.tab.editor.session)
 }
 
-_read if {
-	input.kind == "tab"
-	tabs.drawn
-}
+_read if tabs.drawn
 
 # The processes of a terminal are its shellper and what lives below that, or there are none.
 _read if {
-	input.kind == "terminal"
 	input.terminal.pid > 0
 	count(_below) == count(input.terminal.below)
 }
 
-_read if {
-	input.kind == "terminal"
-	terminals.ended
-}
+_read if terminals.ended
 
 # A pane was read when its members are known, or there are none because it is dead.
 _read_panes contains place if {
@@ -122,7 +90,6 @@ _read_panes contains place if {
 _inside contains input.process.pid
 _inside contains input.tab.editor.pid
 _inside contains input.terminal.pid
-
 _inside contains pid if some pid in (_session | _below)
 
 _inside contains pid if {

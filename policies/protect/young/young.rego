@@ -5,11 +5,7 @@
 #   kinds: dir, session, terminal, process
 #   summary: {rank: 210, group: young, passes: true}
 #   needs: [age]
-#   parameters:
-#     rules.grace.dir: "since a folder's last own change"
-#     rules.grace.session: "since a session was made"
-#     rules.grace.process: "since a process was started"
-#     rules.grace.terminal: "since a terminal's process was started; where it has none any more, since its Tower has it"
+#   parameters: [rules.grace.dir, rules.grace.session, rules.grace.process, rules.grace.terminal]
 package policies.protect.young
 
 import data.policies.lib.reasons

@@ -1,14 +1,10 @@
 # METADATA
 # title: Content that can be made again
-# description: A folder in a linked worktree that stays, such as `node_modules` or `target`, that its tools can make again.
+# description: A folder in a linked worktree that stays, such as `node_modules` or `target`, that tools can make again.
 # custom:
 #   needs: [worktrees, parts]
 #   waits: [rules.trim_after]
-#   parameters:
-#     rules.rebuildable: "names of what can be made again"
-#     rules.makers: "what shows that a tool made a folder whose name people use too"
-#     rules.trim_after: "how long nothing may have happened in the worktree, while the machine was [awake](young.md)"
-#     rules.trim_min: "what the folder must take up at least"
+#   parameters: [rules.rebuildable, rules.makers, rules.trim_after, rules.trim_min]
 package policies.reap.content.rebuildable
 
 import data.policies.lib.content
@@ -22,14 +18,15 @@ in_scope if {
 
 # METADATA
 # title: It can be made again
-# description: All that is in the folder can be made again, it is large, and nothing has happened in its worktree for a while.
+# description: All that is in the folder can be made again, it is large, and its worktree has been quiet for a while.
 findings contains {
 	"message": $"all that is in it can be made again ({pattern}), and nothing has happened in its worktree for {idle}",
-	"evidence": {"worktree": input.dir.content.worktree, "pattern": pattern, "bytes": input.dir.content.bytes, "idle": input.idle},
+	"evidence": {"worktree": worktree, "pattern": pattern, "bytes": input.dir.content.bytes, "idle": input.idle},
 } if {
 	in_scope
 	content.made_again
 	content.large
+	worktree := input.dir.content.worktree
 	pattern := input.dir.content.pattern
 	idle := reasons.span(input.idle)
 }

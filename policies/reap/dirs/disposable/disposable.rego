@@ -4,8 +4,7 @@
 # custom:
 #   needs: [dirs, rules.disposable_dirs]
 #   waits: [rules.grace.dir]
-#   parameters:
-#     rules.disposable_dirs: "regular expressions on the folder's name"
+#   parameters: [rules.disposable_dirs]
 package policies.reap.dirs.disposable
 
 import data.policies.lib.dirs

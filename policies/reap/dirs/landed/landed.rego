@@ -4,9 +4,7 @@
 # custom:
 #   needs: [worktrees, upstream]
 #   waits: [rules.grace.dir]
-#   parameters:
-#     rules.landed_after: "how long nothing may have happened in it while the machine was [awake](young.md)"
-#     rules.abandoned_after: "the same for one in which nothing was committed"
+#   parameters: [rules.landed_after, rules.abandoned_after]
 package policies.reap.dirs.landed
 
 import data.policies.lib.dirs
@@ -20,7 +18,7 @@ in_scope if input.dir.git.worktree == true
 # description: Everything that was done in the worktree is on the default branch.
 findings contains {
 	"message": $"{how}, and nothing has happened in it for {reasons.span(input.idle)}{dirs.void_lock}",
-	"evidence": reasons.evidence(((_facts | dirs.signs) | {git})),
+	"evidence": reasons.evidence(((dirs.facts | dirs.locks) | {git})),
 } if {
 	in_scope
 	dirs.own_branch
@@ -76,7 +74,8 @@ _into := reasons.branch(_landing.into)
 
 # The first and the last one of some commits, as a person reads them.
 _brief(commits) := reasons.commit(commits[0]) if count(commits) == 1
-_brief(commits) := $"{reasons.commit(commits[0])} to {reasons.commit(commits[count(commits) - 1])}" if count(commits) > 1
 
-_facts contains {"idle": input.idle}
-_facts contains {"lock": dirs.lock} if dirs.lock != ""
+_brief(commits) := $"{reasons.commit(commits[0])} to {reasons.commit(last)}" if {
+	count(commits) > 1
+	last := commits[count(commits) - 1]
+}

@@ -4,9 +4,7 @@
 # custom:
 #   needs: [worktrees]
 #   waits: [rules.grace.dir]
-#   parameters:
-#     rules.landed_after: "how long nothing may have happened in it"
-#     rules.terminal_statuses: "the words that say an owner has ended"
+#   parameters: [rules.landed_after, rules.terminal_statuses]
 package policies.reap.dirs.owner_ended
 
 import data.policies.lib.dirs
@@ -23,8 +21,8 @@ in_scope if input.dir.git.worktree == true
 #   the folder is quiet. Where the user asks for it by name, it need not be quiet, and the entry need not say when it
 #   ended.
 findings contains {
-	"message": $"the registry says that its owner has ended, and it holds nothing that is not in the repository{dirs.void_lock}",
-	"evidence": reasons.evidence(((_facts | dirs.signs) | {{"source": entry.source, "entry": entry.id}})),
+	"message": $"the registry says that its owner has ended, and {_holds_nothing}{dirs.void_lock}",
+	"evidence": reasons.evidence(((dirs.facts | dirs.locks) | {{"source": entry.source, "entry": entry.id}})),
 } if {
 	dirs.holds_nothing
 	some place in registry.over
@@ -41,7 +39,7 @@ findings contains {
 # title: Its user says that it may go
 # description: The user who runs Winnow asks for this folder by its whole id and says that it is theirs, and it is.
 findings contains {
-	"message": "its user says that it is theirs and may go, and it holds nothing that is not in the repository",
+	"message": $"its user says that it is theirs and may go, and {_holds_nothing}",
 	"evidence": {"by": input.asked.by, "uid": input.asked.uid},
 } if {
 	dirs.holds_nothing
@@ -50,8 +48,7 @@ findings contains {
 	input.asked.uid == input.dir.uid
 }
 
-_facts contains {"idle": input.idle}
-_facts contains {"lock": dirs.lock} if dirs.lock != ""
+_holds_nothing := "it holds nothing that is not in the repository"
 
 _of_this_folder contains place if {
 	some place, entry in input.entries

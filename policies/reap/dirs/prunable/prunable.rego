@@ -4,8 +4,7 @@
 # custom:
 #   needs: [worktrees]
 #   waits: [rules.grace.dir]
-#   parameters:
-#     rules.landed_after: "how long nothing may have happened in the entry while the machine was [awake](young.md)"
+#   parameters: [rules.landed_after]
 package policies.reap.dirs.prunable
 
 import data.policies.lib.dirs
@@ -22,7 +21,7 @@ in_scope if {
 # description: The worktree's folder is gone, and its entry holds nothing that is nowhere else.
 findings contains {
 	"message": $"its folder is gone; git still lists it{dirs.void_lock}",
-	"evidence": reasons.evidence(((_facts | dirs.signs) | {git})),
+	"evidence": reasons.evidence(((_facts | dirs.facts) | {git})),
 } if {
 	in_scope
 	dirs.empty_entry
@@ -32,4 +31,3 @@ findings contains {
 }
 
 _facts contains {"entry": input.dir.git.admin_dir}
-_facts contains {"idle": input.idle}

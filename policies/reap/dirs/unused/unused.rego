@@ -1,11 +1,10 @@
 # METADATA
 # title: Worktree in which nothing was done
-# description: A linked git worktree in which nothing was ever committed, that holds nothing, and that has been untouched for days.
+# description: A linked git worktree in which nothing was ever committed, that holds nothing, and is untouched for days.
 # custom:
 #   needs: [worktrees]
 #   waits: [rules.grace.dir]
-#   parameters:
-#     rules.abandoned_after: "how long it must have been untouched while the machine was [awake](young.md)"
+#   parameters: [rules.abandoned_after]
 package policies.reap.dirs.unused
 
 import data.policies.lib.dirs
@@ -19,7 +18,7 @@ in_scope if input.dir.git.worktree == true
 # description: Nothing was committed in the worktree, it holds nothing, and it has been untouched for a long time.
 findings contains {
 	"message": $"nothing was ever done in it, and nobody has touched it for {reasons.span(input.idle)}{dirs.void_lock}",
-	"evidence": reasons.evidence({git, {"idle": input.idle}} | dirs.signs),
+	"evidence": reasons.evidence({git} | dirs.facts),
 } if {
 	dirs.holds_nothing
 	dirs.own_branch

@@ -5,9 +5,7 @@
 #   candidates: [cwd_deleted]
 #   needs: [init, rules.worktree_folders]
 #   waits: [rules.grace.process, rules.confirm_process_after]
-#   parameters:
-#     rules.worktree_folders: "names of folders that orchestrators keep their agents' worktrees in"
-#     rules.agents: "never reaped, by name or by what they were started from"
+#   parameters: [rules.worktree_folders, rules.agents]
 package policies.reap.processes.deleted
 
 import data.policies.lib.processes

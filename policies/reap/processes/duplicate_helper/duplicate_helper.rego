@@ -1,13 +1,11 @@
 # METADATA
 # title: Duplicate of an agent's helper
-# description: A copy of an MCP server whose own agent is gone, while every agent that may have started it has a copy of its own.
+# description: A copy of an MCP server whose own agent is gone, while every agent that may have started it has its own.
 # custom:
 #   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]
 #   waits: [rules.grace.process, rules.confirm_process_after]
-#   parameters:
-#     rules.families: "what an interpreter may positively be running"
-#     collect.processes.markers: "the variables that are read at all, and what the value of each is"
+#   parameters: [rules.families, collect.processes.markers]
 package policies.reap.processes.duplicate_helper
 
 import data.policies.lib.processes

@@ -7,9 +7,7 @@
 #   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]
 #   waits: [rules.grace.process, rules.confirm_process_after]
-#   parameters:
-#     collect.processes.markers: "the variables that are read at all, and what the value of each is"
-#     rules.own_sockets: "unix sockets that a program makes for itself alone"
+#   parameters: [collect.processes.markers, rules.own_sockets]
 package policies.reap.processes.leaked_server
 
 import data.policies.lib.processes
@@ -27,9 +25,11 @@ in_scope if {
 # description: Its agent, its folder and its clients are gone.
 findings contains {
 	"message": "it listens, its agent has ended, its folder was deleted, and no client is connected",
-	"evidence": {"ports": input.lineage.ports, "cwd": input.process.cwd, "clients": input.lineage.clients, "agrees": provenance.sources},
+	"evidence": {"ports": ports, "cwd": input.process.cwd, "clients": clients, "agrees": provenance.sources},
 } if {
 	in_scope
+	ports := input.lineage.ports
+	clients := input.lineage.clients
 	processes.agent == false
 	provenance.leaked
 }

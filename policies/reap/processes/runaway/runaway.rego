@@ -5,11 +5,7 @@
 #   candidates: [marked]
 #   needs: [id_markers, recorded_markers]
 #   waits: [rules.grace.process, rules.confirm_process_after]
-#   parameters:
-#     rules.runaway.min_age: "how old it must be, from 1m to 24h"
-#     rules.runaway.min_cpu: "how many processors it must have used over its whole life, from 0.05 to 1"
-#     rules.id_markers: "markers whose value says whose the process is"
-#     rules.terminal_statuses: "the words that say an owner has ended, where the record does not say it itself"
+#   parameters: [rules.runaway.min_age, rules.runaway.min_cpu, rules.id_markers, rules.terminal_statuses]
 package policies.reap.processes.runaway
 
 import data.policies.lib.processes

@@ -4,10 +4,7 @@
 # custom:
 #   needs: [tmux, worktrees]
 #   waits: [rules.grace.session, rules.session_idle, rules.confirm_after]
-#   parameters:
-#     rules.session_idle: "for how long nothing may have happened in the session, and none of its shells may have run"
-#     rules.agents: "names of agents in the command that a pane was started with"
-#     collect.processes.markers: "variables that agents set for what they start"
+#   parameters: [rules.session_idle, rules.agents, collect.processes.markers]
 package policies.reap.sessions.agent_left
 
 import data.policies.lib.panes
@@ -22,7 +19,7 @@ in_scope if {
 
 # METADATA
 # title: Its agent is gone
-# description: Nothing runs in the session but the idle shells of the panes in which an agent was, and nothing has happened in it for a while.
+# description: Nothing runs in the session but idle shells of panes in which an agent was, and it has been quiet for a while.
 findings contains {
 	"message": $"an agent began it and is gone, and nothing has happened in it for {reasons.span(input.idle)}",
 	"evidence": reasons.evidence({{"signs": _signs, "folders": _folders}, panes.evidence}),

@@ -4,8 +4,7 @@
 # custom:
 #   needs: [tmux, recorded_sessions]
 #   waits: [rules.grace.session, rules.confirm_after]
-#   parameters:
-#     rules.terminal_statuses: "the words that say an owner has ended; any other status, or a missing one, means that it has not ended"
+#   parameters: [rules.terminal_statuses]
 package policies.reap.sessions.finished
 
 import data.policies.lib.panes

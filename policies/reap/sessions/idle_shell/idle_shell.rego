@@ -4,10 +4,7 @@
 # custom:
 #   needs: [tmux, named_sessions]
 #   waits: [rules.grace.session, rules.confirm_after]
-#   parameters:
-#     rules.session_names: "sessions in scope by name: `exact` names and `prefix`es; an empty word puts nothing in scope"
-#     rules.shells: "what an idle pane holds"
-#     rules.prompt_daemons: "what a shell keeps beside itself to draw its prompt: no work"
+#   parameters: [rules.session_names, rules.shells, rules.prompt_daemons]
 package policies.reap.sessions.idle_shell
 
 import data.policies.lib.panes

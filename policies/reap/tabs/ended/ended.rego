@@ -5,9 +5,7 @@
 #   candidates: [editor_tabs]
 #   needs: [vscode]
 #   waits: [rules.confirm_after]
-#   parameters:
-#     rules.agents: "programs that are agents"
-#     rules.editor_names: "tabs in scope by the name that they were opened with: `exact` names and `prefix`es"
+#   parameters: [rules.agents, rules.editor_names]
 package policies.reap.tabs.ended
 
 import data.policies.lib.names

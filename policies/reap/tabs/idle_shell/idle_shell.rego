@@ -5,10 +5,7 @@
 #   candidates: [helper_labels]
 #   needs: [herdr, rules.helper_labels]
 #   waits: [rules.confirm_after]
-#   parameters:
-#     rules.helper_labels: "tabs in scope by label: `exact` labels and `prefix`es"
-#     rules.shells: "what an idle pane holds"
-#     rules.prompt_daemons: "what a shell keeps beside itself to draw its prompt: no work"
+#   parameters: [rules.helper_labels, rules.shells, rules.prompt_daemons]
 package policies.reap.tabs.idle_shell
 
 import data.policies.lib.names
@@ -20,7 +17,7 @@ in_scope if names.listed(input.tab.label, "helper_labels")
 
 # METADATA
 # title: Every pane is an idle shell
-# description: Nothing runs in the tab but the shells that its panes began with, and every pane that it has was looked at.
+# description: Nothing runs in the tab but the shells that its panes began with, and every pane of it was looked at.
 findings contains {
 	"message": "every pane of it is back at its own idle shell",
 	"evidence": reasons.evidence({{"label": input.tab.label}, panes.evidence}),

@@ -1,7 +1,6 @@
 # METADATA
 # title: Tab of a builder that is gone
-# description: |-
-#   A terminal tab of an editor that shows a builder of Codev's, or its development server, whose builder was cleaned up.
+# description: A terminal tab of an editor that shows a builder of Codev's, or its server, whose builder was cleaned up.
 # custom:
 #   candidates: [editor_tabs]
 #   needs: [vscode, codev]

@@ -1,12 +1,10 @@
 # METADATA
 # title: Terminal that has exited
-# description: |-
-#   A Codev terminal of a builder, or of its development server, that has exited and that the Tower keeps all the same.
+# description: A Codev terminal of a builder, or of its server, that has exited and that the Tower keeps all the same.
 # custom:
 #   needs: [codev]
 #   waits: [rules.grace.terminal, rules.confirm_after]
-#   parameters:
-#     rules.terminal_idle: "since the terminal last printed something"
+#   parameters: [rules.terminal_idle]
 package policies.reap.terminals.exited
 
 import data.policies.lib.reasons

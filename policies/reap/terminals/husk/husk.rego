@@ -4,8 +4,7 @@
 # custom:
 #   needs: [codev]
 #   waits: [rules.grace.terminal, rules.confirm_after]
-#   parameters:
-#     rules.grace.shellper: "since the shellper was started"
+#   parameters: [rules.grace.shellper]
 package policies.reap.terminals.husk
 
 import data.policies.lib.terminals

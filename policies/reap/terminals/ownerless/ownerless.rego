@@ -16,9 +16,12 @@ in_scope if terminals.of_builder
 # title: Its builder is gone
 # description: The terminal's builder is known and no longer on record, and its worktree is gone or deregistered.
 findings contains {
-	"message": $"its builder {input.terminal.owner.id} is no longer on record, and its worktree is {terminals.worktree_left}",
+	"message": $"its builder {builder} is no longer on record, and its worktree is {terminals.worktree_left}",
 	"evidence": reasons.evidence(_facts),
-} if terminals.ownerless
+} if {
+	terminals.ownerless
+	builder := input.terminal.owner.id
+}
 
 _facts contains {"builder": input.terminal.owner.id}
 _facts contains {"how": input.terminal.owner.how}
