@@ -62,56 +62,56 @@ _recorded := _unread($"{_own.source} could not be read whole, so what it says of
 	not input.worker.unread_tmux == ""
 } else := _unread("tmux is not read (collect.tmux.sockets is empty), so whether its session lives is not known") if {
 	not input.worker.tmux_read
-} else := _is("unknown", "its registry does not say whether it has ended", {"next": "report"}) if {
+} else := _is("unknown", "its registry does not say whether it has ended", "report") if {
 	not _said
-} else := _is("unknown", "its registry records no session of it, so whether one lives is not known", {"next": "report"}) if {
+} else := _is("unknown", "its registry records no session of it, so whether one lives is not known", "report") if {
 	not _own.session
-} else := _is("unknown", $"several sessions are called {_own.session}, and which of them is its own is not known: {concat(", ", input.worker.live)}", {"next": "sessions"}) if {
+} else := _is("unknown", _same_name, "sessions") if {
 	_several
-} else := _is("closed", "it has ended and its session is closed, though its registry still marks it as retained", _let_go(0)) if {
+} else := _then("closed", _closed_retained, _let_go(0)) if {
 	not _alive
 	_over
 	_own.retained
-} else := _is("closed", "it has ended and its session is closed", {"next": "history"}) if {
+} else := _is("closed", "it has ended and its session is closed", "history") if {
 	not _alive
 	_over
-} else := _is("stale", $"its registry says {_status("that it has not ended")}, and no session {_own.session} lives", {"next": "report"}) if {
+} else := _is("stale", $"{_unfinished}, and no session {_own.session} lives", "report") if {
 	not _alive
 } else := _living_on if {
 	_over
-} else := _is("stale", $"its registry says {_status("that it has not ended")} and that it ended", {"next": "explain"}) if {
+} else := _is("stale", $"{_unfinished} and that it ended", "explain") if {
 	_own.ended
-} else := _is("stale", $"its registry says {_status("that it has not ended")}, and nothing runs in its session but idle shells", {"next": "explain"}) if {
+} else := _is("stale", $"{_unfinished}, and nothing runs in its session but idle shells", "explain") if {
 	input.age >= input.config.grace.session
 	panes.quiet_here
-} else := _is("active", "it has not ended and its session lives", {"next": "attach"})
+} else := _is("active", "it has not ended and its session lives", "attach")
 
 # The worker is over and its session, or one of that name, lives.
-_living_on := _is("unknown", "when its session was made could not be read, so whether it is another one of that name is not known", {"next": "explain"}) if {
+_living_on := _is("unknown", _made_unread, "explain") if {
 	_own.ended
 	not input.made
-} else := _is("stale", "it has ended, and the session of that name was made after it ended: it is another one", {"next": "explain", "another": true}) if {
+} else := _then("stale", _made_later, {"next": "explain", "another": true}) if {
 	input.made < _own.ended
-} else := _is("stale", $"it has ended, and {_working[0].id} in {_working[0].source}, which is not, records the same session", {"next": "explain"}) if {
+} else := _is("stale", _shared, "explain") if {
 	count(_working) > 0
-} else := _is("retained", "it has ended, and its session is held and marked as retained by a registry", _let_go(_keepers[0])) if {
+} else := _then("retained", _held_retained, _let_go(_keepers[0])) if {
 	input.hold
 	count(_keepers) > 0
-} else := _is("retained", "it has ended, and a registry marks its session as retained", _let_go(_keepers[0])) if {
+} else := _then("retained", "it has ended, and a registry marks its session as retained", _let_go(_keepers[0])) if {
 	count(_keepers) > 0
-} else := _is("retained", "it has ended, and its session is held", {"next": "release"}) if {
+} else := _is("retained", "it has ended, and its session is held", "release") if {
 	input.hold
-} else := _unread($"{input.worker.unread_registry} could not be read, so whether somebody else owns its session is not known") if {
+} else := _unread($"{_registry_unread} somebody else owns its session is not known") if {
 	not input.worker.unread_registry == ""
 } else := _unread("which holds there are could not be read, so whether its session is kept is not known") if {
 	not input.worker.holds_read
-} else := _is("safe_to_close", "it has ended, and its session lives and nobody keeps it", {"next": "cleanup"}) if {
+} else := _is("safe_to_close", "it has ended, and its session lives and nobody keeps it", "cleanup") if {
 	input.session.attached == 0
-} else := _is("safe_to_close", "it has ended, and nobody keeps its session, but somebody is attached to it, or may be", {"next": "explain"})
+} else := _is("safe_to_close", _attached, "explain")
 
-_unrecorded := _unread($"{input.worker.unread_registry} could not be read, so whether it records this session is not known") if {
+_unrecorded := _unread($"{_registry_unread} it records this session is not known") if {
 	not input.worker.unread_registry == ""
-} else := _is("unregistered", "no registry records this session", {"next": "explain"})
+} else := _is("unregistered", "no registry records this session", "explain")
 
 _own := input.entries[0]
 
@@ -120,6 +120,18 @@ _over if 0 in registry.over
 _alive if count(input.worker.live) > 0
 
 _several if count(input.worker.live) > 1
+
+# Sentences that are too long for their places.
+_same_name := $"several sessions are called {_own.session}, and {_which}: {concat(", ", input.worker.live)}"
+_which := "which of them is its own is not known"
+_unfinished := $"its registry says {_status("that it has not ended")}"
+_registry_unread := $"{input.worker.unread_registry} could not be read, so whether"
+_closed_retained := "it has ended and its session is closed, though its registry still marks it as retained"
+_held_retained := "it has ended, and its session is held and marked as retained by a registry"
+_made_unread := "when its session was made could not be read, so whether it is another one of that name is not known"
+_made_later := "it has ended, and the session of that name was made after it ended: it is another one"
+_shared := $"it has ended, and {_working[0].id} in {_working[0].source}, which is not, records the same session"
+_attached := "it has ended, and nobody keeps its session, but somebody is attached to it, or may be"
 
 # Kapi's and the other formats of over_statuses say by their status what became of an owner, and by nothing else.
 _said if _own.status
@@ -160,8 +172,10 @@ _let_go(place) := {"next": "let_go", "keeper": place}
 
 _worker := $"worker {_own.id} of {_own.source}"
 
-_unread(why) := _is("unknown", why, {"next": "doctor", "unread": true})
+_unread(why) := _then("unknown", why, {"next": "doctor", "unread": true})
 
-_is(observation, why, then) := {"observation": observation, "why": why, "then": then}
+_is(observation, why, next) := _then(observation, why, {"next": next})
+
+_then(observation, why, then) := {"observation": observation, "why": why, "then": then}
 
 _no(reason, message, then) := {"reason": reason, "message": message, "then": then}
