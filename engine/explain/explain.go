@@ -196,7 +196,7 @@ func (o operand) shown() (Value, bool) {
 
 var kind = ast.MustParseRef("input.kind")
 
-// otherKind reports whether a rule ended because it is for candidates of another kind, or reads what only these have: that is no news.
+// otherKind reports whether a rule ended because it is for candidates of another kind, or reads what these have: no news.
 func (x explainer) otherKind(s *stop) bool {
 	if len(s.operands) == 0 {
 		return false

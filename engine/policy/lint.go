@@ -97,7 +97,8 @@ func noSprintf(m *ast.Module, family string) Refusals {
 	return refused
 }
 
-// described: a package has METADATA, in one of its files; what may be asked from outside has a comment right above it, and a reason METADATA.
+// described: a package has METADATA, in one of its files, which describes its reasons too. What else may be asked from outside has a
+// comment right above it.
 func described(modules []*ast.Module) check {
 	said := map[string]bool{}
 	for _, m := range modules {
@@ -124,10 +125,9 @@ func described(modules []*ast.Module) check {
 func complete(a *ast.Annotations) bool { return a.Title != "" && a.Description != "" }
 
 func commented(m *ast.Module, r *ast.Rule) bool {
-	if name := r.Head.Ref().String(); name == FindingsRule || name == ObjectionsRule {
-		return slices.ContainsFunc(r.Annotations, complete)
-	}
-	return slices.ContainsFunc(m.Comments, func(c *ast.Comment) bool { return c.Location.Row == r.Location.Row-1 })
+	name := r.Head.Ref().String()
+	above := func(c *ast.Comment) bool { return c.Location.Row == r.Location.Row-1 }
+	return name == FindingsRule || name == ObjectionsRule || slices.ContainsFunc(m.Comments, above)
 }
 
 // noLiterals: a number in a rule is a parameter that cannot be changed. 0 and 1 count things, and are allowed.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,16 +116,13 @@ func (m module) needs() (of []string) {
 
 func (m module) rule(id string, r *ast.Rule) Rule {
 	out := Rule{ID: id, File: m.file.Name, Line: r.Location.Row}
-	for _, a := range r.Annotations {
-		out.Title, out.Description = a.Title, a.Description
-	}
-	if out.Title != "" {
-		return out
-	}
 	for _, a := range m.Annotations {
 		if a.Scope == "package" {
 			out.Title, out.Description = a.Title, a.Description
 		}
+	}
+	for _, a := range r.Annotations {
+		out.Title, out.Description = cmp.Or(a.Title, out.Title), cmp.Or(a.Description, out.Description)
 	}
 	return out
 }

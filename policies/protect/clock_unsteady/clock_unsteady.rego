@@ -9,9 +9,6 @@ package policies.protect.clock_unsteady
 
 import data.policies.lib.reasons
 
-# METADATA
-# title: The machine has not been steady for long enough
-# description: A boot, a resume or a jump of the clock was noticed too short a while ago, or it is not known when.
 objections contains reasons.keep(_reasons, $"when {_jump} is not known", _facts) if not _steady
 
 _steady if input.host.steady >= input.config.steady_for

@@ -12,11 +12,6 @@ import data.policies.lib.levels
 import data.policies.lib.reasons
 import data.policies.lib.shells
 
-# METADATA
-# title: The reason was not found at an earlier look yet
-# description: >-
-#   No sighting of this thing with this reason is old enough. A process and the shells of a pane must also have done
-#   nothing for as long; a process that works must have been found for so much longer.
 objections contains reasons.keep(_reasons, "when it was first found is not known", _facts) if {
 	input.kind != "dir"
 	count(levels.counting) > 0

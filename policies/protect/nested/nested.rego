@@ -9,9 +9,6 @@ package policies.protect.nested
 import data.policies.lib.dirs
 import data.policies.lib.reasons
 
-# METADATA
-# title: It holds what is not its own
-# description: A repository or a mount point lies in the folder, it is a symbolic link, or one of these is not known.
 objections contains reasons.keep_first([_reasons, dirs.skipped], _unknown, _facts) if {
 	input.kind == "dir"
 	not _plain

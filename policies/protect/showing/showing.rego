@@ -9,9 +9,6 @@ package policies.protect.showing
 import data.policies.lib.reasons
 import data.policies.lib.tabs
 
-# METADATA
-# title: A terminal that it shows lives
-# description: A terminal of the tab's builder has not ended, or whether one lives is not known.
 objections contains reasons.keep(_living, "whether a terminal that it shows lives is not known", _facts) if {
 	input.kind == "tab"
 	tabs.editor

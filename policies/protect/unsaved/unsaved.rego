@@ -10,16 +10,11 @@
 #     rules.scaffold, rules.grace.spawn]
 package policies.protect.unsaved
 
-import data.policies.lib.content
 import data.policies.lib.dirs
 import data.policies.lib.reasons
 import data.policies.lib.registry
 
-# METADATA
-# title: It may hold work that is nowhere else
-# description: >-
-#   It holds something that would be lost, or whether it does is not known. One that was not looked into stays too: were
-#   the rule that keeps it turned off, it would go.
+# One that was not looked into stays too: were the rule that keeps it turned off, it would go.
 objections contains reasons.keep_first([(_reasons | dirs.skipped), _unread], _unknown, _facts) if {
 	input.kind == "dir"
 	not _saved
@@ -50,7 +45,7 @@ _saved if {
 	count(dirs.skipped) == 0
 }
 
-_saved if content.made_again
+_saved if dirs.made_again
 
 _saved if {
 	dirs.empty_entry

@@ -10,9 +10,6 @@ package policies.protect.untested_protocol
 import data.policies.lib.reasons
 import data.policies.lib.tabs
 
-# METADATA
-# title: Closing was not tried with its server
-# description: The protocol of the tab's server is not in the operator's list, or is not known.
 objections contains reasons.keep(_reasons, _protocol_unknown, _facts) if {
 	input.kind == "tab"
 	not tabs.editor

@@ -11,9 +11,6 @@ package policies.protect.young
 import data.policies.lib.reasons
 import data.policies.lib.terminals
 
-# METADATA
-# title: It is younger than its grace
-# description: Its age is less than the configured grace of its kind, or is not known.
 objections contains {"message": _message, "evidence": reasons.evidence(_facts)} if {
 	input.kind != "tab"
 	not _grown

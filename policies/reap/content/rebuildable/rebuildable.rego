@@ -7,7 +7,7 @@
 #   parameters: [rules.rebuildable, rules.makers, rules.trim_after, rules.trim_min]
 package policies.reap.content.rebuildable
 
-import data.policies.lib.content
+import data.policies.lib.dirs
 import data.policies.lib.reasons
 
 # The folder lies in a linked worktree and its name is one of what can be made again.
@@ -16,16 +16,13 @@ in_scope if {
 	input.dir.content.pattern != ""
 }
 
-# METADATA
-# title: It can be made again
-# description: All that is in the folder can be made again, it is large, and its worktree has been quiet for a while.
 findings contains {
 	"message": $"all that is in it can be made again ({pattern}), and nothing has happened in its worktree for {idle}",
 	"evidence": {"worktree": worktree, "pattern": pattern, "bytes": input.dir.content.bytes, "idle": input.idle},
 } if {
 	in_scope
-	content.made_again
-	content.large
+	dirs.made_again
+	dirs.large
 	worktree := input.dir.content.worktree
 	pattern := input.dir.content.pattern
 	idle := reasons.span(input.idle)

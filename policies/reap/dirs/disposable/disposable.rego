@@ -12,9 +12,6 @@ import data.policies.lib.dirs
 # The folder's name has a disposable shape.
 in_scope if count(dirs.shapes) > 0
 
-# METADATA
-# title: Its name says that it is disposable
-# description: The folder's name matches a configured regular expression.
 findings contains {
 	"message": "its name says that it was made to be thrown away",
 	"evidence": {"name": input.dir.name, "shape": shape},

@@ -13,9 +13,6 @@ import data.policies.lib.reasons
 # The folder is a linked worktree.
 in_scope if input.dir.git.worktree == true
 
-# METADATA
-# title: Its work has landed
-# description: Everything that was done in the worktree is on the default branch.
 findings contains {
 	"message": $"{how}, and nothing has happened in it for {reasons.span(input.idle)}{dirs.void_lock}",
 	"evidence": reasons.evidence(((dirs.facts | dirs.locks) | {git})),

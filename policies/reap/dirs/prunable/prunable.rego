@@ -16,9 +16,6 @@ in_scope if {
 	input.dir.git.worktree == true
 }
 
-# METADATA
-# title: Its folder is gone
-# description: The worktree's folder is gone, and its entry holds nothing that is nowhere else.
 findings contains {
 	"message": $"its folder is gone; git still lists it{dirs.void_lock}",
 	"evidence": reasons.evidence(((_facts | dirs.facts) | {git})),

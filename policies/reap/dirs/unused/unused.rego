@@ -13,9 +13,6 @@ import data.policies.lib.reasons
 # The folder is a linked worktree.
 in_scope if input.dir.git.worktree == true
 
-# METADATA
-# title: Nothing was done in it
-# description: Nothing was committed in the worktree, it holds nothing, and it has been untouched for a long time.
 findings contains {
 	"message": $"nothing was ever done in it, and nobody has touched it for {reasons.span(input.idle)}{dirs.void_lock}",
 	"evidence": reasons.evidence({git} | dirs.facts),

@@ -13,9 +13,6 @@ import data.policies.lib.processes
 # The working directory of the process was deleted, and lay in a folder of worktrees.
 in_scope if count(processes.worktree_folders) > 0
 
-# METADATA
-# title: Its worktree was deleted
-# description: The worktree that the process works in is gone, and so is the process that started it.
 findings contains {
 	"message": "the worktree that it works in was deleted, and the process that started it is gone",
 	"evidence": {"cwd": input.process.cwd, "folders": folders, "parent": input.process.ppid, "age": input.age},

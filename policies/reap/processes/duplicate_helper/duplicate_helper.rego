@@ -18,9 +18,6 @@ in_scope if {
 	input.lineage.family == "mcp-server"
 }
 
-# METADATA
-# title: Its agent is gone, and others have their own
-# description: It was handed over, and each agent that may have started it has a copy of its own.
 findings contains {
 	"message": "its agent is gone, and each agent that may have started it has a copy of its own",
 	"evidence": {"parent": input.process.ppid, "agents": input.lineage.agents, "family": input.lineage.family},

@@ -20,9 +20,6 @@ in_scope if {
 	count(input.lineage.ports) > 0
 }
 
-# METADATA
-# title: Nothing of it is left
-# description: Its agent, its folder and its clients are gone.
 findings contains {
 	"message": "it listens, its agent has ended, its folder was deleted, and no client is connected",
 	"evidence": {"ports": ports, "cwd": input.process.cwd, "clients": clients, "agrees": provenance.sources},

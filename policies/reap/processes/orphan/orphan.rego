@@ -19,9 +19,6 @@ in_scope if {
 	processes.no_known_agent
 }
 
-# METADATA
-# title: Its agent is gone
-# description: An agent started the process, and what started it has ended.
 findings contains {
 	"message": "an agent started it and is gone",
 	"evidence": {"markers": markers, "parent": input.process.ppid, "agrees": provenance.sources, "seen": seen},

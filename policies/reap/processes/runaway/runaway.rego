@@ -18,9 +18,6 @@ in_scope if {
 	processes.no_known_agent
 }
 
-# METADATA
-# title: Its owner has ended, and it is busy
-# description: The owner of the process has ended, and it has used more of a processor than is allowed, for long enough.
 findings contains {
 	"message": "its owner has ended, and it has kept a processor busy ever since it was started",
 	"evidence": {"owners": owners, "age": input.age, "cpu": input.process.cpu, "busy": input.busy},

@@ -17,9 +17,6 @@ in_scope if {
 	_of_agents
 }
 
-# METADATA
-# title: Its agent is gone
-# description: Nothing runs in the session but idle shells of panes in which an agent was, and it has been quiet for a while.
 findings contains {
 	"message": $"an agent began it and is gone, and nothing has happened in it for {reasons.span(input.idle)}",
 	"evidence": reasons.evidence({{"signs": _signs, "folders": _folders}, panes.evidence}),

@@ -15,9 +15,6 @@ import data.policies.lib.sessions
 # A registry entry names the session.
 in_scope if sessions.recorded
 
-# METADATA
-# title: Its owner has ended
-# description: The registry entry of this session, and of no other, has positively ended, after the session was made.
 findings contains {
 	"message": "the registry says that its owner has ended",
 	"evidence": reasons.evidence({{"source": entry.source, "entry": entry.id, "ended": entry.ended}, panes.fates}),

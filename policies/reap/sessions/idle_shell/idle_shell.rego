@@ -14,9 +14,6 @@ import data.policies.lib.sessions
 in_scope if sessions.recorded
 in_scope if sessions.named
 
-# METADATA
-# title: Every pane is an idle shell
-# description: Nothing runs in the session but the shells that its panes began with.
 findings contains {
 	"message": "every pane of it is back at its own idle shell",
 	"evidence": panes.evidence,

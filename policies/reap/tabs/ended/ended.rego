@@ -28,9 +28,6 @@ in_scope if {
 	names.listed(input.tab.editor.creation_name, "editor_names")
 }
 
-# METADATA
-# title: Its process has ended
-# description: No process of that number and start is in the process table.
 findings contains {
 	"message": $"its process ({input.tab.editor.pid}) has ended",
 	"evidence": reasons.evidence(_facts),

@@ -15,9 +15,6 @@ import data.policies.lib.reasons
 # The tab's label is a helper's. An empty word puts nothing in scope.
 in_scope if names.listed(input.tab.label, "helper_labels")
 
-# METADATA
-# title: Every pane is an idle shell
-# description: Nothing runs in the tab but the shells that its panes began with, and every pane of it was looked at.
 findings contains {
 	"message": "every pane of it is back at its own idle shell",
 	"evidence": reasons.evidence({{"label": input.tab.label}, panes.evidence}),

@@ -16,9 +16,6 @@ in_scope if {
 	input.tab.editor.codev.kind in {"builder", "dev"}
 }
 
-# METADATA
-# title: Its builder is gone
-# description: The builder has no row any more and no worktree, in every workspace that the window has open.
 findings contains {
 	"message": $"its builder {input.tab.editor.codev.id} is no longer on record, and its worktree is gone",
 	"evidence": reasons.evidence(_facts),

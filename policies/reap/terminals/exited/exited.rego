@@ -13,9 +13,6 @@ import data.policies.lib.terminals
 # The terminal is a builder's or its development server's.
 in_scope if terminals.of_builder
 
-# METADATA
-# title: It has exited
-# description: The Tower lists the terminal as exited, nothing lives in it, and it has printed nothing for a while.
 findings contains {
 	"message": $"it has exited, nothing lives in it, and it has printed nothing for {reasons.span(input.idle)}",
 	"evidence": reasons.evidence(_facts),

@@ -15,9 +15,6 @@ in_scope if {
 	input.terminal.role_kind == "shellper"
 }
 
-# METADATA
-# title: Neither Tower nor store knows it, and nothing lives below it
-# description: The shellper is of this state folder, neither listed nor on record, childless, and old enough.
 findings contains {
 	"message": "neither its Tower nor its store knows it, and nothing lives below it",
 	"evidence": {"pid": input.terminal.pid, "age": input.age},

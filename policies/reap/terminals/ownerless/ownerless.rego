@@ -12,9 +12,6 @@ import data.policies.lib.terminals
 # The terminal is a builder's or its development server's.
 in_scope if terminals.of_builder
 
-# METADATA
-# title: Its builder is gone
-# description: The terminal's builder is known and no longer on record, and its worktree is gone or deregistered.
 findings contains {
 	"message": $"its builder {builder} is no longer on record, and its worktree is {terminals.worktree_left}",
 	"evidence": reasons.evidence(_facts),

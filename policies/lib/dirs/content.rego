@@ -1,7 +1,4 @@
-# METADATA
-# title: Content
-# description: What is known of a folder in a worktree that stays while that folder goes.
-package policies.lib.content
+package policies.lib.dirs
 
 # All of this is known of the folder: it lies in a linked worktree that its repository knows and that is
 # not locked, git ignores it as a whole and tracks no file in it, its name is one of rules.rebuildable, a mark in it
