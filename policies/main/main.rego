@@ -2,8 +2,8 @@
 # title: The verdict
 # description: >-
 #   A candidate is reaped when some rule under reap found a reason and no rule under protect objected. Every package
-#   below reap/<kind> and protect contributes, so adding a rule is adding a folder. There is always a verdict, and without
-#   a finding it is spare. A rule whose level is off says nothing, and a finding of a rule whose level is ask or observe
+#   below reap/<kind> and protect contributes, so adding a rule is adding a folder. There is always a verdict; without a
+#   finding it is spare. A rule whose level is off says nothing, and a finding of a rule whose level is ask or observe
 #   reaps nothing: where it is all that was found, and no rule objects, the decision has that level.
 package policies.main
 

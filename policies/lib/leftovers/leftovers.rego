@@ -14,7 +14,6 @@ pids := _unspoken & (_orphans | _below(_runner_orphans))
 
 # The same for a process that is judged by itself. A process with child processes is not a leftover.
 alone if {
-	input.kind == "process"
 	input.lineage.family in families
 	input.lineage.descendants == 0
 	_of_agent
@@ -44,7 +43,6 @@ _servers contains member.pid if {
 
 # What a server was started through, and what that was started through.
 _inner := _runners & _parents(_servers)
-
 _outer := _runners & _parents(_inner)
 
 _runners contains member.pid if {
@@ -76,7 +74,6 @@ _orphans contains member.pid if {
 _runner_orphans := ((_inner | _outer) & _orphans) | (_inner & _below(_outer & _orphans))
 
 _parents(pids) := {member.process.ppid | some member in input.members; member.pid in pids}
-
 _below(parents) := {member.pid | some member in input.members; member.process.ppid in parents}
 
 _still contains member.pid if {

@@ -42,24 +42,12 @@ _found contains rule if {
 	not rule in off
 }
 
-_on := (_found - ask) - observe
-
-_left := _found & ask
+_by_level := {"on": (_found - ask) - observe, "ask": _found & ask, "observe": _found}
 
 # The highest level among the rules that found a reason; undefined where none did.
-level := "on" if {
-	count(_on) > 0
-} else := "ask" if {
-	count(_left) > 0
-} else := "observe" if {
-	count(_found) > 0
-}
+level := [word | some word in ["on", "ask", "observe"]; count(_by_level[word]) > 0][0]
 
 # The rules of that level. What is carried out, and what is waited for, goes by them alone.
-counting := _found if {
-	count(input.config.levels) == 0
-} else := _on if {
-	level == "on"
-} else := _left if {
-	level == "ask"
-} else := _found
+default counting := set()
+
+counting := _by_level[level]

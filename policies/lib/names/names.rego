@@ -1,6 +1,6 @@
 # METADATA
 # title: Names
-# description: What the operator's lists of names and globs say of a name. Each is undefined without the list or the name.
+# description: What the operator's lists of names and globs say of a name. Undefined without the list or the name.
 package policies.lib.names
 
 # True when no glob of rules.protected matches the name. A malformed glob protects everything.

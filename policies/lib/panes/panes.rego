@@ -77,29 +77,22 @@ _busy_elsewhere contains pane.id if {
 # A multiplexer's server that was begun in the pane, and what is below such a one: it outlives the pane, which is what
 # it is for.
 _residents contains member.pid if {
-	some member in input.members
+	some place, member in input.members
 	member.how == "elsewhere"
-	member.process.name in input.config.multiplexers
+	_lives_on(place)
 }
 
-_residents contains member.pid if {
-	some member in input.members
-	member.how == "elsewhere"
-	member.server > 0
-	member.server != _server
+_lives_on(place) if input.members[place].process.name in input.config.multiplexers
+_lives_on(place) if input.members[place].process.daemon != ""
+
+_lives_on(place) if {
+	input.members[place].server > 0
+	input.members[place].server != _server
 }
 
-_residents contains member.pid if {
-	some member in input.members
-	member.how == "elsewhere"
-	member.process.daemon != ""
-}
-
-_residents contains member.pid if {
-	some member in input.members
-	member.how == "elsewhere"
-	member.lineage.is_agent == false
-	member.lineage.personal != ""
+_lives_on(place) if {
+	input.members[place].lineage.is_agent == false
+	input.members[place].lineage.personal != ""
 }
 
 _server := input.session.server.pid if input.kind == "session"

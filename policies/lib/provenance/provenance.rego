@@ -41,9 +41,7 @@ claims contains "input" if input.process.input_ended == true
 left_behind if {
 	handed_over
 	some proof in _proofs
-	every claim in proof {
-		claim in claims
-	}
+	count(proof - claims) == 0
 }
 
 left_behind if {
@@ -52,13 +50,13 @@ left_behind if {
 }
 
 _proofs := [
-	["environment"],
-	["pane"],
-	["handed", "folder"],
-	["memory", "hint"],
-	["memory", "folder"],
-	["memory", "program"],
-	["hint", "program"],
+	{"environment"},
+	{"pane"},
+	{"handed", "folder"},
+	{"memory", "hint"},
+	{"memory", "folder"},
+	{"memory", "program"},
+	{"hint", "program"},
 ]
 
 # An MCP server whose standard input has ended, and that listens nowhere: no program can speak with it again, for what
@@ -70,17 +68,15 @@ deaf if {
 }
 
 # The very agent that started the process is known, by its pid, its session's record or from looks, and has ended.
-agent_gone if {
-	processes.own_markers
-	input.lineage.starter_gone == true
-}
-
-agent_gone if {
-	processes.own_markers
-	input.lineage.session_gone == true
-}
-
 agent_gone if input.lineage.seen_gone == true
+
+agent_gone if {
+	processes.own_markers
+	_named_gone
+}
+
+_named_gone if input.lineage.starter_gone == true
+_named_gone if input.lineage.session_gone == true
 
 # No living agent may have started the process.
 free if input.lineage.agents == 0

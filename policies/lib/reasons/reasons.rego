@@ -49,9 +49,7 @@ _clock(seconds) := {"h": hours, "m": minutes, "s": rest} if {
 
 _two(amount, unit, 0, _) := $"{amount}{unit}"
 
-_two(amount, unit, rest, below) := $"{amount}{unit}{rest}{below}" if {
-	rest > 0
-}
+_two(amount, unit, rest, below) := $"{amount}{unit}{rest}{below}" if rest > 0
 
 # The part of a commit's name that a person reads, and that git takes for the whole.
 commit(oid) := substring(oid, 0, count("1a2b3c4d5e"))

@@ -13,13 +13,7 @@ over contains place if {
 over contains place if {
 	some place, entry in input.entries
 	entry.status in input.config.terminal_statuses
-	not place in _going_on
-}
-
-# The record's own format says that the owner has not ended.
-_going_on contains place if {
-	some place, entry in input.entries
-	entry.terminal == false
+	not entry.terminal == false
 }
 
 # The places in input.spawns of those that were completed long enough ago.
@@ -67,13 +61,11 @@ marked contains place if {
 marked_over if {
 	count(marked) > 0
 	every place, _ in input.entries {
-		_over_or_other[place]
+		place in (over | _unmarked)
 	}
 }
 
-_over_or_other contains place if some place in over
-
-_over_or_other contains place if {
+_unmarked contains place if {
 	some place, entry in input.entries
 	entry.by != "marker"
 }

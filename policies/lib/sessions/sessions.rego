@@ -46,10 +46,7 @@ _stamp := 1
 no_popups if count(input.session.popups) == 0
 
 # True when nothing about the session failed to be read.
-read if {
-	input.kind == "session"
-	input.session.error == ""
-}
+read if input.session.error == ""
 
 # True when the session's name is one that the operator has put in scope. An empty word puts nothing in scope.
 named if names.listed(input.session.name, "session_names")

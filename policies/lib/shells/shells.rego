@@ -70,9 +70,7 @@ restless contains $"whether its shell {shell.name} ({shell.pid}) ran by itself, 
 }
 
 _wait := $"so it may wait for more than a person; it must not have run for {reasons.span(input.config.session_idle)}"
-
 _unknown := "and may wait for more than a person, is not known"
-
 _end := "end it yourself when it is no longer wanted"
 
 _known contains shell if {

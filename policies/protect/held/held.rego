@@ -13,7 +13,10 @@ import data.policies.lib.reasons
 # METADATA
 # title: A hold is on it
 # description: A hold is on the candidate, and it has not lapsed.
-objections contains {"message": $"held by {_owner}: {_reason}", "evidence": {k: v | some k, v in input.hold}} if input.hold
+objections contains {"message": $"held by {_owner}: {_reason}", "evidence": hold} if {
+	input.hold
+	hold := {k: v | some k, v in input.hold}
+}
 
 # METADATA
 # title: A registry retains it

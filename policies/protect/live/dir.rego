@@ -15,10 +15,6 @@ package policies.protect.live
 import data.policies.lib.levels
 import data.policies.lib.reasons
 
-# METADATA
-# title: It is in use
-# description: Something alive uses the candidate, or whether anything does is not known.
-# scope: document
 objections contains reasons.keep_first([_users, _users_unknown], _holders_unread, _holders) if {
 	input.kind == "dir"
 	not _no_holders
@@ -37,15 +33,13 @@ objections contains reasons.keep(_open_sessions, _open_unknown, _agents_open) if
 }
 
 _holders_unread := "whether a process uses it is unknown: not every process could be read"
-
 _leads_unknown := "what leads into it from outside is not known"
-
 _open_unknown := "whether an agent has a session open that works in it is not known"
+_process_unread := "and whether a process of it lives is not known"
+_homeless := "has a session open, and in which worktree it works is not known: it may be this one"
 
 _holders contains {"holders": [holder | some holder in input.holders]}
-
 _pointers contains {"pointers": [pointer | some pointer in input.dir.pointers]}
-
 _agents_open contains {"open": {session.agent | some session in input.open}}
 
 _users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders
@@ -134,8 +128,6 @@ _open_sessions contains $"{session.agent} worked in it, by its own record, {_pro
 	not session.pid
 }
 
-_process_unread := "and whether a process of it lives is not known"
-
 _open_sessions contains $"{agent} ({pid}) {_homeless}. End that session, or start one whose record can be read" if {
 	some agent in {session.agent | some session in _nowhere}
 	pid := min({session.pid | some session in _nowhere; session.agent == agent}) # there may be hundreds
@@ -152,8 +144,6 @@ _nowhere contains session if {
 	not session.folder
 	session.pid > 0
 }
-
-_homeless := "has a session open, and in which worktree it works is not known: it may be this one"
 
 _at_home contains session if {
 	some session in input.open

@@ -18,7 +18,6 @@ objections contains reasons.keep(_tied, _ties_unknown, _ties) if {
 }
 
 _process_unknown := "whether it is an agent, has a terminal or listens, or one below it, is not known"
-
 _ties_unknown := "whether it was meant to go on, is connected to anything or writes a file is not known"
 
 _ties contains {name: input.lineage[name] | some name in {"intent", "connections", "writes_files", "output"}}

@@ -58,7 +58,6 @@ objections contains {
 }
 
 _records_unknown := $"whether a record names its folder or its label is not known: {_unread}"
-
 _unread := "where it works, or what it is called, could not be read"
 
 # Nothing for a spawn that is open.

@@ -38,7 +38,6 @@ _no_starter if {
 }
 
 _no_starter if provenance.free
-
 _no_starter if provenance.duplicate
 
 _no_starter if {

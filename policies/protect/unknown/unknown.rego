@@ -32,7 +32,7 @@ objections contains {
 # METADATA
 # title: A process was read in brief
 # description: No rule about processes names such a process in its METADATA (custom.candidates), so little was read.
-objections contains {"message": $"it was read in brief only, {_unnamed}", "evidence": {"brief": true}} if input.process.brief
+objections contains {"message": _unnamed, "evidence": {"brief": true}} if input.process.brief
 
 # METADATA
 # title: The levels of the rules are not known
@@ -51,10 +51,8 @@ objections contains {
 	not place in _accounted
 }
 
-_unnamed := $"{_why_brief}: take candidates out of the rule that found it"
-
-_why_brief := "because no rule names such a process in its METADATA (candidates)"
-
+_unnamed := $"it was read in brief only, because {_brief}: take candidates out of the rule that found it"
+_brief := "no rule names such a process in its METADATA (candidates)"
 _levels_unknown := "which rules are turned off is not known (rules.levels)"
 
 # The folder is not of that name, and lies in none.

@@ -6,35 +6,23 @@ import data.policies.lib.sessions
 import data.policies.lib.tabs
 import data.policies.lib.terminals
 
-# METADATA
-# title: A pane was not read
-# description: A pane of the tab is not listed, or what runs in one of them, or whether an agent does, was not read.
 objections contains reasons.keep(_pane_errors, "what runs in one of its panes could not be read", _panes) if {
 	input.kind == "tab"
 	not tabs.editor
 	not panes.all_read
 }
 
-# METADATA
-# title: A tab of an editor was not read
-# description: Its process could not be read, or whether its builder and that builder's terminals are on record.
 objections contains reasons.keep(_tab_errors, _tab_unread, _tab) if {
 	input.kind == "tab"
 	tabs.editor
 	not tabs.read
 }
 
-# METADATA
-# title: Something of a session was not read
-# description: Something about the session could not be read, such as a name that tmux gives with a tab in it.
 objections contains reasons.keep(_session_errors, "not all of the session could be read", {}) if {
 	input.kind == "session"
 	not sessions.read
 }
 
-# METADATA
-# title: A terminal was not read
-# description: Whether its Tower lists it, which process is its own, or what lives below that could not be read.
 objections contains reasons.keep(_terminal_errors, _terminal_unread, _terminal) if {
 	input.kind == "terminal"
 	not terminals.read
@@ -55,7 +43,6 @@ _tab_errors contains $"the window has no workspace of Codev's open, {_builder_un
 }
 
 _tab_unread := "whether its process, or what it shows, has ended could not be read"
-
 _builder_unknown := "so where its builder would be is not known"
 
 _session_errors contains $"not all of the session could be read: {input.session.error}" if input.session.error != ""

@@ -22,42 +22,37 @@ objections contains reasons.keep_first([(_reasons | dirs.skipped), _unread], _un
 
 _unknown := "whether it holds unsaved work is not known"
 
-_saved if {
-	_clean
-	input.dir.git.untracked == 0
-	input.dir.git.ignored == 0
-}
-
-_saved if {
-	_clean
-	(input.dir.git.untracked + input.dir.git.ignored) - input.dir.git.reports == 0
-	_taken
-}
-
-_saved if {
-	input.dir.checkout == false
-	input.dir.empty == true
-	count(dirs.skipped) == 0
-}
-
-_saved if {
-	dirs.disposable
-	count(dirs.skipped) == 0
-}
-
 _saved if dirs.made_again
 
 _saved if {
-	dirs.empty_entry
 	count(dirs.skipped) == 0
+	_nothing_lost
 }
 
-_clean if {
+_nothing_lost if dirs.disposable
+_nothing_lost if dirs.empty_entry
+
+_nothing_lost if {
+	input.dir.checkout == false
+	input.dir.empty == true
+}
+
+_nothing_lost if {
 	input.dir.git.worktree == true
 	input.dir.git.dirty == 0
 	input.dir.git.unreachable_commits == 0
 	input.dir.git.operation == ""
-	count(dirs.skipped) == 0
+	_no_files
+}
+
+_no_files if {
+	input.dir.git.untracked == 0
+	input.dir.git.ignored == 0
+}
+
+_no_files if {
+	(input.dir.git.untracked + input.dir.git.ignored) - input.dir.git.reports == 0
+	_taken
 }
 
 # Whoever started what wrote the reports has them: every spawn of the folder was completed long enough ago.

@@ -43,7 +43,6 @@ _next := $"it has all that winnow uses: {_by_hand}; to have it done by itself, {
 } else := $"to allow it, {_allow}"
 
 _by_hand := "winnow cleanup ID --safe closes one tab"
-
 _allow := "add that number to rules.herdr_protocols"
 
 _facts contains {name: input.source.server[name] | some name in {"protocol", "version", "lacks"}}

@@ -70,9 +70,4 @@ _landing := input.dir.git.landing if {
 _into := reasons.branch(_landing.into)
 
 # The first and the last one of some commits, as a person reads them.
-_brief(commits) := reasons.commit(commits[0]) if count(commits) == 1
-
-_brief(commits) := $"{reasons.commit(commits[0])} to {reasons.commit(last)}" if {
-	count(commits) > 1
-	last := commits[count(commits) - 1]
-}
+_brief(commits) := concat(" to ", [reasons.commit(oid) | some i, oid in commits; i in {0, count(commits) - 1}])

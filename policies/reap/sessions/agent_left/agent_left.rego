@@ -11,10 +11,12 @@ import data.policies.lib.panes
 import data.policies.lib.reasons
 import data.policies.lib.shells
 
-# Every pane of the session works in a folder of agents', and something says that an agent began it.
+# Every pane of the session works in a folder of agents', and something says that an agent began it. The shells are few,
+# and asked first: most sessions have none there.
 in_scope if {
-	_in_worktrees
-	_of_agents
+	count(_in_folders) > 0
+	count(_in_folders) == count(panes.present)
+	count(_spoken_for) == count(panes.present)
 }
 
 findings contains {
@@ -27,15 +29,7 @@ findings contains {
 	shells.rested >= input.config.session_idle
 }
 
-# The shells are few, and asked first: most sessions have none there.
-_in_worktrees if {
-	count(_in_folders) > 0
-	count(_in_folders) == count(panes.present)
-}
-
 _in_folders := [shell.pid | some shell in input.shells; shell.agent_dir != ""]
-
-_of_agents if count(panes.present) == count({shell.pane | some shell in input.shells; shell.pane in _spoken_for})
 
 _spoken_for contains shell.pane if {
 	some shell in input.shells

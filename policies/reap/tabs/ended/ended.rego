@@ -15,18 +15,12 @@ import data.policies.lib.tabs
 # The tab was opened with a process for an agent, by a marker, its program or the name that it was opened with.
 in_scope if {
 	tabs.of_process
-	count(input.tab.editor.markers) > 0
+	_for_agent
 }
 
-in_scope if {
-	tabs.of_process
-	input.tab.editor.program in input.config.agents
-}
-
-in_scope if {
-	tabs.of_process
-	names.listed(input.tab.editor.creation_name, "editor_names")
-}
+_for_agent if count(input.tab.editor.markers) > 0
+_for_agent if input.tab.editor.program in input.config.agents
+_for_agent if names.listed(input.tab.editor.creation_name, "editor_names")
 
 findings contains {
 	"message": $"its process ({input.tab.editor.pid}) has ended",
@@ -36,8 +30,5 @@ findings contains {
 	tabs.ended
 }
 
-_facts contains {"creation_name": input.tab.editor.creation_name}
-_facts contains {"program": input.tab.editor.program}
-_facts contains {"markers": input.tab.editor.markers}
-_facts contains {"typed": input.tab.editor.typed}
+_facts contains {name: input.tab.editor[name] | some name in {"creation_name", "program", "markers", "typed"}}
 _facts contains {"live_on": {member.name | some member in input.tab.editor.session}}
