@@ -41,7 +41,9 @@ claims contains "input" if input.process.input_ended == true
 left_behind if {
 	handed_over
 	some proof in _proofs
-	count(proof - claims) == 0
+	every claim in proof {
+		claim in claims
+	}
 }
 
 left_behind if {
