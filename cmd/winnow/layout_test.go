@@ -22,6 +22,10 @@ const (
 	maxLongFaces     = 3       // files in cmd/winnow of more than maxFace lines
 	maxFaceArrows    = 0       // places in a command's file that name what another command's file declares
 	maxVagueNames    = 0       // functions called by a preposition, a pronoun or the like
+	maxRego          = 4_200   // lines of Rego without tests
+	maxRegoComments  = 20      // percent of these that are comments
+	maxRegoLong      = 0       // of these that are longer than regoColumns
+	regoColumns      = 120
 	maxFace          = 200
 	maxPackageLines  = 3000
 	maxPackageFiles  = 25
@@ -122,6 +126,34 @@ func TestCeilings(t *testing.T) {
 	}
 	entries = slices.DeleteFunc(entries, func(d fs.DirEntry) bool { return d.Name()[0] == '.' || d.Name() == "winnow" || d.Name() == "dist" })
 	ceiling(t, "entries at the top", len(entries), maxEntries)
+}
+
+// TestCeilingsOfRego holds the shipped rules to their size. Columns are bytes, as Regal counts them.
+func TestCeilingsOfRego(t *testing.T) {
+	t.Parallel()
+	all, comments, long := 0, 0, 0
+	err := filepath.WalkDir(filepath.Join(moduleFromHere, "policies"), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".rego" || strings.HasSuffix(path, "_test.rego") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for line := range strings.Lines(string(text)) {
+			all++
+			if strings.HasPrefix(strings.TrimSpace(line), "#") {
+				comments++
+			}
+			if len(strings.TrimSuffix(line, "\n")) > regoColumns {
+				long++
+			}
+		}
+		return err
+	})
+	if err != nil || all == 0 {
+		t.Fatal(all, err)
+	}
+	ceiling(t, "lines of Rego", all, maxRego)
+	ceiling(t, "percent of Rego that are comments", (100*comments+all-1)/all, maxRegoComments)
+	ceiling(t, "lines of Rego that are too long", long, maxRegoLong)
 }
 
 func ceiling(t *testing.T, what string, n, most int) {
