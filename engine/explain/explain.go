@@ -198,9 +198,6 @@ var kind = ast.MustParseRef("input.kind")
 
 // otherKind reports whether a rule ended because it is for candidates of another kind, or reads what these have: no news.
 func (x explainer) otherKind(s *stop) bool {
-	if len(s.operands) == 0 {
-		return false
-	}
-	first := s.operands[0]
+	first := slices.Concat(s.operands, []operand{{}})[0]
 	return first.ref.Equal(kind) && first.value != nil || len(first.ref) > 1 && x.foreign(first.ref)
 }

@@ -97,8 +97,7 @@ func noSprintf(m *ast.Module, family string) Refusals {
 	return refused
 }
 
-// described: a package has METADATA, in one of its files, which describes its reasons too. What else may be asked from outside has a
-// comment right above it.
+// described: a package has METADATA, in one of its files, for its reasons too; what else may be asked has a comment above it.
 func described(modules []*ast.Module) check {
 	said := map[string]bool{}
 	for _, m := range modules {
@@ -125,9 +124,8 @@ func described(modules []*ast.Module) check {
 func complete(a *ast.Annotations) bool { return a.Title != "" && a.Description != "" }
 
 func commented(m *ast.Module, r *ast.Rule) bool {
-	name := r.Head.Ref().String()
-	above := func(c *ast.Comment) bool { return c.Location.Row == r.Location.Row-1 }
-	return name == FindingsRule || name == ObjectionsRule || slices.ContainsFunc(m.Comments, above)
+	reason := slices.Contains([]string{FindingsRule, ObjectionsRule}, r.Head.Ref().String())
+	return reason || slices.ContainsFunc(m.Comments, func(c *ast.Comment) bool { return c.Location.Row == r.Location.Row-1 })
 }
 
 // noLiterals: a number in a rule is a parameter that cannot be changed. 0 and 1 count things, and are allowed.
