@@ -5,6 +5,7 @@ package policies.lib.dirs
 # or that name shows which tool made it, it is no checkout and holds no other repository, everything in it is this
 # user's, and nothing has happened in it or in its worktree for trim_after.
 made_again if {
+	input.kind == "dir"
 	_here
 	_in_worktree
 	input.dir.content.ignored == true

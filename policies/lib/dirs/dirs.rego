@@ -5,6 +5,7 @@ package policies.lib.dirs
 
 # The expressions for names of folders that are made to be thrown away, as far as they match this folder's.
 shapes contains shape if {
+	input.kind == "dir"
 	some shape in input.config.disposable_dirs
 	shape != ""
 	regex.match(shape, input.dir.name)
@@ -14,6 +15,7 @@ shapes contains shape if {
 # repository: no changed, untracked or ignored file, no commit that only it reaches, no operation under way, no other
 # repository.
 holds_nothing if {
+	input.kind == "dir"
 	input.dir.git.worktree == true
 	input.dir.git.registered == true
 	input.dir.git.head != ""
@@ -29,6 +31,7 @@ holds_nothing if {
 # nothing that is not in the repository otherwise: nothing staged that HEAD does not have, no commit that only it
 # reaches, no operation under way, no repository of a submodule.
 empty_entry if {
+	input.kind == "dir"
 	input.dir.gone == true
 	input.dir.symlink == false
 	input.dir.git.worktree == true
@@ -43,6 +46,7 @@ empty_entry if {
 # True for a folder that is in no repository and has none in it, and whose path the operator declared disposable
 # (rules.disposable_content): not the home, nothing that holds it, and no root.
 disposable if {
+	input.kind == "dir"
 	input.dir.checkout == false
 	input.dir.symlink == false
 	count(input.dir.nested) == 0

@@ -29,10 +29,13 @@ ask contains entry.rule if {
 observe contains entry.rule if {
 	some entry in input.config.levels
 	entry.kind == input.kind
-	not _known_level[entry.level]
+	not entry in _others
 }
 
-_known_level := {"ask": true, "off": true}
+_others contains entry if {
+	some entry in input.config.levels
+	entry.level in {"ask", "off"}
+}
 
 _found contains rule if {
 	some folder in kinds.folders

@@ -6,7 +6,10 @@ package policies.lib.terminals
 import data.policies.lib.shells
 
 # True when the terminal is a builder's or its development server's. An architect's and a person's shell are neither.
-of_builder if input.terminal.role_kind in {"builder", "dev"}
+of_builder if {
+	input.kind == "terminal"
+	input.terminal.role_kind in {"builder", "dev"}
+}
 
 # True when it is known which builder the terminal belongs to, that builder has no row any more by any spelling, and
 # what it worked in is gone, or is no worktree any more.

@@ -10,7 +10,10 @@ package policies.reap.terminals.husk
 import data.policies.lib.terminals
 
 # The terminal is a shellper that neither its Tower nor its store knows.
-in_scope if input.terminal.role_kind == "shellper"
+in_scope if {
+	input.kind == "terminal"
+	input.terminal.role_kind == "shellper"
+}
 
 findings contains {
 	"message": "neither its Tower nor its store knows it, and nothing lives below it",
