@@ -62,6 +62,20 @@ func ReadPlan(trash string, in decision.Intent, plan any) (Kept, error) {
 	return Kept{Trash: trash, Act: own.Act, Panes: len(own.Panes)}, nil
 }
 
+// CheckSaved refuses where a file that an act keeps in the trash is missing, or is not a file. what is what it holds, and done what was not done for
+// want of it: "opened".
+func CheckSaved(path, what, done string) error {
+	switch st, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return actuators.Refused("%s is no longer in the trash; nothing was %s", what, done)
+	case err != nil:
+		return fmt.Errorf("look for %s: %w; nothing was %s", what, err, done)
+	case !st.Mode().IsRegular():
+		return actuators.Refused("%s is not a file; nothing was %s", path, done)
+	}
+	return nil
+}
+
 // Purge removes what the act of an intent keeps in trash, as actuators.Restorer has it.
 func Purge(trash string, in decision.Intent) (int64, error) {
 	kept, err := ReadPlan(trash, in, &struct{}{})

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -55,31 +56,10 @@ func newSender(d *plan.Encoder) *sender {
 }
 
 // document appends a document. Only the values of its own fields are looked up among the shared ones.
-func (s *sender) document(to []byte, v ast.Value) ([]byte, error) {
-	o, ok := v.(ast.Object)
-	if !ok {
-		return appendValue(to, v)
-	}
-	to = binary.AppendUvarint(append(to, tagObject), uint64(o.Len()))
-	err := o.Iter(func(k, v *ast.Term) (err error) {
-		if to, err = appendValue(to, k.Value); err != nil {
-			return err
-		}
-		if n, sent := s.sent[v]; sent {
-			to = binary.AppendUvarint(append(to, tagShared), n)
-			return nil
-		}
-		if s.share[v] {
-			s.sent[v] = uint64(len(s.sent))
-			to = append(to, tagShare)
-		}
-		to, err = appendValue(to, v.Value)
-		return err
-	})
-	return to, err
-}
+func (s *sender) document(to []byte, v ast.Value) ([]byte, error) { return s.value(to, v, true) }
 
-func appendValue(to []byte, v ast.Value) ([]byte, error) {
+// value appends a value. It looks up those of the fields of a whole document.
+func (s *sender) value(to []byte, v ast.Value, whole bool) (_ []byte, err error) {
 	switch v := v.(type) {
 	case ast.Null:
 		return append(to, tagNull), nil
@@ -94,19 +74,27 @@ func appendValue(to []byte, v ast.Value) ([]byte, error) {
 		return appendText(append(to, tagText), string(v)), nil
 	case *ast.Array:
 		to = binary.AppendUvarint(append(to, tagList), uint64(v.Len()))
-		for i := range v.Len() {
-			var err error
-			if to, err = appendValue(to, v.Elem(i).Value); err != nil {
-				return nil, err
-			}
+		for i := 0; i < v.Len() && err == nil; i++ {
+			to, err = s.value(to, v.Elem(i).Value, false)
 		}
-		return to, nil
+		return to, err
 	case ast.Object:
 		to = binary.AppendUvarint(append(to, tagObject), uint64(v.Len()))
-		err := v.Iter(func(k, v *ast.Term) (err error) {
-			if to, err = appendValue(to, k.Value); err == nil {
-				to, err = appendValue(to, v.Value)
+		err = v.Iter(func(k, v *ast.Term) (err error) {
+			if to, err = s.value(to, k.Value, false); err != nil {
+				return err
 			}
+			if whole {
+				if n, sent := s.sent[v]; sent {
+					to = binary.AppendUvarint(append(to, tagShared), n)
+					return nil
+				}
+				if s.share[v] {
+					s.sent[v] = uint64(len(s.sent))
+					to = append(to, tagShare)
+				}
+			}
+			to, err = s.value(to, v.Value, false)
 			return err
 		})
 		return to, err
@@ -207,6 +195,16 @@ func (r *receiver) object(n, nested int) (*ast.Term, error) {
 		}
 	}
 	return ast.NewTerm(ast.NewObject(pairs...)), nil
+}
+
+// decode reads a JSON text of the wire. A number stays the one that it is.
+func decode(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("%w: %w", errWire, err)
+	}
+	return nil
 }
 
 // The questions that the process which judges apart is asked, a line of JSON each; documents follow in frames where it says so.

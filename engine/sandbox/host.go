@@ -3,7 +3,6 @@ package sandbox
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -339,10 +338,8 @@ func (c *child) send(q question, documents func(*bufio.Writer) error) error {
 func (c *child) hear(hear func(reply)) (reply, error) {
 	for c.out.Scan() {
 		var r reply
-		d := json.NewDecoder(bytes.NewReader(c.out.Bytes()))
-		d.UseNumber()
-		if err := d.Decode(&r); err != nil {
-			return r, fmt.Errorf("%w: %w", errWire, err)
+		if err := decode(c.out.Bytes(), &r); err != nil {
+			return r, err
 		}
 		if r.Done || r.Error != "" || len(r.Refused) > 0 {
 			return r, nil

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,13 +50,9 @@ func (m *Masks) Rules(ctx context.Context, event any) ([]any, error) {
 	if err != nil || last.Mask == nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(last.Mask))
-	d.UseNumber() // a number stays the one that the mask says
 	var rules []any
-	if err := d.Decode(&rules); err != nil {
-		return nil, fmt.Errorf("%w: %w", errWire, err)
-	}
-	return rules, nil
+	err = decode(last.Mask, &rules)
+	return rules, err
 }
 
 // Close ends the process.
@@ -100,11 +95,9 @@ func (s *server) masked(event json.RawMessage) error {
 	if s.mask == nil {
 		return errors.New("no masks are loaded")
 	}
-	d := json.NewDecoder(bytes.NewReader(event))
-	d.UseNumber()
 	var in any
-	if err := d.Decode(&in); err != nil {
-		return fmt.Errorf("%w: %w", errWire, err)
+	if err := decode(event, &in); err != nil {
+		return err
 	}
 	rules, err := s.mask.Rules(context.Background(), in)
 	if err != nil {

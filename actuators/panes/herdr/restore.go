@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/herdr"
@@ -69,27 +68,20 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 }
 
 // texts lists the files with the panes' text. It refuses where the act saved nothing, or what it saved is gone.
-func (a *Actuator) texts(p *plan) ([]string, error) {
-	var out []string
-	for i := -1; i < len(p.Panes); i++ {
-		name := panes.Manifest
-		if i >= 0 {
-			name = p.Panes[i].File
-		}
-		path := filepath.Join(a.Trash, p.Act, name)
-		st, err := os.Lstat(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && i >= 0: // the server did not give it
+func (a *Actuator) texts(p *plan) (out []string, err error) {
+	what := fmt.Sprintf("what was saved of tab %s (%q)", p.Tab, p.Label)
+	if err := panes.CheckSaved(filepath.Join(a.Trash, p.Act, panes.Manifest), what, "opened"); err != nil {
+		return nil, err
+	}
+	for _, pane := range p.Panes {
+		path := filepath.Join(a.Trash, p.Act, pane.File)
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) { // the server did not give it
 			continue
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, actuators.Refused("what was saved of tab %s (%q) is no longer in the trash; nothing was opened", p.Tab, p.Label)
-		case err != nil:
-			return nil, fmt.Errorf("look for the saved text: %w; nothing was opened", err)
-		case !st.Mode().IsRegular():
-			return nil, actuators.Refused("%s is no file; nothing was opened", path)
-		case i >= 0:
-			out = append(out, path)
 		}
+		if err := panes.CheckSaved(path, what, "opened"); err != nil {
+			return nil, err
+		}
+		out = append(out, path)
 	}
 	return out, nil
 }

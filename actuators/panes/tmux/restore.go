@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -34,15 +33,9 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	}
 	folder := filepath.Join(a.Trash, p.Act)
 	for _, pane := range p.Panes {
-		st, err := os.Lstat(filepath.Join(folder, pane.File))
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", actuators.Refused("the saved scrollback of session %q (%s) is no longer in the trash; nothing was started", p.Name, p.Session)
-		}
-		if err != nil {
-			return "", fmt.Errorf("look for the saved scrollback: %w; nothing was started", err)
-		}
-		if !st.Mode().IsRegular() {
-			return "", actuators.Refused("%s is no file; nothing was started", filepath.Join(folder, pane.File))
+		what := fmt.Sprintf("the saved scrollback of session %q (%s)", p.Name, p.Session)
+		if err := panes.CheckSaved(filepath.Join(folder, pane.File), what, "started"); err != nil {
+			return "", err
 		}
 	}
 	r := restoring{server: a.server(p.Socket), folder: folder}

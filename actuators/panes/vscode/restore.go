@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +30,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	if _, err := panes.ReadPlan(a.Trash, in, p); err != nil {
 		return "", err
 	}
-	if err := a.saved(p); err != nil {
+	if err := panes.CheckSaved(filepath.Join(a.Trash, p.Act, panes.Manifest), fmt.Sprintf("what was saved of terminal %q", p.Name), "opened"); err != nil {
 		return "", err
 	}
 	cwd, err := p.folder()
@@ -50,20 +49,6 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 		return "", fmt.Errorf("open terminal %q again: %w; whether it was opened is not known: look into the window before another try", p.Name, err)
 	}
 	return p.says(n, w.Is.Window, cwd), nil
-}
-
-// saved refuses where the act saved nothing, or what it saved is gone.
-func (a *Actuator) saved(p *plan) error {
-	path := filepath.Join(a.Trash, p.Act, panes.Manifest)
-	switch st, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return actuators.Refused("what was saved of terminal %q is no longer in the trash; nothing was opened", p.Name)
-	case err != nil:
-		return fmt.Errorf("look for what was saved: %w; nothing was opened", err)
-	case !st.Mode().IsRegular():
-		return actuators.Refused("%s is not a file; nothing was opened", path)
-	}
-	return nil
 }
 
 // folder is where the new shell begins: where the tab was opened, or the first folder of its window, as an editor has it. It is "" where the
