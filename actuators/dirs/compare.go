@@ -26,7 +26,7 @@ func (s *site) unchanged(ctx context.Context) error {
 	if s.admin == nil {
 		return nil
 	}
-	entry, err := s.surveyAdmin(ctx)
+	entry, err := s.surveyIn(ctx, s.admin.away, *s.admin, surveyEntry())
 	if err != nil {
 		return err
 	}
@@ -51,13 +51,9 @@ func differs(what string, now survey, was *survey, digest func(survey) string) e
 	return nil
 }
 
-// surveyAway looks at what lies in the folder in the trash, and surveyAdmin at its entry there.
+// surveyAway looks at what lies in the folder in the trash.
 func (s *site) surveyAway(ctx context.Context) (survey, error) {
 	return s.surveyIn(ctx, s.tree.away, s.tree, s.surveyor())
-}
-
-func (s *site) surveyAdmin(ctx context.Context) (survey, error) {
-	return s.surveyIn(ctx, s.admin.away, *s.admin, surveyEntry())
 }
 
 // surveyIn looks at what lies in the folder at path, which must be i.

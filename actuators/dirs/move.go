@@ -122,7 +122,7 @@ func (s *site) refs() git.Refs { return git.NewRefs(s.plan.Admin.Common) }
 // prepare makes the place in the trash and locks the worktree's entry. It moves nothing.
 func (s *site) prepare(refs map[string]string) error {
 	s.o.Step("dir.trash")
-	trash, err := makeTrash(s.plan, s.manifest(refs))
+	trash, err := makeTrash(s.plan, manifest{Schema: manifestSchema, Intent: s.in, Refs: refs, Undo: s.undo()})
 	if err != nil {
 		return fmt.Errorf("make a place in the trash: %w", err)
 	}
@@ -146,10 +146,6 @@ func (s *site) prepare(refs map[string]string) error {
 		return fmt.Errorf("lock its entry in the repository: %w", err)
 	}
 	return nil
-}
-
-func (s *site) manifest(refs map[string]string) manifest {
-	return manifest{Schema: manifestSchema, Intent: s.in, Refs: refs, Undo: s.undo()}
 }
 
 // undo are the lines for a shell that bring everything back without Winnow. Each moves one thing, when it is in the trash and nothing

@@ -18,10 +18,6 @@ const (
 // lane, so that a few that never end do not hold up the rest.
 type limiter struct{ quick, slow chan struct{} }
 
-func newLimiter() limiter {
-	return limiter{quick: make(chan struct{}, maxExecs), slow: make(chan struct{}, maxSlow)}
-}
-
 // enter waits for a place, and gives what is to be called at the end.
 func (l limiter) enter(ctx context.Context) (leave func(), err error) {
 	if ctx.Err() != nil {

@@ -40,7 +40,10 @@ type LookCache struct {
 
 // NewLookCache gives what the sources of one look share.
 func NewLookCache() *LookCache {
-	return &LookCache{limiter: newLimiter(), finder: git.NewOnce(), asked: map[string]*answer{}, entries: map[git.Place]git.Worktree{}, places: map[string]place{}}
+	return &LookCache{
+		limiter: limiter{quick: make(chan struct{}, maxExecs), slow: make(chan struct{}, maxSlow)}, finder: git.NewOnce(),
+		asked: map[string]*answer{}, entries: map[git.Place]git.Worktree{}, places: map[string]place{},
+	}
 }
 
 // Prefiltered is what the rules make of a folder by what is cheap to know of it.

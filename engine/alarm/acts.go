@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -96,7 +97,7 @@ func (w *watch) refusals() {
 			wanted[d.ID] = d.Identity.Key
 		}
 	}
-	failing := w.failing()
+	failing := w.s.Failing()
 	again := map[string][]string{}
 	for _, id := range slices.Sorted(maps.Keys(w.Refusals)) {
 		r := w.Refusals[id]
@@ -130,15 +131,13 @@ func (w *watch) refused(kind string, ids []string) {
 
 func (r Refusal) text(id string) string {
 	name := id
-	if r.Label != "" && !endsIn(id, r.Label) {
+	// An id may say its label already, as a folder's says its path.
+	if r.Label != "" && (id == r.Label || !strings.HasSuffix(id, r.Label)) {
 		name = fmt.Sprintf("%s (%s)", id, r.Label)
 	}
 	return fmt.Sprintf("%s was to be reaped %d times in a row since %s, and is still there; the last act's outcome is %s: %s",
 		name, r.Count, clock(r.FirstAt), r.Outcome, r.Detail)
 }
-
-// endsIn reports whether an id says a label already, as a folder's says its path.
-func endsIn(id, label string) bool { return len(id) > len(label) && id[len(id)-len(label):] == label }
 
 // capped raises the alarm of what a cap held again and again, and forgets a kind of which nothing is wanted any more.
 func (w *watch) capped() {
@@ -148,7 +147,7 @@ func (w *watch) capped() {
 			wanted[w.ds[i].Kind] = true
 		}
 	}
-	failing := w.failing()
+	failing := w.s.Failing()
 	for _, kind := range slices.Sorted(maps.Keys(w.Capped)) {
 		c := w.Capped[kind]
 		if w.expired(w.past(c.LastAt)) || w.l.Remember <= 0 || !wanted[kind] && !failing {

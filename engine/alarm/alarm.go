@@ -126,16 +126,6 @@ func (w *watch) past(t time.Time) time.Time {
 // expired reports whether what began at t is remembered no longer; a t that is not set began nothing.
 func (w *watch) expired(t time.Time) bool { return !t.IsZero() && w.s.TakenAt.Sub(t) > w.l.Remember }
 
-// failing reports whether any source was not read.
-func (w *watch) failing() bool {
-	for _, src := range w.s.Sources {
-		if src.Status == snapshot.Failed {
-			return true
-		}
-	}
-	return false
-}
-
 func kindOf(id string) string {
 	kind, _, _ := strings.Cut(id, ":")
 	return kind

@@ -107,7 +107,7 @@ func Read(data []byte, v *Verification) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Digest: digestOf(data), Files: slices.Sorted(maps.Keys(files)), tree: fstest.MapFS{}}
+	b := &Bundle{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), Files: slices.Sorted(maps.Keys(files)), tree: fstest.MapFS{}}
 	signatures, err := b.sort(files)
 	if err != nil {
 		return nil, err
@@ -327,11 +327,6 @@ func topOf(rules []string) string {
 		}
 	}
 	return ""
-}
-
-func digestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // contentOf covers the path and bytes of every file, each with its length before it, so that no two bundles give the same input.

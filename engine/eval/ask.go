@@ -94,7 +94,7 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, e
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
-	if a.slot.watchdog.givenUp() {
+	if a.slot.watchdog.passed.Load() >= maxPassed {
 		return nil, errGivenUp
 	}
 	if a.machine == nil {

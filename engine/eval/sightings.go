@@ -19,7 +19,7 @@ import (
 // also while it is shown, as a Codev terminal is by its store while its Tower is down.
 func Sightings(prev map[string]snapshot.Sighting, s *snapshot.Snapshot, ds []decision.Decision) map[string]snapshot.Sighting {
 	next := make(map[string]snapshot.Sighting, len(prev))
-	gap := failing(s)
+	gap := s.Failing()
 	for id, before := range prev {
 		// Out of scope may mean that the registry which put it there was not read.
 		if _, present := s.Find(id); present && gap || !present && !readable(s, id) {
@@ -42,16 +42,6 @@ func Sightings(prev map[string]snapshot.Sighting, s *snapshot.Snapshot, ds []dec
 	return next
 }
 
-// failing reports whether any source was not read.
-func failing(s *snapshot.Snapshot) bool {
-	for _, src := range s.Sources {
-		if src.Status == snapshot.Failed {
-			return true
-		}
-	}
-	return false
-}
-
 // sight is the memory of d after this look.
 func sight(d *decision.Decision, before snapshot.Sighting, known bool, s *snapshot.Snapshot) snapshot.Sighting {
 	_, counting := d.Counting()
@@ -61,17 +51,13 @@ func sight(d *decision.Decision, before snapshot.Sighting, known bool, s *snapsh
 	if d.Kind == snapshot.KindProcess {
 		now.IdleSince, now.Work = new(s.TakenAt), (*snapshot.Work)(d.Work)
 	}
-	if known && before.Identity == now.Identity && found(counting, before.Rule) {
+	if known && before.Identity == now.Identity && slices.ContainsFunc(counting, func(f decision.Reason) bool { return f.Rule == before.Rule }) {
 		now.Rule, now.FirstAt, now.Count = before.Rule, before.FirstAt, before.Count+1
 		if d.Idle {
 			now.IdleSince, now.Work = before.IdleSince, before.Work
 		}
 	}
 	return now
-}
-
-func found(counting []decision.Reason, rule string) bool {
-	return slices.ContainsFunc(counting, func(f decision.Reason) bool { return f.Rule == rule })
 }
 
 // contradicted reports whether d was spared for something that is known, beside what is not.

@@ -34,8 +34,6 @@ type watchdog struct {
 // its deadline of every candidate.
 const maxPassed = 8
 
-func (w *watchdog) givenUp() bool { return w.passed.Load() >= maxPassed }
-
 // slot is where one evaluation at a time runs.
 type slot struct {
 	watchdog *watchdog

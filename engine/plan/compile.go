@@ -262,8 +262,6 @@ func (c *compiler) read(o ir.Operand) func(*frame) *ast.Term {
 	return func(f *frame) *ast.Term { return f.l[l] }
 }
 
-func (c *compiler) local(l ir.Local) func(*frame) *ast.Term { return c.read(ir.Operand{Value: l}) }
-
 func (c *compiler) blocks(bs []*ir.Block) []block {
 	out := make([]block, len(bs))
 	for i, b := range bs {

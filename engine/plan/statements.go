@@ -358,7 +358,7 @@ func (c *compiler) dot(s *ir.DotStmt) statement {
 }
 
 func (c *compiler) scan(s *ir.ScanStmt) statement {
-	of, k, v, body := c.local(s.Source), int(s.Key), int(s.Value), c.block(s.Block)
+	of, k, v, body := c.read(ir.Operand{Value: s.Source}), int(s.Key), int(s.Value), c.block(s.Block)
 	// A loop counts for two blocks: the one that is run again, and the one around it.
 	one := func(f *frame, key, value *ast.Term) (end int, goes bool) {
 		if f.m.cancel.Cancelled() {

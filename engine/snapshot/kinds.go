@@ -133,6 +133,16 @@ func (k Kind) From(name string, src Source) bool {
 // Folders are those of the kind's rules below policies/reap.
 func (k Kind) Folders() []string { return append([]string{k.Plural}, k.Further...) }
 
+// Failing reports whether any source was not read.
+func (s *Snapshot) Failing() bool {
+	for _, src := range s.Sources {
+		if src.Status == Failed {
+			return true
+		}
+	}
+	return false
+}
+
 // Find gives a candidate of any kind by its whole id.
 func (s *Snapshot) Find(id string) (Candidate, bool) {
 	for _, k := range Kinds {

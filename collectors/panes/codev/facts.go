@@ -252,7 +252,7 @@ func (j *join) strays(ctx context.Context) []*snapshot.Terminal {
 	}
 	found = slices.DeleteFunc(found, func(p *tower.Process) bool {
 		scoped := j.codev.Owns(&p.Command)
-		return scoped == nil || !*scoped || j.claimed(p) || len(j.Only) > 0 && !slices.Contains(j.Only, strayID(p.PID))
+		return scoped == nil || !*scoped || j.contested("", p) || len(j.Only) > 0 && !slices.Contains(j.Only, strayID(p.PID))
 	})
 	if len(found) == 0 {
 		return nil
@@ -271,9 +271,6 @@ func (j *join) strays(ctx context.Context) []*snapshot.Terminal {
 }
 
 func strayID(pid int) string { return "pid-" + strconv.Itoa(pid) }
-
-// claimed reports whether a row or the Tower's list may mean this process.
-func (j *join) claimed(p *tower.Process) bool { return j.contested("", p) }
 
 // settled reports whether everything is known that could know a shellper: a terminal that the Tower is only just attaching to has no pid.
 func (j *join) settled() bool {

@@ -193,7 +193,7 @@ func (r *configReader) value() (string, bool) {
 			continue
 		case '\\':
 			var ok bool
-			if c, ok = r.escaped(); !ok {
+			if c, ok = escapes[r.next()]; !ok {
 				return "", false
 			}
 			if c == '\r' { // an escaped end of the line
@@ -204,12 +204,7 @@ func (r *configReader) value() (string, bool) {
 	}
 }
 
-// escaped reads what stands behind a backslash. The end of the line is nothing, and is given as a carriage return.
-func (r *configReader) escaped() (byte, bool) {
-	c, ok := escapes[r.next()]
-	return c, ok
-}
-
+// escapes are what stands behind a backslash. The end of the line is nothing, and is given as a carriage return.
 var escapes = map[byte]byte{'\n': '\r', 't': '\t', 'b': '\b', 'n': '\n', '\\': '\\', '"': '"'}
 
 // git's own idea of these: ASCII only, and neither \v nor \f is a space.

@@ -148,7 +148,7 @@ func python(path string) func(string, fs.DirEntry) bool {
 		written time.Time
 	}
 	files := map[string]listed{}
-	records, _ := filepath.Glob(filepath.Join(globbed(path), "lib", "python*", "site-packages", "*.dist-info", "RECORD"))
+	records, _ := filepath.Glob(filepath.Join(noGlob.Replace(path), "lib", "python*", "site-packages", "*.dist-info", "RECORD"))
 	for _, record := range records {
 		f, err := os.Open(record)
 		if err != nil {
@@ -189,10 +189,8 @@ func python(path string) func(string, fs.DirEntry) bool {
 // venvScript matches what an environment has in bin without any package.
 var venvScript = regexp.MustCompile(`\A(activate(\.[a-z]+|_this\.py)?|Activate\.ps1|deactivate\.bat|pydoc\.bat|python[0-9.]*)\z`)
 
-// globbed is a path in which no letter has a meaning for filepath.Glob.
-func globbed(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
+// noGlob makes a path one in which no letter has a meaning for filepath.Glob.
+var noGlob = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
 // cargo goes by the places and names of what cargo and rustc write below a profile's folder, and by the NAME.d beside each program, which
 // names it.

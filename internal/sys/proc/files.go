@@ -31,16 +31,11 @@ func OpenList(dir int, name string, buf []byte) (fd int, found []int, err error)
 	if fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		return -1, nil, err
 	}
-	if found, err = list(fd, buf); err != nil {
+	if err = eachEntry(fd, buf, func(n int, _ uint64) { found = append(found, n) }); err != nil {
 		_ = unix.Close(fd)
 		return -1, nil, err
 	}
 	return fd, found, nil
-}
-
-func list(fd int, buf []byte) (found []int, err error) {
-	err = eachEntry(fd, buf, func(n int, _ uint64) { found = append(found, n) })
-	return found, err
 }
 
 // eachEntry gives the entries of an open folder whose names are numbers, with their inodes.

@@ -61,8 +61,8 @@ func (s Status) Error() string {
 
 // Undone reports whether err says that the Tower positively did nothing.
 func Undone(err error) bool {
-	var starting Starting
-	return errors.Is(err, ErrNotSent) || errors.Is(err, ErrKey) || errors.As(err, &starting)
+	_, starting := errors.AsType[Starting](err)
+	return starting || errors.Is(err, ErrNotSent) || errors.Is(err, ErrKey)
 }
 
 // Base gives the base URL of a Tower's address. The key is sent there, so every address but one of this machine's loopback is refused.

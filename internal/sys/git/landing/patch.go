@@ -17,8 +17,6 @@ import (
 // pair is a question for one difference: what a commit's tree has against that of another one. Both are object names.
 type pair struct{ commit, against string }
 
-func (p pair) line() string { return p.commit + " " + p.against + "\n" }
-
 // digest stands for a difference. Two differences with the same digest are the same but for the place in the file, which is compared apart: the same paths,
 // modes, and changed lines with three lines around them, to the last blank. (git patch-id leaves blanks out, and a change of blanks
 // alone is work.) The zero value stands for no difference.
@@ -71,7 +69,7 @@ func diffTree(format ...string) []string {
 func input(pairs []pair) *bytes.Buffer {
 	var in bytes.Buffer
 	for _, p := range pairs {
-		in.WriteString(p.line())
+		in.WriteString(p.commit + " " + p.against + "\n")
 	}
 	return &in
 }

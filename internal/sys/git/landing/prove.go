@@ -244,7 +244,7 @@ type matcher struct {
 
 // match looks for the commits of the upstream that make the changes of a branch.
 func (m *matcher) match(b *branch, outlines []outline) error {
-	if !m.since.reaches(b.base) {
+	if !m.since.bases[b.base] { // not all is known that the upstream has since then
 		return nil
 	}
 	b.tried = true
@@ -436,9 +436,6 @@ type since struct {
 	bases   map[string]bool
 	older   map[string]map[string]bool
 }
-
-// reaches says whether all that the upstream has since that commit was read.
-func (s *since) reaches(base string) bool { return s.bases[base] }
 
 // pairs are the commits with one parent. A merge brings in what other commits changed, and a commit without parents
 // may be one where the history was cut off.
