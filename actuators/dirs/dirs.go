@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -135,17 +136,10 @@ func (u users) refuseUsed(path string) error {
 // list names the first few of many.
 func list(who []string) string {
 	const most = 3
-	text := ""
-	for i, w := range who {
-		if i == most {
-			return text + " and others"
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += w
+	if len(who) > most {
+		return strings.Join(who[:most], ", ") + " and others"
 	}
-	return text
+	return strings.Join(who, ", ")
 }
 
 // repo is the repository with that common folder, seen from the git folder admin.

@@ -173,7 +173,6 @@ func (h homed) source(o Options) collectors.Source {
 // homeOf finds the repository around a folder; common is "" when it is missing. A folder that does not answer is an error.
 func homeOf(o Options, path string, count bool) (homed, error) {
 	prober := newProber(context.Background(), o)
-	defer prober.end()
 	return ask(prober, func(finder *git.Finder) (h homed, err error) {
 		real, err := Real(path)
 		if err != nil {
@@ -247,7 +246,6 @@ type lister func(o Options, s *prober) (list []found, unreadable int, err error)
 // Read implements collectors.Reader.
 func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	prober := newProber(ctx, r.o)
-	defer prober.end()
 	list, unreadable, err := r.list(r.o, prober)
 	if err != nil {
 		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
@@ -283,7 +281,6 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 func (l *look) end(ctx context.Context) (collectors.Part, error) {
 	l.settle(ctx)
 	l.settleGone()
-	l.prober.end()
 	l.trim(ctx)
 	l.points(ctx)
 	part := l.part()

@@ -265,15 +265,12 @@ func (s *seeker) list(folder string) []fs.DirEntry {
 
 // expand gives the paths that a pattern stands for. Only * is special, and a component with one is listed; another one may be missing.
 func (s *seeker) expand(pattern string) []string {
-	before, after, wild := strings.Cut(pattern, "*")
+	before, _, wild := strings.Cut(pattern, "*")
 	if !wild {
 		return []string{pattern}
 	}
 	folder := before[:strings.LastIndexByte(before, '/')+1]
 	name, rest, _ := strings.Cut(pattern[len(folder):], "/")
-	if after == "" || rest == "" {
-		rest = ""
-	}
 	var out []string
 	for _, e := range s.list(folder) {
 		if ok, err := path.Match(onlyStars.Replace(name), e.Name()); err != nil || !ok {

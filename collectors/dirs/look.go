@@ -289,7 +289,6 @@ func (l *look) into(ctx context.Context, end time.Time, members []*candidate) {
 // nothing more of it is read.
 func (l *look) repository(ctx context.Context, common string, members []*candidate) (asks bool) {
 	prober := newProber(ctx, l.o)
-	defer prober.end()
 	repo, err := ask(prober, func(f *git.Finder) (*git.Repository, error) { return f.Open(common) })
 	linked := false
 	for _, c := range members {

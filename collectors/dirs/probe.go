@@ -22,16 +22,12 @@ var errNotReached = fmt.Errorf("it was not reached before the time of its source
 	context.DeadlineExceeded)
 
 // prober asks about places on the disk, one at a time, and gives up on each that does not answer: a mount whose server is gone keeps for ever who
-// asks it. It is for one goroutine, and ends with end.
+// asks it. It is for one goroutine.
 type prober struct {
 	ctx    context.Context
 	o      Options
 	finder *git.Finder
 	hung   int // how many questions were given up on
-	// asks gives questions to the goroutine that asks them: one for all, since each costs less than a goroutine and a timer of its own. It is nil
-	// where there is none, as after a question that was given up on.
-	asks  chan func()
-	timer *time.Timer
 	// notes say of entries in a repository why no candidate came of them.
 	notes []string
 }
@@ -51,38 +47,6 @@ func (o Options) finder() *git.Finder {
 // wholeLook says whether this is a part of one look at everything, so that what one source has just read need not be read by another one. What is
 // looked at before an act is read by each for itself.
 func (o Options) wholeLook() bool { return o.Later && len(o.Only) == 0 && o.Cache != nil }
-
-// end lets go of what the prober asked with. One that is asked again begins again.
-func (s *prober) end() {
-	if s.asks != nil {
-		close(s.asks)
-		s.asks = nil
-	}
-}
-
-// give has a question asked, also where those before it failed.
-func (s *prober) give(question func()) {
-	if s.asks == nil {
-		asks := make(chan func())
-		s.asks = asks
-		go func() {
-			for ask := range asks {
-				ask()
-			}
-		}()
-	}
-	s.asks <- question
-}
-
-// startTimer sets the time for one answer.
-func (s *prober) startTimer(limit time.Duration) <-chan time.Time {
-	if s.timer == nil {
-		s.timer = time.NewTimer(limit)
-	} else {
-		s.timer.Reset(limit)
-	}
-	return s.timer.C
-}
 
 const (
 	// quickPart is which part of the timeout a question may take that is answered from a few inodes.
@@ -111,14 +75,14 @@ func ask[T any](s *prober, found func(f *git.Finder) (T, error)) (T, error) {
 		return late.found, context.Cause(s.ctx)
 	}
 	finder, got := s.finder, make(chan answer, 1)
-	s.give(func() {
+	go func() {
 		found, err := found(finder)
 		got <- answer{found, err}
-	})
+	}()
 	select {
 	case a := <-got:
 		return a.found, a.err
-	case <-s.startTimer(limit):
+	case <-time.After(limit):
 		late.err = errTimeout
 	case <-s.ctx.Done():
 		late.err = context.Cause(s.ctx)
@@ -126,10 +90,9 @@ func ask[T any](s *prober, found func(f *git.Finder) (T, error)) (T, error) {
 	select {
 	case a := <-got:
 		return a.found, a.err
-	case <-s.startTimer(onTheWay):
+	case <-time.After(onTheWay):
 	}
 	s.hung++
-	s.end() // it is still asking
 	return late.found, late.err
 }
 

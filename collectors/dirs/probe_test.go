@@ -18,7 +18,6 @@ func TestWhatDoesNotAnswerCostsItselfAlone(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		s := newProber(t.Context(), Options{Timeout: 10 * time.Second})
-		defer s.end()
 		began := time.Now()
 		for i := range 100 {
 			answer, err := ask(s, func(f *git.Finder) (int, error) {

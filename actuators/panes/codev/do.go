@@ -39,8 +39,7 @@ func (g *handle) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 		return g.endUnlisted(ctx, still)
 	}
 	sent, err := g.tell(ctx, still)
-	var left errLeft
-	if errors.As(err, &left) {
+	if left, ok := errors.AsType[errLeft](err); ok {
 		return actuators.OutcomeOf(g.untouched(left.error))
 	}
 	g.Step(StepReadBack)

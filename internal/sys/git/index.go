@@ -178,8 +178,7 @@ func Devices(admin string) ([]uint32, error) {
 		return idx, err
 	}
 	idx, err := read("index")
-	var split splitIndex
-	if errors.As(err, &split) {
+	if split, ok := errors.AsType[splitIndex](err); ok {
 		most, serr := read(split.shared())
 		idx.devices, err = append(idx.devices, most.devices...), serr
 	}

@@ -32,8 +32,7 @@ type Refusal = rpc.Refusal
 
 // Code is the code of the server's refusal in err, "" where err is not a refusal.
 func Code(err error) string {
-	var no *Refusal
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*Refusal](err); ok {
 		return no.Code
 	}
 	return ""

@@ -62,8 +62,7 @@ func bind(ctx context.Context, path, at string) (net.Listener, error) {
 	}}
 	l, err := private.Listen(ctx, "unix", at)
 	if err != nil {
-		var no syscall.Errno
-		if errors.As(err, &no) {
+		if no, ok := errors.AsType[syscall.Errno](err); ok {
 			err = no
 		}
 		return nil, &fs.PathError{Op: "listen on", Path: path, Err: err}

@@ -41,8 +41,7 @@ func unfinished(err error) bool { return Code(err) == sqlite3.SQLITE_READONLY_RO
 // Code gives SQLite's extended code of an error, whose lowest byte is the primary one; 0 for an error that is not
 // SQLite's.
 func Code(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()
 	}
 	return 0

@@ -38,8 +38,7 @@ type Window line.Window
 
 // Code is the code of a window's refusal in err, "" where err is not a refusal.
 func Code(err error) string {
-	var no *Refusal
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*Refusal](err); ok {
 		return no.Code
 	}
 	return ""

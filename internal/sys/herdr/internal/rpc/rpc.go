@@ -299,8 +299,7 @@ func closed(ctx context.Context, err error) error {
 
 // bare is the kernel's error without the path around it, which the caller names already.
 func bare(err error) error {
-	var no syscall.Errno
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[syscall.Errno](err); ok {
 		return no
 	}
 	return err
