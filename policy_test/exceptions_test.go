@@ -92,10 +92,7 @@ func TestExceptionsOfARepositoryThatNoRuleHeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare, err := eval.New(p, eval.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare := eval.New(p, eval.Limits{})
 	repository := eval.Repository{Digest: "d1", Exceptions: []snapshot.Keep{{Match: snapshot.Match{Label: "feature"}, Why: "y", Who: "z", Until: "never", Within: "d1"}}}
 	whole := shipped(t)
 	config := configOf(t, Case{})

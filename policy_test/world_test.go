@@ -78,11 +78,7 @@ func shipped(t *testing.T, more ...policy.Tree) *eval.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := eval.New(p, eval.Limits{Timeout: time.Minute, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return eval.New(p, eval.Limits{Timeout: time.Minute, Workers: 1})
 }
 
 var embedded = []policy.Tree{{Name: "embedded", FS: policies.Files, Prefix: "policies"}}

@@ -62,7 +62,7 @@ func (e *Engine) decide(ctx context.Context, l *look) (Result, error) {
 		return Result{}, err
 	}
 	slices.SortFunc(answers, func(a, b outcome) int { return strings.Compare(a.id, b.id) })
-	return e.result(ctx, l, answers)
+	return e.result(l, answers), nil
 }
 
 // withExceptions is the configuration with the exceptions of this engine's policies and of repositories, beside those that it has already: what more there is can only keep.
@@ -106,8 +106,8 @@ func (e *Engine) askAll(ctx context.Context, l *look, ids []string, tell emit) e
 	return nil
 }
 
-// result is what was decided, by the answers of all candidates and what is missing of repositories. The error is only for a ctx that ended.
-func (e *Engine) result(ctx context.Context, l *look, answers []outcome) (Result, error) {
+// result is what was decided, by the answers of all candidates and what is missing of repositories.
+func (e *Engine) result(l *look, answers []outcome) Result {
 	j, s, c := l.joined, l.snapshot, l.config
 	out := Result{
 		Seen: map[string]int{}, PossibleAgent: j.PossibleAgent(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels),
@@ -131,7 +131,7 @@ func (e *Engine) result(ctx context.Context, l *look, answers []outcome) (Result
 	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
 	out.Decisions = withoutTrims(s, out.Decisions)
 	slices.SortFunc(out.Errors, func(a, b Failure) int { return strings.Compare(a.ID, b.ID) })
-	return out, nil
+	return out
 }
 
 // withoutTrims leaves out what lies in a worktree that goes as a whole: it goes with that.

@@ -92,15 +92,15 @@ func (l *lazy[T]) get(w *watchdog) (T, error) {
 	return l.is, l.err
 }
 
-// New prepares the queries of a policy.
-func New(p *policy.Policy, l Limits) (*Engine, error) {
+// New is an engine that asks the rules of a policy itself.
+func New(p *policy.Policy, l Limits) *Engine {
 	e := &Engine{policy: p, limits: l.WithDefaults(), kinds: map[string]*query{}, store: inmem.New()}
 	e.judge = e
 	e.plan()
 	for _, kind := range p.Kinds() {
 		e.kinds[kind] = e.query(kind)
 	}
-	return e, nil
+	return e
 }
 
 // NewFor is an engine whose rules, of candidates of some kinds, another process is asked for.

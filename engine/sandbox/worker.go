@@ -114,13 +114,10 @@ func (s *server) load(q *toLoad) error {
 	return s.work(q, func(tell func(reply)) reply {
 		q.Sources.Use(q.Prepared)
 		p, err := q.Sources.Build(context.Background(), func(step string) { tell(reply{Step: step}) })
-		if err == nil {
-			s.policy = p
-			s.engine, err = eval.New(p, q.Limits)
-		}
 		if err != nil {
 			return refusal(err)
 		}
+		s.policy, s.engine = p, eval.New(p, q.Limits)
 		done := reply{Done: true, Rules: p.Rules(), Kinds: p.Kinds(), Unbuilt: !p.Built()}
 		if q.Keep && p.Built() && s.engine.Planned() != nil {
 			if code, err := plan.Encode(s.engine.Planned()); err == nil { // what cannot be kept is compiled each time

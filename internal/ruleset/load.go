@@ -99,11 +99,7 @@ func (r Set) Load(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
 	if err != nil {
 		return nil, nil, PolicyError(ctx, err)
 	}
-	e, err := eval.New(p, limits)
-	if err != nil {
-		return nil, nil, fmt.Errorf("prepare policies: %w", err)
-	}
-	return e, p, nil
+	return eval.New(p, limits), p, nil
 }
 
 // Embedded reports whether the program brought all of it.

@@ -59,8 +59,7 @@ func Tree(without []string, with map[string]string) (*Policies, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := eval.New(p, eval.Limits{Timeout: time.Minute, HeapBytes: 4 << 30})
-	return &Policies{p, e}, err
+	return &Policies{p, eval.New(p, eval.Limits{Timeout: time.Minute, HeapBytes: 4 << 30})}, nil
 }
 
 // Shipped are the shipped policies, loaded once.
