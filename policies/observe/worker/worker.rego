@@ -167,11 +167,9 @@ _release := _let_go(0) if {
 }
 
 _let_go(place) := {"next": "let_go", "keeper": place}
-
 _worker := $"worker {_own.id} of {_own.source}"
 
 _unread(why) := _then("unknown", why, {"next": "doctor", "unread": true})
 _is(observation, why, next) := _then(observation, why, {"next": next})
 _then(observation, why, then) := {"observation": observation, "why": why, "then": then}
-
 _no(reason, message, then) := {"reason": reason, "message": message, "then": then}

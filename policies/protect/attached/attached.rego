@@ -36,8 +36,7 @@ objections contains reasons.keep(_shown, "whether it is one of a group of sessio
 }
 
 # METADATA
-# title: It has the focus
-# description: The tab is the focused one, or whether it is could not be read.
+# title: It has the focus, or may have it
 objections contains reasons.keep(_focused, "whether it is the focused tab is not known", {}) if {
 	input.kind == "tab"
 	not _unfocused
@@ -63,7 +62,6 @@ _watched contains $"a program is attached and was used {ago}" if {
 }
 
 _claimed contains $"a client was attached to it, so it is a person's: {_release}" if input.session.ever_attached == true
-
 _release := "put its name into rules.session_names if it may go"
 
 _claims contains {"ever_attached": input.session.ever_attached}

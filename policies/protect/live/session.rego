@@ -16,7 +16,6 @@ objections contains reasons.keep(_popups, "whether a popup or a job of it runs i
 }
 
 _popups contains "a popup or a job of it runs" if count(input.session.popups) > 0
-
 _jobs contains {"running": {member.name | some member in input.session.popups}}
 
 _panes contains {

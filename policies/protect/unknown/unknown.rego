@@ -35,8 +35,7 @@ objections contains {
 objections contains {"message": _unnamed, "evidence": {"brief": true}} if input.process.brief
 
 # METADATA
-# title: The levels of the rules are not known
-# description: Which rules are off, or only observe, is missing from the input.
+# title: Which rules are off, or only observe, is not known
 objections contains {"message": _levels_unknown, "evidence": {}} if not levels.known
 
 # METADATA
