@@ -22,9 +22,9 @@ const (
 	maxLongFaces     = 3       // files in cmd/winnow of more than maxFace lines
 	maxFaceArrows    = 0       // places in a command's file that name what another command's file declares
 	maxVagueNames    = 0       // functions called by a preposition, a pronoun or the like
-	maxRego          = 4_200   // lines of Rego without tests
-	maxRegoComments  = 20      // percent of these that are comments
-	maxRegoLong      = 0       // of these that are longer than regoColumns
+	maxRego          = 3_824   // lines of Rego that decide, without tests
+	maxRegoComments  = 20      // percent of Rego that are comments, also of what only observes
+	maxRegoLong      = 0       // lines of Rego that are longer than regoColumns
 	regoColumns      = 120
 	maxFace          = 200
 	maxPackageLines  = 3000
@@ -131,7 +131,7 @@ func TestCeilings(t *testing.T) {
 // TestCeilingsOfRego holds the shipped rules to their size. Columns are bytes, as Regal counts them.
 func TestCeilingsOfRego(t *testing.T) {
 	t.Parallel()
-	all, comments, long := 0, 0, 0
+	all, observing, comments, long := 0, 0, 0, 0
 	err := filepath.WalkDir(filepath.Join(moduleFromHere, "policies"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".rego" || strings.HasSuffix(path, "_test.rego") {
 			return err
@@ -139,6 +139,9 @@ func TestCeilingsOfRego(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for line := range strings.Lines(string(text)) {
 			all++
+			if strings.Contains(filepath.ToSlash(path), "/observe/") {
+				observing++
+			}
 			if strings.HasPrefix(strings.TrimSpace(line), "#") {
 				comments++
 			}
@@ -151,7 +154,7 @@ func TestCeilingsOfRego(t *testing.T) {
 	if err != nil || all == 0 {
 		t.Fatal(all, err)
 	}
-	ceiling(t, "lines of Rego", all, maxRego)
+	ceiling(t, "lines of Rego that decide", all-observing, maxRego)
 	ceiling(t, "percent of Rego that are comments", (100*comments+all-1)/all, maxRegoComments)
 	ceiling(t, "lines of Rego that are too long", long, maxRegoLong)
 }

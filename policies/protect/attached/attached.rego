@@ -36,7 +36,8 @@ objections contains reasons.keep(_shown, "whether it is one of a group of sessio
 }
 
 # METADATA
-# title: It has the focus, or may have it
+# title: It has the focus
+# description: The tab is the focused one, or whether it is could not be read.
 objections contains reasons.keep(_focused, "whether it is the focused tab is not known", {}) if {
 	input.kind == "tab"
 	not _unfocused

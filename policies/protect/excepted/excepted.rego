@@ -20,6 +20,7 @@ objections contains {"message": _message(i), "evidence": {k: v | some k, v in ex
 
 # METADATA
 # title: Whether an exception keeps it is not known
+# description: The input does not say which exceptions match the candidate.
 objections contains {"message": "whether an exception keeps it is not known", "evidence": {}} if not _known
 
 _known if is_array(input.exceptions)

@@ -26,7 +26,8 @@ objections contains reasons.keep(_completed(place), "a spawn ledger says that it
 }
 
 # METADATA
-# title: A registry entry of it has not positively ended
+# title: A registry entry is live
+# description: A registry entry of the candidate has not positively ended.
 objections contains {
 	"message": "a registry records an owner of it that has not ended",
 	"evidence": {name: fact | some name, fact in entry; name in {"source", "id", "status"}},

@@ -35,7 +35,8 @@ objections contains {
 objections contains {"message": _unnamed, "evidence": {"brief": true}} if input.process.brief
 
 # METADATA
-# title: Which rules are off, or only observe, is not known
+# title: The levels of the rules are not known
+# description: Which rules are off, or only observe, is missing from the input.
 objections contains {"message": _levels_unknown, "evidence": {}} if not levels.known
 
 # METADATA
