@@ -38,12 +38,12 @@ objections contains {"rule": "protect.unsaved", "message": "of a session", "evid
 	not _saved
 }
 
-objections contains {"message": "what only a session has", "evidence": {}} if input.session.error != ""
-
 _saved if {
 	input.dir.git.worktree == true
 	input.dir.git.dirty < 1
 }
+
+objections contains {"message": "what only a session has", "evidence": {}} if input.session.error != ""
 `,
 	})}
 }
