@@ -61,8 +61,5 @@ func (a *app) decide(ctx context.Context, files []string, f sweep.Listing) error
 		}
 		code = max(code, r.Code(f.ExitCode))
 	}
-	if code != exit.Done {
-		return exit.Error{Code: code}
-	}
-	return nil
+	return exit.CodeError(code)
 }

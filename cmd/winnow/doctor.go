@@ -22,10 +22,7 @@ func newDoctor(a *app) *cobra.Command {
 			if err := list(a, checks, func(w io.Writer) { a.checksText(w, checks) }); err != nil {
 				return err
 			}
-			if slices.ContainsFunc(checks, func(c ops.Check) bool { return c.Status == ops.Broken }) {
-				return exit.Error{Code: exit.Part}
-			}
-			return nil
+			return exit.CodeIf(slices.ContainsFunc(checks, func(c ops.Check) bool { return c.Status == ops.Broken }), exit.Part)
 		},
 	}
 }

@@ -33,10 +33,9 @@ ID may be shortened while it is unambiguous. --format json and markdown have all
 			if err != nil {
 				return err
 			}
-			if a.flags.format == "markdown" {
-				return render.ExplanationMarkdown(a.out, out)
-			}
-			return a.show(out, "  ", func(w io.Writer) { a.paint.Explanation(w, out, rules) })
+			return a.write(result{doc: out,
+				markdown: func(w io.Writer) { render.ExplanationMarkdown(w, out) },
+				text:     func(p render.Paint, w io.Writer) { p.Explanation(w, out, rules) }})
 		},
 	}
 	cmd.Flags().BoolVar(&rules, "rules", false, "also each rule's place in the policies, its facts, and what would have to be different")

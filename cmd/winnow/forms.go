@@ -49,7 +49,7 @@ func (a *app) forms(cmd *cobra.Command, of ...string) {
 	must(cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// formsAndFiles is forms of a command that prints its result through written, and so writes it into files as well.
+// formsAndFiles is forms of a command that presents a result, and so writes it into files as well.
 func (a *app) formsAndFiles(cmd *cobra.Command, of ...string) {
 	a.forms(cmd, of...)
 	cmd.Flags().StringArrayVar(&a.flags.also, "also", nil, "write the result into a file too, as `FORM=FILE`; may be repeated")
@@ -107,9 +107,20 @@ func (a *app) checkForm(cmd *cobra.Command) error {
 	return check("--format", a.flags.format)
 }
 
-// written prints a result as --format says, and then writes it into files as --also says, each in one step.
-func (a *app) written(ctx context.Context, write func(*app) error) error {
-	if err := write(a); err != nil {
+// result is what a command found, in each form that it can be written in.
+type result struct {
+	// command is the command behind winnow, such as policy check.
+	command  string
+	doc      any
+	text     func(render.Paint, io.Writer)
+	markdown func(io.Writer)
+	suites   func() []junit.Suite
+	findings func() ([]sarif.Rule, []sarif.Finding)
+}
+
+// present prints a result as --format says, and then writes it into files as --also says, each in one step.
+func (a *app) present(ctx context.Context, r result) error {
+	if err := a.write(r); err != nil {
 		return err
 	}
 	for _, also := range a.flags.also {
@@ -117,7 +128,7 @@ func (a *app) written(ctx context.Context, write func(*app) error) error {
 		var to bytes.Buffer
 		other := *a
 		other.flags.format, other.out, other.paint = form, termsafe.NewWriter(&to), render.Paint{Paint: text.New(&to, text.Never)}
-		if err := write(other.watched()); err != nil {
+		if err := other.write(r); err != nil {
 			return fmt.Errorf("--also %s: %w", text.Quote(also), err)
 		}
 		if err := atomicfile.Write(ctx, file, func(w io.Writer) error { _, err := to.WriteTo(w); return err }); err != nil {
@@ -127,7 +138,27 @@ func (a *app) written(ctx context.Context, write func(*app) error) error {
 	return nil
 }
 
-// findings writes what a command (policy check) found for code scanning: paths below the folder that the program was started in count from there.
+// write prints a result as --format says.
+func (a *app) write(r result) error {
+	switch a.flags.format {
+	case formJUnit:
+		return junit.Write(a.out, "winnow "+r.command, r.suites())
+	case formSARIF, formQuality:
+		rules, found := r.findings()
+		return a.findings(r.command, rules, found)
+	case "markdown":
+		return buffered(a.out, r.markdown)
+	}
+	return a.show(r.doc, "  ", func(w io.Writer) { r.text(a.paint, w) })
+}
+
+func buffered(out io.Writer, write func(io.Writer)) error {
+	w := bufio.NewWriter(out)
+	write(w)
+	return w.Flush()
+}
+
+// findings writes what a command found for code scanning: paths below the folder that the program was started in count from there.
 func (a *app) findings(command string, rules []sarif.Rule, findings []sarif.Finding) error {
 	root, err := os.Getwd()
 	if err != nil {
@@ -139,9 +170,6 @@ func (a *app) findings(command string, rules []sarif.Rule, findings []sarif.Find
 	tool := sarif.Tool{Name: "winnow", Version: cmp.Or(version.Read().Version, "unknown"), Category: "winnow " + command}
 	return text.JSON(a.out, sarif.New(tool, root, rules, findings), "  ")
 }
-
-// junit writes results for a CI system.
-func (a *app) junit(name string, suites []junit.Suite) error { return junit.Write(a.out, name, suites) }
 
 // list prints values as text by the given function, or in the other forms as they are.
 func list[T any](a *app, items []T, write func(io.Writer)) error {
@@ -171,9 +199,7 @@ func (a *app) show(v any, indent string, write func(io.Writer)) error {
 	if a.json() {
 		return text.JSON(a.out, v, indent)
 	}
-	w := bufio.NewWriter(a.out)
-	write(w)
-	return w.Flush()
+	return buffered(a.out, write)
 }
 
 // say prints a sentence, which is clean, as text, or v as JSON.

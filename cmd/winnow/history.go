@@ -53,8 +53,5 @@ func (a *app) verifyHistory(ctx context.Context, known string) error {
 	if err := a.show(v, "  ", func(w io.Writer) { a.paint.Verified(w, v) }); err != nil {
 		return err
 	}
-	if !v.Holds {
-		return exit.Error{Code: exit.Failed}
-	}
-	return nil
+	return exit.CodeIf(!v.Holds, exit.Failed)
 }

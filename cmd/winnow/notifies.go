@@ -51,8 +51,5 @@ func (a *app) notifyTest(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if failed > 0 {
-		return exit.Error{Code: exit.Part}
-	}
-	return nil
+	return exit.CodeIf(failed > 0, exit.Part)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"slices"
 
@@ -40,13 +41,7 @@ It exits with 0 when nothing is wrong, and with 2 when the policies would be ref
 			if err != nil {
 				return err
 			}
-			if err := a.written(cmd.Context(), func(a *app) error { return a.showCheck(*doc) }); err != nil {
-				return err
-			}
-			if !doc.OK {
-				return exit.Error{Code: exit.Usage}
-			}
-			return nil
+			return cmp.Or(a.present(cmd.Context(), checkResult(*doc)), exit.CodeIf(!doc.OK, exit.Usage))
 		},
 	}
 	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
@@ -55,13 +50,14 @@ It exits with 0 when nothing is wrong, and with 2 when the policies would be ref
 	return cmd
 }
 
-func (a *app) showCheck(doc report.PolicyCheck) error {
-	switch a.flags.format {
-	case formJUnit:
-		return a.junit("winnow policy check", []junit.Suite{render.RefusalSuite("policy check", slices.Concat(doc.Files, doc.Tests), doc.Problems)})
-	case formSARIF, formQuality:
-		return a.findings("policy check", render.RefusalRules(),
-			slices.Concat(render.RefusalFindings(doc.Problems, sarif.Error), render.RefusalFindings(doc.Advice, sarif.Note)))
-	}
-	return a.show(doc, "  ", func(w io.Writer) { a.paint.PolicyCheck(w, doc) })
+func checkResult(doc report.PolicyCheck) result {
+	return result{command: "policy check", doc: doc,
+		text: func(p render.Paint, w io.Writer) { p.PolicyCheck(w, doc) },
+		suites: func() []junit.Suite {
+			return []junit.Suite{render.RefusalSuite("policy check", slices.Concat(doc.Files, doc.Tests), doc.Problems)}
+		},
+		findings: func() ([]sarif.Rule, []sarif.Finding) {
+			advice := render.RefusalFindings(doc.Advice, sarif.Note)
+			return render.RefusalRules(), append(render.RefusalFindings(doc.Problems, sarif.Error), advice...)
+		}}
 }

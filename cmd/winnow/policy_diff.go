@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/policycmp"
 	"github.com/winnow-reaper/winnow/internal/render"
+	"github.com/winnow-reaper/winnow/internal/sys/junit"
+	"github.com/winnow-reaper/winnow/internal/sys/sarif"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -103,14 +106,14 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f policycmp.Opt
 				a.showDiffError(err)
 				return nil
 			}
-			return a.writeDiff(doc, f)
+			return a.write(diffResult(doc, f))
 		})
 	}
 	doc, err := d.Compare(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.written(ctx, func(a *app) error { return a.writeDiff(doc, f) }); err != nil {
+	if err := a.present(ctx, diffResult(doc, f)); err != nil {
 		return err
 	}
 	if len(doc.Failed) > 0 {
@@ -130,17 +133,10 @@ func (a *app) showDiffError(err error) {
 	fmt.Fprintf(a.out, "not loaded: %s; nothing was decided\n", text.Plural(len(rs), "problem"))
 }
 
-func (a *app) writeDiff(doc *document.Comparison, f policycmp.Options) error {
-	switch a.flags.format {
-	case "json":
-		return text.JSON(a.out, doc, "  ")
-	case "markdown":
-		return render.ComparisonMarkdown(a.out, doc)
-	case formSARIF, formQuality:
-		rules, found := render.ComparisonFindings(doc)
-		return a.findings("policy diff", rules, found)
-	case formJUnit:
-		return a.junit("winnow policy diff", render.ComparisonSuites(doc))
-	}
-	return a.paint.Comparison(a.out, doc, f.All)
+func diffResult(doc *document.Comparison, f policycmp.Options) result {
+	return result{command: "policy diff", doc: doc,
+		text:     func(p render.Paint, w io.Writer) { p.Comparison(w, doc, f.All) },
+		markdown: func(w io.Writer) { render.ComparisonMarkdown(w, doc) },
+		suites:   func() []junit.Suite { return render.ComparisonSuites(doc) },
+		findings: func() ([]sarif.Rule, []sarif.Finding) { return render.ComparisonFindings(doc) }}
 }

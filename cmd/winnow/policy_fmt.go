@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,16 +128,8 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 		doc.Written = append(doc.Written, name)
 	}
 	doc.OK = len(doc.Problems)+len(left) == 0
-	if err := a.written(ctx, func(a *app) error { return a.showFormat(doc, left, f, changes.String()) }); err != nil {
-		return err
-	}
-	switch {
-	case len(doc.Problems) > 0:
-		return exit.Error{Code: exit.Usage}
-	case !doc.OK:
-		return exit.Error{Code: exit.Failed}
-	}
-	return nil
+	return cmp.Or(a.present(ctx, formatResult(doc, left, f, changes.String())),
+		exit.CodeIf(len(doc.Problems) > 0, exit.Usage), exit.CodeIf(!doc.OK, exit.Failed))
 }
 
 // unformatted is the problem of a file that is not formatted, at its first line that would change.
@@ -162,16 +155,18 @@ func writeFormatted(ctx context.Context, name string, old, formatted []byte) err
 	return atomicfile.Write(ctx, name, func(w io.Writer) error { _, err := w.Write(formatted); return err })
 }
 
-func (a *app) showFormat(doc report.PolicyFormat, left []policy.Refusal, f fmtFlags, changes string) error {
-	switch a.flags.format {
-	case formJUnit:
-		return a.junit("winnow policy fmt", []junit.Suite{render.RefusalSuite("policy fmt", doc.Files, slices.Concat(doc.Problems, left))})
-	case formSARIF, formQuality:
-		rule := sarif.Rule{ID: "unformatted", Short: "The file is not written as opa fmt writes it.", Help: "Run winnow policy fmt -w."}
-		return a.findings("policy fmt", append(render.RefusalRules(), rule), slices.Concat(render.RefusalFindings(doc.Problems, sarif.Error), render.RefusalFindings(left, sarif.Warning)))
+func formatResult(doc report.PolicyFormat, left []policy.Refusal, f fmtFlags, changes string) result {
+	r := result{command: "policy fmt", doc: doc}
+	r.suites = func() []junit.Suite {
+		return []junit.Suite{render.RefusalSuite("policy fmt", doc.Files, slices.Concat(doc.Problems, left))}
 	}
-	return a.show(doc, "  ", func(w io.Writer) {
-		a.paint.Refusals(w, doc.Problems, a.paint.Red)
+	r.findings = func() ([]sarif.Rule, []sarif.Finding) {
+		rule := sarif.Rule{ID: "unformatted", Short: "The file is not written as opa fmt writes it.", Help: "Run winnow policy fmt -w."}
+		unformatted := render.RefusalFindings(left, sarif.Warning)
+		return append(render.RefusalRules(), rule), append(render.RefusalFindings(doc.Problems, sarif.Error), unformatted...)
+	}
+	r.text = func(p render.Paint, w io.Writer) {
+		p.Refusals(w, doc.Problems, p.Red)
 		names := termsafe.Lines(strings.Join(append(render.CleanNames(doc.Unformatted), ""), "\n"))
 		if f.diff {
 			names = termsafe.Lines(strings.ReplaceAll(changes, "\t", "        "))
@@ -185,5 +180,6 @@ func (a *app) showFormat(doc report.PolicyFormat, left []policy.Refusal, f fmtFl
 		case len(doc.Problems) == 0:
 			fmt.Fprintf(w, "ok: %s formatted\n", text.Plural(len(doc.Files), "file"))
 		}
-	})
+	}
+	return r
 }

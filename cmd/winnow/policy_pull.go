@@ -65,8 +65,5 @@ func (a *app) pull(ctx context.Context, wait string) error {
 	}); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(refs, func(r report.BundleRef) bool { return r.Problem != "" }) {
-		return exit.Error{Code: exit.Part}
-	}
-	return nil
+	return exit.CodeIf(slices.ContainsFunc(refs, func(r report.BundleRef) bool { return r.Problem != "" }), exit.Part)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -11,7 +12,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/internal/render"
-	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/junit"
+	"github.com/winnow-reaper/winnow/internal/sys/sarif"
 )
 
 func newPolicyTest(a *app) *cobra.Command {
@@ -69,20 +71,12 @@ func (a *app) policyTest(ctx context.Context, f policytest.Options, verbose bool
 	if doc == nil {
 		return failed
 	}
-	if err := a.written(ctx, func(a *app) error { return a.showTests(*doc, verbose) }); err != nil {
-		return err
-	}
-	return failed
-}
-
-func (a *app) showTests(doc report.PolicyTest, verbose bool) error {
-	switch a.flags.format {
-	case formJUnit:
-		return a.junit("winnow policy test", render.TestSuites(doc))
-	case formSARIF, formQuality:
-		return a.findings("policy test", append(render.RefusalRules(), render.TestRules...), render.TestFindings(doc))
-	}
-	return a.show(doc, "  ", func(w io.Writer) { a.paint.PolicyTest(w, doc, verbose) })
+	return cmp.Or(a.present(ctx, result{command: "policy test", doc: doc,
+		text:   func(p render.Paint, w io.Writer) { p.PolicyTest(w, *doc, verbose) },
+		suites: func() []junit.Suite { return render.TestSuites(*doc) },
+		findings: func() ([]sarif.Rule, []sarif.Finding) {
+			return append(render.RefusalRules(), render.TestRules...), render.TestFindings(*doc)
+		}}), failed)
 }
 
 // conformance decides the shipped incidents with the policies that a person names.
@@ -91,21 +85,9 @@ func (a *app) conformance(ctx context.Context, f policytest.Options, verbose boo
 	if err != nil {
 		return err
 	}
-	if err := a.written(ctx, func(a *app) error { return a.showConformance(*doc, verbose) }); err != nil {
-		return err
-	}
-	if !doc.OK {
-		return exit.Error{Code: exit.Failed}
-	}
-	return nil
-}
-
-func (a *app) showConformance(doc report.Conformance, verbose bool) error {
-	switch a.flags.format {
-	case formJUnit:
-		return a.junit("winnow policy test --conformance", render.IncidentSuites(doc))
-	case formSARIF, formQuality:
-		return a.findings("policy test --conformance", render.IncidentRules, render.IncidentFindings(doc))
-	}
-	return a.show(doc, "  ", func(w io.Writer) { a.paint.Conformance(w, doc, verbose) })
+	return cmp.Or(a.present(ctx, result{command: "policy test --conformance", doc: doc,
+		text:     func(p render.Paint, w io.Writer) { p.Conformance(w, *doc, verbose) },
+		suites:   func() []junit.Suite { return render.IncidentSuites(*doc) },
+		findings: func() ([]sarif.Rule, []sarif.Finding) { return render.IncidentRules, render.IncidentFindings(*doc) },
+	}), exit.CodeIf(!doc.OK, exit.Failed))
 }

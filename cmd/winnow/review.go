@@ -147,10 +147,7 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	if code != exit.Done {
-		return exit.Error{Code: code}
-	}
-	return nil
+	return exit.CodeError(code)
 }
 
 // saidOf says what came of the acts on what was taken, and of what was not tried because it may no longer go.

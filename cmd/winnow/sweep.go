@@ -71,8 +71,5 @@ func (a *app) sweepCommand(ctx context.Context, f sweep.Options) error {
 	if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.Show.All); err != nil {
 		return err
 	}
-	if code := r.Code(f.Show.ExitCode); code != exit.Done {
-		return exit.Error{Code: code}
-	}
-	return nil
+	return exit.CodeError(r.Code(f.Show.ExitCode))
 }

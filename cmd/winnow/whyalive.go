@@ -37,10 +37,7 @@ With --exit-code it exits with 0 for alive, 4 for not alive, and 3 for unknown.`
 			if err := a.show(out, "  ", func(w io.Writer) { a.paint.Alive(w, out) }); err != nil || !exitCode {
 				return err
 			}
-			if code := aliveCode(out.State); code != exit.Done {
-				return exit.Error{Code: code}
-			}
-			return nil
+			return exit.CodeError(aliveCode(out.State))
 		},
 	}
 	a.forms(cmd, "text", "json", "ndjson")

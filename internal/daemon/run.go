@@ -95,10 +95,7 @@ func (d *Daemon) Once(ctx context.Context) error {
 	if fresh := d.Status().Last.Fresh; fresh != "" {
 		d.Say("every wait begins again: %s. A timer that sweeps less often than every %s needs --every with its time, or nothing that waits ever goes", fresh, text.Span(d.gap()))
 	}
-	if code := r.Code(false); code != exit.Done {
-		return exit.Error{Code: code}
-	}
-	return nil
+	return exit.CodeError(r.Code(false))
 }
 
 // Loop sweeps until ctx ends. That is its normal end.

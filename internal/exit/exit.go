@@ -35,6 +35,22 @@ func (e Error) Error() string {
 
 func (e Error) Unwrap() error { return e.Err }
 
+// CodeError is the error of a code where everything was reported; nil for Done.
+func CodeError(code int) error {
+	if code == Done {
+		return nil
+	}
+	return Error{Code: code}
+}
+
+// CodeIf is CodeError where something is so, and nil where it is not.
+func CodeIf(so bool, code int) error {
+	if so {
+		return CodeError(code)
+	}
+	return nil
+}
+
 // Code is the exit code that an error means.
 func Code(err error) int {
 	var code Error

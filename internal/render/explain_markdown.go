@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -17,8 +16,7 @@ import (
 )
 
 // ExplanationMarkdown is an explanation for a pull request or a chat: the verdict and what would turn it first, the facts folded.
-func ExplanationMarkdown(out io.Writer, x document.Explanation) error {
-	w := bufio.NewWriter(out)
+func ExplanationMarkdown(w io.Writer, x document.Explanation) {
 	verdict := "stays"
 	if x.Verdict == decision.Reap {
 		verdict = "would be reaped"
@@ -43,7 +41,6 @@ func ExplanationMarkdown(out io.Writer, x document.Explanation) error {
 			fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Code(name), termsafe.Cell(cmp.Or(s.Status, "missing")), termsafe.Cell(s.Error))
 		}
 	}
-	return w.Flush()
 }
 
 func counterfactualMarkdown(w io.Writer, o *decision.Counterfactual) {

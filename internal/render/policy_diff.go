@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -15,8 +14,7 @@ import (
 const listedText = 10
 
 // Comparison writes what two versions decide otherwise for a person: what would go first.
-func (p Paint) Comparison(out io.Writer, d *document.Comparison, all bool) error {
-	w := bufio.NewWriter(out)
+func (p Paint) Comparison(w io.Writer, d *document.Comparison, all bool) {
 	p.liveText(w, d.Lost, "the head")
 	p.liveText(w, d.Doomed, "both")
 	fmt.Fprintln(w, p.Bold(d.Headline()))
@@ -51,7 +49,6 @@ func (p Paint) Comparison(out io.Writer, d *document.Comparison, all bool) error
 	for _, f := range d.Failed {
 		p.Sentence(w, p.Red("fails: "+text.Clean(f)))
 	}
-	return w.Flush()
 }
 
 func (p Paint) liveText(w io.Writer, list []document.LabelledCandidate, who string) {

@@ -42,7 +42,7 @@ func (c *comment) fits(line string) bool {
 
 // ComparisonMarkdown writes what two versions decide otherwise as a comment for whoever reviews a pull request: in one screen what would go, the rest folded. Every name
 // and sentence of the world is code or plain words, so that none of it is a link, a mention, a picture or HTML.
-func ComparisonMarkdown(w io.Writer, d *document.Comparison) error {
+func ComparisonMarkdown(w io.Writer, d *document.Comparison) {
 	c := &comment{spare: 1000}
 	c.fits("### winnow policy diff: " + d.Headline() + "\n")
 	c.alarms(d)
@@ -53,8 +53,7 @@ func ComparisonMarkdown(w io.Writer, d *document.Comparison) error {
 	c.unread(d)
 	c.spare = 0
 	c.fits("\n<sub>The whole comparison: `winnow policy diff --format json`; one candidate: `winnow explain ID --snapshot FILE --rules`.</sub>")
-	_, err := io.WriteString(w, c.String())
-	return err
+	fmt.Fprint(w, c)
 }
 
 func versionMarkdown(v document.Version) string {
