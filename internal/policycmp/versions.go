@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 
@@ -118,26 +117,18 @@ func (d *Difference) revision(ctx context.Context, name string) (policy.Tree, st
 		}
 		return policy.Tree{}, "", fmt.Errorf("%w; %s", err, versionHint)
 	}
-	files, err := r.Files(ctx, dir, git.Reading{Names: policy.MaxPolicyEntries, Bytes: maxRevision, File: policy.MaxPolicyFile, Wanted: ofPolicies})
+	tree, err := ruleset.RevisionTree(ctx, r, name, dir)
 	switch {
 	case errors.Is(err, git.ErrNoPath) && !named:
 		return policy.Tree{}, "", fmt.Errorf("%w: say where its policies are, as in %s:FOLDER or with --path FOLDER. Nothing was decided", err, rev)
 	case err != nil:
 		return policy.Tree{}, "", fmt.Errorf("%w. Nothing was decided", err)
 	}
-	return policy.Tree{Name: name, FS: files, Prefix: path.Clean(strings.TrimLeft(cmp.Or(dir, "."), "/"))}, r.Commit, nil
+	return tree, r.Commit, nil
 }
 
 func (d *Difference) find(ctx context.Context, rev string) (*git.Revision, error) {
 	return git.NewFinder().Revision(ctx, git.Program{}, d.Options.Repo, rev)
-}
-
-// maxRevision is how many bytes the policies of a revision may have, twice what is loaded: tests are read too.
-const maxRevision = 16 << 20
-
-// ofPolicies reports whether a file may be part of policies.
-func ofPolicies(name string) bool {
-	return slices.Contains([]string{".rego", ".json", ".yaml", ".yml", ".manifest"}, path.Ext(name))
 }
 
 // configOf reads a configuration for one version: a file, or one in a revision (REV:PATH); "" is the one that is in force.

@@ -1,13 +1,16 @@
 package ruleset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/engine/eval"
@@ -15,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/policies"
 )
@@ -201,6 +205,18 @@ func policyBundle(ctx context.Context, name string) (policy.Tree, error) {
 		return policy.Tree{}, fmt.Errorf("%s is no bundle that can be used: %w. Nothing was decided", name, err)
 	}
 	return b.Tree(name, name), nil
+}
+
+// maxRevision is how many bytes the policies of a revision may have, twice what is loaded: tests are read too.
+const maxRevision = 16 << 20
+
+// RevisionTree are the policies in a folder of a revision. An error may be git.ErrNoPath.
+func RevisionTree(ctx context.Context, r *git.Revision, name, dir string) (policy.Tree, error) {
+	files, err := r.Files(ctx, dir, git.Reading{Names: policy.MaxPolicyEntries, Bytes: maxRevision, File: policy.MaxPolicyFile,
+		Wanted: func(name string) bool {
+			return slices.Contains([]string{".rego", ".json", ".yaml", ".yml", ".manifest"}, path.Ext(name))
+		}})
+	return policy.Tree{Name: name, FS: files, Prefix: path.Clean(strings.TrimLeft(cmp.Or(dir, "."), "/"))}, err
 }
 
 // policyFolder says what is wrong with a folder, and of a link where it leads to.

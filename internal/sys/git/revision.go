@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing/fstest"
+	"time"
 
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
@@ -88,6 +89,21 @@ func (f *Finder) Revision(ctx context.Context, git Program, folder, name string)
 		return fail(ErrNoRevision)
 	}
 	return &Revision{Commit: commit, repo: repo, name: name}, nil
+}
+
+// Time is when the commit was made.
+func (r *Revision) Time(ctx context.Context) (time.Time, error) {
+	sealed, err := r.repo.Seal(ctx, gitsafe.View{})
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer func() { _ = sealed.Close() }()
+	out, err := sealed.Output(ctx, "", "log", "-1", "--format=%ct", r.Commit)
+	if err != nil {
+		return time.Time{}, err
+	}
+	seconds, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
+	return time.Unix(seconds, 0), err
 }
 
 // Files are those below a folder of the revision; "" or "." is all of it. A link is listed and not followed. A
