@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
@@ -31,7 +30,7 @@ var Metrics = Component{
 		}
 		m := d.metrics
 		if m == nil { // counts outlive a reload
-			m = metrics.New(version.Read().Version, d.measured)
+			m = metrics.New(version.Read().Version, d.Status)
 		}
 		address, stop, err := m.Serve(ctx, where, d.Log.Named("metrics"))
 		if err != nil {
@@ -49,25 +48,4 @@ var Metrics = Component{
 		d.Log.Info("metrics are served", "address", address)
 		return stop, nil
 	},
-}
-
-// measured is how the daemon stands, for a scrape.
-func (d *Daemon) measured() metrics.State {
-	s := d.Status()
-	out := metrics.State{Mode: s.Mode, Pressed: s.Pressure != "", Wakes: s.Wakes, Reloads: s.Reloads - s.ReloadsFailed, ReloadsFailed: s.ReloadsFailed, Next: s.Next, Policies: s.Policies,
-		Disagreed: s.Disagreed, Listening: map[string]int{}, Deaf: map[string]int{}}
-	for name, state := range s.Events {
-		kind, _, _ := strings.Cut(name, "/")
-		out.Listening[kind] += 0 // both lines are there from the start
-		out.Deaf[kind] += 0
-		if state.Listening {
-			out.Listening[kind]++
-		} else {
-			out.Deaf[kind]++
-		}
-	}
-	for _, b := range s.Brakes {
-		out.Brakes = append(out.Brakes, b.Rule)
-	}
-	return out
 }

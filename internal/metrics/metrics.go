@@ -14,35 +14,10 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
-)
-
-// State is what is read at each scrape of how the daemon stands.
-type State struct {
-	// Mode is one of Modes.
-	Mode string
-	// Brakes are the rules of those that tripped, one of BrakeRules each.
-	Brakes []string
-	// Pressed is true while the machine is short of something.
-	Pressed bool
-	// Wakes counts events by what they came from. Listening and Deaf count the sources of events that are listened to and those that are not, by kind: files, exits, herdr, tmux.
-	Wakes           map[string]int
-	Listening, Deaf map[string]int
-	// Disagreed counts the sweeps that decided otherwise than what had stood.
-	Disagreed int
-	// Reloads and ReloadsFailed count what followed SIGHUP.
-	Reloads, ReloadsFailed int
-	// Next is when the next sweep is due; zero before the first.
-	Next time.Time
-	// Policies began to decide at this time.
-	Policies time.Time
-}
-
-// What State may name, so that a line is there before it first happens.
-var (
-	Modes      = []string{"observing", "acting", "paused", "braked"}
-	BrakeRules = []string{"cap_twice", "read_back", "came_back", "source_shrank"}
 )
 
 // The results of a sweep.
@@ -84,8 +59,8 @@ type Metrics struct {
 
 const namespace = "winnow"
 
-// New makes the metrics of a program of this version; state is asked at every scrape, and must not wait.
-func New(version string, state func() State) *Metrics {
+// New makes the metrics of a program of this version; status is asked at every scrape, and must not wait.
+func New(version string, status func() document.Status) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 	}
@@ -120,7 +95,7 @@ func New(version string, state func() State) *Metrics {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "build_info", Help: "The program: always 1.", ConstLabels: prometheus.Labels{"version": version}})
 	info.Set(1)
 	m.registry.MustRegister(m.sweeps, m.duration, m.good, m.acts, m.freed, m.purged, m.candidates, m.rules, m.sources, m.reading, m.alarms, m.held, m.trash, m.proposed,
-		m.policy, m.bundleActive, m.bundleAsked, m.bundleBad, info, stands{state},
+		m.policy, m.bundleActive, m.bundleAsked, m.bundleBad, info, stands{status},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	// What will be counted is there from the start: Prometheus sees no increase in a line that begins with 1.
 	for _, result := range []string{Whole, Short, Failed} {
@@ -267,7 +242,7 @@ func (m *Metrics) Handler(log hclog.Logger) http.Handler {
 }
 
 // stands gives how the daemon stands, when it is asked.
-type stands struct{ state func() State }
+type stands struct{ status func() document.Status }
 
 var (
 	mode     = described("mode", "1 for how the daemon stands, 0 for the other ways.", "mode")
@@ -294,7 +269,7 @@ func (stands) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (x stands) Collect(out chan<- prometheus.Metric) {
-	s := x.state()
+	s := x.status()
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
@@ -307,24 +282,29 @@ func (x stands) Collect(out chan<- prometheus.Metric) {
 		}
 		return 0
 	}
-	for _, m := range Modes {
+	for _, m := range []string{document.Observing, document.Acting, document.Paused, document.Braked} {
 		gauge(mode, yes(m == s.Mode), m)
 	}
-	for _, b := range BrakeRules {
-		gauge(brake, yes(slices.Contains(s.Brakes, b)), b)
+	for _, rule := range brakes.Rules {
+		gauge(brake, yes(slices.ContainsFunc(s.Brakes, func(b brakes.Brake) bool { return b.Rule == rule })), rule)
 	}
-	gauge(pressed, yes(s.Pressed))
+	gauge(pressed, yes(s.Pressure != ""))
 	for source, n := range s.Wakes {
 		count(wakes, n, strings.ToValidUTF8(source, "?"))
 	}
-	for kind, n := range s.Listening {
-		gauge(events, float64(n), kind, "listening")
+	all, listening := map[string]int{}, map[string]int{}
+	for name, state := range s.Events {
+		kind, _, _ := strings.Cut(name, "/")
+		if all[kind]++; state.Listening {
+			listening[kind]++
+		}
 	}
-	for kind, n := range s.Deaf {
-		gauge(events, float64(n), kind, "deaf")
+	for kind, n := range all { // both lines are there from the start
+		gauge(events, float64(listening[kind]), kind, "listening")
+		gauge(events, float64(n-listening[kind]), kind, "deaf")
 	}
 	count(disagree, s.Disagreed)
-	count(reloads, s.Reloads, "ok")
+	count(reloads, s.Reloads-s.ReloadsFailed, "ok")
 	count(reloads, s.ReloadsFailed, "failed")
 	if !s.Next.IsZero() {
 		gauge(next, float64(s.Next.Unix()))

@@ -27,8 +27,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/brakes"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -60,13 +63,14 @@ func full() *report.Report {
 	}
 }
 
-func state() State {
-	return State{Mode: "acting", Brakes: []string{"came_back"}, Pressed: true, Wakes: map[string]int{"inotify": 3}, Reloads: 2, ReloadsFailed: 1, Next: time.Unix(300, 0), Policies: time.Unix(50, 0),
-		Listening: map[string]int{"files": 1, "herdr": 0}, Deaf: map[string]int{"files": 0, "herdr": 2}, Disagreed: 1}
+func status() document.Status {
+	return document.Status{Mode: "acting", Brakes: []brakes.Brake{{Rule: "came_back"}}, Pressure: "memory", Wakes: map[string]int{"inotify": 3},
+		Reloads: 3, ReloadsFailed: 1, Next: time.Unix(300, 0), Policies: time.Unix(50, 0), Disagreed: 1,
+		Events: map[string]wake.State{"files": {Listening: true}, "herdr/a": {}, "herdr/b": {}}}
 }
 
 func swept() *Metrics {
-	m := New("v1", state)
+	m := New("v1", status)
 	m.Swept(Sweep{Why: "schedule", Took: 30 * time.Millisecond, At: time.Unix(1000, 0), Report: full()})
 	return m
 }
