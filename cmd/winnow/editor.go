@@ -77,7 +77,7 @@ func newEditorPackage(a *app) *cobra.Command {
 		Example: `  winnow editor package winnow.vsix && code --install-extension winnow.vsix`,
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			if err := atomicfile.Write(cmd.Context(), given[0], func(w io.Writer) error { _, err := w.Write(extension.Package); return err }); err != nil {
+			if err := atomicfile.WriteData(cmd.Context(), given[0], extension.Package); err != nil {
 				return fmt.Errorf("write the extension: %w; nothing was installed", err)
 			}
 			a.Note("wrote %s, sha256 %s", given[0], extension.Digest())

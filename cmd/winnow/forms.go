@@ -131,7 +131,7 @@ func (a *app) present(ctx context.Context, r result) error {
 		if err := other.write(r); err != nil {
 			return fmt.Errorf("--also %s: %w", text.Quote(also), err)
 		}
-		if err := atomicfile.Write(ctx, file, func(w io.Writer) error { _, err := to.WriteTo(w); return err }); err != nil {
+		if err := atomicfile.WriteData(ctx, file, to.Bytes()); err != nil {
 			return fmt.Errorf("--also %s: %w", text.Quote(also), err)
 		}
 	}

@@ -152,7 +152,7 @@ func writeFormatted(ctx context.Context, name string, old, formatted []byte) err
 	if err != nil {
 		return fmt.Errorf("write %s: %w; it was left untouched, with the files after it", text.Quote(name), err)
 	}
-	return atomicfile.Write(ctx, name, func(w io.Writer) error { _, err := w.Write(formatted); return err })
+	return atomicfile.WriteData(ctx, name, formatted)
 }
 
 func formatResult(doc report.PolicyFormat, left []policy.Refusal, f fmtFlags, changes string) result {

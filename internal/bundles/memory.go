@@ -153,11 +153,7 @@ func (f *Found) activate(ctx context.Context, dir string) error {
 		Revision: f.New.Revision, Serial: f.New.Serial, Digest: f.New.Digest, Content: f.New.Content, ActivatedAt: time.Now().UTC(),
 	}
 	m.Problem, m.Refused = "", false
-	err := atomicfile.Write(ctx, filepath.Join(dir, m.Active.file()), func(w io.Writer) error {
-		_, err := w.Write(f.data)
-		return err
-	})
-	if err != nil {
+	if err := atomicfile.WriteData(ctx, filepath.Join(dir, m.Active.file()), f.data); err != nil {
 		return fmt.Errorf("keep bundle %s: %w", f.Name, err)
 	}
 	return nil

@@ -37,10 +37,13 @@ func readRule(v any) (rule, error) {
 	case string:
 		path = v
 	case map[string]any:
-		op, _ := v["op"].(string)
+		r.op, _ = v["op"].(string)
 		path, _ = v["path"].(string)
-		r.op, r.value = op, v["value"]
-		if op != remove && op != upsert {
+		switch r.op {
+		case remove:
+		case upsert:
+			r.value = v["value"]
+		default:
 			return rule{}, fmt.Errorf("a mask has the op %v; remove and upsert are known", v["op"])
 		}
 	default:
@@ -69,66 +72,34 @@ func (e *Event) apply(r rule) {
 	if *place == nil {
 		return
 	}
-	done := false
-	switch r.op {
-	case remove:
-		*place, done = without(*place, r.parts[1:])
-		if done {
-			e.Erased = append(e.Erased, r.pointer())
-		}
-	case upsert:
-		*place, done = withValue(*place, r.parts[1:], r.value)
-		if done {
-			e.Masked = append(e.Masked, r.pointer())
-		}
+	changed, done := r.changed(*place, r.parts[1:])
+	*place = changed
+	switch {
+	case !done:
+	case r.op == remove:
+		e.Erased = append(e.Erased, r.pointer())
+	default:
+		e.Masked = append(e.Masked, r.pointer())
 	}
 }
 
-// without is a value without what a path leads to.
-func without(v any, path []string) (any, bool) {
+// changed is a value in which the rule was applied to what a path leads to. For a value that is put in, objects on the way are made, as OPA does.
+func (r rule) changed(v any, path []string) (any, bool) {
 	if len(path) == 0 {
-		return nil, true
+		return r.value, true
 	}
+	last := len(path) == 1
 	switch at := v.(type) {
 	case map[string]any:
 		child, ok := at[path[0]]
-		if !ok {
-			return v, false
-		}
-		if len(path) == 1 {
+		switch {
+		case r.op == remove && (!ok || last):
 			delete(at, path[0])
-			return at, true
-		}
-		changed, done := without(child, path[1:])
-		at[path[0]] = changed
-		return at, done
-	case []any:
-		i, err := strconv.Atoi(path[0])
-		if err != nil || i < 0 || i >= len(at) {
-			return v, false
-		}
-		if len(path) == 1 {
-			return slices.Delete(at, i, i+1), true
-		}
-		changed, done := without(at[i], path[1:])
-		at[i] = changed
-		return at, done
-	}
-	return v, false
-}
-
-// withValue is a value in which a path leads to another one; objects on the way are made, as OPA does.
-func withValue(v any, path []string, value any) (any, bool) {
-	if len(path) == 0 {
-		return value, true
-	}
-	switch at := v.(type) {
-	case map[string]any:
-		child, ok := at[path[0]]
-		if !ok && len(path) > 1 {
+			return at, ok
+		case !ok && !last:
 			child = map[string]any{}
 		}
-		changed, done := withValue(child, path[1:], value)
+		changed, done := r.changed(child, path[1:])
 		if done {
 			at[path[0]] = changed
 		}
@@ -138,7 +109,10 @@ func withValue(v any, path []string, value any) (any, bool) {
 		if err != nil || i < 0 || i >= len(at) {
 			return v, false
 		}
-		changed, done := withValue(at[i], path[1:], value)
+		if r.op == remove && last {
+			return slices.Delete(at, i, i+1), true
+		}
+		changed, done := r.changed(at[i], path[1:])
 		at[i] = changed
 		return at, done
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -136,13 +135,7 @@ func Bundle(ctx context.Context, of *ops.Ops, folder string, f BundleOptions) (*
 		out.KeyID, out.Algorithm, out.Scope = o.Signing.KeyID, o.Signing.Algorithm, o.Signing.Scope
 	}
 	out.Bytes = len(data)
-	if err := atomicfile.Write(ctx, f.Out, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	return &out, nil
+	return &out, atomicfile.WriteData(ctx, f.Out, data)
 }
 
 // nameBundle gives the bundle a revision and a serial.

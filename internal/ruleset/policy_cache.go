@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -93,11 +92,8 @@ func (c *preparedCache) Store(digest string, data []byte) {
 	}
 	err := os.MkdirAll(c.dir, 0o700)
 	if err == nil {
-		err = atomicfile.Write(context.Background(), c.file(digest), func(w io.Writer) error {
-			sum := sha256.Sum256(data)
-			_, err := w.Write(append(sum[:], data...))
-			return err
-		})
+		sum := sha256.Sum256(data)
+		err = atomicfile.WriteData(context.Background(), c.file(digest), append(sum[:], data...))
 	}
 	if err != nil {
 		c.log.Debug("what was prepared of policies could not be kept", "error", err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -91,11 +90,7 @@ func (p Place) write(ctx context.Context, f File) error {
 		return fmt.Errorf("make the folder of units: %w", err)
 	}
 	path := filepath.Join(p.Folder, f.Name)
-	err := atomicfile.Write(ctx, path, func(w io.Writer) error {
-		_, err := w.Write(f.Text)
-		return err
-	})
-	if err != nil {
+	if err := atomicfile.WriteData(ctx, path, f.Text); err != nil {
 		return err
 	}
 	return os.Chmod(path, 0o644)

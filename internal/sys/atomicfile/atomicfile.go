@@ -69,6 +69,14 @@ func Write(ctx context.Context, path string, write func(io.Writer) error) error 
 	return writeStream(ctx, fd, path, write)
 }
 
+// WriteData is Write of a whole content.
+func WriteData(ctx context.Context, path string, data []byte) error {
+	return Write(ctx, path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
 func refused(path, format string, args ...any) error {
 	return fmt.Errorf("write %s: %w: %s", path, ErrRefused, fmt.Sprintf(format, args...))
 }
