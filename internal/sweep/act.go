@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,26 +106,23 @@ func (m *Machine) Actuators(host snapshot.Host, roots []string) map[string]actua
 
 // rootsOf are the folders below which this look found candidates: nothing outside of them may be touched.
 func rootsOf(s *snapshot.Snapshot) []string {
-	var out []string
+	roots := map[string]bool{}
 	for _, d := range s.Dirs {
-		if d.Root != "" {
-			out = append(out, d.Root)
-		}
+		roots[d.Root] = true
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	delete(roots, "")
+	return slices.Sorted(maps.Keys(roots))
 }
 
 // intendedRoots are the roots that earlier looks found what they acted on below.
 func intendedRoots(intents []decision.Intent) []string {
-	var out []string
+	roots := map[string]bool{}
 	for _, in := range intents {
 		if d := in.Identity.Dir; d != nil && d.Root != "" {
-			out = append(out, d.Root)
+			roots[d.Root] = true
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Sorted(maps.Keys(roots))
 }
 
 // holding lets the actuator of folders ask the collectors' own question: who is in there.

@@ -99,7 +99,7 @@ func waived(d decision.Decision) decision.Decision {
 func (s *Sweeper) CleanUp(ctx context.Context, started time.Time, snap *snapshot.Snapshot, mem look.PriorState, t Target, res eval.Result, d decision.Decision) (act decision.Act, err error) {
 	r := report.New(report.Cleanup, ulid.Make().String(), snap, s.Policy, s.Ruled(snap), res, &s.Cfg.Rules.Config, snapshot.KindNames())
 	mem = s.Learn(mem, snap)
-	if err := s.Record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.Sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
+	if err := s.Record(ctx, started, r, snap, eval.Sightings(mem.Sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return act, err
 	}
 	s.Logger = s.NewLogger(ctx, r, snap)

@@ -168,7 +168,7 @@ func (s *Sweeper) Sweep(ctx context.Context, f Options) (*report.Report, error) 
 		return nil, err
 	}
 	r.Held(f.Caps(s.Cfg).Plan(s.Touched(f.Show.Kinds), f.chosen(res.Decisions), past))
-	if err := s.Record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
+	if err := s.Record(ctx, started, r, snap, next, mem, res.Decisions); err != nil {
 		return nil, err
 	}
 	s.Logger = s.NewLogger(ctx, r, snap)
@@ -216,35 +216,42 @@ func (m *Machine) Learn(mem look.PriorState, snap *snapshot.Snapshot) look.Prior
 	return mem
 }
 
+// recordOf is a sweep as the ledger has it.
+func (s *Sweeper) recordOf(started time.Time, r *report.Report, host snapshot.Host, speakers map[string]int) ledger.Sweep {
+	return ledger.Sweep{ID: r.Sweep, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest,
+		Rules: s.RulesName(os.Environ()), BootID: host.BootID, Sources: speakers}
+}
+
 // Record writes down what was seen and decided, before anything is done about it.
-func (s *Sweeper) Record(ctx context.Context, id string, started time.Time, r *report.Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, mem look.PriorState, ds []decision.Decision) error {
-	sw := ledger.Sweep{ID: id, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest,
-		Rules: s.RulesName(os.Environ()), BootID: snap.Host.BootID, Sources: look.Speakers(snap)}
-	if err := s.Ledger.BeginSweep(ctx, sw); err != nil {
-		return fmt.Errorf("record sweep: %w; nothing was done", err)
-	}
-	if err := s.Ledger.SaveDecisions(ctx, id, ds); err != nil {
-		return fmt.Errorf("record decisions: %w; nothing was done", err)
-	}
-	if err := s.Ledger.SaveSightings(ctx, next); err != nil {
-		return fmt.Errorf("record sightings: %w; nothing was done", err)
+func (s *Sweeper) Record(ctx context.Context, started time.Time, r *report.Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, mem look.PriorState, ds []decision.Decision) error {
+	sw := s.recordOf(started, r, snap.Host, look.Speakers(snap))
+	steps := []recordStep{
+		{"sweep", func() error { return s.Ledger.BeginSweep(ctx, sw) }},
+		{"decisions", func() error { return s.Ledger.SaveDecisions(ctx, r.Sweep, ds) }},
+		{"sightings", func() error { return s.Ledger.SaveSightings(ctx, next) }},
 	}
 	if mem.Err == nil { // what could not be read is not written over
-		if err := s.Ledger.SaveOwners(ctx, mem.Owners); err != nil {
-			return fmt.Errorf("record owners: %w; nothing was done", err)
-		}
-		if err := s.Ledger.SaveAncestries(ctx, mem.Ancestries); err != nil {
-			return fmt.Errorf("record what runs below agents: %w; nothing was done", err)
-		}
-		if err := s.Ledger.SaveMounts(ctx, mem.Namespace, mem.Mounts); err != nil {
-			return fmt.Errorf("record the mounts on which folders lie: %w; nothing was done", err)
-		}
-		if err := s.Ledger.SaveConnected(ctx, snap); err != nil {
-			return fmt.Errorf("record which processes are connected: %w; nothing was done", err)
-		}
+		steps = append(steps,
+			recordStep{"owners", func() error { return s.Ledger.SaveOwners(ctx, mem.Owners) }},
+			recordStep{"what runs below agents", func() error { return s.Ledger.SaveAncestries(ctx, mem.Ancestries) }},
+			recordStep{"the mounts on which folders lie", func() error { return s.Ledger.SaveMounts(ctx, mem.Namespace, mem.Mounts) }},
+			recordStep{"which processes are connected", func() error { return s.Ledger.SaveConnected(ctx, snap) }})
 	}
-	if err := s.Ledger.SaveLook(ctx, lookOf(snap)); err != nil {
-		return fmt.Errorf("record look: %w; nothing was done", err)
+	return record(append(steps, recordStep{"look", func() error { return s.Ledger.SaveLook(ctx, lookOf(snap)) }})...)
+}
+
+// recordStep writes one thing into the ledger.
+type recordStep struct {
+	what string
+	do   func() error
+}
+
+// record takes the steps up to the first that fails.
+func record(steps ...recordStep) error {
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("record %s: %w; nothing was done", step.what, err)
+		}
 	}
 	return nil
 }

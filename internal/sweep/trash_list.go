@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,12 +129,7 @@ func (m *Machine) TrashRoots(s *snapshot.Snapshot, recorded []string) []string {
 	for _, root := range recorded {
 		add(root)
 	}
-	var out []string
-	for root := range roots {
-		out = append(out, root)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(roots))
 }
 
 // OpenTrash opens the ledger and lists what can be brought back, once the ledger has taken in what it did not know. lost is why there

@@ -2,15 +2,12 @@ package sweep
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
-	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
@@ -25,21 +22,12 @@ func (s *Sweeper) SeenAgain(ctx context.Context, started time.Time, r *report.Re
 		x.LastAt, x.Count = r.TakenAt, x.Count+1
 		sightings[id] = x
 	}
-	for _, step := range []func() error{
-		func() error { return s.Ledger.SaveSightings(ctx, sightings) },
-		func() error {
-			return s.Ledger.SaveLook(ctx, lookOf(&snapshot.Snapshot{TakenAt: r.TakenAt, Host: host}))
-		},
-		func() error {
-			return s.Ledger.SameSweep(ctx, ledger.Sweep{ID: r.Sweep, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest,
-				Rules: s.RulesName(os.Environ()), BootID: host.BootID, Sources: b.Spoke}, time.Now(), r.Census, r.Code(false))
-		},
-	} {
-		if err := step(); err != nil {
-			return fmt.Errorf("%w; nothing was done", err)
-		}
-	}
-	return nil
+	look := lookOf(&snapshot.Snapshot{TakenAt: r.TakenAt, Host: host})
+	sw := s.recordOf(started, r, host, b.Spoke)
+	return record(
+		recordStep{"sightings", func() error { return s.Ledger.SaveSightings(ctx, sightings) }},
+		recordStep{"look", func() error { return s.Ledger.SaveLook(ctx, look) }},
+		recordStep{"sweep", func() error { return s.Ledger.SameSweep(ctx, sw, time.Now(), r.Census, r.Code(false)) }})
 }
 
 // Braked is what is remembered for the brakes, without what a person brought back since.
