@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/winnow-reaper/winnow"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -275,14 +273,13 @@ func (c Case) Rules() (*subject.Config, error) {
 		return nil, err
 	}
 	var out subject.Config
-	data, err := json.Marshal(Merge(shipped.rules, c.Config))
+	data, err := json.Marshal(Merge(shipped, c.Config))
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, &out); err != nil {
 		return nil, fmt.Errorf("read the case's config: %w", err)
 	}
-	out.Markers = append(out.Markers, shipped.markers...)
 	if len(c.Exceptions) > 0 {
 		if data, err = json.Marshal(map[string]any{"exceptions": c.Exceptions}); err == nil {
 			out.Exceptions, err = policy.ReadExceptions("incident", policy.ExceptionsName, data)
@@ -291,55 +288,15 @@ func (c Case) Rules() (*subject.Config, error) {
 	return &out, err
 }
 
-// shipped is what the shipped config.yaml says that cases begin with. It is never changed.
-type shipped struct {
-	rules   map[string]any
-	markers subject.Markers
-}
-
-// shippedRules reads it once: there are hundreds of cases.
-var shippedRules = sync.OnceValues(func() (shipped, error) {
-	var whole struct {
-		Rules   map[string]any `yaml:"rules"`
-		Collect struct {
-			Processes struct {
-				Markers subject.Markers `yaml:"markers"`
-			} `yaml:"processes"`
-		} `yaml:"collect"`
+// shippedRules reads once what cases begin with: there are hundreds of them. It is never changed.
+var shippedRules = sync.OnceValues(func() (Document, error) {
+	c, err := config.Defaults()
+	if err != nil {
+		return nil, err
 	}
-	if err := yaml.Unmarshal(winnow.DefaultConfig, &whole); err != nil {
-		return shipped{}, fmt.Errorf("read config.yaml: %w", err)
-	}
-	delete(whole.Rules, "levels") // a list in the subject, and empty by default
-	out := shipped{rules: seconds(whole.Rules).(map[string]any)}
-	out.rules = Merge(out.rules, map[string]any{"session_names": map[string]any{"prefix": []any{"worker-"}}})
-	for _, m := range whole.Collect.Processes.Markers {
-		if m.Value != "pane" {
-			out.markers = append(out.markers, m)
-		}
-	}
-	return out, nil
+	c.Rules.SessionNames.Prefix = []string{"worker-"}
+	return Plain(c.Rules.Config)
 })
-
-// seconds turns what reads as a duration into seconds, and what reads as a size into bytes, as the program does.
-func seconds(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for k, x := range v {
-			out[k] = seconds(x)
-		}
-		return out
-	case string:
-		if d, err := time.ParseDuration(v); err == nil {
-			return d.Seconds()
-		}
-		if n, err := config.ParseSize(v); err == nil {
-			return int64(n)
-		}
-	}
-	return v
-}
 
 // Merge applies a JSON merge patch (RFC 7386) to a copy.
 func Merge(base, patch map[string]any) map[string]any {
