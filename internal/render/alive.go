@@ -19,36 +19,27 @@ func (p Paint) Alive(w io.Writer, x alive.Answer) {
 		state = p.Red("not alive")
 	}
 	p.Sentence(w, p.Bold(text.Clean(x.ID))+" "+state+": "+text.Clean(x.Why))
-	section := func(title string, n int, row func(i int) text.Row) {
-		if n == 0 {
-			return
-		}
-		fmt.Fprintf(w, "\n%s\n", p.Bold(title))
-		var rows []text.Row
-		for i := range n {
-			rows = append(rows, row(i))
-		}
-		p.Rows(w, rows...)
-	}
-	section("what proves it", len(x.Proofs), func(i int) text.Row {
-		proof := x.Proofs[i]
+	var proofs, gaps, claims, read []text.Row
+	for _, proof := range x.Proofs {
 		row := text.Row{Lead: proof.What, Color: p.Green, Label: proof.Source, Text: proof.Detail}
 		if proof.StartTicks != nil {
 			row.Rest = snapshot.ProcessID(proof.PID, *proof.StartTicks)
 		}
-		return row
-	})
-	section("what could not be read", len(x.Gaps), func(i int) text.Row {
-		return text.Row{Lead: "gap", Color: p.Yellow, Label: x.Gaps[i].Source, Text: x.Gaps[i].Why}
-	})
-	section("what proves nothing", len(x.Claims), func(i int) text.Row {
-		return text.Row{Lead: "said", Color: p.Dim, Label: x.Claims[i].Source, Text: x.Claims[i].Detail}
-	})
-	if x.State == alive.Alive {
-		return
+		proofs = append(proofs, row)
 	}
-	section("what was asked", len(x.Read), func(i int) text.Row {
-		r := x.Read[i]
-		return text.Row{Lead: r.Status, Color: p.Dim, Label: r.Source, Text: fmt.Sprintf("it listed %d, and none is a proof", r.Seen)}
-	})
+	for _, g := range x.Gaps {
+		gaps = append(gaps, text.Row{Lead: "gap", Color: p.Yellow, Label: g.Source, Text: g.Why})
+	}
+	for _, c := range x.Claims {
+		claims = append(claims, text.Row{Lead: "said", Color: p.Dim, Label: c.Source, Text: c.Detail})
+	}
+	for _, r := range x.Read {
+		read = append(read, text.Row{Lead: r.Status, Color: p.Dim, Label: r.Source, Text: fmt.Sprintf("it listed %d, and none is a proof", r.Seen)})
+	}
+	p.Section(w, "what proves it", proofs...)
+	p.Section(w, "what could not be read", gaps...)
+	p.Section(w, "what proves nothing", claims...)
+	if x.State != alive.Alive {
+		p.Section(w, "what was asked", read...)
+	}
 }

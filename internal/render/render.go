@@ -29,14 +29,10 @@ func (p Paint) RefusalText(w io.Writer, r *alarm.Refusal) {
 
 // trailText shows the answers.
 func (p Paint) trailText(w io.Writer, trail []document.Answer) {
-	if len(trail) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", p.Bold("what became of closing it"))
 	color := map[string]func(string) string{"yes": p.Green, "no": p.Yellow, "unknown": p.Dim}
 	var rows []text.Row
 	for _, x := range trail {
 		rows = append(rows, text.Row{Lead: x.Answer, Color: color[x.Answer], Label: x.Question, Text: x.Detail})
 	}
-	p.Rows(w, rows...)
+	p.Section(w, "what became of closing it", rows...)
 }

@@ -46,10 +46,6 @@ func (r *Report) heldBack(reap int) string {
 
 // capsText says of each cap what it holds back, and the flag that lifts it.
 func (p page) capsText(w io.Writer, r *Report) {
-	if len(r.Caps) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", p.Bold("caps"))
 	var rows []text.Row
 	for _, c := range r.Caps {
 		row := text.Row{Lead: "slice", Color: p.Yellow, Label: CapLabel(c), Text: CapText(c)}
@@ -58,7 +54,7 @@ func (p page) capsText(w io.Writer, r *Report) {
 		}
 		rows = append(rows, row)
 	}
-	p.Rows(w, rows...)
+	p.Section(w, "caps", rows...)
 }
 
 // CapLabel says how many of what a cap holds back.

@@ -145,11 +145,7 @@ func (p page) exceptionsText(w io.Writer, exceptions []Exception, all bool) {
 			rows = append(rows, text.Row{Lead: x.State, Color: color, Label: text.Home(x.Place()), Text: x.Says(), Next: x.Next()})
 		}
 	}
-	if len(rows) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", p.Bold("exceptions of the policies"))
-	p.Rows(w, rows...)
+	p.Section(w, "exceptions of the policies", rows...)
 }
 
 // exceptionsMarkdown names those that have expired or end soon.

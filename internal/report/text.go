@@ -350,10 +350,6 @@ func Stays(ds []decision.Decision) string {
 
 // Acts lists acts under a title.
 func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act) {
-	if len(acts) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", p.Bold(title))
 	var rows []text.Row
 	for _, x := range once(acts) {
 		color := p.Yellow
@@ -369,7 +365,7 @@ func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act) {
 		}
 		rows = append(rows, text.Row{Lead: x.Outcome.Outcome, Color: color, Label: actLabel(x), Text: detail})
 	}
-	p.Rows(w, rows...)
+	p.Section(w, title, rows...)
 }
 
 // Aside is what an act says of how it went. That a thing was set aside stands without the two paths, which a person can read nothing from: the
@@ -565,26 +561,12 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 				fmt.Fprint(w, "\n| verdict | candidate | why |\n|---|---|---|\n")
 				head = true
 			}
-			word, why := d.Verdict, Messages(d.Findings)
-			switch {
-			case d.Follows():
-				word, why = "after", MainOf(d).Message+", which goes first; "+why
-			case d.Level != "":
-				word, why = d.Level, leveled(d)
-			case d.Verdict == decision.Spare && d.Waits():
-				word, why = "wait", Messages(d.Findings)+"; "+Messages(d.Objections)
-			case d.Verdict == decision.Spare && d.Main != nil:
-				why = d.Main.Message
-			case d.Verdict == decision.Spare:
-				why = Messages(d.Objections)
-			default:
-				word, why = cmp.Or(d.Action, word), withSize(why, d)
+			row := page{}.decisionRow(d, r.TakenAt)
+			why := termsafe.Cell(row.Text)
+			if row.Rest != "" {
+				why += "; " + termsafe.Code(row.Rest)
 			}
-			cell := termsafe.Cell(why)
-			if o := brief(d.WouldChange); o != "" {
-				cell += "; " + termsafe.Code(o)
-			}
-			fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Cell(word), termsafe.Code(d.ID), cell)
+			fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Cell(row.Lead), termsafe.Code(d.ID), why)
 		}
 	}
 	for _, l := range r.Space.Lines(r.Mode) {
@@ -630,25 +612,18 @@ func (p page) filesText(w io.Writer, files []string) {
 
 // projectsText says which projects' own files have changed, with --all also which keep things, and which were never trusted.
 func (p page) projectsText(w io.Writer, projects []ProjectRef, all bool) {
-	var shown []ProjectRef
-	for _, x := range projects {
-		if all || x.State != project.StateTrusted && x.State != snapshot.ProjectUntrusted {
-			shown = append(shown, x)
-		}
-	}
-	if len(shown) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", p.Bold("projects with a file of their own"))
 	var rows []text.Row
-	for _, x := range shown {
+	for _, x := range projects {
+		if !all && (x.State == project.StateTrusted || x.State == snapshot.ProjectUntrusted) {
+			continue
+		}
 		color, why := p.Yellow, x.Why
 		if x.State == project.StateTrusted {
 			color, why = p.Dim, "what it asks to keep stays"
 		}
 		rows = append(rows, text.Row{Lead: "note", Color: color, Label: text.Home(x.Path), Text: x.State + ": " + why})
 	}
-	p.Rows(w, rows...)
+	p.Section(w, "projects with a file of their own", rows...)
 }
 
 // Due is when a look may let go at the earliest of what waits for it: the wait's own evidence says how many seconds are left.

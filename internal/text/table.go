@@ -29,6 +29,14 @@ const leastText = 30
 // Rows prints a table without a heading.
 func (p Paint) Rows(w io.Writer, rows ...Row) { p.Table(w, nil, rows...) }
 
+// Section prints a table below a title, and nothing where the table is empty.
+func (p Paint) Section(w io.Writer, title string, rows ...Row) {
+	if len(rows) > 0 {
+		fmt.Fprintf(w, "\n%s\n", p.Bold(title))
+		p.Rows(w, rows...)
+	}
+}
+
 // Table prints a table. On a terminal its columns fit the width: the text is wrapped beside the others where there is room for it, and below
 // them where there is not; a name that is too long for its column is never cut, because it may be copied. Elsewhere a row is one line.
 // head names the columns from the label on; nil is no heading.
