@@ -18,7 +18,6 @@ func newBrakes(a *app) *cobra.Command {
 		Long: `Brakes lists what keeps the daemon from acting: the same cap took a kind for an accident several times, an act was carried out and its thing is still there, a
 thing that was ended came back, or a source suddenly gave less. Each holds until it is released, also when the daemon is started again. A sweep --apply of a
 person's acts all the same.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/brakes", client.Params{}, func() ([]brakes.Brake, error) { return a.Brakes(cmd.Context()) })
 			if err != nil {
@@ -29,6 +28,7 @@ person's acts all the same.`,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "release [RULE...]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Let the daemon act again, after you have looked",
 		Long:  `Release lifts every brake, or those of the rules that are named: cap_twice, read_back, came_back, source_shrank.`,
 		RunE: func(cmd *cobra.Command, rules []string) error {

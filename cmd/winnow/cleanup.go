@@ -26,7 +26,7 @@ ID is as sweep --all prints it, or the worker's id in its registry.
 A worktree that no rule finds a reason for goes with --mine, by which you say that it is yours and may go: only one that is your user's,
 given by its whole id (dir:/path), in which there is nothing that is not in its repository, and that nothing keeps. Its commits stay,
 and winnow restore brings it back.`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if !safe {
 				return config.Mistakef("only --safe is offered: winnow cleanup %s --safe closes it when no rule objects", text.Quote(ids[0]))

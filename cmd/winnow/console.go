@@ -37,7 +37,6 @@ with their levels. It prints an address with a token, which is new at every star
 It ends nothing that lives: the pages can hold, release, bring back, pause, resume, look, and remove for good what lies in the trash, after they asked. It asks the daemon
 (winnow run) of its configuration, or where none answers looks itself: while a page is open, at least every console.every, and when the ledger changes. It runs until it is
 interrupted.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("port") && (port < 0 || port > 65535) {
 				return config.Mistakef("--port %d: it is a number from 1 to 65535, or 0 for a free one; nothing was started", port)

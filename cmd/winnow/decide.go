@@ -20,7 +20,7 @@ func newDecide(a *app) *cobra.Command {
 		Short: "Decide on saved snapshots; touches nothing else",
 		Long: `Decide reads snapshots that winnow snapshot wrote (- is stdin) and prints what a sweep would have decided on each: the same
 join, the same policies, the same verdicts. It reads and writes nothing else.`,
-		Args: args(cobra.MinimumNArgs(1)),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error { return a.decide(cmd.Context(), files, f) },
 	}
 	addShowFlags(cmd, &f)

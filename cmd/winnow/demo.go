@@ -25,7 +25,6 @@ func newDemo(a *app) *cobra.Command {
 		Long: `Demo builds a world of its own in a temporary folder: a tmux server on a private socket, a repository with worktrees, and a few
 processes. It sweeps that world twice, shows it before and after, and removes it. Nothing outside of it is looked at as a
 candidate, and nothing is left behind.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
 	}
 }

@@ -16,7 +16,6 @@ func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "What can and cannot be seen and done on this machine, and which rules can therefore never fire",
-		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := a.Examine(cmd.Context(), a.checkEvents)
 			if err := list(a, checks, func(w io.Writer) { a.checksText(w, checks) }); err != nil {

@@ -41,7 +41,6 @@ func newEditor(a *app) *cobra.Command {
 		Short: "The companion in VS Code and in editors made of it",
 		Long: `Editor puts the Winnow extension into VS Code and into editors made of it. With it winnow sees the terminal tabs of each window, and closes those
 of agents that have ended and of builders that were cleaned up. The extension is a part of this program: nothing is downloaded.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newEditorInstall(a), newEditorPackage(a))
@@ -52,6 +51,7 @@ func newEditorInstall(a *app) *cobra.Command {
 	var dry bool
 	cmd := &cobra.Command{
 		Use:   "install [EDITOR...]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Put the extension into the editors that are found on PATH",
 		Long: `Install runs each editor's own program with --install-extension. EDITOR is the name of such a program, or its path; without it these are looked for on
 PATH: ` + strings.Join(editorPrograms, ", ") + `.
@@ -75,7 +75,7 @@ func newEditorPackage(a *app) *cobra.Command {
 		Use:     "package FILE",
 		Short:   "Write the packaged extension (.vsix) into a file, to install it by hand",
 		Example: `  winnow editor package winnow.vsix && code --install-extension winnow.vsix`,
-		Args:    args(cobra.ExactArgs(1)),
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if err := atomicfile.WriteData(cmd.Context(), given[0], extension.Package); err != nil {
 				return fmt.Errorf("write the extension: %w; nothing was installed", err)

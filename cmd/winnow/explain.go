@@ -21,7 +21,7 @@ func newExplain(a *app) *cobra.Command {
 It then says the smallest set of facts with which the verdict would be the other one; this was searched, and decided again.
 With --rules it shows each rule's file and line, the facts that it rested on with their source and age, and how near the other rules came.
 ID may be shortened while it is unambiguous. --format json and markdown have all of it.`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			here := func() (document.Explanation, error) { return a.Explain(cmd.Context(), ids[0], file) }
 			out, err := document.Explanation{}, error(nil)

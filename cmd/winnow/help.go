@@ -39,7 +39,7 @@ func newMan(a *app) *cobra.Command {
 		Short: "Write the manual pages into a folder, or print the first one",
 		Long: `Man writes a manual page for each command into FOLDER, such as ~/.local/share/man/man1, which must exist. It replaces pages of the same name.
 Without FOLDER it prints the page of winnow itself: winnow man | man -l -`,
-		Args: args(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, to []string) error {
 			root := cmd.Root()
 			root.DisableAutoGenTag = true

@@ -23,7 +23,6 @@ func newHistory(a *app) *cobra.Command {
 Everything that is written about an act is chained: each entry has a digest over the one before. --verify checks the chain and the acts against it, and
 says where they were edited, removed, put in or put into another order by hand. It prints the last link: keep it elsewhere, and a later --verify --head
 LINK also tells that nothing before it was rewritten or cut off, which the ledger alone cannot show. A chain that breaks is exit 1.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if head != "" && !check {
 				return config.Mistakef("--head needs --verify")

@@ -14,7 +14,6 @@ func newHolds(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "holds",
 		Short: "List the holds",
-		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			holds, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/holds", client.Params{}, func() ([]snapshot.Hold, error) { return a.ReadHolds(cmd.Context()) })
 			if err != nil {

@@ -27,7 +27,7 @@ directory when none is given). It overwrites nothing. The file is read where --c
 
   winnow sweep --config ./config.yaml --policy ./policies --no-embedded-policy    decides by your copy
   opa test policies/                                                              tests it with the stock tool`,
-		Args: args(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, dirs []string) error {
 			dir := "."
 			if len(dirs) == 1 {

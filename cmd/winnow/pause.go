@@ -21,7 +21,6 @@ func newPause(a *app) *cobra.Command {
 		Short: "Stop all acts of this user, until winnow resume",
 		Long: `Pause stops every winnow of this user before its next act: the daemon, and every sweep --apply and cleanup, whatever their state folder. An act that
 has begun is brought to its end. Looking, deciding and bringing back (winnow restore) go on. A second pause takes the place of the first.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
 				return config.Mistakef("--for %s pauses nothing: give a time from now on such as 2h, or leave it out for a pause without an end", time.Duration(long))
@@ -45,7 +44,6 @@ func newResume(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume",
 		Short: "End a pause",
-		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/pause", client.Params{}, func() (document.Resumed, error) { return a.EndPause() })
 			if err != nil {

@@ -22,7 +22,7 @@ are as they are in it, else a digest of them. The serial is a number by which a 
 what --serial says, else metadata.winnow.serial of the manifest, else the time of that commit, else none.`,
 		Example: `  winnow policy bundle rules -o acme.tar.gz --signing-key acme-private.pem --key-id acme-2026 --algorithm ES256
   opa inspect acme.tar.gz`,
-		Args: args(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			out, err := policyset.Bundle(cmd.Context(), &a.Ops, append(given, "")[0], f)
 			if err != nil {

@@ -24,6 +24,7 @@ func newPolicyCheck(a *app) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check [FOLDER...]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Say what is wrong with policies before they run",
 		Long: `Check reads folders of policies and says of each problem the file, the line and what to write instead. It finds what
 "opa check --strict --schema" finds, in the tests too, and what Winnow refuses besides: a rule in a folder where nothing asks it, a "not" in a rule

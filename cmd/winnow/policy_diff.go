@@ -60,12 +60,12 @@ policies of HEAD do not load, which git bisect run takes for a commit to pass ov
 
   git bisect start HEAD v1 -- policies
   git bisect run winnow policy diff v1 ./policies --snapshots snapshots --fail-on new-reap`,
-		Args: args(func(_ *cobra.Command, given []string) error {
+		Args: func(_ *cobra.Command, given []string) error {
 			if len(given) != 0 && len(given) != 2 {
-				return fmt.Errorf("it wants both BASE and HEAD, or none for a comparison of configurations")
+				return errors.New("it wants both BASE and HEAD, or none for a comparison of configurations")
 			}
 			return nil
-		}),
+		},
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if len(given) == 0 {
 				given = []string{policycmp.ConfiguredTrees, policycmp.ConfiguredTrees}

@@ -37,6 +37,7 @@ func newPolicyFmt(a *app) *cobra.Command {
 	var f fmtFlags
 	cmd := &cobra.Command{
 		Use:   "fmt [FOLDER|FILE...]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Format policies as opa fmt does",
 		Long: `Fmt lists the files of policies and tests that are not written as "opa fmt" writes them, and exits with 1 where there are any. With -w it writes
 them, each in one step and with the rights that it has, and exits with 0. It changes no file besides those that were named, or that lie in a

@@ -40,7 +40,7 @@ It overwrites nothing. Where the folder has none it also writes two files for ed
 out, and input.json, from which Regal's language server completes what comes after "input."; --editor=false leaves them out.`,
 		Example: `  winnow policy new reap.sessions.mine --in mine
   winnow policy test mine`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, given []string) error { return a.policyNew(given[0], in, editor) },
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(given) > 0 {

@@ -28,7 +28,6 @@ the one that decides. Without it a sweep asks, no more often than policy.polling
 be got: the last good one goes on.
 
 With --wait a server that knows OPA's long polling answers when there is a newer bundle, or when that time is over.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.pull(cmd.Context(), wait) },
 	}
 	cmd.Flags().StringVar(&wait, "wait", "", "let a server wait with its answer for so `long`, such as 5m; policy.polling.long_poll without it")

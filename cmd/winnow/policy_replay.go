@@ -24,7 +24,6 @@ names, with the parameters that were in force then. It says which candidates are
 
 A recording is redacted, so the ids that it shows are stand-ins. It exits with 1 when a decision differs.`,
 		Example: "  winnow policy replay --last 5",
-		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case last < 0:

@@ -34,7 +34,7 @@ With --example, "input" is written as a document with every field, each empty. R
 where it is called input.json and lies in the folder of policies or above.`,
 		Example: `  winnow policy schema config > ~/.config/winnow/config.schema.json
   winnow policy schema input --example > mine/input.json`,
-		Args: args(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, given []string) error { return a.policySchema(given, example) },
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(given) > 0 {

@@ -21,6 +21,7 @@ func newPolicyTest(a *app) *cobra.Command {
 	var verbose, conformance bool
 	cmd := &cobra.Command{
 		Use:   "test [FOLDER...]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Run the tests of policies, or the shipped incidents against them",
 		Long: `Test runs the rules called test_... in the files of folders of policies, as "opa test" does and with its verdicts. The embedded policies lie beside, so that
 a test may import data.policies.lib; a package that a folder has too is taken from the folder. --no-embedded-policy leaves them out. Without FOLDER

@@ -16,7 +16,7 @@ func newPolicyVerify(a *app) *cobra.Command {
 		Long: `Verify says whether the bundle in FILE was signed with the key that is named, for the scope that is named, over every file in it and
 no other one, and whether winnow loads its policies. It exits with 0 when all of this is so, and with 1 when something is not.`,
 		Example: `  winnow policy verify acme.tar.gz --verification-key acme.pem --key-id acme-2026 --algorithm ES256`,
-		Args:    args(cobra.ExactArgs(1)),
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			out, err := policyset.Verify(cmd.Context(), &a.Ops, given[0], f)
 			if err != nil {

@@ -16,7 +16,7 @@ func newRelease(a *app) *cobra.Command {
 		Short: "Lift a hold; ends nothing by itself",
 		Long: `Release lifts the hold on ID, which is as winnow holds prints it, a part of that, or the id of a worker. It ends nothing.
 What a registry itself marks as retained stays so: only its own program can let go of that.`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/holds", client.Params{Candidate: ids[0]}, func() (document.Released, error) {
 				return a.Release(cmd.Context(), ids[0])

@@ -16,7 +16,7 @@ func newRestore(a *app) *cobra.Command {
 		Long: `Restore brings a folder back to where it was, with its place in its repository; for a tmux session it starts one of the same name
 that shows the saved scrollback, for a herdr tab it opens one of the same label and says where the saved text is. It overwrites nothing. ACT is as trash and history print it and may be
 shortened. Each act is restored by itself: when one fails, the others are still restored.`,
-		Args: args(cobra.MinimumNArgs(1)),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, acts []string) error {
 			back, err := a.Restore(cmd.Context(), acts...)
 			if len(back) == 0 {

@@ -35,7 +35,6 @@ have said so twice. What was taken goes the way of sweep --apply: it is looked a
 go does. What a rule leaves to you (level ask) goes the way of cleanup ID --safe.
 
 It needs a terminal. winnow review --format json prints the list once.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.review(cmd.Context(), f) },
 	}
 	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")

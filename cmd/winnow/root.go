@@ -100,6 +100,7 @@ something would be reaped, 5 when a cap held (winnow help exit-codes).`,
 		newTrust(a), newDoctor(a), newRun(a), newStatus(a), newService(a), newPause(a), newResume(a), newBrakes(a), newNotify(a), newDemo(a), newInit(a), newPolicy(a), newEditor(a),
 		newVersion(a), newMan(a), exitCodes(),
 	)
+	checkArgs(root)
 	root.InitDefaultCompletionCmd()
 	a.complete(root)
 	return root
@@ -237,14 +238,21 @@ func flagError(cmd *cobra.Command, err error) error {
 	return config.Mistakef("%s (see %s --help)", msg, cmd.CommandPath())
 }
 
-// exactArgs and its like turn cobra's argument errors into wrong use.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, given []string) error {
-		if err := check(cmd, given); err != nil {
-			use := strings.TrimPrefix(strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.Root().Name()+" ")
-			return config.Mistakef("%s: %v (see %s --help)", use, err, cmd.CommandPath())
+// checkArgs has every command below one refuse arguments that it does not take as wrong use. A command that says nothing of arguments takes none.
+func checkArgs(above *cobra.Command) {
+	for _, c := range above.Commands() {
+		check := c.Args
+		if check == nil {
+			check = cobra.NoArgs
 		}
-		return nil
+		c.Args = func(cmd *cobra.Command, given []string) error {
+			if err := check(cmd, given); err != nil {
+				use := strings.TrimPrefix(strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.Root().Name()+" ")
+				return config.Mistakef("%s: %v (see %s --help)", use, err, cmd.CommandPath())
+			}
+			return nil
+		}
+		checkArgs(c)
 	}
 }
 

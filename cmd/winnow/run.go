@@ -36,7 +36,6 @@ SIGTERM finishes the act in hand and stops. SIGHUP reads the configuration and t
 
 It prints a line for what is new: something that goes or went, an alarm, a brake. With --format ndjson it prints the report of every sweep, a line each, and
 the other lines on stderr.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every := time.Duration(f.every); cmd.Flags().Changed("every") && (every < config.LeastEvery || every > config.MostEvery) {
 				return config.Mistakef("--every %s: give a time from 1s to 24h, such as 5m", every)

@@ -33,7 +33,6 @@ func newService(a *app) *cobra.Command {
 		Short: "Have systemd run winnow all the time, for you or for users of this machine",
 		Long: `Service writes the systemd units that run winnow, removes them, and says how they stand. Without --system they belong to your own manager (systemctl --user),
 which runs while you are logged in; loginctl enable-linger has it run always. With --system they belong to the machine's, with an instance for each user.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newServiceInstall(a), newServiceUninstall(a), newServiceStatus(a))
@@ -52,7 +51,6 @@ A file of these names that it did not write is never replaced. Where no manager 
 		Example: `  winnow service install
   winnow service install --timer --apply
   sudo winnow service install --system --as-user ann`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serviceInstall(cmd.Context(), f) },
 	}
 	f.scope(cmd)
@@ -66,7 +64,6 @@ func newServiceUninstall(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Stop what runs, and remove the units that install wrote",
-		Args:  args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serviceUninstall(cmd.Context(), f) },
 	}
 	f.scope(cmd)
@@ -78,7 +75,6 @@ func newServiceStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "What is installed, enabled and active, and for what program",
-		Args:  args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serviceStatus(cmd.Context(), f) },
 	}
 	f.scope(cmd)

@@ -30,7 +30,6 @@ variables named in collect.processes.markers are in it, and no command lines unl
 With --redact names, paths, labels and values are replaced by stand-ins. Equal names get equal ones, so that the document still joins, and what of a
 name the configured patterns and the policies need is kept, so that it is decided like the original; the document says under redaction what was
 kept: read that before you give it away. Two snapshots have the same stand-ins only where --redact-key names the same key.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if hide && argv {
 				return config.Mistakef("--redact and --with-argv contradict each other; choose one")

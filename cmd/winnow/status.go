@@ -20,7 +20,6 @@ func newStatus(a *app) *cobra.Command {
 		Short: "How the daemon stands: what it does, when it sweeps next, and what keeps it from acting",
 		Long: `Status asks the daemon (winnow run) of this state folder how it stands. Where none answers it says so and exits with 3: then nothing sweeps by itself here, except
 where a timer runs winnow run --once.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var s document.State
 			err := localapi.Ask(cmd.Context(), &a.Folder, http.MethodGet, "/v1/state", client.Params{}, &s)

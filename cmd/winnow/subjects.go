@@ -19,7 +19,7 @@ the policies judge, and stock opa takes it:
 
   winnow subjects | jq -c .input | head -1 > subject.json
   opa eval -d policies -i subject.json data.policies.main.decision`,
-		Args: args(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			s, err := a.LookOrRead(cmd.Context(), slices.Concat(files, []string{""})[0])
 			if err != nil {

@@ -19,7 +19,6 @@ func newSweep(a *app) *cobra.Command {
 		Short: "See, decide and print; with --apply also act",
 		Long: `Sweep looks at everything, decides for each candidate and prints what would go and why. It changes nothing without
 --apply. What it saw is remembered all the same, and a later --apply may count it as the first look.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweepCommand(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.Apply, "apply", false, "carry the decisions out")

@@ -33,7 +33,6 @@ seconds. Processor time is measured between two looks; memory is a process's own
 those of a sweep, and are asked for again every half minute; a process that is newer has none yet. It changes and remembers nothing.
 
 It needs a terminal. winnow top --format json prints one look, made of two that are --every apart.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < span(100*time.Millisecond) {
 				return config.Mistakef("--every %s is too short: at least 100ms", time.Duration(every))

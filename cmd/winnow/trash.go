@@ -24,7 +24,6 @@ func newTrash(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trash",
 		Short: "List what can be brought back, how large it is, and until when",
-		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := a.Trash(cmd.Context())
 			if err != nil {
@@ -45,7 +44,6 @@ func newTrashEmpty(a *app) *cobra.Command {
 		Short: "Remove for good what was set aside",
 		Long: `Empty removes what lies in the trash for good, before its time: nothing brings it back. What a process uses, and what was changed since it
 was set aside, stays, and is named. On a terminal it asks first; everywhere else it wants --yes.`,
-		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.emptyTrash(cmd.Context(), older, yes) },
 	}
 	cmd.Flags().StringVar(&older, "older", "", "only what was set aside at least so long ago, such as 1d or 12h")

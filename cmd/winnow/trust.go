@@ -36,7 +36,7 @@ what works in them. FOLDER lies in the repository (the working directory when no
 
 Such a file can only keep: protected paths, holds, and rules that are turned off there; so can exceptions in .winnow/exceptions.yaml beside it. No rule of a
 repository is loaded. What you trusted holds until you trust another content or take it back; a later change of the files has no effect.`,
-		Args: args(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			folder := "."
 			if len(folders) == 1 {

@@ -16,7 +16,6 @@ func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "The version of the program, of OPA and of the policies that decide here",
-		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, p, err := a.Engine(cmd.Context())
 			if err != nil {

@@ -26,7 +26,7 @@ something that could prove it was not read. A record that says live proves nothi
 what it started never count. It changes and remembers nothing.
 
 With --exit-code it exits with 0 for alive, 4 for not alive, and 3 for unknown.`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			out, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/why-alive", client.Params{What: given[0], As: as}, func() (alive.Answer, error) {
 				return a.WhyAlive(cmd.Context(), given[0], as)
