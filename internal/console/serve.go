@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -83,31 +82,20 @@ func (s *Server) URL() string {
 
 // Serve answers until ctx ends, which is its normal end.
 func (s *Server) Serve(ctx context.Context) error {
-	within, stop := context.WithCancel(ctx)
-	defer stop()
 	server := &http.Server{
 		Handler:           http.HandlerFunc(s.answer),
 		ReadHeaderTimeout: headerWithin, ReadTimeout: bodyWithin, WriteTimeout: answerWithin, IdleTimeout: idleWithin, MaxHeaderBytes: maxHeader,
-		BaseContext: func(net.Listener) context.Context { return within },
+		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		<-within.Done()
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
-		defer cancel()
-		if server.Shutdown(end) != nil {
-			_ = server.Close()
-		}
-	}()
-	err := server.Serve(s.listener)
-	stop()
-	<-ended
-	if errors.Is(err, http.ErrServerClosed) {
+	failed := make(chan error, 1)
+	defer listen.Serve(server, s.listener, stopWithin, func(err error) { failed <- err })()
+	select {
+	case <-ctx.Done():
 		return nil
+	case err := <-failed:
+		return fmt.Errorf("the console: %w", err)
 	}
-	return fmt.Errorf("the console: %w", err)
 }
 
 // answer is everything that is asked of the console.

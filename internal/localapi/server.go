@@ -91,25 +91,14 @@ func (s *Server) Serve(ctx context.Context, path string) (stop func(), err error
 		ConnState:   s.crowd.Watch,
 		ErrorLog:    log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		own := listen.FilterPeers(l, MaxConnections(), func(err error) { log.Warn("a connection was refused", "error", err) })
-		if err := srv.Serve(own); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("answer programs; sweeps go on without it", "error", err)
-		}
-	}()
+	own := listen.FilterPeers(l, MaxConnections(), func(err error) { log.Warn("a connection was refused", "error", err) })
+	end := listen.Serve(srv, own, time.Second, func(err error) { log.Warn("answer programs; sweeps go on without it", "error", err) })
 	log.Debug("answers", "socket", path)
 	return func() {
 		s.Close()
 		close(s.Leases.over) // holds of leases stay until their time is over: their owners may find the next daemon
 		cancel()
-		within, end := context.WithTimeout(context.Background(), time.Second)
-		defer end()
-		if srv.Shutdown(within) != nil {
-			_ = srv.Close()
-		}
-		<-done
+		end()
 	}, nil
 }
 

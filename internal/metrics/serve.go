@@ -44,21 +44,8 @@ func (m *Metrics) Serve(ctx context.Context, w Where, log hclog.Logger) (address
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		ErrorLog:    log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("serve metrics; sweeps go on without them", "error", err)
-		}
-	}()
-	return l.Addr().String(), func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if srv.Shutdown(ctx) != nil {
-			_ = srv.Close()
-		}
-		<-done
-	}, nil
+	stop = listen.Serve(srv, l, time.Second, func(err error) { log.Warn("serve metrics; sweeps go on without them", "error", err) })
+	return l.Addr().String(), stop, nil
 }
 
 func (w Where) open(ctx context.Context, log hclog.Logger) (net.Listener, error) {
