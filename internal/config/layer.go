@@ -489,13 +489,4 @@ func Parameters() []string {
 }
 
 // shortly is a value in a message.
-func shortly(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	if r := []rune(string(data)); len(r) > 80 {
-		return string(r[:80]) + "..."
-	}
-	return string(data)
-}
+func shortly(v any) string { return text.Value(v, 80) }

@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/url"
@@ -11,7 +10,6 @@ import (
 	"text/template/parse"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -147,17 +145,7 @@ func link(path string, pairs ...any) string {
 const maxBrief = 300
 
 // brief is a value as JSON, cut where it is long.
-func brief(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	// Cut before it is cleaned: half of an escape would say something else.
-	if r := []rune(string(termsafe.JSON(b))); len(r) > maxBrief {
-		return string(r[:maxBrief]) + "…"
-	}
-	return string(termsafe.JSON(b))
-}
+func brief(v any) string { return text.Value(v, maxBrief) }
 
 func orElse(fallback, s string) string { return cmp.Or(s, fallback) }
 

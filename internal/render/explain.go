@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -16,7 +15,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -303,17 +301,7 @@ func place(file string, line int) string { return fmt.Sprintf("%s:%d", text.Clea
 // maxValue is how much of one fact is shown to a person.
 const maxValue = 120
 
-func value(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return text.Clean(fmt.Sprint(v))
-	}
-	// Cut before it is cleaned: half of an escape would say something else.
-	if runes := []rune(string(termsafe.JSON(b))); len(runes) > maxValue {
-		return text.Clean(string(runes[:maxValue])) + "…"
-	}
-	return text.Clean(string(termsafe.JSON(b)))
-}
+func value(v any) string { return text.Clean(text.Value(v, maxValue)) }
 
 // HoldsBy says in words how a process uses a folder, by the word that the snapshot has for it.
 var HoldsBy = map[string]string{

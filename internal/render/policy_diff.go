@@ -77,10 +77,10 @@ func (p Paint) silentText(w io.Writer, d *document.Comparison) {
 func (p Paint) problemsText(w io.Writer, d *document.Comparison) {
 	for _, s := range d.Snapshots {
 		if s.Error != "" {
-			p.Rows(w, text.Row{Lead: "broken", Color: p.Red, Text: s.Name + ": " + cut(s.Error, maxSaid)})
+			p.Rows(w, text.Row{Lead: "broken", Color: p.Red, Text: s.Name + ": " + text.Cut(s.Error, maxSaid)})
 		}
 		for _, u := range s.Unanswered {
-			p.Rows(w, text.Row{Lead: "no answer", Color: p.Red, Text: fmt.Sprintf("%s, %s, %s: %s; it is kept", s.Name, u.In, u.ID, cut(u.Error, maxSaid))})
+			p.Rows(w, text.Row{Lead: "no answer", Color: p.Red, Text: fmt.Sprintf("%s, %s, %s: %s; it is kept", s.Name, u.In, u.ID, text.Cut(u.Error, maxSaid))})
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (p Paint) flipText(w io.Writer, f document.Flip, change string) {
 	p.Indented(w, 4, name+"  "+p.Dim(text.Clean(firstOf(f.Snapshots, f.Count))))
 	line := func(lead, s string) {
 		if s != "" {
-			p.Indented(w, 6, p.Dim(lead)+text.Clean(cut(s, maxSaid)))
+			p.Indented(w, 6, p.Dim(lead)+text.Clean(text.Cut(s, maxSaid)))
 		}
 	}
 	if change == compare.Reasons || change == compare.Scope {

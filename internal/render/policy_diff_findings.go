@@ -39,7 +39,7 @@ func ComparisonFindings(d *document.Comparison) (rules []sarif.Rule, out []sarif
 				one.Level = sarif.Error
 			}
 			one.Message = termsafe.Line(fmt.Sprintf("%s stays today and would go (%s): now %s; before, %s",
-				x.ID, firstOf(x.Snapshots, x.Count), cut(headWords(x), maxSaid), cut(baseWords(x), maxSaid)))
+				x.ID, firstOf(x.Snapshots, x.Count), text.Cut(headWords(x), maxSaid), text.Cut(baseWords(x), maxSaid)))
 			out = append(out, one)
 		}
 		if rest := g.Count.Things - listed; rest > 0 {
@@ -51,11 +51,11 @@ func ComparisonFindings(d *document.Comparison) (rules []sarif.Rule, out []sarif
 	}
 	for _, s := range d.Snapshots {
 		if s.Error != "" {
-			out = append(out, sarif.Finding{Rule: notCompared, Level: sarif.Error, File: s.Name, Line: 1, Message: termsafe.Line(cut(s.Error, maxSaid))})
+			out = append(out, sarif.Finding{Rule: notCompared, Level: sarif.Error, File: s.Name, Line: 1, Message: termsafe.Line(text.Cut(s.Error, maxSaid))})
 		}
 		for _, u := range s.Unanswered {
 			out = append(out, sarif.Finding{Rule: notCompared, Level: sarif.Error, File: fallbackFile(d), Line: 1,
-				Message: termsafe.Line(fmt.Sprintf("%s: the policies of the %s came to no answer on %s: %s", s.Name, u.In, u.ID, cut(u.Error, maxSaid)))})
+				Message: termsafe.Line(fmt.Sprintf("%s: the policies of the %s came to no answer on %s: %s", s.Name, u.In, u.ID, text.Cut(u.Error, maxSaid)))})
 		}
 	}
 	return rules, out

@@ -9,6 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 const (
@@ -290,5 +291,5 @@ func (c *comment) unread(d *document.Comparison) {
 }
 
 // code is a name, cell a sentence, in markdown, neither longer than a cell may be.
-func code(s string) string { return termsafe.Code(cut(s, maxCell)) }
-func cell(s string) string { return termsafe.Cell(cut(s, maxSaid)) }
+func code(s string) string { return termsafe.Code(text.Cut(s, maxCell)) }
+func cell(s string) string { return termsafe.Cell(text.Cut(s, maxSaid)) }

@@ -152,7 +152,7 @@ func factWords(f compare.Fact) string {
 	if f.Held {
 		word = "was shown"
 	}
-	out := fmt.Sprintf("%s %s %s:%d: %s", f.In, word, f.File, f.Line, cut(f.Text, maxLine))
+	out := fmt.Sprintf("%s %s %s:%d: %s", f.In, word, f.File, f.Line, text.Cut(f.Text, maxLine))
 	if values := namedValues(f.Values); len(values) > 0 {
 		out += " (" + strings.Join(slices.Compact(values), ", ") + ")"
 	}
@@ -181,12 +181,4 @@ func reasonFacts(r *decision.Reason) string {
 		}
 	}
 	return strings.Join(out, ", ")
-}
-
-// cut leaves the first n characters.
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }
