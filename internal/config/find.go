@@ -61,14 +61,7 @@ func find(file string) (string, []byte, error) {
 // absolute is passed over.
 func places() ([]string, error) {
 	var places []string
-	base := os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(base) {
-		base = ""
-		if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
-			base = filepath.Join(home, ".config")
-		}
-	}
-	if base != "" {
+	if base, err := pathVariable("XDG_CONFIG_HOME"); err == nil { // without a home there is no such place
 		places = append(places, filepath.Join(base, "winnow", Name))
 	}
 	return append(places, filepath.Join("/etc", "winnow", Name)), nil

@@ -102,7 +102,7 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 	}
 	// A value that no configuration may have is wrong here too.
 	if _, err := load("", nil, nil, l); err != nil {
-		return nil, joined([]error{l.value(err)})
+		return nil, joined(strict.Problems{l.value(err)})
 	}
 	return l, nil
 }
@@ -155,7 +155,7 @@ func (l *Layer) placeOf(key string) string {
 	return fmt.Sprintf("%s:%d", l.File, line)
 }
 
-func (l *Layer) bad(key, format string, args ...any) error {
+func (l *Layer) bad(key, format string, args ...any) strict.Problem {
 	return strict.Problem{File: l.File, Line: l.lines[key], Key: key, Text: key + ": " + fmt.Sprintf(format, args...)}
 }
 
@@ -181,7 +181,7 @@ func wildcard(grant string) bool { return strings.HasSuffix(grant, ".*") }
 // Check refuses names in a layer that stand for nothing: a level of no loaded rule, a parameter that none declares, a grant of no rule, folder or parameter. rules are the ids of the
 // loaded rules, own the parameters that they declare.
 func (l *Layer) Check(rules []string, own []policy.Parameter) error {
-	var wrong []error
+	var wrong strict.Problems
 	for _, v := range l.Levels {
 		if key := grantLevels + v.Rule; !slices.Contains(rules, v.Rule) {
 			wrong = append(wrong, l.bad(key, "there is no rule %q%s", v.Rule, spelling.Hint(v.Rule, rules)))
@@ -217,17 +217,11 @@ func (l *Layer) Check(rules []string, own []policy.Parameter) error {
 	return joined(wrong)
 }
 
-func joined(wrong []error) error {
+func joined(wrong strict.Problems) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	var ps strict.Problems
-	for _, w := range slices.CompactFunc(wrong, func(a, b error) bool { return a.Error() == b.Error() }) {
-		if p, ok := w.(strict.Problem); ok {
-			ps = append(ps, p)
-		}
-	}
-	return Mistakef("%w; nothing was decided", ps)
+	return Mistakef("%w; nothing was decided", slices.Compact(wrong))
 }
 
 // grantedFinding says what is wrong with what comes after reap. in a grant. The rule itself need not be there: it is for others to add.
@@ -294,7 +288,7 @@ func (c *Config) Stand(layers []*Layer) error {
 
 // checkLayers refuses what says more than an organisation's layers, or contradicts them among themselves.
 func (c *Config) checkLayers(layers []*Layer, levels map[[2]string]string) error {
-	var wrong []error
+	var wrong strict.Problems
 	now := flat(c.Rules)
 	ownNow := ownOf(slices.Concat(c.layersOwn, c.custom))
 	for i, l := range layers {
@@ -309,7 +303,8 @@ func (c *Config) checkLayers(layers []*Layer, levels map[[2]string]string) error
 		for _, v := range l.heldLevels(levels) {
 			key := grantLevels + v.Rule
 			if is := levels[[2]string{v.Rule, v.Kind}]; rank(v.Rule, is) > rank(v.Rule, v.Level) && !l.Grant(key) {
-				wrong = append(wrong, c.speaker(layers, l, key).says("%s for the kind %s reaps more than %s, which %s says (%s)%s", is, v.Kind, v.Level, l.Name, l.placeOf(key), l.ways(key)))
+				wrong = append(wrong, c.overruled(layers, l, key,
+					"%s for the kind %s reaps more than %s, which %s says (%s)", is, v.Kind, v.Level, l.Name, l.placeOf(key)))
 			}
 		}
 		said, names := l.values(), l.Stated()
@@ -325,7 +320,8 @@ func (c *Config) checkLayers(layers []*Layer, levels map[[2]string]string) error
 				is, has = ownNow[own], ownOf(l.own)[own]
 			}
 			if direction := directions[name]; direction.harsher(has, is) && !l.Grant(key) {
-				wrong = append(wrong, c.speaker(layers, l, key).says("%s %s, which %s says (%s)%s", shortly(is), direction.than(shortly(has)), l.Name, l.placeOf(key), l.ways(key)))
+				wrong = append(wrong, c.overruled(layers, l, key,
+					"%s %s, which %s says (%s)", shortly(is), direction.than(shortly(has)), l.Name, l.placeOf(key)))
 			}
 		}
 	}
@@ -353,7 +349,7 @@ func (l *Layer) ways(key string) string {
 }
 
 // contradicts are what two layers of one height say differently.
-func (l *Layer) contradicts(other *Layer) (wrong []error) {
+func (l *Layer) contradicts(other *Layer) (wrong strict.Problems) {
 	for _, v := range l.Levels {
 		for _, o := range other.Levels {
 			if o.Rule == v.Rule && o.Kind == v.Kind && o.Level != v.Level {
@@ -401,44 +397,40 @@ func ownOf(values []customValue) map[string]any {
 	return out
 }
 
-// speaker is who gave a parameter or a level the value that it has, and under which key.
-type speaker struct {
-	file string
-	line int
-	key  string
+// overruled is the problem that what stands over a layer says something else of a key: the environment, the file, or another layer.
+func (c *Config) overruled(layers []*Layer, below *Layer, key, format string, args ...any) strict.Problem {
+	p := c.speaker(layers, below, key)
+	p.Text = p.Key + ": " + fmt.Sprintf(format, args...) + below.ways(key)
+	return p
 }
 
-func (s speaker) says(format string, args ...any) error {
-	return strict.Problem{File: s.file, Line: s.line, Key: s.key, Text: s.key + ": " + fmt.Sprintf(format, args...)}
-}
-
-// speaker finds who stands over a layer and says something of a key: the environment, the file, or another layer.
-func (c *Config) speaker(layers []*Layer, below *Layer, key string) speaker {
+// speaker finds where a parameter or a level that is over a layer's got its value, and under which key.
+func (c *Config) speaker(layers []*Layer, below *Layer, key string) strict.Problem {
 	name, parameter := strings.CutPrefix(key, grantParameters)
 	if !parameter {
 		if line := c.levelLines[strings.TrimPrefix(key, grantLevels)]; line > 0 {
-			return speaker{c.read.path, line, "rules." + key}
+			return strict.Problem{File: c.read.path, Line: line, Key: "rules." + key}
 		}
 	} else {
 		for _, v := range slices.Backward(c.custom) {
 			if "custom."+v.name == name {
-				return speaker{v.file, v.line, "rules." + name}
+				return strict.Problem{File: v.file, Line: v.line, Key: "rules." + name}
 			}
 		}
 		variable := EnvName("rules." + name)
 		if slices.ContainsFunc(c.read.env, func(e string) bool { return strings.HasPrefix(e, variable+"=") && e != variable+"=" }) {
-			return speaker{file: variable, key: "rules." + name}
+			return strict.Problem{File: variable, Key: "rules." + name}
 		}
 		if line := strict.Line(c.read.data, "rules."+name, func(string) string { return "" }); line > 0 {
-			return speaker{c.read.path, line, "rules." + name}
+			return strict.Problem{File: c.read.path, Line: line, Key: "rules." + name}
 		}
 	}
 	for _, l := range slices.Backward(layers) {
 		if l != below && l.lines[key] > 0 {
-			return speaker{l.File, l.lines[key], key}
+			return strict.Problem{File: l.File, Line: l.lines[key], Key: key}
 		}
 	}
-	return speaker{file: c.read.path, key: key}
+	return strict.Problem{File: c.read.path, Key: key}
 }
 
 // rank orders the levels of a rule: a greater one reaps more.
