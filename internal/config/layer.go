@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Layer is what the layer.yaml of a tree of policies says: levels and parameters, which stand below the operator's configuration, and what
