@@ -1,7 +1,6 @@
 package tmux
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,10 +149,9 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	shape := "#{pane_width}x#{pane_height}@#{pane_left},#{pane_top}"
 	before := s.Run("list-panes", "-s", "-t", d.Identity.Session.ID, "-F", shape)
 	in := intent(held(t, a, d), d)
-	if _, err := a.Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
-		t.Errorf("nothing was saved yet, and it was restored: %v", err)
-	}
-	_, err := a.Restore(t.Context(), decision.Intent{ID: act, Plan: []byte(`{}`)})
+	_, err := a.Restore(t.Context(), in) // nothing was saved yet
+	judge.WantErr(t, actuators.ErrRefused, err, "no longer in the trash")
+	_, err = a.Restore(t.Context(), decision.Intent{ID: act, Plan: []byte(`{}`)})
 	judge.WantErr(t, actuators.ErrRefused, err, "not one of its own")
 	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 
