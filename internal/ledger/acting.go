@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Acting is the one lock of a user on a machine under which Winnow acts, for every state folder, environment and login. It has two
@@ -70,6 +71,26 @@ func (a Acting) Folder() string {
 		home = u.HomeDir
 	}
 	return filepath.Join(home, ".local", "state", "winnow")
+}
+
+// SharedFolder is the folder of what counts for every state folder of this user: that of the lock of acts. Where the user has no home of their own, or cannot write it, it is
+// state, and what lies there counts for that state folder alone.
+func (a Acting) SharedFolder(state string) string {
+	dir := a.Folder()
+	if dir == "" || safeopen.Trusted(dir) != nil {
+		return state
+	}
+	if _, err := os.Stat(filepath.Dir(filepath.Dir(filepath.Dir(dir)))); err != nil { // a home that is not there is not made
+		return state
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if err := unix.Access(at, unix.W_OK); !errors.Is(err, unix.ENOENT) {
+			if err != nil {
+				return state
+			}
+			return dir
+		}
+	}
 }
 
 // lockHome takes the file. When another process holds it, that is an error. For any other reason the lock goes without this part.
@@ -144,7 +165,7 @@ func (a Acting) marks(root string) (map[int]time.Time, error) {
 // that may not be looked into, has open is not a concern: it is not a process of this program and this user.
 func (a Acting) marked(process string) (since time.Time, ok bool) {
 	st, err := os.Stat(process)
-	if err != nil || uidOf(st) != os.Geteuid() {
+	if err != nil || safeopen.Owner(st) != os.Geteuid() {
 		return since, false
 	}
 	fds, _ := proc.List(unix.AT_FDCWD, filepath.Join(process, "fd"), make([]byte, 8<<10))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
@@ -37,7 +38,7 @@ func TestTrustedFolders(t *testing.T) {
 		"own": true, "readable": true, "link": true, "own/a/b": true, "sticky/a": true, "dangling": true,
 		"writable": false, "sticky": false, "open/own": false, "open/a/b": false, "linkToWritable": false,
 	} {
-		if err := ledger.Trusted(at(name)); (err == nil) != trusted || !trusted && !errors.Is(err, ledger.ErrUntrusted) {
+		if err := safeopen.Trusted(at(name)); (err == nil) != trusted || !trusted && !errors.Is(err, safeopen.ErrUntrusted) {
 			t.Errorf("%s: want trusted %v, got %v", name, trusted, err)
 		}
 		unlock, err := ledger.Lock(filepath.Join(at(name), "lock"))
@@ -69,9 +70,9 @@ func TestAttackTheStateFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"his", "his/in", "his/later", "link", "link/in", "handed/in"} {
-		err := ledger.Trusted(at(name))
-		if !errors.Is(err, ledger.ErrUntrusted) {
-			a.Lost("%s: want %v, got %v", name, ledger.ErrUntrusted, err)
+		err := safeopen.Trusted(at(name))
+		if !errors.Is(err, safeopen.ErrUntrusted) {
+			a.Lost("%s: want %v, got %v", name, safeopen.ErrUntrusted, err)
 			continue
 		}
 		if _, err := ledger.Lock(at(name) + "/lock"); err == nil {

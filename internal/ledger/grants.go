@@ -10,13 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // Grants is the one order between what is granted and what is done, for every winnow of a user, with any state folder. A hold or a lease is placed in one transaction
@@ -42,30 +40,10 @@ const (
 	recent = 5 * time.Minute
 )
 
-// shared is the folder of what counts for every state folder of this user: that of the lock of acts. Where the user has no home of their own, or cannot write it, it is
-// state, and what lies there counts for that state folder alone.
-func (a Acting) shared(state string) string {
-	dir := a.Folder()
-	if dir == "" || Trusted(dir) != nil {
-		return state
-	}
-	if _, err := os.Stat(filepath.Dir(filepath.Dir(filepath.Dir(dir)))); err != nil { // a home that is not there is not made
-		return state
-	}
-	for at := dir; ; at = filepath.Dir(at) {
-		if err := unix.Access(at, unix.W_OK); !errors.Is(err, unix.ENOENT) {
-			if err != nil {
-				return state
-			}
-			return dir
-		}
-	}
-}
-
 // OpenGrants opens the order of this user's grants and acts, for who grants or acts. line gives a process, by its id as a candidate, and all above it; none where it has ended.
-func (a Acting) OpenGrants(state string, line func(id string) ([]int, error)) (*Grants, error) {
-	dir := a.shared(state)
-	if err := makeTrusted(dir); err != nil {
+func OpenGrants(a Acting, state string, line func(id string) ([]int, error)) (*Grants, error) {
+	dir := a.SharedFolder(state)
+	if err := safeopen.MakeTrusted(dir); err != nil {
 		return nil, fmt.Errorf("open the leases: the folder %s: %w", dir, err)
 	}
 	l, err := open(filepath.Join(dir, grantsName), grantsSchema, "NORMAL") // a lease outlives no reboot
@@ -76,9 +54,9 @@ func (a Acting) OpenGrants(state string, line func(id string) ([]int, error)) (*
 }
 
 // Leases gives the leases of every winnow of this user, lapsed ones among them. It makes nothing.
-func (a Acting) Leases(ctx context.Context, state string) ([]snapshot.Hold, error) {
+func Leases(ctx context.Context, a Acting, state string) ([]snapshot.Hold, error) {
 	var all []snapshot.Hold
-	dirs := []string{a.shared(state), a.Folder(), state} // where they were placed before the home came, or could be trusted
+	dirs := []string{a.SharedFolder(state), a.Folder(), state} // where they were placed before the home came, or could be trusted
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
 		if dir == "" {
@@ -204,16 +182,11 @@ func (g *Grants) went(t Taken, id string) bool {
 
 // acting reports whether a process has begun acts and lives.
 func (g *Grants) acting() (bool, error) {
-	f, err := openLock(g.lockPath())
+	alive, err := IsHeld(g.lockPath())
 	if err != nil {
 		return false, fmt.Errorf("look for an act that has begun: %w", err)
 	}
-	err = flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
-	alive := errors.Is(err, syscall.EWOULDBLOCK)
-	if alive {
-		err = nil
-	}
-	return alive, errors.Join(err, f.Close())
+	return alive, nil
 }
 
 func (g *Grants) lockPath() string { return filepath.Join(filepath.Dir(g.l.path), grantsLock) }

@@ -19,6 +19,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
@@ -171,7 +172,7 @@ func create(path string) error {
 func tighten(path string) error {
 	for _, p := range []string{path, path + "-wal", path + "-shm"} {
 		st, err := os.Lstat(p)
-		if err != nil || !st.Mode().IsRegular() || uidOf(st) != os.Geteuid() || st.Mode().Perm()&0o077 == 0 {
+		if err != nil || !st.Mode().IsRegular() || safeopen.Owner(st) != os.Geteuid() || st.Mode().Perm()&0o077 == 0 {
 			continue // what is wrong with it otherwise, opening it says
 		}
 		if err := os.Chmod(p, st.Mode().Perm()&0o700); err != nil {

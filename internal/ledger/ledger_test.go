@@ -77,7 +77,7 @@ func TestAPathThatLooksLikeAnAddress(t *testing.T) {
 func TestTheTablesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
-	g, err := ledger.Acting{Home: filepath.Join(state, "none")}.OpenGrants(state, nil)
+	g, err := ledger.OpenGrants(ledger.Acting{Home: filepath.Join(state, "none")}, state, nil)
 	ok(t, err)
 	ok(t, g.Close())
 	for path, want := range map[string]string{open(t).Path(): "15 658dc3eb0a8efe2d", filepath.Join(state, "grants.db"): "1 ba9978976ab165a5"} {

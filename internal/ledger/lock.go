@@ -35,7 +35,7 @@ func (h *Held) Error() string {
 // The kernel releases it when this process ends, also when it is killed; processes that it starts do not inherit it. The file stays:
 // removing it would let two processes lock two files of one name.
 func Lock(path string) (unlock func() error, err error) {
-	if err := makeTrusted(filepath.Dir(path)); err != nil {
+	if err := safeopen.MakeTrusted(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("take lock: the folder %s: %w; give this user a folder with --state", filepath.Dir(path), err)
 	}
 	f, err := openLock(path)
@@ -77,7 +77,7 @@ func openLock(path string) (*os.File, error) {
 	case err != nil:
 	case !st.Mode().IsRegular():
 		err = &fs.PathError{Op: "lock", Path: path, Err: safeopen.ErrNotRegular}
-	case uidOf(st) != os.Geteuid():
+	case safeopen.Owner(st) != os.Geteuid():
 		err = &fs.PathError{Op: "lock", Path: path, Err: safeopen.ErrOwner}
 	case st.Mode().Perm()&0o077 != 0:
 		err = f.Chmod(0o600)
@@ -88,11 +88,18 @@ func openLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-func uidOf(st fs.FileInfo) int {
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-		return int(sys.Uid)
+// IsHeld reports whether a process holds the lock at path.
+func IsHeld(path string) (bool, error) {
+	f, err := openLock(path)
+	if err != nil {
+		return false, err
 	}
-	return -1
+	err = flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
+	held := errors.Is(err, syscall.EWOULDBLOCK)
+	if held {
+		err = nil
+	}
+	return held, errors.Join(err, f.Close())
 }
 
 // leadsTo makes sure that the file has its name still: a lock on a file that was replaced keeps no other program out.

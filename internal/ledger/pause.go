@@ -63,7 +63,9 @@ const (
 
 // PausePath is the file of a user's pause: beside the file of the lock of acts, so that it counts for every state folder, environment and login. Where the user has no
 // home of their own, or cannot write it, it is state's, and counts for that state folder alone.
-func (a Acting) PausePath(state string) string { return filepath.Join(a.shared(state), pauseName) }
+func (a Acting) PausePath(state string) string {
+	return filepath.Join(a.SharedFolder(state), pauseName)
+}
 
 // Paused gives the pause that holds now, nil when it is missing. A file that cannot be read, or that is no pause, counts as one without an end: the user may have meant
 // to stop everything. So does a file of the user's whose folder others may write by now, or that was written for the state folder alone before there was a home.
@@ -120,7 +122,7 @@ func (a Acting) Pause(ctx context.Context, state string, p Pause) (path string, 
 	if len(p.Reason) > maxReason {
 		return path, fmt.Errorf("pause: the reason is too long: %d bytes, and %d are the most", len(p.Reason), maxReason)
 	}
-	if err := makeTrusted(filepath.Dir(path)); err != nil {
+	if err := safeopen.MakeTrusted(filepath.Dir(path)); err != nil {
 		return path, fmt.Errorf("pause: the folder %s: %w", filepath.Dir(path), err)
 	}
 	err = atomicfile.Write(ctx, path, func(w io.Writer) error {

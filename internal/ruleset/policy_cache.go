@@ -19,7 +19,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/bundles"
-	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
@@ -36,7 +35,7 @@ const (
 // prepared is the cache of what was prepared of policies that are not the program's own. It is written by commands that may write to the state folder, and those
 // are the ones that may ask servers for bundles; all others only read it.
 func (l *Loader) prepared(look bundles.Look) policy.Cache {
-	if l.Cfg.State == "" || ledger.Trusted(l.Cfg.State) != nil {
+	if l.Cfg.State == "" || safeopen.Trusted(l.Cfg.State) != nil {
 		return nil
 	}
 	program, err := identity()

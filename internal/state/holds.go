@@ -14,7 +14,7 @@ import (
 
 // Holds are those in a ledger, and the leases, which count for every state folder. A nil ledger has none.
 func (f *Folder) Holds(ctx context.Context, l *ledger.Ledger) ([]snapshot.Hold, error) {
-	all, err := f.Acting.Leases(ctx, f.Cfg.State)
+	all, err := ledger.Leases(ctx, f.Acting, f.Cfg.State)
 	if err != nil || l == nil {
 		return all, err
 	}
@@ -29,7 +29,7 @@ func (f *Folder) Lift(ctx context.Context, l *ledger.Ledger, id string) (n int, 
 	if n, err = l.Release(ctx, id, ""); err != nil {
 		return n, err
 	}
-	leases, err := f.Acting.Leases(ctx, f.Cfg.State)
+	leases, err := ledger.Leases(ctx, f.Acting, f.Cfg.State)
 	if err != nil || !slices.ContainsFunc(leases, func(h snapshot.Hold) bool { return h.ID == id }) {
 		return n, err
 	}
@@ -53,7 +53,7 @@ func (f *Folder) Place(ctx context.Context, id string, place func() error) error
 // OpenGrants opens the order of grants and acts of this user.
 func (f *Folder) OpenGrants() (*ledger.Grants, error) {
 	root := f.Cfg.Collect.Processes.Root
-	return f.Acting.OpenGrants(f.Cfg.State, func(id string) ([]int, error) { return LineOf(root, id) })
+	return ledger.OpenGrants(f.Acting, f.Cfg.State, func(id string) ([]int, error) { return LineOf(root, id) })
 }
 
 // LineOf gives the process of a candidate's id and all above it; none where that process has ended.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // RunLock is the file that the daemon of a state folder has locked for as long as it runs.
@@ -23,11 +24,11 @@ func (f *Folder) AsksForLock() (unlock func() error, err error) {
 // if that is missing, the folder of the lock of acts. A folder that another user could have made does not count.
 func (f *Folder) UserDir() string {
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", os.Geteuid())} {
-		if _, err := os.Lstat(dir); err == nil && filepath.IsAbs(dir) && ledger.Trusted(dir) == nil {
+		if _, err := os.Lstat(dir); err == nil && filepath.IsAbs(dir) && safeopen.Trusted(dir) == nil {
 			return dir
 		}
 	}
-	if dir := f.Acting.Folder(); dir != "" && ledger.Trusted(dir) == nil {
+	if dir := f.Acting.Folder(); dir != "" && safeopen.Trusted(dir) == nil {
 		return dir
 	}
 	return f.Cfg.State

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -53,8 +54,8 @@ func (f *Folder) CLIPID() int {
 // TrustState makes sure that no other user can change what lies in the state folder. Its content is trusted: which acts were begun,
 // what may be brought back and from where, what is held.
 func (f *Folder) TrustState() error {
-	err := ledger.Trusted(f.Cfg.State)
-	if errors.Is(err, ledger.ErrUntrusted) {
+	err := safeopen.Trusted(f.Cfg.State)
+	if errors.Is(err, safeopen.ErrUntrusted) {
 		return config.Mistakef("state folder %s: %w. Nothing was read from it or done: take that right from others (chmod go-w, chown), or give a folder of your own with --state", f.Cfg.State, err)
 	}
 	return nil // the code that opens it reports any other fault

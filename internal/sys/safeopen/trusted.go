@@ -1,4 +1,4 @@
-package ledger
+package safeopen
 
 import (
 	"errors"
@@ -6,8 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
+	"syscall"
 )
 
 // ErrUntrusted says that another user can change what lies in a folder, or on the way to it, so that nothing in it can be relied on.
@@ -20,7 +19,7 @@ var ErrUntrusted = errors.New("it cannot be relied on")
 //
 // Others may read it: what Winnow makes in it is for this user alone.
 func Trusted(dir string) error {
-	real, err := safeopen.Path(dir)
+	real, err := Path(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return trustedAbove(dir)
 	}
@@ -38,12 +37,12 @@ func trustedAbove(dir string) error {
 	}
 	for dir != "/" {
 		dir = filepath.Dir(dir)
-		real, err := safeopen.Path(dir)
+		real, err := Path(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			_, err = safeopen.Folder(real)
+			_, err = Folder(real)
 		}
 		return untrusted(err)
 	}
@@ -53,25 +52,25 @@ func trustedAbove(dir string) error {
 // isPrivate is true to a folder that is this user's, and that no other user can write: not even with the sticky bit, with which others can
 // still put new names into it.
 func isPrivate(real string) error {
-	if _, err := safeopen.Folder(real); err != nil {
+	if _, err := Folder(real); err != nil {
 		return err
 	}
 	st, err := os.Lstat(real)
 	if err != nil {
 		return err
 	}
-	if uid := uidOf(st); uid != os.Geteuid() {
-		return &fs.PathError{Op: "trust", Path: real, Err: fmt.Errorf("%w (uid %d; this is uid %d)", safeopen.ErrOwner, uid, os.Geteuid())}
+	if uid := Owner(st); uid != os.Geteuid() {
+		return &fs.PathError{Op: "trust", Path: real, Err: fmt.Errorf("%w (uid %d; this is uid %d)", ErrOwner, uid, os.Geteuid())}
 	}
 	if st.Mode()&os.ModeSticky != 0 && st.Mode().Perm()&0o022 != 0 {
-		return &fs.PathError{Op: "trust", Path: real, Err: fmt.Errorf("%w (mode %04o)", safeopen.ErrWritable, st.Mode().Perm())}
+		return &fs.PathError{Op: "trust", Path: real, Err: fmt.Errorf("%w (mode %04o)", ErrWritable, st.Mode().Perm())}
 	}
 	return nil
 }
 
 // untrusted marks what is due to others. What is wrong with a folder otherwise, such as a file in its place, is an error only.
 func untrusted(err error) error {
-	for _, others := range []error{safeopen.ErrOwner, safeopen.ErrWritable, safeopen.ErrLink} {
+	for _, others := range []error{ErrOwner, ErrWritable, ErrLink} {
 		if errors.Is(err, others) {
 			return fmt.Errorf("%w: %w", ErrUntrusted, err)
 		}
@@ -79,8 +78,8 @@ func untrusted(err error) error {
 	return err
 }
 
-// makeTrusted makes the folder where it is not there, for this user alone, and makes sure of it.
-func makeTrusted(dir string) error {
+// MakeTrusted makes the folder where it is not there, for this user alone, and makes sure of it.
+func MakeTrusted(dir string) error {
 	if err := Trusted(dir); err != nil {
 		return err
 	}
@@ -88,4 +87,12 @@ func makeTrusted(dir string) error {
 		return err
 	}
 	return Trusted(dir)
+}
+
+// Owner is the user id that a file belongs to, -1 where the file system does not say it.
+func Owner(st fs.FileInfo) int {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return int(sys.Uid)
+	}
+	return -1
 }
