@@ -468,3 +468,22 @@ func some(n int) []decision.Decision {
 	}
 	return all
 }
+
+func TestALedgerIsTightened(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	for range 2 {
+		l, err := ledger.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []string{path, path + "-wal", path + "-shm"} {
+			if st, err := os.Stat(p); err == nil && st.Mode().Perm() != 0o600 {
+				t.Errorf("%s: want mode 0600, got %v", p, st.Mode())
+			}
+		}
+		if err := errors.Join(l.Close(), os.Chmod(path, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
