@@ -34,6 +34,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/localapi"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -130,7 +131,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	t.Parallel()
 	schemas := newAPIText(t).doc["components"].(map[string]any)["schemas"].(map[string]any)
 	for name, v := range map[string]any{
-		"State": document.State{}, "Swept": document.SweptOnce{}, "Count": report.Count{}, "Brake": brakes.Brake{}, "Pause": ledger.Pause{}, "Hold": snapshot.Hold{}, "Released": document.Released{}, "Lease": client.Lease{},
+		"State": document.State{}, "Swept": document.SweptOnce{}, "Count": report.Count{}, "Brake": brakes.Brake{}, "Pause": lock.Pause{}, "Hold": snapshot.Hold{}, "Released": document.Released{}, "Lease": client.Lease{},
 		"Event": client.Event{}, "Error/properties/error": client.Error{},
 		"Look": document.Look{}, "History": document.History{}, "Act": ledger.Act{}, "SetAside": document.SetAside{}, "Policies": document.Policies{}, "Rule": document.Rule{},
 		"State/properties/alarms/items": report.Alarm{},
@@ -341,7 +342,7 @@ func TestAProgramShortensNoPause(t *testing.T) {
 	t.Parallel()
 	w := newAPIWorld(t)
 	ctx := wait.Within(t, 2*wait.Patience)
-	paused := func() ledger.Pause {
+	paused := func() lock.Pause {
 		t.Helper()
 		var s document.State
 		_, text := w.call("GET", "/v1/state", nil, nil)
@@ -351,7 +352,7 @@ func TestAProgramShortensNoPause(t *testing.T) {
 		}
 		return *s.Paused
 	}
-	pause := func(long time.Duration, reason, stands string) ledger.Pause {
+	pause := func(long time.Duration, reason, stands string) lock.Pause {
 		t.Helper()
 		musts.Do(t, w.c.Pause(ctx, long, reason))
 		p := paused()

@@ -59,6 +59,7 @@ var arrows = []arrow{
 	{"winnow/cmd", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/internal", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/internal/ledger", "winnow/", []string{"winnow/engine/alarm", "winnow/engine/snapshot", "winnow/engine/decision", "winnow/internal/sys"}, "what is remembered does not depend on how it was seen or judged"},
+	{"winnow/internal/ledger/lock", "winnow/", []string{"winnow/internal/sys"}, "a lock does not know what it guards"},
 	{"winnow/internal/ops", "github.com/spf13/cobra", nil, "an operation returns a document: flags are for commands"},
 	{"winnow/internal/sweep", "github.com/spf13/cobra", nil, "an operation returns a document: flags are for commands"},
 	{"winnow/internal/ops", "winnow/internal/render", nil, "an operation returns a document, which others write"},

@@ -26,6 +26,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	demand "github.com/winnow-reaper/winnow/test/kit/must"
@@ -431,7 +432,7 @@ func TestTheConsoleWaitsForAnotherSweep(t *testing.T) {
 	r.enter()
 	form := r.fields(r.page("/"), "/sweep", "")
 	demand.Do(t, os.MkdirAll(filepath.Join(r.dir, "state"), 0o700))
-	unlock := demand.Get(ledger.Lock(filepath.Join(r.dir, "state", "lock")))(t)
+	unlock := demand.Get(lock.Take(filepath.Join(r.dir, "state", "lock")))(t)
 	began, held := time.Now(), 600*time.Millisecond
 	ended := make(chan error, 1)
 	time.AfterFunc(held, func() { ended <- unlock() })
@@ -450,7 +451,7 @@ func TestAPauseDoesNotWaitForALook(t *testing.T) {
 	r.enter()
 	look, pause := r.fields(r.page("/"), "/sweep", ""), r.fields(r.page("/acts"), "/pause", "")
 	demand.Do(t, os.MkdirAll(filepath.Join(r.dir, "state"), 0o700))
-	unlock := demand.Get(ledger.Lock(filepath.Join(r.dir, "state", "lock")))(t)
+	unlock := demand.Get(lock.Take(filepath.Join(r.dir, "state", "lock")))(t)
 	looked := make(chan struct{})
 	go func() { defer close(looked); r.send("/sweep", look) }()
 	for range 20 {

@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/demo"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -55,7 +55,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	demo := *a
 	demo.Cfg = cfg
 	// It acts on what it made, so that it does not wait and leaves nothing in the user's home.
-	demo.Acting = ledger.Acting{Name: filepath.Base(dir), Home: dir}
+	demo.Acting = lock.Acting{Name: filepath.Base(dir), Home: dir}
 	e, p, err := demo.Engine(ctx)
 	if err != nil {
 		return err

@@ -40,7 +40,6 @@ var largePackages = map[string][2]int{
 	"engine/subject":       {5_220, 31}, // to become subject, processes, records and panes
 	"collectors/dirs":      {4_340, 22},
 	"engine/policy":        {4_193, 24},
-	"internal/ledger":      {3_299, 21},
 }
 
 // vagueNames are words that say neither what a function gives nor what it does.

@@ -25,7 +25,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/document"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/pace"
@@ -204,11 +204,11 @@ func TestWhatASweepTells(t *testing.T) {
 	if a, b := keys(daemon.Ended{Err: fmt.Errorf("one")}), keys(daemon.Ended{Err: fmt.Errorf("other")}); !slices.Equal(a, b) || a[0] != "problems sweep_failed" {
 		t.Errorf("sweeps that fail: %q, %q", a, b)
 	}
-	if got := keys(daemon.Ended{Err: fmt.Errorf("wrapped: %w", &ledger.Held{})}); got[0] != "nothing" {
+	if got := keys(daemon.Ended{Err: fmt.Errorf("wrapped: %w", &lock.Held{})}); got[0] != "nothing" {
 		t.Errorf("another sweep has the lock: %q", got)
 	}
 	since := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	e := daemon.Ended{Status: document.Status{Paused: &ledger.Pause{Since: since}, Brakes: []brakes.Brake{{Rule: brakes.CameBack, Sweep: "S", Candidate: "dir:/x"}}}, Report: &report.Report{
+	e := daemon.Ended{Status: document.Status{Paused: &lock.Pause{Since: since}, Brakes: []brakes.Brake{{Rule: brakes.CameBack, Sweep: "S", Candidate: "dir:/x"}}}, Report: &report.Report{
 		Alarms: []report.Alarm{{Rule: report.Paused}, {Rule: "brake_came_back"}},
 		Acts: []decision.Act{
 			{Candidate: "dir:/y", Kind: "dir", Outcome: decision.Outcome{Outcome: decision.Done, Freed: decision.Freed{Bytes: 7}}},
@@ -245,7 +245,7 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 		return cfg
 	}
 	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\n", o.URL))
-	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: lock.Acting{Name: "winnow-telling", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	d, err := daemon.New(t.Context(), &a.Ops, daemon.Options{Components: []daemon.Component{daemon.Notify}, Line: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +296,7 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
+	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: lock.Acting{Name: "winnow-failing", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	d, err := daemon.New(t.Context(), &a.Ops, daemon.Options{Apply: true, Components: []daemon.Component{daemon.Metrics, daemon.Notify}, Line: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
@@ -350,7 +350,7 @@ func TestASweepThatAnotherOneKeepsOutIsNoFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(end)
-	for want, failed := range []error{fmt.Errorf("wrapped: %w", &ledger.Held{}), fmt.Errorf("no space")} {
+	for want, failed := range []error{fmt.Errorf("wrapped: %w", &lock.Held{}), fmt.Errorf("no space")} {
 		d.TellAll(daemon.Ended{Why: pace.Schedule, Err: failed})
 		if line := fmt.Sprintf("winnow_sweeps_total{result=\"failed\",why=\"schedule\"} %d\n", want); !strings.Contains(scraped(t, path), line) {
 			t.Errorf("%v: want %s", failed, line)

@@ -9,7 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/render"
 )
 
@@ -26,7 +26,7 @@ has begun is brought to its end. Looking, deciding and bringing back (winnow res
 				return config.Mistakef("--for %s pauses nothing: give a time from now on such as 2h, or leave it out for a pause without an end", time.Duration(long))
 			}
 			how := client.Params{For: long.wire(), Reason: reason}
-			p, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/pause", how, func() (ledger.Pause, error) {
+			p, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/pause", how, func() (lock.Pause, error) {
 				return a.Pause(cmd.Context(), time.Duration(long), reason)
 			})
 			if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/winnow-reaper/winnow/engine/sandbox"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
@@ -88,7 +88,7 @@ func program() {
 	}
 	// A home and a mark of each test's own: tests that act do not wait for one another, nor for the user's own sweeps.
 	sum := sha256.Sum256([]byte(os.Getenv("HOME")))
-	acting = ledger.Acting{Name: "winnow-test-" + hex.EncodeToString(sum[:8]), Home: os.Getenv("HOME")}
+	acting = lock.Acting{Name: "winnow-test-" + hex.EncodeToString(sum[:8]), Home: os.Getenv("HOME")}
 	os.Exit(run(os.Args[1:]))
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -257,4 +257,4 @@ func checkArgs(above *cobra.Command) {
 }
 
 // acting is the lock under which this user's sweeps act. It is zero but in tests, which do not wait for one another.
-var acting ledger.Acting
+var acting lock.Acting

@@ -25,6 +25,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/daemon"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
@@ -123,7 +124,7 @@ func TestEveryIsBounded(t *testing.T) {
 func TestADaemonWaitsForAQuestion(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 301)
-	asks, err := ledger.Lock(w.d.RunLock())
+	asks, err := lock.Take(w.d.RunLock())
 	no(t, err)
 	time.AfterFunc(200*time.Millisecond, func() { _ = asks() })
 	has, err := w.d.Alone(t.Context())
@@ -140,7 +141,7 @@ func TestTheDaemonSaysThatItIsKeptOff(t *testing.T) {
 	startsOften(t)
 	w := newCrashFolder(t)
 	files.Write(t, w.config, w.configuration(t)+"run: {rest: 100ms}\n")
-	unlock, err := ledger.Lock(filepath.Join(w.dir, "state", "lock"))
+	unlock, err := lock.Take(filepath.Join(w.dir, "state", "lock"))
 	no(t, err)
 	d := w.daemon(t, "--every", "1s")
 	d.says(`the sweep failed: nothing could be looked at since .*process \d+ has been sweeping since .*Look whether that process hangs`)
@@ -150,7 +151,7 @@ func TestTheDaemonSaysThatItIsKeptOff(t *testing.T) {
 	d.ends()
 
 	s := newSteadyWorld(t, 302)
-	held := &ledger.Held{Path: "lock", PID: 1}
+	held := &lock.Held{Path: "lock", PID: 1}
 	now := time.Now()
 	if err := s.d.Locked(now, now, held); err != error(held) {
 		t.Errorf("a sweep that runs is told as a failure: %v", err)
@@ -225,10 +226,10 @@ func TestOnceWaits(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 305)
 	w.sweep(pace.Start)
-	unlock, err := ledger.Lock(filepath.Join(w.d.Cfg.State, "lock"))
+	unlock, err := lock.Take(filepath.Join(w.d.Cfg.State, "lock"))
 	no(t, err)
 	time.AfterFunc(300*time.Millisecond, func() { _ = unlock() })
-	if err := w.d.Once(t.Context()); errors.As(err, new(*ledger.Held)) {
+	if err := w.d.Once(t.Context()); errors.As(err, new(*lock.Held)) {
 		t.Errorf("it did not wait: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/daemon"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/stop"
 )
@@ -26,7 +26,7 @@ func BenchmarkSteady(b *testing.B) {
 			w.app.Cfg.Run.FullEvery = 1 << 30
 			// What keeps the worktrees is no age: of a young one is said how old it is, and so it is asked of at each look.
 			w.app.Cfg.Rules.Grace.Dir, w.app.Cfg.Rules.Protected = 0, []string{w.dir + "/wt/**"}
-			w.app.Acting, w.app.Hands = ledger.Acting{Name: "winnow-bench-steady", Home: w.dir}, &stop.Inflight{}
+			w.app.Acting, w.app.Hands = lock.Acting{Name: "winnow-bench-steady", Home: w.dir}, &stop.Inflight{}
 			d, err := daemon.New(b.Context(), &w.app.Ops, daemon.Options{Line: func(string) {}})
 			if err != nil {
 				b.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/metrics"
 	"github.com/winnow-reaper/winnow/internal/ops"
@@ -305,7 +305,7 @@ func likeness(s *snapshot.Snapshot, id string) string {
 }
 
 // stands writes down how a sweep went, for those who ask.
-func (d *Daemon) stands(s *sweep.Sweeper, r *report.Report, why string, began time.Time, pause *ledger.Pause, m brakes.Memory) {
+func (d *Daemon) stands(s *sweep.Sweeper, r *report.Report, why string, began time.Time, pause *lock.Pause, m brakes.Memory) {
 	mode := document.Observing
 	switch {
 	case pause != nil || r.Paused:
@@ -365,7 +365,7 @@ func (d *Daemon) Swept(ctx context.Context, why string, began time.Time, r *repo
 		return
 	case err != nil:
 		d.Pace.Failed(now)
-		if errors.As(err, new(*ledger.Held)) {
+		if errors.As(err, new(*lock.Held)) {
 			d.Log.Debug("another sweep has the lock", "error", err)
 			return
 		}
@@ -384,7 +384,7 @@ const keptOffFor = 5 * time.Minute
 
 // Locked gives the error of a sweep. That another sweep has the lock is nothing to tell of, unless it has had it at every try for a schedule.
 func (d *Daemon) Locked(began, now time.Time, err error) error {
-	if !errors.As(err, new(*ledger.Held)) {
+	if !errors.As(err, new(*lock.Held)) {
 		d.keptOff = time.Time{}
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/metrics"
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/version"
@@ -39,7 +39,7 @@ var Metrics = Component{
 		if d.metrics == nil {
 			d.metrics = m
 			d.Listen(func(e Ended) {
-				if errors.As(e.Err, new(*ledger.Held)) {
+				if errors.As(e.Err, new(*lock.Held)) {
 					return // another sweep had the lock, and nothing failed
 				}
 				m.Swept(metrics.Sweep{Why: e.Why, Took: e.At.Sub(e.Began), At: e.At, Report: e.Report, Failed: e.Err != nil})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
@@ -61,7 +61,7 @@ func (d *Daemon) notify(ctx context.Context) (end func()) {
 // EventOf is what a sweep has to tell; false where it says nothing of how things are, because another sweep had the lock.
 func EventOf(e Ended) (notify.Event, bool) {
 	event := notify.Event{At: e.At, Speaks: []string{notify.GroupProblems}}
-	if errors.As(e.Err, new(*ledger.Held)) {
+	if errors.As(e.Err, new(*lock.Held)) {
 		return event, false
 	}
 	problem := func(rule, key, message string) {

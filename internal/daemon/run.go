@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/sweep"
@@ -66,8 +66,8 @@ func (d *Daemon) Alone(ctx context.Context) (unlock func() error, err error) {
 		return nil, err
 	}
 	s := sweep.Sweeper{Machine: &d.Machine}
-	unlock, err = s.WaitFor(ctx, sweep.SweepWait, "process %d is winnow run; waiting up to %s", func() (func() error, error) { return ledger.Lock(d.RunLock()) })
-	var held *ledger.Held
+	unlock, err = s.WaitFor(ctx, sweep.SweepWait, "process %d is winnow run; waiting up to %s", func() (func() error, error) { return lock.Take(d.RunLock()) })
+	var held *lock.Held
 	if errors.As(err, &held) {
 		return nil, fmt.Errorf("another winnow run has the state folder %s: process %d, since %s; this one did nothing", d.Cfg.State, held.PID, held.Since.Local().Format(time.DateTime))
 	}

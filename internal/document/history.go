@@ -2,13 +2,14 @@ package document
 
 import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 )
 
 // Act, Sweep and Pause are the ledger's, as documents carry them.
 type (
 	Act   = ledger.Act
 	Sweep = ledger.Sweep
-	Pause = ledger.Pause
+	Pause = lock.Pause
 )
 
 // History is what winnow history prints as JSON.

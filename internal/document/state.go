@@ -6,7 +6,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/internal/brakes"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/report"
 )
 
@@ -25,7 +25,7 @@ type Status struct {
 	Started time.Time `json:"started"`
 	PID     int       `json:"pid"`
 	// Paused says until when and why, while a pause holds.
-	Paused *ledger.Pause `json:"paused,omitempty"`
+	Paused *lock.Pause `json:"paused,omitempty"`
 	// Brakes are those that tripped and are not released.
 	Brakes []brakes.Brake `json:"brakes"`
 	// Sweeps counts those that looked, Failed those that came to nothing.

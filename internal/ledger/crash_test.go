@@ -15,6 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
@@ -27,15 +28,15 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	switch crash, remember, lock := os.Getenv(crashEnv), os.Getenv(rememberEnv), os.Getenv(lockEnv); {
+	switch crash, remember, path := os.Getenv(crashEnv), os.Getenv(rememberEnv), os.Getenv(lockEnv); {
 	case crash != "":
 		fmt.Println("failed", actForever(crash))
 		os.Exit(1)
 	case remember != "":
 		fmt.Println("failed", rememberForever(remember))
 		os.Exit(1)
-	case lock != "":
-		_, err := ledger.Lock(lock)
+	case path != "":
+		_, err := lock.Take(path)
 		fmt.Println("locked", err)
 		time.Sleep(time.Hour)
 	default:
@@ -153,14 +154,14 @@ func TestLockOfAKilledProcessIsFree(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "locked <nil>" {
 		t.Fatalf("the other process said %q", lines.Text())
 	}
-	_, err := ledger.Lock(path)
-	var held *ledger.Held
+	_, err := lock.Take(path)
+	var held *lock.Held
 	if !errors.As(err, &held) || held.PID != cmd.Process.Pid {
 		t.Errorf("got %v; want held by %d", err, cmd.Process.Pid)
 	}
 	ok(t, cmd.Process.Kill())
 	cmd.Wait()
-	unlock, err := ledger.Lock(path)
+	unlock, err := lock.Take(path)
 	ok(t, err)
 	ok(t, unlock())
 }

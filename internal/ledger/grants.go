@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
@@ -41,7 +42,7 @@ const (
 )
 
 // OpenGrants opens the order of this user's grants and acts, for who grants or acts. line gives a process, by its id as a candidate, and all above it; none where it has ended.
-func OpenGrants(a Acting, state string, line func(id string) ([]int, error)) (*Grants, error) {
+func OpenGrants(a lock.Acting, state string, line func(id string) ([]int, error)) (*Grants, error) {
 	dir := a.SharedFolder(state)
 	if err := safeopen.MakeTrusted(dir); err != nil {
 		return nil, fmt.Errorf("open the leases: the folder %s: %w", dir, err)
@@ -54,7 +55,7 @@ func OpenGrants(a Acting, state string, line func(id string) ([]int, error)) (*G
 }
 
 // Leases gives the leases of every winnow of this user, lapsed ones among them. It makes nothing.
-func Leases(ctx context.Context, a Acting, state string) ([]snapshot.Hold, error) {
+func Leases(ctx context.Context, a lock.Acting, state string) ([]snapshot.Hold, error) {
 	var all []snapshot.Hold
 	dirs := []string{a.SharedFolder(state), a.Folder(), state} // where they were placed before the home came, or could be trusted
 	slices.Sort(dirs)
@@ -182,7 +183,7 @@ func (g *Grants) went(t Taken, id string) bool {
 
 // acting reports whether a process has begun acts and lives.
 func (g *Grants) acting() (bool, error) {
-	alive, err := IsHeld(g.lockPath())
+	alive, err := lock.IsHeld(g.lockPath())
 	if err != nil {
 		return false, fmt.Errorf("look for an act that has begun: %w", err)
 	}
@@ -231,7 +232,7 @@ func (g *Grants) keeps(t Taken, all []snapshot.Hold) *snapshot.Hold {
 // begins locks the file that says that this process acts, once, and forgets what others had begun before: they have ended.
 func (g *Grants) begins(ctx context.Context, tx *sql.Tx) error {
 	if g.unlock == nil {
-		unlock, err := Lock(g.lockPath())
+		unlock, err := lock.Take(g.lockPath())
 		if err != nil {
 			return err
 		}

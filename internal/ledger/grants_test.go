@@ -8,6 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestNoGrantOnAProcessThatHasEnded(t *testing.T) {
 	t.Parallel()
 	lines := map[string][]int{"process:10@1": {10, 1}}
-	g := must.Get(ledger.OpenGrants(ledger.Acting{Name: "winnow-grants", Home: t.TempDir()}, filepath.Join(t.TempDir(), "state"), func(id string) ([]int, error) {
+	g := must.Get(ledger.OpenGrants(lock.Acting{Name: "winnow-grants", Home: t.TempDir()}, filepath.Join(t.TempDir(), "state"), func(id string) ([]int, error) {
 		if id == "process:12@1" {
 			return nil, errors.New("it could not be read")
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 )
 
 var t0 = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
@@ -77,7 +78,7 @@ func TestAPathThatLooksLikeAnAddress(t *testing.T) {
 func TestTheTablesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
-	g, err := ledger.OpenGrants(ledger.Acting{Home: filepath.Join(state, "none")}, state, nil)
+	g, err := ledger.OpenGrants(lock.Acting{Home: filepath.Join(state, "none")}, state, nil)
 	ok(t, err)
 	ok(t, g.Close())
 	for path, want := range map[string]string{open(t).Path(): "15 658dc3eb0a8efe2d", filepath.Join(state, "grants.db"): "1 ba9978976ab165a5"} {

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
@@ -94,7 +95,7 @@ func (o *Ops) NotifyOptions() notify.Options {
 }
 
 // Pause stops all acts of this user, for so long or, with 0, until Resume. It gives the pause that stands.
-func (o *Ops) Pause(ctx context.Context, long time.Duration, reason string) (ledger.Pause, error) {
+func (o *Ops) Pause(ctx context.Context, long time.Duration, reason string) (lock.Pause, error) {
 	if stands := o.LastsLonger(long); stands != nil {
 		return *stands, nil
 	}

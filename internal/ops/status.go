@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/winnow-reaper/winnow/internal/document"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -15,7 +15,7 @@ import (
 func (o *Ops) NotRunning() (doc document.NotRunning, message string, err error) {
 	doc = document.NotRunning{Schema: document.StateSchema, State: o.Cfg.State}
 	unlock, err := o.AsksForLock()
-	var held *ledger.Held
+	var held *lock.Held
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // a question does not make one
 	case errors.As(err, &held):

@@ -9,7 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/document"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -47,7 +47,7 @@ func Released(r document.Released) string {
 }
 
 // Paused says until when no act begins, and by which file where that is known.
-func Paused(p ledger.Pause, file string) string {
+func Paused(p lock.Pause, file string) string {
 	out := "paused " + until(p.Until, "winnow resume")
 	if file != "" {
 		out += ", by " + text.Clean(file)

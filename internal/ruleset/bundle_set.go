@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -36,8 +36,8 @@ func (l *Loader) publishedEngine(ctx context.Context, own []policy.Tree, look bu
 	}
 	state, keep := filepath.Join(l.Cfg.State, "bundles"), look.Ask
 	if keep {
-		unlock, err := ledger.Lock(filepath.Join(state, ".lock"))
-		switch held := (*ledger.Held)(nil); {
+		unlock, err := lock.Take(filepath.Join(state, ".lock"))
+		switch held := (*lock.Held)(nil); {
 		case errors.As(err, &held) && look.Now:
 			return nil, nil, fmt.Errorf("another command is getting the bundles: %w", held)
 		case errors.As(err, &held): // it asks for the same ones now

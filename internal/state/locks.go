@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
@@ -17,7 +17,7 @@ func (f *Folder) AsksForLock() (unlock func() error, err error) {
 	if _, err := os.Lstat(f.Cfg.State); err != nil {
 		return nil, err
 	}
-	return ledger.Lock(f.RunLock())
+	return lock.Take(f.RunLock())
 }
 
 // UserDir is where the lock lies that all of a user's programs which close tabs may share: the folder that the login made for this user, or,

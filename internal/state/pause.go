@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // LastsLonger is the pause that holds, where a program asks by the API for one that would end before it: none ends what a person or another program paused for longer.
-func (f *Folder) LastsLonger(long time.Duration) *ledger.Pause {
+func (f *Folder) LastsLonger(long time.Duration) *lock.Pause {
 	if f.Asker.Conn == nil || f.CommandLine || long == 0 {
 		return nil
 	}
@@ -22,9 +22,9 @@ func (f *Folder) LastsLonger(long time.Duration) *ledger.Pause {
 }
 
 // PlacePause writes a pause down, and gives it.
-func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason string) (ledger.Pause, error) {
+func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason string) (lock.Pause, error) {
 	now := processes.Now()
-	p := ledger.Pause{Since: now.At, Reason: reason}
+	p := lock.Pause{Since: now.At, Reason: reason}
 	if long > 0 {
 		until := now.At.Add(long)
 		p.Until = &until
@@ -40,7 +40,7 @@ func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason stri
 func (f *Folder) Resume() (bool, error) { return f.Acting.Resume(f.Cfg.State) }
 
 // Paused gives the pause that holds now, nil when it is missing.
-func (f *Folder) Paused() *ledger.Pause {
+func (f *Folder) Paused() *lock.Pause {
 	return f.Acting.Paused(f.Cfg.State, func() (string, float64) {
 		boot, err := proc.BootID(f.Cfg.Collect.Processes.Root)
 		up := processes.Now().Up

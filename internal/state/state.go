@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
@@ -24,7 +25,7 @@ type Folder struct {
 	Fingerprint string // of what decides: see ConfigFingerprint
 	Log         hclog.Logger
 	Hands       *stop.Inflight
-	Acting      ledger.Acting
+	Acting      lock.Acting
 	// Asker is who asks by the daemon's API, and from the folder that they are in; both are zero where a person runs the command.
 	Asker       listen.Conn
 	AskerFolder string

@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
@@ -311,9 +312,9 @@ func (s *Sweeper) Lock(ctx context.Context, apply bool, wait time.Duration) erro
 		return nil
 	}
 	unlock, err := s.WaitFor(ctx, wait, "process %d is sweeping; waiting up to %s", func() (func() error, error) {
-		return ledger.Lock(filepath.Join(s.Cfg.State, "lock"))
+		return lock.Take(filepath.Join(s.Cfg.State, "lock"))
 	})
-	var held *ledger.Held
+	var held *lock.Held
 	switch {
 	case errors.As(err, &held):
 		return fmt.Errorf("another sweep is running: %w", held)
@@ -336,7 +337,7 @@ func (s *Sweeper) WaitFor(ctx context.Context, wait time.Duration, words string,
 	began, said := time.Now(), false
 	for {
 		unlock, err := take()
-		var held *ledger.Held
+		var held *lock.Held
 		if !errors.As(err, &held) || time.Since(began) >= wait || ctx.Err() != nil {
 			return unlock, err
 		}
@@ -359,7 +360,7 @@ func (s *Sweeper) lockUser(ctx context.Context) error {
 		return nil
 	}
 	s.Close()
-	if errors.As(err, new(*ledger.Held)) {
+	if errors.As(err, new(*lock.Held)) {
 		return fmt.Errorf("another sweep of this user is acting: %w", err)
 	}
 	return fmt.Errorf("%w; nothing was done", err)

@@ -1,4 +1,6 @@
-package ledger
+// Package lock has the locks of this user's processes: of a file, of acts, and the pause of all acts. It knows nothing
+// of what they guard.
+package lock
 
 import (
 	"encoding/json"
@@ -31,10 +33,10 @@ func (h *Held) Error() string {
 		h.Path, h.PID, h.Since.Local().Format(time.DateTime))
 }
 
-// Lock takes the lock at path without waiting, in a folder that must be this user's alone to write. A *Held error says who has it.
+// Take takes the lock at path without waiting, in a folder that must be this user's alone to write. A *Held error says who has it.
 // The kernel releases it when this process ends, also when it is killed; processes that it starts do not inherit it. The file stays:
 // removing it would let two processes lock two files of one name.
-func Lock(path string) (unlock func() error, err error) {
+func Take(path string) (unlock func() error, err error) {
 	if err := safeopen.MakeTrusted(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("take lock: the folder %s: %w; give this user a folder with --state", filepath.Dir(path), err)
 	}

@@ -1,4 +1,4 @@
-package ledger_test
+package lock_test
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 )
@@ -38,7 +38,7 @@ func TestActingChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := ledger.Acting{Name: os.Getenv(actingName), Home: os.Getenv(actingHome)}
+	a := lock.Acting{Name: os.Getenv(actingName), Home: os.Getenv(actingHome)}
 	for range max(times, 1) {
 		unlock := wait(t, a)
 		f, err := os.OpenFile(filepath.Join(dir, "acts"), os.O_CREATE|os.O_EXCL, 0o600)
@@ -59,14 +59,14 @@ func TestActingChild(t *testing.T) {
 	}
 }
 
-func wait(t *testing.T, a ledger.Acting) (unlock func() error) {
+func wait(t *testing.T, a lock.Acting) (unlock func() error) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
 		unlock, err := a.Lock()
 		if err == nil {
 			return unlock
 		}
-		if held := new(ledger.Held); !errors.As(err, &held) || time.Now().After(end) {
+		if held := new(lock.Held); !errors.As(err, &held) || time.Now().After(end) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond + rand.N(4*time.Millisecond))
@@ -187,19 +187,19 @@ func TestWhoActsIsNamedAndLetsGo(t *testing.T) {
 	program, dir := shared(t, base)
 	name := t.Name() + strconv.Itoa(os.Getpid())
 	for what, home := range map[string]string{"the mark alone": filepath.Join(base, "none"), "the file too": base} {
-		me := ledger.Acting{Name: name, Home: home}
+		me := lock.Acting{Name: name, Home: home}
 		pid, end := acting(t, program, dir, nil, actingName+"="+name, actingHome+"="+home)
 		_, err := me.Lock()
-		held := new(ledger.Held)
+		held := new(lock.Held)
 		if !errors.As(err, &held) || held.PID != pid || time.Since(held.Since) > time.Minute {
 			t.Errorf("%s: want process %d since now, got %v", what, pid, err)
 		}
 		// Another folder for the file, which is what is left when it was removed: the mark holds by itself.
-		if _, err := (ledger.Acting{Name: name, Home: t.TempDir()}).Lock(); !errors.As(err, &held) || held.PID != pid {
+		if _, err := (lock.Acting{Name: name, Home: t.TempDir()}).Lock(); !errors.As(err, &held) || held.PID != pid {
 			t.Errorf("%s: another home: want process %d, got %v", what, pid, err)
 		}
 		// Another container: the file holds by itself.
-		if _, err := (ledger.Acting{Name: name + "x", Home: home}).Lock(); home == base && !errors.As(err, &held) {
+		if _, err := (lock.Acting{Name: name + "x", Home: home}).Lock(); home == base && !errors.As(err, &held) {
 			t.Errorf("%s: without the mark: want it held, got %v", what, err)
 		}
 		end()
@@ -215,7 +215,7 @@ func TestWhoActsIsNamedAndLetsGo(t *testing.T) {
 
 func TestActingNeedsProc(t *testing.T) {
 	t.Parallel()
-	if _, err := (ledger.Acting{Name: "x", Home: t.TempDir(), Proc: t.TempDir()}).Lock(); err == nil {
+	if _, err := (lock.Acting{Name: "x", Home: t.TempDir(), Proc: t.TempDir()}).Lock(); err == nil {
 		t.Error("a /proc without processes: want an error")
 	}
 }
@@ -233,7 +233,7 @@ func TestAttackTheFileOfTheLock(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		unlock, err := ledger.Lock(path)
+		unlock, err := lock.Take(path)
 		if name == "readable" {
 			if err != nil {
 				t.Errorf("%s: want the lock, got %v", name, err)

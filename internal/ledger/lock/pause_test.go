@@ -1,4 +1,4 @@
-package ledger_test
+package lock_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 )
 
 // clock gives the boot and its age.
@@ -21,8 +21,8 @@ func clock(boot string, up float64) func() (string, float64) {
 
 func TestPause(t *testing.T) {
 	t.Parallel()
-	a, state := ledger.Acting{Home: t.TempDir()}, t.TempDir()
-	path, err := a.Pause(t.Context(), state, ledger.Pause{Since: time.Now(), Reason: "a migration"})
+	a, state := lock.Acting{Home: t.TempDir()}, t.TempDir()
+	path, err := a.Pause(t.Context(), state, lock.Pause{Since: time.Now(), Reason: "a migration"})
 	ok(t, err)
 	// It is not the state folder's: it counts for another one.
 	p := a.Paused(t.TempDir(), clock("b", 1))
@@ -46,7 +46,7 @@ func TestPause(t *testing.T) {
 	}
 	// Where there is no home, it is the state folder's.
 	a.Home = filepath.Join(t.TempDir(), "none")
-	path, err = a.Pause(t.Context(), state, ledger.Pause{Since: time.Now()})
+	path, err = a.Pause(t.Context(), state, lock.Pause{Since: time.Now()})
 	ok(t, err)
 	if filepath.Dir(path) != state {
 		t.Errorf("without a home the file is %s", path)
@@ -62,8 +62,8 @@ func TestPause(t *testing.T) {
 // TestPauseWhereTheFolderChanges: a pause that was placed holds, also after changes of the rights of the folder that it lies in, and of the home.
 func TestPauseWhereTheFolderChanges(t *testing.T) {
 	t.Parallel()
-	a, state := ledger.Acting{Home: t.TempDir()}, t.TempDir()
-	_, err := a.Pause(t.Context(), state, ledger.Pause{Since: time.Now()})
+	a, state := lock.Acting{Home: t.TempDir()}, t.TempDir()
+	_, err := a.Pause(t.Context(), state, lock.Pause{Since: time.Now()})
 	ok(t, err)
 	ok(t, os.Chmod(a.Folder(), 0o777))
 	if a.Paused(state, clock("b", 1)) == nil {
@@ -73,7 +73,7 @@ func TestPauseWhereTheFolderChanges(t *testing.T) {
 		t.Errorf("resume: %v, %v", was, err)
 	}
 	// Now it is placed for the state folder alone.
-	path, err := a.Pause(t.Context(), state, ledger.Pause{Since: time.Now()})
+	path, err := a.Pause(t.Context(), state, lock.Pause{Since: time.Now()})
 	ok(t, err)
 	if filepath.Dir(path) != state {
 		t.Errorf("the file is %s", path)
@@ -93,14 +93,14 @@ func TestPauseWhereTheFolderChanges(t *testing.T) {
 // TestALongReason: what is placed can be read, and what could not is refused.
 func TestALongReason(t *testing.T) {
 	t.Parallel()
-	a, state := ledger.Acting{Home: t.TempDir()}, t.TempDir()
+	a, state := lock.Acting{Home: t.TempDir()}, t.TempDir()
 	long := strings.Repeat("\x01", 2<<10) // six bytes each in the file
-	_, err := a.Pause(t.Context(), state, ledger.Pause{Since: time.Now(), Reason: long})
+	_, err := a.Pause(t.Context(), state, lock.Pause{Since: time.Now(), Reason: long})
 	ok(t, err)
 	if p := a.Paused(state, clock("b", 1)); p == nil || p.Reason != long {
 		t.Errorf("pause: %v", p)
 	}
-	if _, err := a.Pause(t.Context(), state, ledger.Pause{Since: time.Now(), Reason: long + "x"}); err == nil || !strings.Contains(err.Error(), "the reason is too long") {
+	if _, err := a.Pause(t.Context(), state, lock.Pause{Since: time.Now(), Reason: long + "x"}); err == nil || !strings.Contains(err.Error(), "the reason is too long") {
 		t.Errorf("a longer one: %v", err)
 	}
 }
@@ -110,24 +110,24 @@ func TestPauseEnds(t *testing.T) {
 	t.Parallel()
 	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	for name, c := range map[string]struct {
-		p     ledger.Pause
+		p     lock.Pause
 		boot  string
 		up    float64
 		holds bool
 	}{
-		"no end":                                {ledger.Pause{}, "b", 1e9, true},
-		"its time is not over":                  {ledger.Pause{Until: &future, BootID: "b", UntilUp: 100}, "b", 99, true},
-		"its time is over":                      {ledger.Pause{Until: &past, BootID: "b", UntilUp: 100}, "b", 100, false},
-		"the wall clock was set ahead":          {ledger.Pause{Until: &past, BootID: "b", UntilUp: 100}, "b", 99, true},
-		"the wall clock was put back":           {ledger.Pause{Until: &future, BootID: "b", UntilUp: 100}, "b", 101, false},
-		"after another boot, not over":          {ledger.Pause{Until: &future, BootID: "b", UntilUp: 100}, "c", 500, true},
-		"after another boot, over":              {ledger.Pause{Until: &past, BootID: "b", UntilUp: 100}, "c", 1, false},
-		"the boot is not known, not over":       {ledger.Pause{Until: &future, BootID: "b", UntilUp: 100}, "", 0, true},
-		"it was placed without a boot, is over": {ledger.Pause{Until: &past}, "b", 1, false},
+		"no end":                                {lock.Pause{}, "b", 1e9, true},
+		"its time is not over":                  {lock.Pause{Until: &future, BootID: "b", UntilUp: 100}, "b", 99, true},
+		"its time is over":                      {lock.Pause{Until: &past, BootID: "b", UntilUp: 100}, "b", 100, false},
+		"the wall clock was set ahead":          {lock.Pause{Until: &past, BootID: "b", UntilUp: 100}, "b", 99, true},
+		"the wall clock was put back":           {lock.Pause{Until: &future, BootID: "b", UntilUp: 100}, "b", 101, false},
+		"after another boot, not over":          {lock.Pause{Until: &future, BootID: "b", UntilUp: 100}, "c", 500, true},
+		"after another boot, over":              {lock.Pause{Until: &past, BootID: "b", UntilUp: 100}, "c", 1, false},
+		"the boot is not known, not over":       {lock.Pause{Until: &future, BootID: "b", UntilUp: 100}, "", 0, true},
+		"it was placed without a boot, is over": {lock.Pause{Until: &past}, "b", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, state := ledger.Acting{Home: t.TempDir()}, t.TempDir()
+			a, state := lock.Acting{Home: t.TempDir()}, t.TempDir()
 			c.p.Since = time.Now().Add(-2 * time.Hour)
 			_, err := a.Pause(t.Context(), state, c.p)
 			ok(t, err)
@@ -141,7 +141,7 @@ func TestPauseEnds(t *testing.T) {
 // TestPauseThatCannotBeRead holds, and says which file it is.
 func TestPauseThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	long, err := json.Marshal(ledger.Pause{Since: time.Now(), Reason: strings.Repeat("x", 32<<10)})
+	long, err := json.Marshal(lock.Pause{Since: time.Now(), Reason: strings.Repeat("x", 32<<10)})
 	ok(t, err)
 	for name, make := range map[string]func(path string) error{
 		"half a file": func(p string) error { return os.WriteFile(p, []byte(`{"since":`), 0o600) },
@@ -153,7 +153,7 @@ func TestPauseThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, state := ledger.Acting{Home: t.TempDir()}, t.TempDir()
+			a, state := lock.Acting{Home: t.TempDir()}, t.TempDir()
 			path := a.PausePath(state)
 			ok(t, os.MkdirAll(filepath.Dir(path), 0o700))
 			ok(t, make(path))
@@ -171,7 +171,7 @@ func TestPauseThatCannotBeRead(t *testing.T) {
 func TestUnlockedWhileAChildHasTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := ledger.Lock(path)
+	unlock, err := lock.Take(path)
 	ok(t, err)
 	// The same open file as the holder's, as a fork gives it: by its descriptor in /proc it would be another one.
 	copied := -1
@@ -186,12 +186,12 @@ func TestUnlockedWhileAChildHasTheFile(t *testing.T) {
 		t.Fatal("the file is not open")
 	}
 	defer syscall.Close(copied)
-	var held *ledger.Held
-	if _, err := ledger.Lock(path); !errors.As(err, &held) {
+	var held *lock.Held
+	if _, err := lock.Take(path); !errors.As(err, &held) {
 		t.Fatalf("it was taken twice: %v", err)
 	}
 	ok(t, unlock())
-	again, err := ledger.Lock(path)
+	again, err := lock.Take(path)
 	ok(t, err)
 	ok(t, again())
 }

@@ -1,4 +1,4 @@
-package ledger_test
+package lock_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
@@ -41,7 +41,7 @@ func TestTrustedFolders(t *testing.T) {
 		if err := safeopen.Trusted(at(name)); (err == nil) != trusted || !trusted && !errors.Is(err, safeopen.ErrUntrusted) {
 			t.Errorf("%s: want trusted %v, got %v", name, trusted, err)
 		}
-		unlock, err := ledger.Lock(filepath.Join(at(name), "lock"))
+		unlock, err := lock.Take(filepath.Join(at(name), "lock"))
 		if err == nil {
 			_ = unlock()
 		}
@@ -75,7 +75,7 @@ func TestAttackTheStateFolder(t *testing.T) {
 			a.Lost("%s: want %v, got %v", name, safeopen.ErrUntrusted, err)
 			continue
 		}
-		if _, err := ledger.Lock(at(name) + "/lock"); err == nil {
+		if _, err := lock.Take(at(name) + "/lock"); err == nil {
 			a.Lost("%s: a lock was taken in it", name)
 			continue
 		}

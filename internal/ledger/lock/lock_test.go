@@ -1,4 +1,4 @@
-package ledger_test
+package lock_test
 
 import (
 	"errors"
@@ -10,17 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 )
 
 func TestLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state", "lock")
 	began := time.Now().Add(-time.Second)
-	unlock, err := ledger.Lock(path)
+	unlock, err := lock.Take(path)
 	ok(t, err)
-	_, err = ledger.Lock(path)
-	var held *ledger.Held
+	_, err = lock.Take(path)
+	var held *lock.Held
 	if !errors.As(err, &held) {
 		t.Fatalf("a second lock gave %v; want *Held", err)
 	}
@@ -35,7 +35,7 @@ func TestLock(t *testing.T) {
 	ok(t, child.Start())
 	defer func() { child.Process.Kill(); child.Wait() }()
 	ok(t, unlock())
-	unlock, err = ledger.Lock(path)
+	unlock, err = lock.Take(path)
 	ok(t, err)
 	ok(t, unlock())
 }
@@ -44,15 +44,22 @@ func TestLock(t *testing.T) {
 func TestLockWithoutAName(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := ledger.Lock(path)
+	unlock, err := lock.Take(path)
 	ok(t, err)
 	defer unlock()
 	for _, text := range []string{"", "{", `{"pid":"x"}`} {
 		ok(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := ledger.Lock(path)
-		var held *ledger.Held
+		_, err := lock.Take(path)
+		var held *lock.Held
 		if !errors.As(err, &held) || held.PID != 0 || held.Path != path {
 			t.Errorf("with %q: got %v; want held by an unknown process", text, err)
 		}
+	}
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

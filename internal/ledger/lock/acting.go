@@ -1,4 +1,4 @@
-package ledger
+package lock
 
 import (
 	"cmp"
@@ -102,7 +102,7 @@ func (a Acting) lockHome() (unlock func() error, err error) {
 	if _, err := os.Stat(filepath.Dir(filepath.Dir(filepath.Dir(dir)))); err != nil {
 		return nil, nil // a home that is not there is not made
 	}
-	unlock, err = Lock(filepath.Join(dir, "acts.lock"))
+	unlock, err = Take(filepath.Join(dir, "acts.lock"))
 	var held *Held
 	if err != nil && !errors.As(err, &held) {
 		return nil, nil
