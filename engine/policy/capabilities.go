@@ -36,6 +36,9 @@ func knownBuiltin(name string) bool {
 	return ok
 }
 
+// IsForbidden reports whether a name is a built-in that policies may not call.
+func IsForbidden(name string) bool { return knownBuiltin(name) && !slices.Contains(builtins, name) }
+
 // IsWord reports whether a name means something in Rego already: a keyword, a document, a built-in.
 func IsWord(name string) bool {
 	return ast.IsKeyword(name) || knownBuiltin(name) || slices.Contains([]string{"input", "data", "contains", "every", "if", "in"}, name)

@@ -42,7 +42,7 @@ func (s *Sources) Check(ctx context.Context, advice bool, step func(string)) Che
 	}
 	if advice {
 		mine := slices.DeleteFunc(slices.Clone(modules), func(m module) bool { return m.from.tree.Beside })
-		out.Advice = lint(parsed(mine), described(parsed(mine)), noLiterals)
+		out.Advice = Advice(parsed(mine)...)
 	}
 	out.Refused, out.Advice = s.shown(out.Refused).Sorted(), s.shown(out.Advice).Sorted()
 	return out

@@ -2,9 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"strings"
-
-	"github.com/open-policy-agent/opa/v1/ast"
 )
 
 // What may be loaded, far more than anybody writes: the shipped policies are some sixty files and sixty kilobytes.
@@ -20,11 +17,6 @@ const (
 	maxDepth = 16
 	// maxNesting is how deep brackets may be nested in a file. What parses, checks and compiles goes as deep.
 	maxNesting = 100
-	// maxRefusals is how many refusals are said.
-	maxRefusals = 100
-	// maxDigits and maxExponent bound a number: 1e1000000000 is eleven bytes, and 400 MB as soon as somebody counts with it.
-	maxDigits   = 300
-	maxExponent = 300
 )
 
 // budget is what may still be read.
@@ -72,52 +64,6 @@ func scan(f File) Refusals {
 		}
 	}
 	return nil
-}
-
-// smallNumbers: what counts with a number makes all of its digits.
-func smallNumbers(m *ast.Module, _ string) Refusals {
-	var refused Refusals
-	ast.WalkTerms(m, func(t *ast.Term) bool {
-		if n, ok := t.Value.(ast.Number); ok && !small(string(n)) {
-			refused = append(refused, refusalAt(ClassLimit, t.Location, fmt.Sprintf("the number %.20s... is too large to count with", string(n)), "write a smaller one"))
-		}
-		return false
-	})
-	return refused
-}
-
-// small reports whether a number has few digits when it is written out.
-func small(n string) bool {
-	digits, exponent, _ := strings.Cut(strings.ToLower(n), "e")
-	exponent = strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")
-	if len(digits) > maxDigits || len(exponent) > len(fmt.Sprint(maxExponent)) {
-		return false
-	}
-	value := 0
-	for _, c := range exponent {
-		value = 10*value + int(c-'0')
-	}
-	return value <= maxExponent
-}
-
-// noSchemas: a schema that a file brings would be believed instead of the closed one that every input is checked against.
-func noSchemas(m *ast.Module, _ string) Refusals {
-	var refused Refusals
-	for _, a := range annotations(m) {
-		if len(a.Schemas) > 0 {
-			refused = append(refused, refusalAt(ClassSchemas, a.Location, "METADATA with schemas", "take them out: every policy is checked against the schema of the input, schemas/subject.json"))
-		}
-	}
-	return refused
-}
-
-// annotations are those of a module and of its rules.
-func annotations(m *ast.Module) []*ast.Annotations {
-	out := m.Annotations
-	for _, r := range m.Rules {
-		out = append(out[:len(out):len(out)], r.Annotations...)
-	}
-	return out
 }
 
 // Scan refuses a file that must not be parsed: one whose brackets are nested too deep.

@@ -21,21 +21,31 @@ func LintSafety(modules ...*ast.Module) Refusals {
 // Lint is LintSafety and what is asked of the policies that are shipped besides: METADATA, and no literal that an operator may
 // want to change. Modules must have been parsed with their annotations.
 func Lint(modules ...*ast.Module) Refusals {
-	return append(LintSafety(modules...), lint(modules, described(modules), noLiterals)...)
+	return append(LintSafety(modules...), Advice(modules...)...)
+}
+
+// Advice is what Lint finds besides LintSafety.
+func Advice(modules ...*ast.Module) Refusals {
+	return lint(modules, described(modules), noLiterals)
 }
 
 func lint(modules []*ast.Module, checks ...check) Refusals {
 	var refused Refusals
 	for _, m := range modules {
-		family := ""
-		if path := policyPath(m.Package); len(path) > 0 {
-			family = path[0]
-		}
+		family := familyOf(m.Package)
 		for _, c := range checks {
 			refused = append(refused, c(m, family)...)
 		}
 	}
 	return refused
+}
+
+// familyOf is the folder below policies that a package lies in, such as reap; empty for another package.
+func familyOf(p *ast.Package) string {
+	if len(p.Path) < 3 || text(p.Path[1].Value) != "policies" {
+		return ""
+	}
+	return text(p.Path[2].Value)
 }
 
 func refusalAt(class string, l *ast.Location, problem, fix string) Refusal {
@@ -97,6 +107,26 @@ func noSprintf(m *ast.Module, family string) Refusals {
 	return refused
 }
 
+// noSchemas: a schema that a file brings would be believed instead of the closed one that every input is checked against.
+func noSchemas(m *ast.Module, _ string) Refusals {
+	var refused Refusals
+	for _, a := range annotations(m) {
+		if len(a.Schemas) > 0 {
+			refused = append(refused, refusalAt(ClassSchemas, a.Location, "METADATA with schemas", "take them out: every policy is checked against the schema of the input, schemas/subject.json"))
+		}
+	}
+	return refused
+}
+
+// annotations are those of a module and of its rules.
+func annotations(m *ast.Module) []*ast.Annotations {
+	out := m.Annotations
+	for _, r := range m.Rules {
+		out = append(out[:len(out):len(out)], r.Annotations...)
+	}
+	return out
+}
+
 // described: a package has METADATA, in one of its files, for its reasons too; what else may be asked has a comment above it.
 func described(modules []*ast.Module) check {
 	said := map[string]bool{}
@@ -124,7 +154,7 @@ func described(modules []*ast.Module) check {
 func complete(a *ast.Annotations) bool { return a.Title != "" && a.Description != "" }
 
 func commented(m *ast.Module, r *ast.Rule) bool {
-	reason := slices.Contains([]string{FindingsRule, ObjectionsRule}, r.Head.Ref().String())
+	reason := slices.Contains([]string{"findings", "objections"}, r.Head.Ref().String())
 	return reason || slices.ContainsFunc(m.Comments, func(c *ast.Comment) bool { return c.Location.Row == r.Location.Row-1 })
 }
 

@@ -97,7 +97,7 @@ func forbidden(modules []module) Refusals {
 	for _, m := range modules {
 		check := func(f ast.Ref) {
 			name := f.String()
-			if head, ok := f[0].Value.(ast.Var); ok && !own[string(head)] && knownBuiltin(name) && !slices.Contains(builtins, name) {
+			if head, ok := f[0].Value.(ast.Var); ok && !own[string(head)] && IsForbidden(name) {
 				r := m.refuse(ClassBuiltin, f[0].Location, notAllowed(name), instead(name))
 				r.Worst = true
 				refused = append(refused, r)

@@ -104,6 +104,9 @@ func (rs Refusals) Sorted() Refusals {
 	return said
 }
 
+// maxRefusals is how many refusals are said.
+const maxRefusals = 100
+
 // maxWords is how many bytes of one problem are said: a compiler's word on a type can be as long as the type.
 const maxWords = 2000
 
