@@ -102,6 +102,7 @@ var arrows = []arrow{
 	{"winnow/internal", "winnow/engine/plan", nil, "OPA's plan is run by what decides alone"},
 	{"winnow/cmd", "winnow/engine/plan", nil, "OPA's plan is run by what decides alone"},
 	{"winnow/engine/policy", "winnow/engine/eval", nil, "rules are loaded without being asked"},
+	{"winnow/engine/policy/lint", "winnow/", nil, "it looks at one module: trees and their layers are for who loads them"},
 	{"winnow/engine/explain", "winnow/engine/eval", nil, "why a decision was made is read from its trace"},
 	{"winnow/engine/alarm", "github.com/open-policy-agent", nil, "what is wrong with a silence does not depend on how it was decided"},
 	{"winnow/engine/subject", "github.com/open-policy-agent", nil, "the join is plain Go; only the engine itself knows OPA"},

@@ -39,7 +39,6 @@ var largePackages = map[string][2]int{
 	"collectors/processes": {5_840, 43}, // to become processes, holders and host
 	"engine/subject":       {5_220, 31}, // to become subject, processes, records and panes
 	"collectors/dirs":      {4_340, 22},
-	"engine/policy":        {4_193, 24},
 }
 
 // vagueNames are words that say neither what a function gives nor what it does.

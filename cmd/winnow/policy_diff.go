@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/policycmp"
@@ -124,7 +124,7 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f policycmp.Opt
 
 // showDiffError shows why the policies of now cannot be compared; the next save is compared again.
 func (a *app) showDiffError(err error) {
-	var rs policy.Refusals
+	var rs lint.Refusals
 	if a.json() || !errors.As(err, &rs) {
 		printError(a.errOut, err)
 		return

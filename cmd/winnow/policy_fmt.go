@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
@@ -105,7 +106,7 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 		return err
 	}
 	policies, tests := sources.Names()
-	doc := report.PolicyFormat{Schema: report.PolicyFormatSchema, Files: slices.Concat([]string{}, policies, tests), Unformatted: []string{}, Written: []string{}, Problems: []policy.Refusal{}}
+	doc := report.PolicyFormat{Schema: report.PolicyFormatSchema, Files: slices.Concat([]string{}, policies, tests), Unformatted: []string{}, Written: []string{}, Problems: []lint.Refusal{}}
 	texts := map[string][]byte{}
 	err = sandbox.Format(ctx, sources, a.Limits(), sandbox.Self(), func(f policy.Formatted) { texts[f.File] = f.Text })
 	if err != nil {
@@ -114,7 +115,7 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 		}
 	}
 	var changes bytes.Buffer
-	var left []policy.Refusal
+	var left []lint.Refusal
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		old, _ := sources.Data(name)
 		doc.Unformatted = append(doc.Unformatted, name)
@@ -134,12 +135,12 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 }
 
 // unformatted is the problem of a file that is not formatted, at its first line that would change.
-func unformatted(name string, old, formatted []byte) policy.Refusal {
+func unformatted(name string, old, formatted []byte) lint.Refusal {
 	same := 0
 	for same < min(len(old), len(formatted)) && old[same] == formatted[same] {
 		same++
 	}
-	return policy.Refusal{
+	return lint.Refusal{
 		File: name, Line: 1 + bytes.Count(old[:same], []byte("\n")), Class: "unformatted", Problem: "it is not formatted from here on", Fix: "winnow policy fmt -w writes it",
 	}
 }
@@ -156,7 +157,7 @@ func writeFormatted(ctx context.Context, name string, old, formatted []byte) err
 	return atomicfile.WriteData(ctx, name, formatted)
 }
 
-func formatResult(doc report.PolicyFormat, left []policy.Refusal, f fmtFlags, changes string) result {
+func formatResult(doc report.PolicyFormat, left []lint.Refusal, f fmtFlags, changes string) result {
 	r := result{command: "policy fmt", doc: doc}
 	r.suites = func() []junit.Suite {
 		return []junit.Suite{render.RefusalSuite("policy fmt", doc.Files, slices.Concat(doc.Problems, left))}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -237,7 +238,7 @@ func (e *Engine) prepared(parts []string) (rego.PreparedEvalQuery, error) {
 	if err := e.policy.Build(); err != nil {
 		return rego.PreparedEvalQuery{}, err
 	}
-	body, err := ast.ParseBodyWithOpts(strings.Join(parts, "; "), ast.ParserOptions{Capabilities: policy.Capabilities()})
+	body, err := ast.ParseBodyWithOpts(strings.Join(parts, "; "), ast.ParserOptions{Capabilities: lint.Capabilities()})
 	if err != nil {
 		return rego.PreparedEvalQuery{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
@@ -54,7 +55,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			t.Fatalf("loaded, and cannot be parsed: %v", err)
 		}
-		if bad := policy.LintSafety(m); len(bad) > 0 {
+		if bad := lint.Safety(m); len(bad) > 0 {
 			t.Errorf("loaded in spite of %v", bad)
 		}
 		e := worlds.Engine(t, p, eval.Limits{Timeout: 200 * time.Millisecond, HeapBytes: 32 << 20, Workers: 1})

@@ -19,6 +19,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 )
 
 // query is where OPA looks for such rules.
@@ -71,7 +72,7 @@ func Read(ctx context.Context, from fs.FS) (Files, error) {
 // Compile makes masks of files. An evaluation may take no longer than limit.
 func (f Files) Compile(ctx context.Context, limit time.Duration) (*Mask, error) {
 	all := map[string]*ast.Module{}
-	o := ast.ParserOptions{Capabilities: policy.Capabilities()}
+	o := ast.ParserOptions{Capabilities: lint.Capabilities()}
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		err := policy.Scan(name, []byte(f[name]))
 		if err == nil {

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
@@ -79,7 +80,7 @@ func TestTooManyFiles(t *testing.T) {
 		files := fstest.MapFS{}
 		fill(files)
 		_, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: files, Prefix: "my"}}})
-		var refused policy.Refusals
+		var refused lint.Refusals
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "my: read policies") {
 			a.Lost("%s: %v", name, err)
 			continue

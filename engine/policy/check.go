@@ -10,13 +10,15 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/util"
+
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 )
 
 // Checked is all that is wrong with policies and their tests, and what there is.
 type Checked struct {
 	// Refused is why they would not be loaded, or why the tests would not compile. Advice breaks nothing.
-	Refused Refusals `json:"refused,omitempty"`
-	Advice  Refusals `json:"advice,omitempty"`
+	Refused lint.Refusals `json:"refused,omitempty"`
+	Advice  lint.Refusals `json:"advice,omitempty"`
 	// Rules and Kinds are as Policy.Rules and Policy.Kinds say; nil where the policies are refused.
 	Rules map[string]Rule `json:"rules,omitempty"`
 	Kinds []string        `json:"kinds,omitempty"`
@@ -34,7 +36,7 @@ func (s *Sources) Check(ctx context.Context, advice bool, step func(string)) Che
 		own, _ := declared(modules)
 		c := newCompiler(own, TestCapabilities()).WithEnablePrintStatements(true)
 		if c.Compile(byName(slices.Concat(modules, tests))); c.Failed() {
-			out.Refused = append(out.Refused, inTests(fromOPA("policy", c.Errors))...)
+			out.Refused = append(out.Refused, inTests(lint.FromOPA("policy", c.Errors))...)
 		}
 	}
 	if p != nil && len(out.Refused) == 0 {
@@ -42,7 +44,7 @@ func (s *Sources) Check(ctx context.Context, advice bool, step func(string)) Che
 	}
 	if advice {
 		mine := slices.DeleteFunc(slices.Clone(modules), func(m module) bool { return m.from.tree.Beside })
-		out.Advice = Advice(parsed(mine)...)
+		out.Advice = lint.Advice(parsed(mine)...)
 	}
 	out.Refused, out.Advice = s.shown(out.Refused).Sorted(), s.shown(out.Advice).Sorted()
 	return out
@@ -89,9 +91,9 @@ func TestCapabilities() *ast.Capabilities {
 }
 
 // inTests says of built-ins that tests may not call something else than of those that policies may not.
-func inTests(refused Refusals) Refusals {
+func inTests(refused lint.Refusals) lint.Refusals {
 	for i, r := range refused {
-		if r.Class == ClassBuiltin {
+		if r.Class == lint.ClassBuiltin {
 			refused[i].Problem = strings.TrimSuffix(r.Problem, "policies") + "tests"
 			refused[i].Fix = "a test gives all that a rule reads with input as: it asks no network, no environment and no other file"
 		}
@@ -99,7 +101,7 @@ func inTests(refused Refusals) Refusals {
 	return refused
 }
 
-func (s *Sources) parseTests(ctx context.Context, step func(string)) ([]module, Refusals) {
+func (s *Sources) parseTests(ctx context.Context, step func(string)) ([]module, lint.Refusals) {
 	return parseFiles(ctx, s.trees, func(r *read) []File { return r.tests }, TestCapabilities(), step)
 }
 
@@ -142,9 +144,9 @@ func (s *Sources) Suite(ctx context.Context, step func(string)) (*Suite, error) 
 }
 
 // into puts what a file of data holds below its folder.
-func (f File) into(all map[string]any) Refusals {
-	refuse := func(problem, fix string) Refusals {
-		return Refusals{{Class: ClassData, File: f.Name, Problem: problem, Fix: fix}}
+func (f File) into(all map[string]any) lint.Refusals {
+	refuse := func(problem, fix string) lint.Refusals {
+		return lint.Refusals{{Class: lint.ClassData, File: f.Name, Problem: problem, Fix: fix}}
 	}
 	var v any
 	if err := util.Unmarshal(f.data, &v); err != nil {
@@ -197,7 +199,7 @@ func mergeInto(to, from map[string]any) string {
 // Refused makes refusals of what the compiler says of a suite; any other error stays as it is.
 func (s *Suite) Refused(err error) error {
 	if many := (ast.Errors)(nil); errors.As(err, &many) {
-		return s.from.shown(inTests(fromOPA("policy", err))).Err()
+		return s.from.shown(inTests(lint.FromOPA("policy", err))).Err()
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/internal/sys/duration"
 )
 
@@ -116,7 +117,7 @@ func shown(v any) string {
 	case string:
 		return fmt.Sprintf("%q", x)
 	}
-	return shorten(fmt.Sprint(v), 100)
+	return lint.Shorten(fmt.Sprint(v), 100)
 }
 
 var parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -142,16 +143,16 @@ func (p *Policy) Parameters() []Parameter {
 }
 
 // declared are the parameters of all modules by name. Two rules may share one, declared by both in the same way.
-func declared(modules []module) (map[string]Parameter, Refusals) {
+func declared(modules []module) (map[string]Parameter, lint.Refusals) {
 	all := map[string]Parameter{}
-	var refused Refusals
+	var refused lint.Refusals
 	for _, m := range modules {
 		own, rs := m.parameters()
 		refused = append(refused, rs...)
 		for _, p := range own {
 			first, taken := all[p.Name]
 			if taken && (first.Type != p.Type || !reflect.DeepEqual(first.Default, p.Default)) {
-				refused = append(refused, Refusal{Class: ClassCustom, File: p.File, Line: p.Line,
+				refused = append(refused, lint.Refusal{Class: lint.ClassCustom, File: p.File, Line: p.Line,
 					Problem: fmt.Sprintf("own: %s is declared otherwise in %s:%d", p.Name, first.File, first.Line), Fix: "write the same type and default, or choose another name"})
 			}
 			if !taken {
@@ -163,7 +164,7 @@ func declared(modules []module) (map[string]Parameter, Refusals) {
 }
 
 // parameters are the parameters that the package's METADATA in this file declares, and what is wrong with them.
-func (m module) parameters() (own []Parameter, refused Refusals) {
+func (m module) parameters() (own []Parameter, refused lint.Refusals) {
 	for _, a := range m.Annotations {
 		said, ok := a.Custom["own"]
 		if !ok {
@@ -171,7 +172,7 @@ func (m module) parameters() (own []Parameter, refused Refusals) {
 		}
 		path := policyPath(m.Package)
 		bad := func(problem, fix string, args ...any) {
-			refused = append(refused, m.refuse(ClassCustom, a.Location, "own: "+fmt.Sprintf(problem, args...), fix))
+			refused = append(refused, m.refuse(lint.ClassCustom, a.Location, "own: "+fmt.Sprintf(problem, args...), fix))
 		}
 		if a.Scope != "package" || len(path) == 0 || outputs[path[0]].set == "" {
 			bad("parameters are declared by a package under reap or protect and by nothing else", "move them to the METADATA of such a package, or take them out")
@@ -248,8 +249,8 @@ func closed(schema any, own map[string]Parameter) any {
 
 // wrongOwn refuses what reads a parameter of one's own by a name that only an evaluation knows, or all of them: a misspelt one would be a condition
 // that never holds. It also refuses reading one where none is declared; where some are, the schema knows them.
-func wrongOwn(modules []module, own map[string]Parameter) Refusals {
-	var refused Refusals
+func wrongOwn(modules []module, own map[string]Parameter) lint.Refusals {
+	var refused lint.Refusals
 	prefix := ast.MustParseRef("input.config.custom")
 	for _, m := range modules {
 		ast.WalkRefs(m.Module, func(r ast.Ref) bool {
@@ -258,9 +259,9 @@ func wrongOwn(modules []module, own map[string]Parameter) Refusals {
 			}
 			switch name, constant := r[min(len(prefix), len(r)-1)].Value.(ast.String); {
 			case !constant || len(r) == len(prefix):
-				refused = append(refused, m.refuse(ClassCustom, r[0].Location, fmt.Sprintf("%s is no single parameter", r), "name it: input.config.custom.scratch_after"))
+				refused = append(refused, m.refuse(lint.ClassCustom, r[0].Location, fmt.Sprintf("%s is no single parameter", r), "name it: input.config.custom.scratch_after"))
 			case len(own) == 0:
-				refused = append(refused, m.refuse(ClassCustom, r[0].Location, fmt.Sprintf("no rule declares %s", r),
+				refused = append(refused, m.refuse(lint.ClassCustom, r[0].Location, fmt.Sprintf("no rule declares %s", r),
 					fmt.Sprintf("declare it in the METADATA of the package: custom: {own: {%s: {type: duration, default: 3d}}}", string(name))))
 			}
 			return false

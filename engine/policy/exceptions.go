@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/keep"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
@@ -37,7 +38,7 @@ func misplacedExceptions(p string) error {
 var errExceptions = errors.New("it would be passed over")
 
 // readExceptions reads the exceptions of a tree. With one mistake in it nothing of a file is used.
-func (r *read) readExceptions() (refused Refusals) {
+func (r *read) readExceptions() (refused lint.Refusals) {
 	i := slices.IndexFunc(r.files, func(f File) bool { return f.Path == ExceptionsName })
 	if i < 0 {
 		return nil
@@ -47,7 +48,7 @@ func (r *read) readExceptions() (refused Refusals) {
 	var wrong strict.Problems
 	errors.As(err, &wrong)
 	for _, p := range wrong {
-		refused = append(refused, Refusal{Class: ClassException, File: p.File, Line: p.Line, Problem: p.Text, Fix: exceptionsHelp})
+		refused = append(refused, lint.Refusal{Class: lint.ClassException, File: p.File, Line: p.Line, Problem: p.Text, Fix: exceptionsHelp})
 	}
 	r.exceptions = all
 	return refused
@@ -78,7 +79,7 @@ func (s *Sources) Exceptions() (out []snapshot.Keep) {
 var exceptionsRef = ast.MustParseRef("input.exceptions")
 
 // idle refuses exceptions that no rule would ask for, and those against rules that there are not: they would keep nothing, without a word.
-func (s *Sources) idle(modules []module, rules map[string]Rule) (refused Refusals) {
+func (s *Sources) idle(modules []module, rules map[string]Rule) (refused lint.Refusals) {
 	all := s.Exceptions()
 	if len(all) == 0 {
 		return nil
@@ -93,8 +94,8 @@ func (s *Sources) idle(modules []module, rules map[string]Rule) (refused Refusal
 		}
 	}
 	if !asked {
-		refused = append(refused, Refusal{
-			Class: ClassException, File: all[0].File, Line: all[0].Line,
+		refused = append(refused, lint.Refusal{
+			Class: lint.ClassException, File: all[0].File, Line: all[0].Line,
 			Problem: "no rule below protect reads input.exceptions, so that no exception would keep anything",
 			Fix:     "load the embedded policies too, or add their folder protect/excepted (winnow init writes it)",
 		})
@@ -109,8 +110,8 @@ func (s *Sources) idle(modules []module, rules map[string]Rule) (refused Refusal
 	for _, e := range all {
 		for _, id := range e.Rules {
 			if _, known := rules[id]; !known {
-				refused = append(refused, Refusal{
-					Class: ClassException, File: e.File, Line: e.Line, Problem: fmt.Sprintf("it keeps against %s, and no such rule is loaded%s", id, spelling.Hint(id, ids)), Fix: exceptionsHelp,
+				refused = append(refused, lint.Refusal{
+					Class: lint.ClassException, File: e.File, Line: e.Line, Problem: fmt.Sprintf("it keeps against %s, and no such rule is loaded%s", id, spelling.Hint(id, ids)), Fix: exceptionsHelp,
 				})
 			}
 		}

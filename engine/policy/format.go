@@ -8,6 +8,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/format"
+
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 )
 
 // Formatted is a file that is not formatted.
@@ -34,7 +36,7 @@ func (s *Sources) Format(ctx context.Context, step func(string), tell func(Forma
 			step(f.Name)
 			text, err := formatted(f, &o)
 			if err != nil {
-				refused = append(refused, fromOPA(f.Name, err)...)
+				refused = append(refused, lint.FromOPA(f.Name, err)...)
 				continue
 			}
 			if !bytes.Equal(text, f.data) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"path"
 	"slices"
+
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 )
 
 // LayerFile is the file at the root of a tree that says what the tree wants of levels and parameters, and what it grants to the layers below it.
@@ -38,7 +40,7 @@ func (p *Policy) LayerOf(tree string) (File, bool) {
 
 // layerOf finds what the files of a tree say as a layer; the file is empty where they say nothing. One place is right: of two, one could be
 // overlooked.
-func layerOf(files []File) (layer File, refused Refusals) {
+func layerOf(files []File) (layer File, refused lint.Refusals) {
 	for _, f := range files {
 		text, name := f.data, f.Name
 		switch f.Path {
@@ -58,7 +60,7 @@ func layerOf(files []File) (layer File, refused Refusals) {
 			continue
 		}
 		if layer.Path != "" {
-			refused = append(refused, Refusal{Class: ClassLayer, File: f.Name, Problem: "the tree says in two places what it is as a layer, here and in " + layer.Name,
+			refused = append(refused, lint.Refusal{Class: lint.ClassLayer, File: f.Name, Problem: "the tree says in two places what it is as a layer, here and in " + layer.Name,
 				Fix: "keep " + LayerFile + ", or metadata.winnow.layer of the manifest"})
 			continue
 		}

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 )
 
 // What may be loaded, far more than anybody writes: the shipped policies are some sixty files and sixty kilobytes.
@@ -27,10 +29,10 @@ func newBudget() *budget {
 }
 
 // scan looks at a file before anything parses it. It knows texts and comments, and of the rest brackets alone.
-func scan(f File) Refusals {
+func scan(f File) lint.Refusals {
 	line, depth := 1, 0
-	refuse := func(problem, fix string) Refusals {
-		return Refusals{{Class: ClassLimit, File: f.Name, Line: line, Problem: problem, Fix: fix}}
+	refuse := func(problem, fix string) lint.Refusals {
+		return lint.Refusals{{Class: lint.ClassLimit, File: f.Name, Line: line, Problem: problem, Fix: fix}}
 	}
 	for i := 0; i < len(f.data); i++ {
 		switch c := f.data[i]; c {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
@@ -165,7 +166,7 @@ func TestLoadRefuses(t *testing.T) {
 			_, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
 				{Name: "embedded", FS: rules.Small(nil), Prefix: "policies"}, {Name: "mine", FS: rules.Tree(c.files), Prefix: "my"},
 			}})
-			var refused policy.Refusals
+			var refused lint.Refusals
 			if !errors.As(err, &refused) {
 				t.Fatalf("want refusals, have %v", err)
 			}
@@ -178,10 +179,10 @@ func TestLoadRefuses(t *testing.T) {
 				if r.Fix == "" {
 					t.Errorf("no word of what to do in: %v", r)
 				}
-				if !slices.ContainsFunc(policy.Classes, func(c policy.Class) bool { return c.ID == r.Class }) {
+				if !slices.ContainsFunc(lint.Classes, func(c lint.Class) bool { return c.ID == r.Class }) {
 					t.Errorf("no known class, but %q: %v", r.Class, r)
 				}
-				if r.Line > 0 && (r.Column == 0 || r.Text == "") && r.Class != policy.ClassSyntax && r.Class != policy.ClassLimit && r.Class != policy.ClassCustom {
+				if r.Line > 0 && (r.Column == 0 || r.Text == "") && r.Class != lint.ClassSyntax && r.Class != lint.ClassLimit && r.Class != lint.ClassCustom {
 					t.Errorf("no column or no text of the line: %+v", r)
 				}
 			}
@@ -260,7 +261,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			return
 		}
-		var refused policy.Refusals
+		var refused lint.Refusals
 		if !errors.As(err, &refused) {
 			t.Fatalf("no refusal: %v", err)
 		}

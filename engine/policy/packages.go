@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -26,7 +26,7 @@ func packages(modules []module) [][]string {
 func policyPath(p *ast.Package) []string {
 	var out []string
 	for _, t := range p.Path[1:] {
-		out = append(out, text(t.Value))
+		out = append(out, lint.ValueText(t.Value))
 	}
 	if len(out) == 0 || out[0] != root {
 		return nil
@@ -36,8 +36,8 @@ func policyPath(p *ast.Package) []string {
 
 // place refuses modules whose package is not their folder's, lies outside their tree's roots or is another tree's, and reasons
 // that do not have the form that everything relies on.
-func place(modules []module) Refusals {
-	var refused Refusals
+func place(modules []module) lint.Refusals {
+	var refused lint.Refusals
 	for _, m := range modules {
 		refused = append(refused, m.folder()...)
 		_, wrong := m.candidates()
@@ -51,9 +51,9 @@ func place(modules []module) Refusals {
 const copies = 4
 
 // twice refuses packages that two trees define: one by one, or in one word where a tree is the copy of another.
-func twice(modules []module) Refusals {
+func twice(modules []module) lint.Refusals {
 	type pair struct{ first, second *read }
-	owner, both := map[string]module{}, map[pair]Refusals{}
+	owner, both := map[string]module{}, map[pair]lint.Refusals{}
 	var pairs []pair
 	for _, m := range modules {
 		name := m.Package.Path.String()
@@ -66,13 +66,13 @@ func twice(modules []module) Refusals {
 		if both[p] == nil {
 			pairs = append(pairs, p)
 		}
-		both[p] = append(both[p], m.refuse(ClassDuplicate, m.Package.Location, fmt.Sprintf("package %s is also in %s", strings.TrimPrefix(name, "data."), first.file.Name),
+		both[p] = append(both[p], m.refuse(lint.ClassDuplicate, m.Package.Location, fmt.Sprintf("package %s is also in %s", strings.TrimPrefix(name, "data."), first.file.Name),
 			"give it a folder and a package of its own: two trees may not define the same one"))
 	}
-	var refused Refusals
+	var refused lint.Refusals
 	for _, p := range pairs {
 		if n := len(both[p]); n >= copies {
-			refused = append(refused, Refusal{Class: ClassDuplicate, File: p.second.tree.place(),
+			refused = append(refused, lint.Refusal{Class: lint.ClassDuplicate, File: p.second.tree.place(),
 				Problem: fmt.Sprintf("%d files have packages that %s has too, such as %s: it looks like a copy of that tree", n, p.first.tree.describe(), both[p][0].File),
 				Fix:     "load one of the two: --no-embedded-policy (policy.embedded: false) leaves the embedded policies out; or keep only rules of your own in the folder"})
 			continue
@@ -83,7 +83,7 @@ func twice(modules []module) Refusals {
 }
 
 // forbidden refuses calls of built-ins that policies may not call. The compiler does so too, but only of what stands in its place.
-func forbidden(modules []module) Refusals {
+func forbidden(modules []module) lint.Refusals {
 	own := map[string]bool{} // functions and imports that have the name of a built-in, or of its family
 	for _, m := range modules {
 		for _, r := range m.Rules {
@@ -93,12 +93,12 @@ func forbidden(modules []module) Refusals {
 			own[string(i.Name())] = true
 		}
 	}
-	var refused Refusals
+	var refused lint.Refusals
 	for _, m := range modules {
 		check := func(f ast.Ref) {
 			name := f.String()
-			if head, ok := f[0].Value.(ast.Var); ok && !own[string(head)] && IsForbidden(name) {
-				r := m.refuse(ClassBuiltin, f[0].Location, notAllowed(name), instead(name))
+			if head, ok := f[0].Value.(ast.Var); ok && !own[string(head)] && lint.IsForbidden(name) {
+				r := m.refuse(lint.ClassBuiltin, f[0].Location, lint.NotAllowed(name), lint.Instead(name))
 				r.Worst = true
 				refused = append(refused, r)
 			}
@@ -121,8 +121,8 @@ func forbidden(modules []module) Refusals {
 	return refused
 }
 
-func (m module) refuse(class string, at *ast.Location, problem, fix string) Refusal {
-	r := Refusal{Class: class, File: m.file.Name, Problem: problem, Fix: fix}
+func (m module) refuse(class string, at *ast.Location, problem, fix string) lint.Refusal {
+	r := lint.Refusal{Class: class, File: m.file.Name, Problem: problem, Fix: fix}
 	if at != nil {
 		r.Line, r.Column = at.Row, at.Col
 	}
@@ -130,29 +130,29 @@ func (m module) refuse(class string, at *ast.Location, problem, fix string) Refu
 }
 
 // folder holds a package to its folder, to its tree's roots and to the families that are gathered.
-func (m module) folder() Refusals {
+func (m module) folder() lint.Refusals {
 	at := m.Package.Location
 	written := strings.TrimPrefix(m.Package.Path.String(), "data.")
 	want := slices.Concat([]string{root}, strings.FieldsFunc(path.Dir(m.file.Path), func(r rune) bool { return r == '/' || r == '.' }))
 	var have []string
 	for _, t := range m.Package.Path[1:] {
-		have = append(have, text(t.Value))
+		have = append(have, lint.ValueText(t.Value))
 	}
 	if !gathered(want[1:]) { // and no other package would be asked in that folder either
 		if len(have) == 4 && have[0] == root && have[1] == "reap" && slices.Equal(have, want) {
-			return Refusals{m.refuse(ClassPlace, at, fmt.Sprintf("%s is no kind; kinds are %s", have[2], strings.Join(kindFolders(), ", ")),
+			return lint.Refusals{m.refuse(lint.ClassPlace, at, fmt.Sprintf("%s is no kind; kinds are %s", have[2], strings.Join(kindFolders(), ", ")),
 				fmt.Sprintf("move the file to reap/%[1]s/%[2]s/, and write package %[3]s.reap.%[1]s.%[2]s in it", m.kindMeant(have[2]), have[3], root))}
 		}
 		to := m.home(have[1:])
-		return Refusals{m.refuse(ClassPlace, at, fmt.Sprintf("nothing asks package %s in folder %s", written, path.Dir(m.file.Path)),
+		return lint.Refusals{m.refuse(lint.ClassPlace, at, fmt.Sprintf("nothing asks package %s in folder %s", written, path.Dir(m.file.Path)),
 			fmt.Sprintf("move the file to %s/, and write package %s.%s in it%s", to, root, strings.ReplaceAll(to, "/", "."), kindsHint(to)))}
 	}
 	if !slices.Equal(have, want) {
-		return Refusals{m.refuse(ClassPlace, at, fmt.Sprintf("package %s in folder %s", written, path.Dir(m.file.Path)),
+		return lint.Refusals{m.refuse(lint.ClassPlace, at, fmt.Sprintf("package %s in folder %s", written, path.Dir(m.file.Path)),
 			fmt.Sprintf("write package %s, or move the file", strings.Join(want, ".")))}
 	}
 	if !m.rooted(have) {
-		return Refusals{m.refuse(ClassPlace, at, fmt.Sprintf("package %s is outside the roots of its manifest %q", written, m.from.manifest.Roots),
+		return lint.Refusals{m.refuse(lint.ClassPlace, at, fmt.Sprintf("package %s is outside the roots of its manifest %q", written, m.from.manifest.Roots),
 			"add its root to .manifest, or move the file")}
 	}
 	return nil
@@ -202,7 +202,7 @@ func (m module) kindMeant(written string) string {
 		}
 	}
 	for _, f := range kindFolders() {
-		if levenshtein.ComputeDistance(written, f) <= near {
+		if lint.IsNear(written, f) {
 			return f
 		}
 	}
@@ -255,8 +255,8 @@ var outputs = map[string]struct{ set, complete string }{
 	"protect": {set: ObjectionsRule},
 }
 
-func forms(modules []module) Refusals {
-	var refused Refusals
+func forms(modules []module) lint.Refusals {
+	var refused lint.Refusals
 	said := map[string]map[string]bool{}
 	for _, m := range modules {
 		path := policyPath(m.Package)
@@ -280,7 +280,7 @@ func forms(modules []module) Refusals {
 		for _, want := range []string{outputs[path[0]].set, outputs[path[0]].complete} {
 			if id := strings.Join(path, "."); want != "" && !said[id][want] {
 				said[id][want] = true
-				refused = append(refused, m.refuse(ClassMissing, m.Package.Location, fmt.Sprintf("package policies.%s has no rule %s", id, want),
+				refused = append(refused, m.refuse(lint.ClassMissing, m.Package.Location, fmt.Sprintf("package policies.%s has no rule %s", id, want),
 					"write one; without it nothing in the package is ever asked"))
 			}
 		}
@@ -289,17 +289,17 @@ func forms(modules []module) Refusals {
 }
 
 // form holds an output to its shape.
-func (m module) form(r *ast.Rule, family, id string) Refusals {
+func (m module) form(r *ast.Rule, family, id string) lint.Refusals {
 	switch string(r.Head.Name) {
 	case outputs[family].set:
 		if r.Head.RuleKind() != ast.MultiValue || len(r.Head.Reference) != 1 || len(r.Head.Args) > 0 {
-			return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("%s is not a set of reasons", r.Head.Name),
+			return lint.Refusals{m.refuse(lint.ClassReason, r.Location, fmt.Sprintf("%s is not a set of reasons", r.Head.Name),
 				fmt.Sprintf(`write %s contains {"message": ..., "evidence": {...}} if ...`, r.Head.Name))}
 		}
 		return m.reason(r, id)
 	case outputs[family].complete:
 		if r.Head.RuleKind() != ast.SingleValue || len(r.Head.Reference) != 1 || len(r.Head.Args) > 0 || !isTrue(r) {
-			return Refusals{m.refuse(ClassReason, r.Location, "in_scope is neither true nor undefined", "write in_scope if ...")}
+			return lint.Refusals{m.refuse(lint.ClassReason, r.Location, "in_scope is neither true nor undefined", "write in_scope if ...")}
 		}
 	}
 	return nil
@@ -315,7 +315,7 @@ func lacks(reason ast.Object) string {
 	}
 	reason.Foreach(func(k, _ *ast.Term) {
 		if s, constant := k.Value.(ast.String); !constant || !slices.Contains([]string{"rule", "message", "evidence"}, string(s)) {
-			words = append(words, "with an unknown "+text(k.Value))
+			words = append(words, "with an unknown "+lint.ValueText(k.Value))
 		}
 	})
 	return strings.Join(words, ", ")
@@ -327,20 +327,20 @@ func isTrue(r *ast.Rule) bool {
 }
 
 // reason wants the parts of a reason in the head. Its rule is the package's path; where it is written all the same, it must be that.
-func (m module) reason(r *ast.Rule, id string) Refusals {
+func (m module) reason(r *ast.Rule, id string) lint.Refusals {
 	const fix = `write contains {"message": ..., "evidence": {...}}`
 	if call, ok := r.Head.Key.Value.(ast.Call); ok && strings.HasPrefix(call[0].String(), "reasons.keep") { // lib/reasons
 		return nil
 	}
 	o, ok := r.Head.Key.Value.(ast.Object)
 	if !ok {
-		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("%s holds something that is not written as a reason", r.Head.Name), fix)}
+		return lint.Refusals{m.refuse(lint.ClassReason, r.Location, fmt.Sprintf("%s holds something that is not written as a reason", r.Head.Name), fix)}
 	}
 	if wrong := lacks(o); wrong != "" {
-		return Refusals{m.refuse(ClassReason, r.Location, "a reason "+wrong, fix)}
+		return lint.Refusals{m.refuse(lint.ClassReason, r.Location, "a reason "+wrong, fix)}
 	}
 	if rule := o.Get(ast.StringTerm("rule")); rule != nil && !rule.Equal(ast.StringTerm(id)) {
-		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("rule %s is not its package", rule), fix)}
+		return lint.Refusals{m.refuse(lint.ClassReason, r.Location, fmt.Sprintf("rule %s is not its package", rule), fix)}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/policy/metadata"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/policies/schemas"
@@ -112,7 +113,7 @@ func Load(ctx context.Context, o LoadOptions) (*Policy, error) {
 // Sources are policies that were read, and not parsed yet. As JSON they are the names of what was read; Send writes the rest.
 type Sources struct {
 	trees    []*read
-	refused  Refusals
+	refused  lint.Refusals
 	prepared []byte
 }
 
@@ -132,7 +133,7 @@ func (s *Sources) Unbuilt(rules map[string]Rule) *Policy {
 // Read reads what there is to load. The error is only for a ctx that ended: a reading that was cut short refuses nothing.
 func Read(ctx context.Context, o LoadOptions) (*Sources, error) {
 	var trees []*read
-	var refused Refusals
+	var refused lint.Refusals
 	left := newBudget()
 	for _, t := range o.Trees {
 		r, rs := readTree(ctx, t, o, left)
@@ -142,7 +143,7 @@ func Read(ctx context.Context, o LoadOptions) (*Sources, error) {
 		return nil, fmt.Errorf("load policies: %w", err)
 	}
 	if len(o.Trees) == 0 {
-		refused = append(refused, Refusal{Class: ClassEmpty, File: "policy", Problem: "no policies", Fix: "use the embedded ones, or name a folder"})
+		refused = append(refused, lint.Refusal{Class: lint.ClassEmpty, File: "policy", Problem: "no policies", Fix: "use the embedded ones, or name a folder"})
 	}
 	rename(trees)
 	return &Sources{trees, refused, o.Prepared}, nil
@@ -166,15 +167,15 @@ func (s *Sources) Build(ctx context.Context, step func(string)) (*Policy, error)
 
 // build gives the policy, or all that is wrong with it: what does not parse, or else what the lint and the compiler find. The modules are as
 // they were written.
-func (s *Sources) build(ctx context.Context, step func(string)) (*Policy, []module, Refusals) {
+func (s *Sources) build(ctx context.Context, step func(string)) (*Policy, []module, lint.Refusals) {
 	modules, refused := parse(ctx, s.trees, step)
 	if refused = slices.Concat(s.refused, refused); len(refused) > 0 || ctx.Err() != nil {
 		return nil, modules, refused
 	}
 	own, wrong := declared(modules)
-	linted := slices.Concat(place(modules), LintSafety(parsed(modules)...))
+	linted := slices.Concat(place(modules), lint.Safety(parsed(modules)...))
 	wrong = slices.Concat(wrong, wrongOwn(modules, own))
-	misplaced := slices.ContainsFunc(linted, func(r Refusal) bool { return r.Class == ClassPlace || r.Class == ClassDuplicate })
+	misplaced := slices.ContainsFunc(linted, func(r lint.Refusal) bool { return r.Class == lint.ClassPlace || r.Class == lint.ClassDuplicate })
 	if misplaced || len(wrong) > 0 { // the compiler would find each use of such a package or parameter
 		return nil, modules, slices.Concat(linted, wrong)
 	}
@@ -183,7 +184,7 @@ func (s *Sources) build(ctx context.Context, step func(string)) (*Policy, []modu
 }
 
 // shown gives each refusal the line that it is about.
-func (s *Sources) shown(refused Refusals) Refusals {
+func (s *Sources) shown(refused lint.Refusals) lint.Refusals {
 	files := map[string][]byte{}
 	for _, t := range s.trees {
 		for _, f := range slices.Concat(t.files, t.tests) {
@@ -192,14 +193,14 @@ func (s *Sources) shown(refused Refusals) Refusals {
 	}
 	for i, r := range refused {
 		text, ok := line(files[r.File], r.Line)
-		for !ok && r.Class == ClassSyntax && r.Line > 1 { // the parser means the end, behind the last line that there is
+		for !ok && r.Class == lint.ClassSyntax && r.Line > 1 { // the parser means the end, behind the last line that there is
 			r.Line, r.Column = r.Line-1, 0
 			if text, ok = line(files[r.File], r.Line); ok {
 				refused[i].Line, refused[i].Column = r.Line, 0
 			}
 		}
 		if ok {
-			refused[i].Text = shorten(strings.ToValidUTF8(text, "\uFFFD"), maxText)
+			refused[i].Text = lint.Shorten(strings.ToValidUTF8(text, "\uFFFD"), maxText)
 			refused[i].At = r.Column - indent(files[r.File], r.Line)
 			if refused[i].At < 1 || refused[i].At > len(refused[i].Text) {
 				refused[i].At = 0
@@ -220,7 +221,7 @@ func indent(data []byte, row int) int {
 }
 
 // maxErrors is how many errors one run of the compiler gives.
-const maxErrors = 10 * maxRefusals
+const maxErrors = 1000
 
 // maxText is how many bytes of a line are shown.
 const maxText = 300
@@ -256,14 +257,14 @@ func parsed(modules []module) []*ast.Module {
 	return out
 }
 
-func parse(ctx context.Context, trees []*read, step func(string)) ([]module, Refusals) {
-	return parseFiles(ctx, trees, (*read).policies, Capabilities(), step)
+func parse(ctx context.Context, trees []*read, step func(string)) ([]module, lint.Refusals) {
+	return parseFiles(ctx, trees, (*read).policies, lint.Capabilities(), step)
 }
 
 // parseFiles parses those files of the trees that of gives.
-func parseFiles(ctx context.Context, trees []*read, of func(*read) []File, allowed *ast.Capabilities, step func(string)) ([]module, Refusals) {
+func parseFiles(ctx context.Context, trees []*read, of func(*read) []File, allowed *ast.Capabilities, step func(string)) ([]module, lint.Refusals) {
 	var modules []module
-	var refused Refusals
+	var refused lint.Refusals
 	o := ast.ParserOptions{ProcessAnnotation: true, Capabilities: allowed}
 	for _, t := range trees {
 		for _, f := range of(t) {
@@ -277,10 +278,10 @@ func parseFiles(ctx context.Context, trees []*read, of func(*read) []File, allow
 			step(f.Name)
 			m, err := ast.ParseModuleWithOpts(f.Name, string(f.data), o)
 			switch {
-			case m == nil && (err == nil || emptyModule(err)):
-				refused = append(refused, Refusal{Class: ClassEmpty, File: f.Name, Problem: "an empty file", Fix: "write a policy in it, or remove it"})
+			case m == nil && (err == nil || lint.IsEmpty(err)):
+				refused = append(refused, lint.Refusal{Class: lint.ClassEmpty, File: f.Name, Problem: "an empty file", Fix: "write a policy in it, or remove it"})
 			case err != nil:
-				refused = append(refused, fromOPA(f.Name, err)...)
+				refused = append(refused, lint.FromOPA(f.Name, err)...)
 			default:
 				modules = append(modules, module{m, f, t})
 			}
@@ -289,15 +290,15 @@ func parseFiles(ctx context.Context, trees []*read, of func(*read) []File, allow
 	return modules, refused
 }
 
-func (s *Sources) compile(ctx context.Context, modules []module, own map[string]Parameter, step func(string)) (*Policy, Refusals) {
+func (s *Sources) compile(ctx context.Context, modules []module, own map[string]Parameter, step func(string)) (*Policy, lint.Refusals) {
 	p := s.Unbuilt(nil)
 	for _, path := range packages(modules) {
 		p.sort(path)
 	}
 	step("all of them together")
-	c := newCompiler(own, Capabilities())
+	c := newCompiler(own, lint.Capabilities())
 	if c.Compile(byName(modules)); c.Failed() {
-		return nil, fromOPA("policy", append(c.Errors, lenient(own, modules)...))
+		return nil, lint.FromOPA("policy", append(c.Errors, lenient(own, modules)...))
 	}
 	if ctx.Err() != nil {
 		return nil, nil
@@ -312,7 +313,7 @@ func (s *Sources) compile(ctx context.Context, modules []module, own map[string]
 // lenient is what the compiler says besides when it is not strict: what only the strict one refuses comes before the check of types, and hides what that
 // would say.
 func lenient(own map[string]Parameter, modules []module) ast.Errors {
-	c := newCompiler(own, Capabilities()).WithStrict(false)
+	c := newCompiler(own, lint.Capabilities()).WithStrict(false)
 	c.Compile(byName(modules))
 	return c.Errors
 }
@@ -328,7 +329,7 @@ func byName(modules []module) map[string]*ast.Module {
 // Compile compiles the rules of a folder that the program brings itself, without its tests. They are held to the same built-ins as all
 // others; nothing gathers them. That they read no field that does not exist is for opa check to see, which takes longer than all else.
 func Compile(files fs.FS) (*ast.Compiler, error) {
-	all, o := map[string]*ast.Module{}, ast.ParserOptions{Capabilities: Capabilities()}
+	all, o := map[string]*ast.Module{}, ast.ParserOptions{Capabilities: lint.Capabilities()}
 	err := fs.WalkDir(files, ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || path.Ext(name) != ".rego" || strings.HasSuffix(name, "_test.rego") {
 			return err
@@ -379,14 +380,14 @@ func (p *Policy) sort(path []string) {
 }
 
 // incomplete refuses what could only spare everything in silence, or reap without any objection.
-func (p *Policy) incomplete(trees []*read) Refusals {
-	var refused Refusals
+func (p *Policy) incomplete(trees []*read) lint.Refusals {
+	var refused lint.Refusals
 	where := trees[0].tree.place()
 	if len(p.reap) == 0 {
-		refused = append(refused, Refusal{Class: ClassEmpty, File: where, Problem: "no package under policies.reap", Fix: "add one, or load the embedded policies too"})
+		refused = append(refused, lint.Refusal{Class: lint.ClassEmpty, File: where, Problem: "no package under policies.reap", Fix: "add one, or load the embedded policies too"})
 	}
 	if len(p.protect) == 0 {
-		refused = append(refused, Refusal{Class: ClassEmpty, File: where, Problem: "no package under policies.protect", Fix: "add one, or load the embedded policies too"})
+		refused = append(refused, lint.Refusal{Class: lint.ClassEmpty, File: where, Problem: "no package under policies.protect", Fix: "add one, or load the embedded policies too"})
 	}
 	return refused
 }

@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 )
 
 // dangling refuses references to rules that do not exist. The compiler takes them for data that may come later, so that a
 // misspelt name would be a condition that never holds.
-func dangling(c *ast.Compiler, modules []module) Refusals {
-	var refused Refusals
+func dangling(c *ast.Compiler, modules []module) lint.Refusals {
+	var refused lint.Refusals
 	for _, m := range modules {
 		compiled := c.Modules[m.file.Name]
 		seen := map[string]bool{}
@@ -20,7 +22,7 @@ func dangling(c *ast.Compiler, modules []module) Refusals {
 				return false
 			}
 			seen[r.String()] = true
-			refused = append(refused, m.refuse(ClassUndefined, r[0].Location, fmt.Sprintf("%s is not defined", r), siblings(c, r)+"define the rule, or correct the name or the import"))
+			refused = append(refused, m.refuse(lint.ClassUndefined, r[0].Location, fmt.Sprintf("%s is not defined", r), siblings(c, r)+"define the rule, or correct the name or the import"))
 			return false
 		})
 	}
@@ -56,7 +58,7 @@ func siblings(c *ast.Compiler, r ast.Ref) string {
 		}
 		var names []ast.Value
 		for _, child := range node.Children {
-			if name := text(child.Key); !strings.HasPrefix(name, "_") {
+			if name := lint.ValueText(child.Key); !strings.HasPrefix(name, "_") {
 				names = append(names, child.Key)
 			}
 		}
@@ -64,7 +66,7 @@ func siblings(c *ast.Compiler, r ast.Ref) string {
 			return ""
 		}
 		slices.SortFunc(names, ast.Value.Compare)
-		words := nearest(text(fixed[n].Value), names)
+		words := lint.Nearest(lint.ValueText(fixed[n].Value), names)
 		if !strings.HasSuffix(words, "?") {
 			words += ";"
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/policy/metadata"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
@@ -73,7 +74,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 }
 
 // candidates are the classes that the package's METADATA in this file declares, and what is wrong with them.
-func (m module) candidates() (of []string, refused Refusals) {
+func (m module) candidates() (of []string, refused lint.Refusals) {
 	for _, a := range m.Annotations {
 		declared, ok := a.Custom["candidates"]
 		if !ok {
@@ -81,7 +82,7 @@ func (m module) candidates() (of []string, refused Refusals) {
 		}
 		path := policyPath(m.Package)
 		if a.Scope != "package" || len(path) != 3 || path[0] != "reap" {
-			refused = append(refused, m.refuse(ClassCandidates, a.Location, "candidates are declared by a package under reap and by nothing else", "move it to the METADATA of such a package, or take it out"))
+			refused = append(refused, m.refuse(lint.ClassCandidates, a.Location, "candidates are declared by a package under reap and by nothing else", "move it to the METADATA of such a package, or take it out"))
 			continue
 		}
 		known := classes[kindOf(path[1])]
@@ -95,7 +96,7 @@ func (m module) candidates() (of []string, refused Refusals) {
 			of = append(of, name)
 		}
 		if len(list) == 0 {
-			refused = append(refused, m.refuse(ClassCandidates, a.Location, fmt.Sprintf("candidates: %.100v is no list of classes of %s", declared, path[1]),
+			refused = append(refused, m.refuse(lint.ClassCandidates, a.Location, fmt.Sprintf("candidates: %.100v is no list of classes of %s", declared, path[1]),
 				fmt.Sprintf("write candidates: [...] with some of %q, or leave it out: then all of them are read in full", known)))
 		}
 	}
@@ -128,20 +129,20 @@ func (m module) rule(id string, r *ast.Rule) Rule {
 }
 
 // summaries are what the package's METADATA in this file says of how a person is told of its objections, and what is wrong with it.
-func (m module) summaries() (all []metadata.Summary, refused Refusals) {
+func (m module) summaries() (all []metadata.Summary, refused lint.Refusals) {
 	for _, a := range m.Annotations {
 		declared, ok := a.Custom["summary"]
 		if !ok {
 			continue
 		}
 		if path := policyPath(m.Package); a.Scope != "package" || len(path) == 0 || path[0] != "protect" {
-			refused = append(refused, m.refuse(ClassSummary, a.Location, "summary: it is declared by a package under protect and by nothing else",
+			refused = append(refused, m.refuse(lint.ClassSummary, a.Location, "summary: it is declared by a package under protect and by nothing else",
 				"move it to the METADATA of such a package, or take it out"))
 			continue
 		}
 		read, problems := metadata.Summaries(declared)
 		for _, p := range problems {
-			refused = append(refused, m.refuse(ClassSummary, a.Location, "summary: "+p, metadata.Like))
+			refused = append(refused, m.refuse(lint.ClassSummary, a.Location, "summary: "+p, metadata.Like))
 		}
 		all = append(all, read...)
 	}

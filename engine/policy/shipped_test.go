@@ -6,7 +6,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
@@ -24,7 +24,7 @@ func TestShippedPoliciesAreClean(t *testing.T) {
 			modules = append(modules, m)
 		}
 	}
-	for _, r := range policy.Lint(modules...) {
+	for _, r := range lint.Shipped(modules...) {
 		t.Error(r)
 	}
 }

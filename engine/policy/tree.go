@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -93,7 +94,7 @@ func ReadFiles(ctx context.Context, t Tree, tests bool) ([]File, error) {
 // readTree reads a tree's policies, as long as there is room left. Tests and folders whose name begins with a dot are passed over, and
 // so is every other file. A link is refused where it may be meant for policies: nothing below it would be loaded, without a word. So is a file of data, which
 // OPA would load.
-func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, Refusals) {
+func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, lint.Refusals) {
 	r := &read{tree: t, manifest: manifest{Roots: []string{root}}}
 	data := "" // the last file of data
 	err := fs.WalkDir(t.FS, ".", func(p string, d fs.DirEntry, err error) error {
@@ -158,19 +159,19 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 		}
 		return nil
 	})
-	var refused Refusals
+	var refused lint.Refusals
 	switch {
 	case errors.Is(err, errData):
-		refused = append(refused, Refusal{Class: ClassData, File: path.Join(t.Prefix, data), Problem: errData.Error(), Fix: dataFix})
+		refused = append(refused, lint.Refusal{Class: lint.ClassData, File: path.Join(t.Prefix, data), Problem: errData.Error(), Fix: dataFix})
 	case err != nil:
-		class := ClassRead
+		class := lint.ClassRead
 		switch {
 		case errors.Is(err, errExceptions):
-			class = ClassException
+			class = lint.ClassException
 		case errors.Is(err, errLayer):
-			class = ClassLayer
+			class = lint.ClassLayer
 		}
-		refused = append(refused, Refusal{Class: class, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
+		refused = append(refused, lint.Refusal{Class: class, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
 	}
 	refused = append(refused, r.readManifest()...)
 	refused = append(refused, r.readExceptions()...)
@@ -178,7 +179,7 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 	refused = append(refused, twice...)
 	speaks := len(r.policies())+len(r.tests) > 0 || layer.Path != "" || slices.ContainsFunc(r.files, func(f File) bool { return f.Path == ExceptionsName })
 	if err == nil && !speaks {
-		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files or " + ExceptionsName + ", or leave it out"})
+		refused = append(refused, lint.Refusal{Class: lint.ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files or " + ExceptionsName + ", or leave it out"})
 	}
 	return r, refused
 }
@@ -270,14 +271,14 @@ func (r *read) readFile(p string, to *[]File, left *budget) error {
 
 // readManifest reads OPA's own file. Keys that are not known are passed over, as OPA does; a version of Rego other than the one that
 // policies are read as is refused, and so is a revision that no report could print.
-func (r *read) readManifest() Refusals {
+func (r *read) readManifest() lint.Refusals {
 	i := slices.IndexFunc(r.files, func(f File) bool { return f.Path == manifestName })
 	if i < 0 {
 		return nil
 	}
 	m := manifest{}
-	refuse := func(problem string) Refusals {
-		return Refusals{{Class: ClassManifest, File: r.files[i].Name, Problem: "read manifest: " + problem, Fix: `write {"revision": "...", "roots": ["policies"]}`}}
+	refuse := func(problem string) lint.Refusals {
+		return lint.Refusals{{Class: lint.ClassManifest, File: r.files[i].Name, Problem: "read manifest: " + problem, Fix: `write {"revision": "...", "roots": ["policies"]}`}}
 	}
 	if err := json.Unmarshal(r.files[i].data, &m); err != nil {
 		return refuse(err.Error())

@@ -7,6 +7,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	opa "github.com/open-policy-agent/opa/v1/types"
+
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 )
 
 // ordered are the comparisons that the compiler takes for any two types.
@@ -14,8 +16,8 @@ var ordered = map[string]string{"gt": ">", "gte": ">=", "lt": "<", "lte": "<=", 
 
 // mixed refuses comparisons of two types, of which the outcome says nothing: a number is less than every text, so that input.idle < "3d" is always
 // true, and input.kind == "folder" never. The compiler sees neither. It looks at facts and at constants, whose types are known everywhere.
-func mixed(c *ast.Compiler, modules []module, known []string) Refusals {
-	var refused Refusals
+func mixed(c *ast.Compiler, modules []module, known []string) lint.Refusals {
+	var refused lint.Refusals
 	for _, m := range modules {
 		if m.from.tree.Beside || m.from.tree.Prefix == "" { // what ships is held by its tests
 			continue
@@ -26,8 +28,8 @@ func mixed(c *ast.Compiler, modules []module, known []string) Refusals {
 			}
 			op, left, right := e.Operator().String(), e.Operand(0), e.Operand(1)
 			if sign := ordered[op]; sign != "" {
-				if l, r := typeOf(c, left), typeOf(c, right); !fits(l, r) && !isNull(l) && !isNull(r) { // != null asks whether something is there
-					refused = append(refused, m.refuse(ClassType, e.Location, fmt.Sprintf("%s compares two types, so that it is always the same: left is %s, right is %s", sign, typeWords(l), typeWords(r)),
+				if l, r := typeOf(c, left), typeOf(c, right); !lint.Fits(l, r) && !isNull(l) && !isNull(r) { // != null asks whether something is there
+					refused = append(refused, m.refuse(lint.ClassType, e.Location, fmt.Sprintf("%s compares two types, so that it is always the same: left is %s, right is %s", sign, lint.TypeWords(l), lint.TypeWords(r)),
 						"compare values of one type; docs/reference/documents.md says what type each fact has. Times are numbers of seconds"))
 				}
 			}
@@ -35,7 +37,7 @@ func mixed(c *ast.Compiler, modules []module, known []string) Refusals {
 				for _, pair := range [][2]*ast.Term{{left, right}, {right, left}} {
 					kind, constant := pair[1].Value.(ast.String)
 					if pair[0].Equal(kindTerm) && constant && !slices.Contains(known, string(kind)) {
-						refused = append(refused, m.refuse(ClassType, e.Location, fmt.Sprintf("%s is no kind; kinds are %s", string(kind), strings.Join(known, ", ")), "write one of them"))
+						refused = append(refused, m.refuse(lint.ClassType, e.Location, fmt.Sprintf("%s is no kind; kinds are %s", string(kind), strings.Join(known, ", ")), "write one of them"))
 					}
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
@@ -67,10 +68,10 @@ func TestEveryTypoIsRefused(t *testing.T) {
 			}
 		}
 		typos = later
-		var refused policy.Refusals
+		var refused lint.Refusals
 		errors.As(load(now...), &refused)
 		for _, typo := range now {
-			if slices.ContainsFunc(refused, func(r policy.Refusal) bool { return typo.is(r) }) {
+			if slices.ContainsFunc(refused, func(r lint.Refusal) bool { return typo.is(r) }) {
 				continue
 			}
 			if alone++; load(typo) == nil {
@@ -96,7 +97,7 @@ func (m misspelt) text(all map[string]string) string {
 }
 
 // is reports whether a refusal is of this word.
-func (m misspelt) is(r policy.Refusal) bool {
+func (m misspelt) is(r lint.Refusal) bool {
 	return r.File == m.file && strings.Contains(r.Problem, m.wrong())
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
@@ -69,7 +70,7 @@ func TestRefusalsAreInWords(t *testing.T) {
 func words(t *testing.T, err error) string {
 	t.Helper()
 	var b strings.Builder
-	refused := policy.Refusals(nil)
+	refused := lint.Refusals(nil)
 	if !errors.As(err, &refused) {
 		t.Fatalf("no refusal: %v", err)
 	}

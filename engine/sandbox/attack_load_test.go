@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
@@ -100,7 +101,7 @@ func TestAttackLoading(t *testing.T) {
 			took := time.Since(begin)
 			text := fmt.Sprint(err)
 			t.Logf("%s: %s, %.200s", name, took.Round(time.Millisecond), text)
-			var refused policy.Refusals
+			var refused lint.Refusals
 			switch {
 			case took > wait.Patience:
 				a.Lost("%s: %s", name, took)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
@@ -108,7 +109,7 @@ func inOrder(results map[string]tester.Result) []tester.Result {
 
 // broken is that the process came to no answer.
 type broken struct {
-	refused policy.Refusals
+	refused lint.Refusals
 	err     error
 }
 
@@ -117,7 +118,7 @@ func (b broken) Error() string { return b.err.Error() }
 // Unwrap gives the refusals that this means for the loading.
 func (b broken) Unwrap() []error { return []error{b.refused, b.err} }
 
-// once asks a process of its own one question about files that were read, and ends it. The error wraps policy.Refusals where these were refused, and
+// once asks a process of its own one question about files that were read, and ends it. The error wraps lint.Refusals where these were refused, and
 // is broken where the process gave no answer.
 func once(ctx context.Context, program Program, s *policy.Sources, q question, within time.Duration, hear func(reply)) (reply, error) {
 	c, err := begin(program)
@@ -150,8 +151,8 @@ func (c *child) askAbout(ctx context.Context, s *policy.Sources, q question, wit
 	return last, nil
 }
 
-func refusals(err error) policy.Refusals {
-	var rs policy.Refusals
+func refusals(err error) lint.Refusals {
+	var rs lint.Refusals
 	errors.As(err, &rs)
 	return rs
 }

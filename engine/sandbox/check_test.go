@@ -9,6 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
@@ -59,7 +60,7 @@ func TestAttackTests(t *testing.T) {
 			case took > 3*time.Minute:
 				wrong = "it took " + took.String()
 			case c.refused != "":
-				if err == nil || !errors.As(err, new(policy.Refusals)) || !strings.Contains(err.Error(), c.refused) || len(results) > 0 {
+				if err == nil || !errors.As(err, new(lint.Refusals)) || !strings.Contains(err.Error(), c.refused) || len(results) > 0 {
 					wrong = "not refused"
 				}
 			case err != nil || len(results) != 2 || results[0].Outcome != tester.Error || results[1].Outcome != tester.Pass:

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
@@ -260,7 +261,7 @@ type reply struct {
 	// Step is what the loading does next.
 	Step string `json:"step,omitempty"`
 	// Refused and Rules end a loading.
-	Refused policy.Refusals        `json:"refused,omitempty"`
+	Refused lint.Refusals          `json:"refused,omitempty"`
 	Rules   map[string]policy.Rule `json:"rules,omitempty"`
 	Kinds   []string               `json:"kinds,omitempty"`
 	// Unbuilt says that they were prepared before, and are not compiled yet; Prepared is what can be kept of them.

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 )
 
 const (
@@ -135,12 +136,12 @@ func (h *host) build(ctx context.Context) error {
 }
 
 // endless says of what the process did when it came to no answer that it cannot be loaded.
-func endless(at string, within time.Duration, err error) policy.Refusals {
-	r := policy.Refusal{Class: policy.ClassLimit, File: at, Problem: fmt.Sprintf("loading it came to no end: %v", err), Fix: "make it simpler, raise policy.memory, or leave it out"}
+func endless(at string, within time.Duration, err error) lint.Refusals {
+	r := lint.Refusal{Class: lint.ClassLimit, File: at, Problem: fmt.Sprintf("loading it came to no end: %v", err), Fix: "make it simpler, raise policy.memory, or leave it out"}
 	if errors.Is(err, errStuck) {
 		r.Problem, r.Fix = fmt.Sprintf("loading it took more than %s", within), "make it simpler, or leave it out"
 	}
-	return policy.Refusals{r}
+	return lint.Refusals{r}
 }
 
 // AskAll implements eval.Judge. When the process ends before all are answered, a fresh one is asked the rest, one candidate after

@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
@@ -154,7 +155,7 @@ func TestApartEndsWithItsContext(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > wait.Patience {
 		t.Errorf("%v after %s", err, time.Since(begin))
 	}
-	var refused policy.Refusals
+	var refused lint.Refusals
 	if errors.As(err, &refused) {
 		t.Errorf("policies were refused that were not looked at: %v", refused)
 	}

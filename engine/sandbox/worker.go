@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/mask"
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
@@ -182,7 +183,7 @@ func (s *server) work(q *toLoad, do func(tell func(reply)) reply) error {
 
 // refusal is the last line of an answer that is an error.
 func refusal(err error) reply {
-	if rs := (policy.Refusals)(nil); errors.As(err, &rs) {
+	if rs := (lint.Refusals)(nil); errors.As(err, &rs) {
 		return reply{Refused: rs}
 	}
 	return reply{Error: err.Error()}

@@ -104,7 +104,7 @@ type Listener struct {
 	Covered func(Coverage)
 }
 
-// Run runs the tests of a suite. The error wraps policy.Refusals where the suite does not compile.
+// Run runs the tests of a suite. The error wraps lint.Refusals where the suite does not compile.
 func Run(ctx context.Context, s *policy.Suite, o Options, l Listener) error {
 	store := inmem.NewFromObjectWithOpts(s.Data, inmem.OptRoundTripOnWrite(false))
 	txn, err := store.NewTransaction(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/compare"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
@@ -118,7 +119,7 @@ func (d *Difference) load(ctx context.Context, sides [2]*side) error {
 	}{{"--config-base", f.ConfigBase, nil}, {"--config-head", f.ConfigHead, f.Levels}} {
 		if err := sides[i].load(ctx, d, d.Names[i], of.configFlag, of.config, of.levels); err != nil {
 			err = fmt.Errorf("%s:\n%w", words[i], err)
-			if i == 1 && errors.As(err, new(policy.Refusals)) {
+			if i == 1 && errors.As(err, new(lint.Refusals)) {
 				return exit.Error{Code: bisectSkip, Err: err}
 			}
 			return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ops"
@@ -90,23 +91,23 @@ func Read(ctx context.Context, o policy.LoadOptions) (*policy.Sources, error) {
 }
 
 // Refusals takes the refusals out of an error; any other error stays.
-func Refusals(err error) ([]policy.Refusal, error) {
-	if rs := (policy.Refusals)(nil); errors.As(err, &rs) {
+func Refusals(err error) ([]lint.Refusal, error) {
+	if rs := (lint.Refusals)(nil); errors.As(err, &rs) {
 		return rs, nil
 	}
 	return nil, err
 }
 
 // refusedLayers takes what is wrong with layers as refusals; any other error stays.
-func refusedLayers(_ []*config.Layer, err error) (policy.Refusals, error) {
-	var refused policy.Refusals
+func refusedLayers(_ []*config.Layer, err error) (lint.Refusals, error) {
+	var refused lint.Refusals
 	var wrong strict.Problems
 	switch {
 	case errors.As(err, &refused):
 		return refused, nil
 	case errors.As(err, &wrong):
 		for _, w := range wrong {
-			refused = append(refused, policy.Refusal{Class: policy.ClassLayer, File: w.File, Line: w.Line, Problem: w.Text, Fix: "docs/guides/share-policies.md has all that may stand in it"})
+			refused = append(refused, lint.Refusal{Class: lint.ClassLayer, File: w.File, Line: w.Line, Problem: w.Text, Fix: "docs/guides/share-policies.md has all that may stand in it"})
 		}
 		return refused, nil
 	}
@@ -153,7 +154,7 @@ func Check(ctx context.Context, o *ops.Ops, folders, unused []string, rulesOf st
 	exceptions := report.Exceptions(sources.Exceptions(), time.Now(), nil)
 	doc := report.PolicyCheck{
 		Schema: report.PolicyCheckSchema, Exceptions: exceptions, OK: len(checked.Refused) == 0, Rules: []string{}, Layers: layers, Kinds: append([]string{}, checked.Kinds...),
-		Problems: append([]policy.Refusal{}, checked.Refused...), Advice: slices.Concat([]policy.Refusal{}, checked.Advice, report.Advice(exceptions)), Passed: sources.Passed(),
+		Problems: append([]lint.Refusal{}, checked.Refused...), Advice: slices.Concat([]lint.Refusal{}, checked.Advice, report.Advice(exceptions)), Passed: sources.Passed(),
 	}
 	doc.Trees, doc.Embedded = Names(trees)
 	doc.Files, doc.Tests = sources.Names()

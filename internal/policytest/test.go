@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -61,7 +62,7 @@ func Test(ctx context.Context, of *ops.Ops, o Options) (*report.PolicyTest, erro
 	if err != nil {
 		return nil, err
 	}
-	doc := &report.PolicyTest{Schema: report.PolicyTestSchema, Tests: []tester.Result{}, Threshold: o.Threshold, Problems: []policy.Refusal{}}
+	doc := &report.PolicyTest{Schema: report.PolicyTestSchema, Tests: []tester.Result{}, Threshold: o.Threshold, Problems: []lint.Refusal{}}
 	doc.Trees, _ = policyset.Names(trees)
 	limits := tester.Options{Run: o.Run, Timeout: o.Timeout, Coverage: o.Coverage}
 	results, coverage, err := sandbox.Test(ctx, sources, of.Limits(), sandbox.Self(), limits)

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
@@ -15,14 +15,14 @@ import (
 // RefusalRules are the classes of refusals.
 func RefusalRules() []sarif.Rule {
 	var rules []sarif.Rule
-	for _, c := range policy.Classes {
+	for _, c := range lint.Classes {
 		rules = append(rules, sarif.Rule{ID: c.ID, Short: c.Short})
 	}
 	return rules
 }
 
 // spot is a file with line and column, as editors and terminals take it.
-func spot(r policy.Refusal) string {
+func spot(r lint.Refusal) string {
 	s := text.Clean(r.File)
 	if r.Line > 0 {
 		s += fmt.Sprintf(":%d", r.Line)
@@ -34,7 +34,7 @@ func spot(r policy.Refusal) string {
 }
 
 // Refusals writes problems: where, what, the line and what to do.
-func (p Paint) Refusals(w io.Writer, rs []policy.Refusal, colour func(string) string) {
+func (p Paint) Refusals(w io.Writer, rs []lint.Refusal, colour func(string) string) {
 	for _, r := range rs {
 		fmt.Fprintf(w, "%s: %s %s\n", p.Bold(spot(r)), colour(text.Clean(r.Problem)), p.Dim("["+r.Class+"]"))
 		if r.Text != "" {

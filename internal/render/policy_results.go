@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
@@ -119,7 +119,7 @@ func FailedCases(r tester.Result) []string {
 }
 
 // RefusalFindings are problems of policies.
-func RefusalFindings(rs []policy.Refusal, level string) []sarif.Finding {
+func RefusalFindings(rs []lint.Refusal, level string) []sarif.Finding {
 	var findings []sarif.Finding
 	for _, r := range rs {
 		findings = append(findings, sarif.Finding{
@@ -130,8 +130,8 @@ func RefusalFindings(rs []policy.Refusal, level string) []sarif.Finding {
 }
 
 // RefusalSuite has a case for each file, and one for each place of a problem that is no such file.
-func RefusalSuite(name string, files []string, problems []policy.Refusal) junit.Suite {
-	by := map[string][]policy.Refusal{}
+func RefusalSuite(name string, files []string, problems []lint.Refusal) junit.Suite {
+	by := map[string][]lint.Refusal{}
 	for _, r := range problems {
 		if !slices.Contains(files, r.File) {
 			files = append(files[:len(files):len(files)], r.File)
@@ -150,7 +150,7 @@ func RefusalSuite(name string, files []string, problems []policy.Refusal) junit.
 	return s
 }
 
-func lines(rs []policy.Refusal) []string {
+func lines(rs []lint.Refusal) []string {
 	var out []string
 	for _, r := range rs {
 		out = append(out, text.Clean(r.Error()))

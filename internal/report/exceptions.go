@@ -9,6 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -124,10 +125,10 @@ func (x Exception) Next() string {
 }
 
 // Advice is about exceptions that have expired or end soon where policies are checked. It breaks nothing.
-func Advice(all []Exception) (out []policy.Refusal) {
+func Advice(all []Exception) (out []lint.Refusal) {
 	for _, x := range all {
 		if x.State != Keeps {
-			out = append(out, policy.Refusal{Class: policy.ClassException, File: x.File, Line: x.Line, Problem: x.State + ": " + x.Says(), Fix: x.Next()})
+			out = append(out, lint.Refusal{Class: lint.ClassException, File: x.File, Line: x.Line, Problem: x.State + ": " + x.Says(), Fix: x.Next()})
 		}
 	}
 	return out

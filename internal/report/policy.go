@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -37,8 +37,8 @@ type PolicyCheck struct {
 	// Layers are those of the policies, from the top; empty where the policies are refused.
 	Layers []PolicyLayer `json:"layers"`
 	// Problems are why the policies would be refused, Advice what breaks nothing.
-	Problems []policy.Refusal `json:"problems"`
-	Advice   []policy.Refusal `json:"advice"`
+	Problems []lint.Refusal `json:"problems"`
+	Advice   []lint.Refusal `json:"advice"`
 	// Passed are the files in the trees that are neither policies nor tests, and the folders whose name begins with a dot: they are not read.
 	Passed []string `json:"passed_over"`
 }
@@ -56,7 +56,7 @@ type PolicyTest struct {
 	// Problem is why OK is false although no test failed.
 	Problem string `json:"problem,omitempty"`
 	// Problems are why the policies or tests do not load; then no test was run.
-	Problems []policy.Refusal `json:"problems"`
+	Problems []lint.Refusal `json:"problems"`
 }
 
 // PolicyFormat is what winnow policy fmt says.
@@ -70,7 +70,7 @@ type PolicyFormat struct {
 	Unformatted []string `json:"unformatted"`
 	Written     []string `json:"written"`
 	// Problems are the files that could not be formatted.
-	Problems []policy.Refusal `json:"problems"`
+	Problems []lint.Refusal `json:"problems"`
 }
 
 // Conformance is what winnow policy test --conformance says.

@@ -15,7 +15,7 @@ func TestReportSchemaIsCurrent(t *testing.T) {
 // TestPolicySchemasAreCurrent keeps the published schemas of what the commands about policies print equal to the Go types.
 func TestPolicySchemasAreCurrent(t *testing.T) {
 	t.Parallel()
-	dirs := []string{"../../engine/policy", "../../engine/tester"}
+	dirs := []string{"../../engine/policy", "../../engine/policy/lint", "../../engine/tester"}
 	for file, of := range map[string]struct {
 		v     any
 		title string

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
@@ -234,7 +235,7 @@ func (r Set) AddBundles(found []*bundles.Found, chosen []*bundle.Bundle) Set {
 
 // problemOf says in one line why policies do not load.
 func problemOf(err error) error {
-	var all policy.Refusals
+	var all lint.Refusals
 	if !errors.As(err, &all) || len(all) == 0 {
 		return fmt.Errorf("it does not load: %s", strings.Join(strings.Fields(err.Error()), " "))
 	}

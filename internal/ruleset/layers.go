@@ -7,6 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
@@ -133,7 +134,7 @@ func (r Set) granted(p *policy.Policy, layers []*config.Layer) error {
 	if len(above) == 0 {
 		return nil
 	}
-	var refused policy.Refusals
+	var refused lint.Refusals
 	for id, rule := range p.Rules() {
 		if !decision.Reaps(id) || layerOf(r.treeOfRule(p, rule)) != report.LayerUser {
 			continue
@@ -141,7 +142,7 @@ func (r Set) granted(p *policy.Policy, layers []*config.Layer) error {
 		if slices.ContainsFunc(layers, func(l *config.Layer) bool { return l.Published && l.Grant(id) }) {
 			continue
 		}
-		refused = append(refused, policy.Refusal{Class: policy.ClassGrant, File: rule.File, Line: rule.Line,
+		refused = append(refused, lint.Refusal{Class: lint.ClassGrant, File: rule.File, Line: rule.Line,
 			Problem: termsafe.Line(id + " finds reasons to reap, and the layer above, " + strings.Join(above, ", ") + ", does not grant it"),
 			Fix:     "have a line in the layer.yaml of that bundle, grants: [" + id + "], or take the rule out"})
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"text/template"
 
-	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -67,7 +67,7 @@ func Parse(id string) (Rule, error) {
 		return Rule{}, fmt.Errorf("the name %.20q... has %d letters, and %d are the most", r.Leaf, len(r.Leaf), maxLeaf)
 	case !leafName.MatchString(r.Leaf):
 		return Rule{}, fmt.Errorf("%.100q is no name of a rule: begin with a small letter, and use small letters, digits and _", r.Leaf)
-	case policy.IsWord(r.Leaf) || slices.Contains(reserved, r.Leaf):
+	case lint.IsWord(r.Leaf) || slices.Contains(reserved, r.Leaf):
 		return Rule{}, fmt.Errorf("%q is a word of Rego, or of the tests that are written, and no name of a rule", r.Leaf)
 	case strings.HasSuffix(r.Leaf, "_test"):
 		return Rule{}, fmt.Errorf("%q ends in _test, as files of tests do, so that nobody would load the rule", r.Leaf)

@@ -1,4 +1,4 @@
-package policy
+package lint
 
 // The classes of refusals: short and stable, for machines that filter, count or link them.
 const (

@@ -1,4 +1,4 @@
-package policy
+package lint
 
 import (
 	"cmp"
@@ -99,7 +99,7 @@ func (rs Refusals) Sorted() Refusals {
 		said = append(said[:maxRefusals:maxRefusals], Refusal{Class: ClassLimit, File: "policy", Problem: fmt.Sprintf("%d more problems", more), Fix: "begin with those above"})
 	}
 	for i := range said {
-		said[i].Problem, said[i].Fix = shorten(said[i].Problem, maxWords), shorten(said[i].Fix, maxWords)
+		said[i].Problem, said[i].Fix = Shorten(said[i].Problem, maxWords), Shorten(said[i].Fix, maxWords)
 	}
 	return said
 }
@@ -110,7 +110,8 @@ const maxRefusals = 100
 // maxWords is how many bytes of one problem are said: a compiler's word on a type can be as long as the type.
 const maxWords = 2000
 
-func shorten(s string, most int) string {
+// Shorten cuts a text to so many bytes, and shows that it did.
+func Shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

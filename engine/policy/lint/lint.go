@@ -1,4 +1,6 @@
-package policy
+// Package lint finds what is wrong with one module of Rego before anything asks it, and says what is wrong in plain words:
+// also what the parser and the compiler find. It reads no tree.
+package lint
 
 import (
 	"fmt"
@@ -11,20 +13,20 @@ import (
 // check looks at one module and says what is wrong with it.
 type check func(m *ast.Module, family string) Refusals
 
-// LintSafety finds what could make a verdict harsher than it should be, or the engine slower than linear, and that neither the
+// Safety finds what could make a verdict harsher than it should be, or the engine slower than linear, and that neither the
 // compiler nor the schema sees. Load refuses modules with such findings, whoever wrote them. Modules must have been parsed and
 // not compiled, and with their annotations.
-func LintSafety(modules ...*ast.Module) Refusals {
+func Safety(modules ...*ast.Module) Refusals {
 	return lint(modules, noNegation, noDisguise(modules), noWith, noPartialObject, typedParameters, noSprintf, smallNumbers, noSchemas)
 }
 
-// Lint is LintSafety and what is asked of the policies that are shipped besides: METADATA, and no literal that an operator may
+// Shipped is Safety and what is asked of the policies that are shipped besides: METADATA, and no literal that an operator may
 // want to change. Modules must have been parsed with their annotations.
-func Lint(modules ...*ast.Module) Refusals {
-	return append(LintSafety(modules...), Advice(modules...)...)
+func Shipped(modules ...*ast.Module) Refusals {
+	return append(Safety(modules...), Advice(modules...)...)
 }
 
-// Advice is what Lint finds besides LintSafety.
+// Advice is what Shipped finds besides Safety.
 func Advice(modules ...*ast.Module) Refusals {
 	return lint(modules, described(modules), noLiterals)
 }
@@ -42,10 +44,10 @@ func lint(modules []*ast.Module, checks ...check) Refusals {
 
 // familyOf is the folder below policies that a package lies in, such as reap; empty for another package.
 func familyOf(p *ast.Package) string {
-	if len(p.Path) < 3 || text(p.Path[1].Value) != "policies" {
+	if len(p.Path) < 3 || ValueText(p.Path[1].Value) != "policies" {
 		return ""
 	}
-	return text(p.Path[2].Value)
+	return ValueText(p.Path[2].Value)
 }
 
 func refusalAt(class string, l *ast.Location, problem, fix string) Refusal {

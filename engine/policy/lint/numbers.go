@@ -1,4 +1,4 @@
-package policy
+package lint
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package policy
+package lint
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 // farthest is how many single-character edits away a name may be to be offered as what was meant, near how many to be offered alone.
 const farthest, near = 4, 2
 
-// fromOPA turns the parser's and compiler's errors into refusals that say what to do.
-func fromOPA(file string, err error) Refusals {
+// FromOPA turns the parser's and compiler's errors into refusals that say what to do.
+func FromOPA(file string, err error) Refusals {
 	var many ast.Errors
 	if one := (*ast.Error)(nil); errors.As(err, &one) {
 		many = ast.Errors{one}
@@ -37,8 +37,8 @@ func fromOPA(file string, err error) Refusals {
 	return refused
 }
 
-// emptyModule reports whether the parser found nothing in a file.
-func emptyModule(err error) bool {
+// IsEmpty reports whether the parser found nothing in a file.
+func IsEmpty(err error) bool {
 	var one *ast.Error
 	return errors.As(err, &one) && one.Code == ast.ParseErr && one.Message == "empty module"
 }
@@ -67,7 +67,7 @@ func classOf(e *ast.Error) string {
 
 func problemOf(e *ast.Error) (string, bool) {
 	if name, ok := missingFunction(e); ok && knownBuiltin(name) {
-		return notAllowed(name), true
+		return NotAllowed(name), true
 	}
 	if field, _, ok := unknownField(e); ok {
 		return "unknown input field " + field, true
@@ -81,7 +81,7 @@ func fix(e *ast.Error) string {
 	}
 	if name, ok := missingFunction(e); ok {
 		if knownBuiltin(name) {
-			return instead(name)
+			return Instead(name)
 		}
 		return meantBuiltin(name) + "define the function, or import the package that does"
 	}
@@ -109,12 +109,13 @@ func meantBuiltin(name string) string {
 	return fmt.Sprintf("did you mean %s? Else ", best)
 }
 
-func notAllowed(name string) string {
+// NotAllowed says that a built-in is left out.
+func NotAllowed(name string) string {
 	return fmt.Sprintf("built-in %s is not allowed in policies", name)
 }
 
-// instead says what to write in place of a built-in that is left out.
-func instead(name string) string {
+// Instead says what to write in place of a built-in that is left out.
+func Instead(name string) string {
 	switch {
 	case strings.HasPrefix(name, "time."):
 		return "ages and input.now are in the document; there is no other clock"
@@ -149,20 +150,24 @@ func unknownField(e *ast.Error) (field, names string, ok bool) {
 	if at >= len(ref) || ref[0].Equal(ast.DefaultRootDocument) {
 		return "", "", false
 	}
-	written := text(ref[at].Value)
+	written := ValueText(ref[at].Value)
 	field = ref[:at+1].String()
 	if len(oneOf) == 0 {
 		return field, fmt.Sprintf("%s has no fields: it is a single value", ref[:at]), true
 	}
-	return field, nearest(written, oneOf), true
+	return field, Nearest(written, oneOf), true
 }
 
-func nearest(written string, oneOf []ast.Value) string {
+// IsNear reports whether a name is so near to what was written that it was surely meant.
+func IsNear(written, name string) bool { return levenshtein.ComputeDistance(written, name) <= near }
+
+// Nearest says which name may have been meant by one that was written, or which names there are.
+func Nearest(written string, oneOf []ast.Value) string {
 	best, all := "", make([]string, len(oneOf))
 	least := farthest + 1
 	far := func(n int) int { return max(n-len(written), len(written)-n) }
 	for i, v := range oneOf {
-		all[i] = text(v)
+		all[i] = ValueText(v)
 		d := levenshtein.ComputeDistance(written, all[i])
 		if d < least && d < len(written) || d == least && best != "" && far(len(all[i])) < far(len(best)) { // idel is idle, and not id
 			best, least = all[i], d
@@ -177,7 +182,8 @@ func nearest(written string, oneOf []ast.Value) string {
 	return fmt.Sprintf("did you mean %s? It has %s", best, strings.Join(all, ", "))
 }
 
-func text(v ast.Value) string {
+// ValueText is a value as a person writes it: a text without its quotes.
+func ValueText(v ast.Value) string {
 	if s, ok := v.(ast.String); ok {
 		return string(s)
 	}

@@ -1,4 +1,4 @@
-package policy
+package lint
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 func plainWords(e *ast.Error) (problem, fix string) {
 	switch d := e.Details.(type) {
 	case *ast.UnificationErrDetail:
-		return fmt.Sprintf("the two sides have different types and are never equal: left is %s, right is %s", typeWords(d.Left), typeWords(d.Right)),
+		return fmt.Sprintf("the two sides have different types and are never equal: left is %s, right is %s", TypeWords(d.Left), TypeWords(d.Right)),
 			"compare values of one type; docs/reference/documents.md says what type each fact has"
 	case *ast.ArgErrDetail:
 		name, _, _ := strings.Cut(e.Message, ":")
@@ -94,7 +94,7 @@ func argWords(name string, d *ast.ArgErrDetail, number bool) string {
 	if number {
 		var of []string
 		for _, w := range wants {
-			of = append(of, typeWords(w))
+			of = append(of, TypeWords(w))
 		}
 		return fmt.Sprintf("%s has %s here, and takes %d: %s", call, plural(len(d.Have), "argument"), len(wants), strings.Join(of, "; "))
 	}
@@ -102,8 +102,8 @@ func argWords(name string, d *ast.ArgErrDetail, number bool) string {
 	have, wants := d.Have[:both], wants[:both]
 	var wrong []string
 	for i, w := range wants {
-		if !fits(have[i], w) {
-			wrong = append(wrong, fmt.Sprintf("argument %d of %s is %s, and it takes %s", i+1, call, typeWords(have[i]), typeWords(w)))
+		if !Fits(have[i], w) {
+			wrong = append(wrong, fmt.Sprintf("argument %d of %s is %s, and it takes %s", i+1, call, TypeWords(have[i]), TypeWords(w)))
 		}
 	}
 	if len(wrong) > 0 {
@@ -111,7 +111,7 @@ func argWords(name string, d *ast.ArgErrDetail, number bool) string {
 	}
 	var has []string
 	for _, h := range have {
-		has = append(has, typeWords(h))
+		has = append(has, TypeWords(h))
 	}
 	return fmt.Sprintf("%s does not take %s", call, strings.Join(has, " and "))
 }
@@ -123,8 +123,8 @@ func plural(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// fits reports whether a value of one type can be of the other; true where that cannot be told.
-func fits(have, want opa.Type) bool {
+// Fits reports whether a value of one type can be of the other; true where that cannot be told.
+func Fits(have, want opa.Type) bool {
 	if have == nil || want == nil {
 		return true
 	}
@@ -173,8 +173,8 @@ func alternatives(t opa.Type) []string {
 	return []string{""}
 }
 
-// typeWords is a type for people: what it is, and not what is in it.
-func typeWords(t opa.Type) string {
+// TypeWords is a type for people: what it is, and not what is in it.
+func TypeWords(t opa.Type) string {
 	all := alternatives(t)
 	if slices.Contains(all, "") {
 		return "a value of any type"
