@@ -2,14 +2,17 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/policyset"
 	"github.com/winnow-reaper/winnow/internal/sweep"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -62,4 +65,66 @@ func addSigning(cmd *cobra.Command, f *policyset.Key, flag, what string) {
 	cmd.Flags().StringVar(&f.Scope, "scope", "", "`word` that the signature says it is for")
 	must(cmd.RegisterFlagCompletionFunc("algorithm", cobra.FixedCompletions(bundle.Algorithms, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.MarkFlagFilename(flag, "pem"))
+}
+
+// envFlags sets each flag that was not given from its WINNOW_ variable.
+func envFlags(fs *pflag.FlagSet) error {
+	var err error
+	fs.VisitAll(func(f *pflag.Flag) {
+		val, ok := os.LookupEnv(config.EnvName(f.Name))
+		if f.Changed || !ok || val == "" || f.Name == "help" || f.Name == "version" || err != nil {
+			return
+		}
+		if e := fs.Set(f.Name, val); e != nil {
+			err = config.Mistakef("%s: %v", config.EnvName(f.Name), e)
+		}
+	})
+	return err
+}
+
+func flagEnvNames(root *cobra.Command) []string {
+	var names []string
+	add := func(f *pflag.Flag) { names = append(names, config.EnvName(f.Name)) }
+	root.PersistentFlags().VisitAll(add)
+	var below func(*cobra.Command)
+	below = func(c *cobra.Command) {
+		c.LocalFlags().VisitAll(add)
+		for _, sub := range c.Commands() {
+			below(sub)
+		}
+	}
+	below(root)
+	return names
+}
+
+// flagError adds the nearest flag to an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	msg := err.Error()
+	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := spelling.Near(name, names); near != "" {
+			return config.Mistakef("unknown flag --%s; did you mean --%s? (see %s --help)", name, near, cmd.CommandPath())
+		}
+		return config.Mistakef("unknown flag --%s (see %s --help)", name, cmd.CommandPath())
+	}
+	return config.Mistakef("%s (see %s --help)", msg, cmd.CommandPath())
+}
+
+// checkArgs has every command below one refuse arguments that it does not take as wrong use. A command that says nothing of arguments takes none.
+func checkArgs(above *cobra.Command) {
+	for _, c := range above.Commands() {
+		check := c.Args
+		if check == nil {
+			check = cobra.NoArgs
+		}
+		c.Args = func(cmd *cobra.Command, given []string) error {
+			if err := check(cmd, given); err != nil {
+				use := strings.TrimPrefix(strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.Root().Name()+" ")
+				return config.Mistakef("%s: %v (see %s --help)", use, err, cmd.CommandPath())
+			}
+			return nil
+		}
+		checkArgs(c)
+	}
 }

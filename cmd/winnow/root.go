@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -19,7 +18,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
-	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
@@ -192,68 +190,6 @@ func isHelp(cmd *cobra.Command) bool {
 		}
 	}
 	return false
-}
-
-// envFlags sets each flag that was not given from its WINNOW_ variable.
-func envFlags(fs *pflag.FlagSet) error {
-	var err error
-	fs.VisitAll(func(f *pflag.Flag) {
-		val, ok := os.LookupEnv(config.EnvName(f.Name))
-		if f.Changed || !ok || val == "" || f.Name == "help" || f.Name == "version" || err != nil {
-			return
-		}
-		if e := fs.Set(f.Name, val); e != nil {
-			err = config.Mistakef("%s: %v", config.EnvName(f.Name), e)
-		}
-	})
-	return err
-}
-
-func flagEnvNames(root *cobra.Command) []string {
-	var names []string
-	add := func(f *pflag.Flag) { names = append(names, config.EnvName(f.Name)) }
-	root.PersistentFlags().VisitAll(add)
-	var below func(*cobra.Command)
-	below = func(c *cobra.Command) {
-		c.LocalFlags().VisitAll(add)
-		for _, sub := range c.Commands() {
-			below(sub)
-		}
-	}
-	below(root)
-	return names
-}
-
-// flagError adds the nearest flag to an unknown one.
-func flagError(cmd *cobra.Command, err error) error {
-	msg := err.Error()
-	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := spelling.Near(name, names); near != "" {
-			return config.Mistakef("unknown flag --%s; did you mean --%s? (see %s --help)", name, near, cmd.CommandPath())
-		}
-		return config.Mistakef("unknown flag --%s (see %s --help)", name, cmd.CommandPath())
-	}
-	return config.Mistakef("%s (see %s --help)", msg, cmd.CommandPath())
-}
-
-// checkArgs has every command below one refuse arguments that it does not take as wrong use. A command that says nothing of arguments takes none.
-func checkArgs(above *cobra.Command) {
-	for _, c := range above.Commands() {
-		check := c.Args
-		if check == nil {
-			check = cobra.NoArgs
-		}
-		c.Args = func(cmd *cobra.Command, given []string) error {
-			if err := check(cmd, given); err != nil {
-				use := strings.TrimPrefix(strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.Root().Name()+" ")
-				return config.Mistakef("%s: %v (see %s --help)", use, err, cmd.CommandPath())
-			}
-			return nil
-		}
-		checkArgs(c)
-	}
 }
 
 // acting is the lock under which this user's sweeps act. It is zero but in tests, which do not wait for one another.

@@ -1,23 +1,18 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/user"
-	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/service"
-	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -86,61 +81,8 @@ func (f *serviceFlags) scope(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.asUser, "as-user", "", "with --system: the `user` that it runs as; without it who runs sudo, or else you")
 }
 
-// service gives where the units lie, and the user that they run as.
-func (f serviceFlags) service(writes bool) (service.Service, *user.User, error) {
-	s := service.Service{Manager: service.Systemctl{System: f.system}}
-	me, err := user.Current()
-	switch {
-	case err != nil:
-		return s, nil, fmt.Errorf("find out who runs this: %w; nothing was done", err)
-	case !f.system && f.asUser != "":
-		return s, nil, config.Mistakef("--as-user %s: your own manager runs what is yours; add --system for the machine's", f.asUser)
-	case !f.system:
-		base, err := os.UserConfigDir()
-		if err != nil {
-			return s, nil, fmt.Errorf("find the folder of your units: %w; nothing was done", err)
-		}
-		s.Place = service.Place{Folder: filepath.Join(base, "systemd", "user"), Package: "/usr/lib/systemd/user"}
-		if writes {
-			err = ownFolder(s.Folder)
-		}
-		return s, me, err
-	case writes && os.Geteuid() != 0:
-		return s, nil, fmt.Errorf("--system changes /etc/systemd/system, which only root may: run it with sudo; nothing was done")
-	}
-	name := f.asUser
-	if name == "" && os.Geteuid() == 0 {
-		name = os.Getenv("SUDO_USER")
-	}
-	as, err := user.Lookup(cmp.Or(name, me.Username))
-	if err != nil {
-		return s, nil, config.Mistakef("--as-user: %v; nothing was done", err)
-	}
-	s.Place = service.Place{System: true, User: as.Username, Folder: "/etc/systemd/system", Package: "/usr/lib/systemd/system"}
-	return s, as, nil
-}
-
-// ownFolder says why nothing is to be written below a folder, which need not be there: it belongs to another user, as with sudo -E, which leaves HOME as it was. What root made there the
-// user could not change any more.
-func ownFolder(dir string) error {
-	for at := dir; ; at = filepath.Dir(at) {
-		st, err := os.Stat(at)
-		switch {
-		case err != nil && at != filepath.Dir(at):
-			continue // not there yet
-		case err != nil:
-			return fmt.Errorf("look for the folder of your units: %w; nothing was done", err)
-		}
-		if owner, ok := st.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
-			return fmt.Errorf("%s is not the folder of this user's units: %s belongs to uid %d, and this runs as uid %d. Run it without sudo for your own manager, or with --system for the machine's; nothing was done",
-				dir, at, owner.Uid, os.Geteuid())
-		}
-		return nil
-	}
-}
-
 func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
-	s, as, err := f.service(true)
+	s, as, err := service.Find(f.system, f.asUser, true)
 	if err != nil {
 		return err
 	}
@@ -163,12 +105,11 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if err != nil {
 		return err
 	}
-	a.unseen()
+	if names := service.UnseenVariables(os.Environ()); len(names) > 0 {
+		a.Note("a service does not have the variables of this shell. If they are to hold for it too, write them into its configuration or by systemctl edit: %s", strings.Join(names, ", "))
+	}
 	err = a.show(c, "", func(w io.Writer) {
-		changed(w, c)
-		if len(c.Shared) > 0 {
-			fmt.Fprintf(w, "shared with %s: systemctl restart has them run so too\n", text.Clean(strings.Join(c.Shared, ", ")))
-		}
+		render.ServiceChange(w, c)
 		if c.Started {
 			fmt.Fprintf(w, "started: %s runs %s\n", c.Unit, text.Clean(program))
 		}
@@ -176,12 +117,8 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if err != nil || c.Silent == "" {
 		return err
 	}
-	ctl := "systemctl "
-	if !f.system {
-		ctl += "--user "
-	}
-	a.Note(`no systemd manager answers here (%s): the unit is written, and nothing was started. Where one runs: %sdaemon-reload && %senable --now %s. Without systemd let whatever supervises programs here run "winnow run", or cron "winnow run --once"`,
-		c.Silent, ctl, ctl, c.Unit)
+	a.Note(`no systemd manager answers here (%s): the unit is written, and nothing was started. Where one runs: %s && %s. Without systemd let whatever supervises programs here run "winnow run", or cron "winnow run --once"`,
+		c.Silent, s.Place.Systemctl("daemon-reload"), s.Place.Systemctl("enable --now "+c.Unit))
 	return exit.Error{Code: exit.Part}
 }
 
@@ -208,24 +145,8 @@ func (a *app) passedOn() (flags []string, err error) {
 	return flags, err
 }
 
-// unseen names the variables of this shell that say how winnow works and that a manager does not have.
-func (a *app) unseen() {
-	asFlags := []string{"WINNOW_CONFIG", "WINNOW_STATE", "WINNOW_POLICY", "WINNOW_NO_EMBEDDED_POLICY"}
-	var names []string
-	for _, pair := range os.Environ() {
-		name, val, _ := strings.Cut(pair, "=")
-		if val != "" && (slices.Contains(state.Steering, name) || strings.HasPrefix(name, "WINNOW_") && !slices.Contains(asFlags, name)) {
-			names = append(names, name)
-		}
-	}
-	if len(names) > 0 {
-		slices.Sort(names)
-		a.Note("a service does not have the variables of this shell. If they are to hold for it too, write them into its configuration or by systemctl edit: %s", strings.Join(names, ", "))
-	}
-}
-
 func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
-	s, _, err := f.service(true)
+	s, _, err := service.Find(f.system, f.asUser, true)
 	if err != nil {
 		return err
 	}
@@ -234,7 +155,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 		return err
 	}
 	err = a.show(c, "", func(w io.Writer) {
-		changed(w, c)
+		render.ServiceChange(w, c)
 		if len(c.Removed)+len(c.Kept)+len(c.Disabled) == 0 {
 			fmt.Fprintln(w, "winnow service install wrote no unit here: nothing was removed")
 		}
@@ -245,21 +166,6 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 	return err
 }
 
-// changed prints which units were written, kept and removed.
-func changed(w io.Writer, c service.Changed) {
-	for _, of := range []struct {
-		word  string
-		paths []string
-	}{{"removed", c.Removed}, {"written", c.Written}, {"kept as it is", c.Kept}} {
-		for _, p := range of.paths {
-			fmt.Fprintf(w, "%s: %s\n", of.word, text.Clean(p))
-		}
-	}
-	for _, unit := range c.Disabled {
-		fmt.Fprintf(w, "disabled: %s, which a package brought\n", text.Clean(unit))
-	}
-}
-
 // ServiceStatus is what winnow service status prints as JSON.
 type ServiceStatus struct {
 	// Installed are the forms that are there; Silent says why no manager answers, "" where one does.
@@ -268,7 +174,7 @@ type ServiceStatus struct {
 }
 
 func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
-	s, _, err := f.service(false)
+	s, _, err := service.Find(f.system, f.asUser, false)
 	if err != nil {
 		return err
 	}
@@ -277,31 +183,5 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 		return err
 	}
 	doc := ServiceStatus{Installed: append([]service.Status{}, all...), Silent: silent}
-	return a.show(doc, "  ", func(w io.Writer) {
-		for _, st := range all {
-			fmt.Fprintf(w, "%s\n", text.Clean(st.Unit))
-			if silent == "" {
-				fmt.Fprintf(w, "  now      %s, %s\n", cmp.Or(st.Enabled, "not enabled"), cmp.Or(st.Active, "not active"))
-			}
-			fmt.Fprintf(w, "  unit     %s (%s)\n", text.Clean(st.Path), whose[st.From])
-			fmt.Fprintf(w, "  program  %s\n", text.Clean(cmp.Or(st.Program, "unknown")))
-			if st.PID != 0 {
-				fmt.Fprintf(w, "  process  %d\n", st.PID)
-			}
-			if st.Problem != "" {
-				fmt.Fprintf(w, "  problem  %s\n", text.Clean(st.Problem))
-			}
-		}
-		if len(all) == 0 {
-			fmt.Fprintln(w, "not installed: winnow service install")
-		}
-		if silent != "" {
-			fmt.Fprintf(w, "no systemd manager answers here: %s\n", text.Clean(silent))
-		}
-	})
-}
-
-// whose says in words where a unit comes from.
-var whose = map[string]string{
-	service.Ours: "written by winnow service install", service.FromPackage: "from a package", service.Others: "not written by winnow service install",
+	return a.show(doc, "  ", func(w io.Writer) { render.ServiceStatus(w, all, silent) })
 }

@@ -6,23 +6,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/look"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/project"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
-	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
-	"github.com/winnow-reaper/winnow/internal/sys/strict"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -76,14 +71,14 @@ type Trusted struct {
 }
 
 func (a *app) trust(ctx context.Context, folder string) error {
-	main, err := mainCheckout(folder)
+	main, err := ops.MainCheckout(folder)
 	if err != nil {
 		return err
 	}
 	file := look.ProjectFile(main)
 	data, err := project.Read(ctx, main, project.Name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return config.Mistakef("%s is not there: the project has no file of its own%s; nothing was trusted", file, exceptionsAlone(main))
+		return config.Mistakef("%s is not there: the project has no file of its own%s; nothing was trusted", file, ops.ExceptionsAlone(main))
 	}
 	if err != nil {
 		return config.Mistakef("%v; nothing was trusted", err)
@@ -92,7 +87,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if err != nil {
 		return config.Mistakef("%w; nothing was trusted", err)
 	}
-	if err := a.knownRules(ctx, file, data, says.Off()); err != nil {
+	if err := a.CheckRules(ctx, file, data, says.Off()); err != nil {
 		return err
 	}
 	exceptions, err := project.ReadExceptions(ctx, main)
@@ -117,43 +112,6 @@ func (a *app) trust(ctx context.Context, folder string) error {
 		return err
 	}
 	return a.say(t, "\ntrusted; winnow trust --revoke "+text.Quote(main)+" takes it back")
-}
-
-// exceptionsAlone says of exceptions that lie there without the file what to do.
-func exceptionsAlone(main string) string {
-	if _, err := os.Lstat(filepath.Join(main, project.Folder, project.Exceptions)); err == nil {
-		return ", and its exceptions are trusted together with that: write version: 1 into it"
-	}
-	if old := project.NotFollowed(main); old != "" {
-		return ". " + old
-	}
-	return ""
-}
-
-// knownRules refuses to turn off a rule that does not exist: that line would do nothing.
-func (a *app) knownRules(ctx context.Context, file string, data []byte, off []string) error {
-	if len(off) == 0 {
-		return nil
-	}
-	e, p, err := a.Engine(ctx)
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	var reaping []string
-	for rule := range maps.Keys(p.Rules()) {
-		if decision.Reaps(rule) {
-			reaping = append(reaping, rule)
-		}
-	}
-	for _, rule := range off {
-		if !slices.Contains(reaping, rule) {
-			wrong := strict.Problem{File: file, Key: "levels", Text: fmt.Sprintf("levels: unknown rule %q%s", rule, spelling.Hint(rule, reaping))}
-			wrong.Line = strict.Line(data, wrong.Text, func(string) string { return "" })
-			return config.Mistakef("%w; nothing was trusted", wrong)
-		}
-	}
-	return nil
 }
 
 // saysText is a project's file in words.
@@ -211,7 +169,7 @@ func (a *app) listTrusted(ctx context.Context) error {
 }
 
 func (a *app) revoke(ctx context.Context, folder string) error {
-	main, err := mainCheckout(folder)
+	main, err := ops.MainCheckout(folder)
 	if err != nil { // the repository may be gone: then the folder is what was trusted
 		if main, err = filepath.Abs(folder); err != nil {
 			return config.Mistakef("--revoke %s: %v", text.Quote(folder), err)
@@ -234,26 +192,4 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 		return config.Mistakef("%s is not trusted%s; nothing was changed", main, spelling.Hint(main, names))
 	}
 	return a.say(map[string]string{"revoked": main}, text.Clean(main)+" is no longer trusted; what it asked to keep is judged as anything else")
-}
-
-// mainCheckout is the real path of the main checkout of the repository that a folder lies in. A worktree's own copy of the project's file
-// is never read: who works there can write it.
-func mainCheckout(folder string) (string, error) {
-	abs, err := filepath.Abs(folder)
-	if err != nil {
-		return "", config.Mistakef("%s: %v", text.Quote(folder), err)
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return "", config.Mistakef("%v; give a folder of a repository", err)
-	}
-	place, ok := git.NewFinder().Around(real)
-	if !ok || place.CommonDir == "" {
-		return "", config.Mistakef("%s lies in no git repository; give a folder of one", abs)
-	}
-	main := filepath.Dir(place.CommonDir)
-	if place.Bare || filepath.Base(place.CommonDir) != ".git" {
-		return "", config.Mistakef("the repository of %s has no main checkout with a .git of its own, so it has no %s/%s that could be trusted", abs, project.Folder, project.Name)
-	}
-	return main, nil
 }

@@ -258,8 +258,8 @@ func (s Service) Status(ctx context.Context) (all []Status, silent string, err e
 	return all, silent, nil
 }
 
-// systemctl is a command line for a person, to the manager of this place.
-func (p Place) systemctl(args string) string {
+// Systemctl is a command line for a person, to the manager of this place.
+func (p Place) Systemctl(args string) string {
 	if p.System {
 		return "sudo systemctl " + args
 	}
@@ -274,14 +274,14 @@ func (s Service) ask(ctx context.Context, st *Status) error {
 	}
 	st.Enabled, st.Active = props["UnitFileState"], props["ActiveState"]
 	if props["NeedDaemonReload"] == "yes" && st.Problem == "" {
-		st.Problem = "the unit has changed since the manager read it: " + s.systemctl("daemon-reload")
+		st.Problem = "the unit has changed since the manager read it: " + s.Systemctl("daemon-reload")
 	}
 	if st.PID, _ = strconv.Atoi(props["MainPID"]); st.PID == 0 {
 		return nil
 	}
 	st.Runs, err = os.Readlink(fmt.Sprintf("/proc/%d/exe", st.PID))
 	if err == nil && st.Problem == "" && st.Runs != st.Program {
-		st.Problem = fmt.Sprintf("process %d runs %s: restart it for what is there now (%s)", st.PID, st.Runs, s.systemctl("restart "+st.Unit))
+		st.Problem = fmt.Sprintf("process %d runs %s: restart it for what is there now (%s)", st.PID, st.Runs, s.Systemctl("restart "+st.Unit))
 	}
 	return nil
 }
