@@ -22,8 +22,8 @@ const (
 	maxLongFaces     = 0       // files in cmd/winnow of more than maxFace lines
 	maxFaceArrows    = 0       // places in a command's file that name what another command's file declares
 	maxVagueNames    = 0       // functions called by a preposition, a pronoun or the like
-	maxRego          = 3_824   // lines of Rego that decide, without tests
-	maxRegoComments  = 20      // percent of Rego that are comments, also of what only observes
+	maxRego          = 3_999   // lines of Rego without tests
+	maxRegoComments  = 20      // percent of Rego that are comments
 	maxRegoLong      = 0       // lines of Rego that are longer than regoColumns
 	regoColumns      = 120
 	maxFace          = 200
@@ -129,7 +129,7 @@ func TestCeilings(t *testing.T) {
 // TestCeilingsOfRego holds the shipped rules to their size. Columns are bytes, as Regal counts them.
 func TestCeilingsOfRego(t *testing.T) {
 	t.Parallel()
-	all, observing, comments, long := 0, 0, 0, 0
+	all, comments, long := 0, 0, 0
 	err := filepath.WalkDir(filepath.Join(moduleFromHere, "policies"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".rego" || strings.HasSuffix(path, "_test.rego") {
 			return err
@@ -137,9 +137,6 @@ func TestCeilingsOfRego(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for line := range strings.Lines(string(text)) {
 			all++
-			if strings.Contains(filepath.ToSlash(path), "/observe/") {
-				observing++
-			}
 			if strings.HasPrefix(strings.TrimSpace(line), "#") {
 				comments++
 			}
@@ -152,7 +149,7 @@ func TestCeilingsOfRego(t *testing.T) {
 	if err != nil || all == 0 {
 		t.Fatal(all, err)
 	}
-	ceiling(t, "lines of Rego that decide", all-observing, maxRego)
+	ceiling(t, "lines of Rego", all, maxRego)
 	ceiling(t, "percent of Rego that are comments", (100*comments+all-1)/all, maxRegoComments)
 	ceiling(t, "lines of Rego that are too long", long, maxRegoLong)
 }
