@@ -89,12 +89,17 @@ func TestDialTCPWaitsForWhoAccepts(t *testing.T) {
 	if c, err := peercred.DialTCP(within(t, 300*time.Millisecond), "tcp", l.Addr().String()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("it was not accepted: %v, %v", c, err)
 	}
+	seen := make(chan struct{})
 	time.AfterFunc(100*time.Millisecond, func() {
 		for range 2 { // the first one has ended
-			_, _ = l.Accept()
+			if taken, err := l.Accept(); err == nil {
+				defer taken.Close()
+			}
 		}
+		<-seen // a connection that nothing holds is closed by the garbage collector
 	})
 	c, err := peercred.DialTCP(within(t, wait.Patience), "tcp", l.Addr().String())
+	close(seen)
 	if err != nil {
 		t.Fatal(err)
 	}
