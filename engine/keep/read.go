@@ -61,6 +61,9 @@ func (from Source) read(data []byte) ([]snapshot.Keep, strict.Problems) {
 	if wrong, ok := err.(strict.Problems); ok {
 		return nil, wrong
 	}
+	if err != nil { // a file that was not read is never one without entries
+		return nil, strict.Problems{{File: from.File, Text: err.Error()}}
+	}
 	if n := len(doc.Exceptions); n > maxList {
 		return nil, f.Bad(f.Line("exceptions"), "%d exceptions, and %d are the most: say with fewer globs what is to be kept, or write a rule below protect", n, maxList)
 	}

@@ -38,12 +38,7 @@ func (o *Ops) CheckRules(ctx context.Context, file string, data []byte, off []st
 		return err
 	}
 	defer e.Close()
-	var reaping []string
-	for rule := range maps.Keys(p.Rules()) {
-		if decision.Reaps(rule) {
-			reaping = append(reaping, rule)
-		}
-	}
+	reaping := slices.DeleteFunc(slices.Collect(maps.Keys(p.Rules())), func(rule string) bool { return !decision.Reaps(rule) })
 	for _, rule := range off {
 		if !slices.Contains(reaping, rule) {
 			wrong := strict.Problem{File: file, Key: "levels", Text: fmt.Sprintf("levels: unknown rule %q%s", rule, spelling.Hint(rule, reaping))}
