@@ -78,8 +78,9 @@ type crashWorld struct {
 func newCrashWorld(t *testing.T, dir, kind, config string, env ...string) *crashWorld {
 	t.Helper()
 	w := &crashWorld{dir: dir, config: filepath.Join(dir, "config.yaml"), kind: kind}
-	// No decision is given up here because the machine is busy: with the race detector one may take many seconds.
+	// No look and no decision is given up here because the machine is busy: with the race detector one may take many seconds.
 	w.env = append(append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir), env...)
+	config = strings.Replace(config, "collect: {", "collect: {timeout: 10m, ", 1)
 	if err := os.WriteFile(w.config, []byte("version: 1\npolicy: {timeout: 10m}\nstate: "+dir+"/state\n"+config), 0o600); err != nil {
 		t.Fatal(err)
 	}

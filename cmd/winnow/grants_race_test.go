@@ -81,7 +81,7 @@ func newRaceWorld(t *testing.T) *raceWorld {
 	w.config = w.elsewhere(t)
 	text := string(musts.Get(os.ReadFile(w.config))(t))
 	for old, now := range map[string]string{
-		"collect: {":      "collect: {timeout: 5m, processes: {markers: [" + w.marker + "]}, ",
+		"collect: {":      "collect: {processes: {markers: [" + w.marker + "]}, ",
 		"discover: false": "discover_from: [under], discover_under: [" + w.dir + "]", // entries are found by their repository
 		// no agent of the machine's may have started what goes
 		"rules: {": "rules: {id_markers: [" + w.marker + "], agents: [ag-" + w.marker + "], agent_scripts: [], agent_packages: [], agent_daemons: [], confirm_process_after: 1ms, landed_after: 0s, ",

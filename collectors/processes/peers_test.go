@@ -55,7 +55,7 @@ func TestPeers(t *testing.T) {
 			return run(t, nil, must.Get(os.Create(filepath.Join(t.TempDir(), "log")))(t), nil), spoken{nil, no, &[]int{}}
 		},
 		"closed descriptors": func(t *testing.T) (int, spoken) {
-			return run(t, nil, nil, nil, "sh", "-c", "exec <&- >&- 2>&-; sleep 120"), spoken{nil, no, &[]int{}}
+			return run(t, nil, nil, nil, "sh", "-c", "exec <&- >&- 2>&-; sleep 1000"), spoken{nil, no, &[]int{}}
 		},
 		"something waits to be read, and nobody writes": func(t *testing.T) (int, spoken) {
 			in := openPipe(t)
@@ -115,7 +115,7 @@ func TestPeers(t *testing.T) {
 		},
 		"pipes of its own, as event loops have": func(t *testing.T) (int, spoken) {
 			p := openPipe(t)
-			pid := run(t, nil, nil, p[0], "sh", "-c", `exec 4>"$0"; sleep 120`, fmt.Sprintf("/proc/%d/fd/%d", me, p[1].Fd()))
+			pid := run(t, nil, nil, p[0], "sh", "-c", `exec 4>"$0"; sleep 1000`, fmt.Sprintf("/proc/%d/fd/%d", me, p[1].Fd()))
 			wait.Eventually(t, "it has both ends", func() bool { return hasOpen(pid, 4) })
 			shut(t, p[1])
 			return pid, spoken{nil, no, &[]int{}}
@@ -231,14 +231,14 @@ func TestPeers(t *testing.T) {
 		},
 		"what lives below it reads its output": func(t *testing.T) (int, spoken) {
 			path := fifo(t)
-			return run(t, nil, nil, nil, "sh", "-c", `cat "$0" >/dev/null & exec >"$0"; rm "$0"; sleep 120`, path), spoken{nil, no, &[]int{}}
+			return run(t, nil, nil, nil, "sh", "-c", `cat "$0" >/dev/null & exec >"$0"; rm "$0"; sleep 1000`, path), spoken{nil, no, &[]int{}}
 		},
 		"what lives below it reads its output, which has a path": func(t *testing.T) (int, spoken) {
-			return run(t, nil, nil, nil, "sh", "-c", `cat "$0" >/dev/null & exec >"$0"; sleep 120`, fifo(t)), spoken{nil, nil, nil}
+			return run(t, nil, nil, nil, "sh", "-c", `cat "$0" >/dev/null & exec >"$0"; sleep 1000`, fifo(t)), spoken{nil, nil, nil}
 		},
 		"what lives below it speaks with another one": func(t *testing.T) (int, spoken) {
 			out := openPipe(t)
-			return run(t, nil, out[1], nil, "sh", "-c", "sleep 120 & exec >/dev/null; sleep 120"), spoken{nil, no, &[]int{}}
+			return run(t, nil, out[1], nil, "sh", "-c", "sleep 1000 & exec >/dev/null; sleep 1000"), spoken{nil, no, &[]int{}}
 		},
 		"a FIFO that another one writes to": func(t *testing.T) (int, spoken) {
 			path := fifo(t)

@@ -33,7 +33,7 @@ var (
 )
 
 // busyTimeout is how long a writer waits for another one.
-const busyTimeout = 5 * time.Second
+const busyTimeout = 30 * time.Second
 
 // Ledger is an open ledger. It may be used from several goroutines; one statement runs at a time.
 type Ledger struct {

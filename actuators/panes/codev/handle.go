@@ -227,13 +227,13 @@ func (g *handle) identity(ctx context.Context) (over bool, err error) {
 	if g.shellper == nil {
 		return true, nil
 	}
-	// What it is the same by, and what is never signalled, is known in one place.
 	p, err := g.processes.Hold(ctx, "", decision.Decision{ID: g.who(), Identity: decision.Identity{Process: g.id.Process}})
 	if err == nil {
 		err = p.Close()
 	}
 	switch {
-	case g.shellper.Ended(): // while it runs, the number is its own
+	// While it runs, the number is its own. A process that ends gives up its program first, and then its number.
+	case g.shellper.Ended() || errors.Is(err, proc.ErrEnded) && g.waits(ctx, killedWithin):
 		return true, nil
 	case errors.Is(err, actuators.ErrGone):
 		return false, actuators.Changed("pid %d is another process now", g.pid())

@@ -61,7 +61,7 @@ func TestActingChild(t *testing.T) {
 
 func wait(t *testing.T, a lock.Acting) (unlock func() error) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
+	for end := time.Now().Add(5 * time.Minute); ; {
 		unlock, err := a.Lock()
 		if err == nil {
 			return unlock

@@ -28,7 +28,7 @@ import (
 
 const (
 	// patience is how long a reader waits for a writer's lock, settling how long for a journal to go that looks left over.
-	patience = 2 * time.Second
+	patience = 10 * time.Second
 	settling = 250 * time.Millisecond
 	// again is the time between two tries. SQLite's own waiting grows to tenths of a second and hears of no context.
 	again = 5 * time.Millisecond
