@@ -230,7 +230,7 @@ func TestLocked(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "holds it locked") {
 		t.Errorf("a locked database gave %v when the time had passed", err)
 	}
-	if took := time.Since(began); took > 1900*time.Millisecond {
+	if took := time.Since(began); took > 9*time.Second {
 		t.Errorf("it waited on for %v after its time", took)
 	}
 	go func() {
