@@ -31,10 +31,10 @@ func newPolicyNew(a *app) *cobra.Command {
 	var editor bool
 	cmd := &cobra.Command{
 		Use:   "new RULE",
-		Short: "Write a new rule with its METADATA, tests and a case, to edit",
-		Long: `New writes the files of a new rule into a folder of policies: the rule with its METADATA, its tests, and a case, which is a whole machine with
-what has to be decided on it. RULE is reap.<kind>.<name>, a reason to reap, or protect.<name>, a reason to keep. What it writes passes "winnow policy
-check" and "winnow policy test" as it is, and finds or keeps nothing before a list in the configuration is filled.
+		Short: "Write a new rule with its METADATA and tests, to edit",
+		Long: `New writes the files of a new rule into a folder of policies: the rule with its METADATA, and its tests. RULE is reap.<kind>.<name>,
+a reason to reap, or protect.<name>, a reason to keep. What it writes passes "winnow policy check" and "winnow policy test" as it is, and finds or
+keeps nothing before a list in the configuration is filled.
 
 It overwrites nothing. Where the folder has none it also writes two files for editors: .regal/config.yaml, so that Regal knows how the folder is laid
 out, and input.json, from which Regal's language server completes what comes after "input."; --editor=false leaves them out.`,

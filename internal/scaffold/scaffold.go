@@ -1,8 +1,7 @@
-// Package scaffold makes the files with which a rule begins: the rule, its tests, and a case of a whole machine.
+// Package scaffold makes the files with which a rule begins: the rule and its tests.
 package scaffold
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
 	"path"
@@ -95,30 +94,20 @@ func nearKind(folder string) string {
 // Dir is the folder of the rule below the tree's.
 func (r Rule) Dir() string { return strings.ReplaceAll(r.ID, ".", "/") }
 
-// Files are the rule, its tests and its case, by their paths below the tree's folder.
+// Files are the rule and its tests, by their paths below the tree's folder.
 func (r Rule) Files() (map[string][]byte, error) {
 	v := r.values()
+	fill := strings.NewReplacer("%o", v.Own, "%w", v.Word)
 	family, _, _ := strings.Cut(r.ID, ".")
-	file := path.Join(r.Dir(), r.Leaf)
 	out := map[string][]byte{}
-	for name, from := range map[string]string{file + ".rego": family + ".rego", file + "_test.rego": family + "_test.rego", r.Case(): "case.yaml"} {
-		var b bytes.Buffer
-		if err := templates().ExecuteTemplate(&b, from, v); err != nil {
-			return nil, fmt.Errorf("make %s: %w", name, err)
+	for _, end := range []string{".rego", "_test.rego"} {
+		var b strings.Builder
+		if err := templates().ExecuteTemplate(&b, family+end, v); err != nil {
+			return nil, fmt.Errorf("make the rule %s: %w", r.ID, err)
 		}
-		out[name] = b.Bytes()
+		out[path.Join(r.Dir(), r.Leaf+end)] = []byte(fill.Replace(b.String()))
 	}
 	return out, nil
-}
-
-// Case is the file of the rule's case. It has a folder of its own: opa test reads each file as data, and refuses two of one folder that have a
-// key in common.
-func (r Rule) Case() string {
-	word := "goes"
-	if r.Folder == "" {
-		word = "stays"
-	}
-	return path.Join("cases", strings.ReplaceAll(r.ID, ".", "-")+"-"+word, "case.yaml")
 }
 
 // Regal is the configuration with which Regal takes a tree for what it is, as .regal/config.yaml in the tree's folder.

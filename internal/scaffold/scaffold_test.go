@@ -30,7 +30,7 @@ func TestEveryScaffoldLoads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(files) != 3 {
+		if len(files) != 2 {
 			t.Errorf("%s: %v", id, slices.Collect(maps.Keys(files)))
 		}
 		for name, data := range files {

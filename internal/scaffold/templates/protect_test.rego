@@ -5,7 +5,7 @@ package policies.{{.ID}}_test
 
 import data.policies.{{.ID}}
 
-_subject := {"label": "{{.Example}}", "config": {"custom": {"{{.Own}}": ["{{.Word}}"]}}}
+_subject := {"label": "{{.Word}}1", "config": {"custom": {"{{.Own}}": ["{{.Word}}"]}}}
 
 _changed(path, value) := json.patch(_subject, [{"op": "replace", "path": path, "value": value}])
 

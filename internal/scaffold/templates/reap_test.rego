@@ -15,8 +15,8 @@ test_it_may_go if {
 }
 
 test_one_of_another_name_stays if {
-	not {{.Leaf}}.in_scope with input as _changed("{{.NamePath}}", "other")
-	count({{.Leaf}}.findings) == 0 with input as _changed("{{.NamePath}}", "other")
+	not {{.Leaf}}.in_scope with input as _changed("{{index .Facts 0}}", "other")
+	count({{.Leaf}}.findings) == 0 with input as _changed("{{index .Facts 0}}", "other")
 }
 
 test_nothing_goes_by_default if {
@@ -29,6 +29,7 @@ test_{{.SpareName}}_stays if {
 
 test_a_missing_fact_is_no_reason if {
 	paths := [
+		"/config/custom/{{.Own}}",
 {{- range .Facts}}
 		"{{.}}",
 {{- end}}
