@@ -69,7 +69,7 @@ func newServiceStatus(a *app) *cobra.Command {
 	var f serviceFlags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "What is installed, enabled and active, and for what program",
+		Short: "What is installed, enabled and active, since when, and where its log is",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serviceStatus(cmd.Context(), f) },
 	}
 	f.scope(cmd)

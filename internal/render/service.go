@@ -33,15 +33,18 @@ func ServiceStatus(w io.Writer, all []service.Status, silent string) {
 	for _, st := range all {
 		fmt.Fprintf(w, "%s\n", text.Clean(st.Unit))
 		if silent == "" {
-			fmt.Fprintf(w, "  now      %s, %s\n", cmp.Or(st.Enabled, "not enabled"), cmp.Or(st.Active, "not active"))
+			fmt.Fprintf(w, "  now   %s, %s", cmp.Or(st.Enabled, "not enabled"), cmp.Or(st.Active, "not active"))
+			if st.Since != "" {
+				fmt.Fprintf(w, " since %s", text.Clean(st.Since))
+			}
+			if st.PID != "" {
+				fmt.Fprintf(w, ", process %s", text.Clean(st.PID))
+			}
+			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "  unit     %s (%s)\n", text.Clean(st.Path), whose[st.From])
-		fmt.Fprintf(w, "  program  %s\n", text.Clean(cmp.Or(st.Program, "unknown")))
-		if st.PID != 0 {
-			fmt.Fprintf(w, "  process  %d\n", st.PID)
-		}
-		if st.Problem != "" {
-			fmt.Fprintf(w, "  problem  %s\n", text.Clean(st.Problem))
+		fmt.Fprintf(w, "  unit  %s\n  log   %s\n", text.Clean(st.Path), text.Clean(st.Log))
+		if st.Next != "" {
+			fmt.Fprintf(w, "  next  %s\n", text.Clean(st.Next))
 		}
 	}
 	if len(all) == 0 {
@@ -50,9 +53,4 @@ func ServiceStatus(w io.Writer, all []service.Status, silent string) {
 	if silent != "" {
 		fmt.Fprintf(w, "no systemd manager answers here: %s\n", text.Clean(silent))
 	}
-}
-
-// whose says in words where a unit comes from.
-var whose = map[string]string{
-	service.Ours: "written by winnow service install", service.FromPackage: "from a package", service.Others: "not written by winnow service install",
 }

@@ -49,23 +49,10 @@ func (s Systemctl) Do(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// Silent says why no manager answers, nil where one does.
-func Silent(ctx context.Context, m Manager) error {
-	_, err := m.Do(ctx, "show", "--property=Version", "--value")
-	return err
-}
-
-// show reads properties of a unit.
-func show(ctx context.Context, m Manager, unit string, names ...string) (map[string]string, error) {
-	out, err := m.Do(ctx, "show", "--property="+strings.Join(names, ","), "--", unit)
-	if err != nil {
-		return nil, err
+// silent says why no manager answers, "" where one does.
+func (s Service) silent(ctx context.Context) string {
+	if _, err := s.Manager.Do(ctx, "show", "--property=Version", "--value"); err != nil {
+		return err.Error()
 	}
-	props := map[string]string{}
-	for line := range strings.Lines(out) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			props[name] = value
-		}
-	}
-	return props, nil
+	return ""
 }

@@ -15,18 +15,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
-// Where a unit comes from.
-const (
-	// Ours was written by Install.
-	Ours = "ours"
-	// FromPackage is a package's, in the folder where the system's own units lie.
-	FromPackage = "package"
-	// Others is somebody else's: it is neither replaced nor removed.
-	Others = "others"
-	// Absent is none.
-	Absent = "absent"
-)
-
 // Place is where the units of one manager lie.
 type Place struct {
 	// System is true for the system's manager, false for the user's own.
@@ -39,12 +27,6 @@ type Place struct {
 	Package string
 }
 
-// forms are the units that each form has.
-var forms = []struct {
-	name  string
-	timer bool
-}{{"daemon", false}, {"timer", true}}
-
 // names gives the units of a form, the one that is enabled first.
 func (p Place) names(timer bool) []string { return Unit{Instances: p.System, Timer: timer}.names() }
 
@@ -56,59 +38,85 @@ func (p Place) enabled(name string) string {
 	return name
 }
 
-// look says where the unit of that name comes from, its file and its text. What stands in Folder comes before what a package brought.
-func (p Place) look(name string) (from, path string, text []byte, err error) {
-	path = filepath.Join(p.Folder, name)
-	st, err := os.Lstat(path)
-	switch {
-	case err == nil && !st.Mode().IsRegular():
-		return Others, path, nil, nil // a link, such as systemctl mask and systemctl link make
-	case err == nil:
-		if text, err = os.ReadFile(path); err != nil {
-			return "", path, nil, fmt.Errorf("read the unit: %w", err)
-		}
-		if first, _, _ := bytes.Cut(text, []byte("\n")); string(first) == Mark {
-			return Ours, path, text, nil
-		}
-		return Others, path, text, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", path, nil, fmt.Errorf("look for the unit: %w", err)
+// Systemctl is a command line for a person, to the manager of this place.
+func (p Place) Systemctl(args string) string { return p.command("systemctl", args) }
+
+func (p Place) command(program, args string) string {
+	if p.System {
+		return "sudo " + program + " " + args
 	}
-	packaged := filepath.Join(p.Package, name)
-	switch text, err = os.ReadFile(packaged); {
-	case errors.Is(err, fs.ErrNotExist):
-		return Absent, path, nil, nil
-	case err != nil:
-		return "", packaged, nil, fmt.Errorf("read the unit: %w", err)
+	return program + " --user " + args
+}
+
+// file is the path of the unit of that name, "" where there is no such unit. What stands in Folder comes before what a package brought.
+func (p Place) file(name string) (string, error) {
+	for _, dir := range []string{p.Folder, p.Package} {
+		path := filepath.Join(dir, name)
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return path, err
+		}
 	}
-	return FromPackage, packaged, text, nil
+	return "", nil
+}
+
+// foreignUnit says which unit is in the way because somebody else wrote it: its first line is not Mark, or it is a link, such as systemctl
+// mask makes.
+func (p Place) foreignUnit() error {
+	for _, name := range slices.Concat(p.names(false), p.names(true)) {
+		path := filepath.Join(p.Folder, name)
+		st, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var text []byte
+		if err == nil && st.Mode().IsRegular() {
+			text, err = os.ReadFile(path)
+		}
+		if err != nil {
+			return fmt.Errorf("read the unit: %w", err)
+		}
+		if !bytes.HasPrefix(text, []byte(Mark+"\n")) {
+			return fmt.Errorf("%s was not written by winnow service install: look at it, and move it away if it is not needed", path)
+		}
+	}
+	return nil
 }
 
 // write puts a unit into its place, in one step, for everybody to read.
-func (p Place) write(ctx context.Context, f File) error {
+func (p Place) write(ctx context.Context, f File, c *Changed) error {
+	path := filepath.Join(p.Folder, f.Name)
+	if text, err := os.ReadFile(path); err == nil && bytes.Equal(text, f.Text) {
+		c.Kept = append(c.Kept, path)
+		return nil
+	}
 	if err := os.MkdirAll(p.Folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder of units: %w", err)
 	}
-	path := filepath.Join(p.Folder, f.Name)
 	if err := atomicfile.WriteData(ctx, path, f.Text); err != nil {
 		return err
 	}
+	c.Written = append(c.Written, path)
 	return os.Chmod(path, 0o644)
 }
 
-// links are the links by which systemctl enable had units of that name start (TARGET.wants/NAME), in this folder. A template's are those of
-// all its instances.
-func (p Place) links(name string) ([]string, error) {
-	pattern := name
-	if p.System {
-		pattern = strings.Replace(name, "@", "@*", 1)
-	}
-	links, err := filepath.Glob(filepath.Join(p.Folder, "*.wants", pattern))
-	slices.Sort(links)
-	return links, err
+// links are the links by which systemctl enable had units start (TARGET.wants/NAME), in this folder.
+func (p Place) links(pattern string) ([]string, error) {
+	return filepath.Glob(filepath.Join(p.Folder, "*.wants", pattern))
 }
 
-// Replaceable says why a program must not be what a unit runs: another user than root and this one could put another in its place. nil where no other user can.
+// otherInstances are the instances of a template that other users have enabled.
+func (p Place) otherInstances(name string) (units []string, err error) {
+	links, err := p.links(strings.Replace(name, "@", "@*", 1))
+	for _, link := range links {
+		if unit := filepath.Base(link); unit != p.enabled(name) {
+			units = append(units, unit)
+		}
+	}
+	return units, err
+}
+
+// Replaceable says why a program must not be what a unit runs: another user than root and this one could put another in its place. nil where
+// no other user can.
 func Replaceable(program string) error {
 	real, err := safeopen.Path(program)
 	if err != nil {

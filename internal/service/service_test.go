@@ -93,9 +93,6 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 				path := filepath.Join(units, f.Name)
 				must.Do(t, os.WriteFile(path, f.Text, 0o644))
 				paths = append(paths, path)
-				if strings.HasSuffix(f.Name, ".service") {
-					must.Equal(t, program, program0(f), "the program of %s", f.Name)
-				}
 			}
 			args := []string{"verify", "--man=no"}
 			if !u.Instances {
@@ -114,8 +111,6 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 		}
 	}
 }
-
-func program0(f File) string { return program(string(f.Text)) }
 
 // systemd runs systemd-analyze with a runtime folder of its own, which a user's manager needs.
 func systemd(program, run string, args ...string) (string, error) {
@@ -184,7 +179,8 @@ func TestInstallAndUninstall(t *testing.T) {
 
 	all, silent, err := s.Status(t.Context())
 	must.Do(t, err)
-	must.Equal(t, []Status{{Form: "timer", Unit: "winnow-sweep.timer", Path: dir + "/winnow-sweep.timer", From: Ours, Program: "/bin/sh", Enabled: "enabled", Active: "active"}}, all, "status")
+	must.Equal(t, []Status{{Form: "timer", Unit: "winnow-sweep.timer", Path: dir + "/winnow-sweep.timer", Enabled: "enabled", Active: "active",
+		Log: "journalctl --user -u winnow-sweep.service"}}, all, "status")
 	must.Equal(t, "", silent, "silent")
 
 	// What the manager does not stop is not removed.
@@ -216,18 +212,16 @@ func TestTheOtherFormOfAPackageIsDisabled(t *testing.T) {
 		must.Equal(t, []string{"disable --now -- winnow-sweep" + user + ".timer", "daemon-reload", "enable -- winnow" + user + ".service", "restart -- winnow" + user + ".service"}, m.did, "asked")
 		must.Equal(t, 3, len(names(t, packaged)), "files of the package")
 
-		// One that is not enabled is not spoken of.
-		m.props, m.did = "UnitFileState=disabled\nActiveState=inactive\n", nil
+		m.did = nil
 		c = must.Get(s.Uninstall(t.Context()))(t)
-		must.Equal(t, Changed{Removed: []string{dir + "/winnow" + at + ".service"}}, c, "uninstalled")
-		must.Equal(t, []string{"disable --now -- winnow" + user + ".service", "daemon-reload"}, m.did, "asked")
+		must.Equal(t, Changed{Removed: []string{dir + "/winnow" + at + ".service"}, Disabled: []string{"winnow-sweep" + user + ".timer"}}, c, "uninstalled")
+		must.Equal(t, []string{"disable --now -- winnow" + user + ".service", "disable --now -- winnow-sweep" + user + ".timer", "daemon-reload"}, m.did, "asked")
 
 		// The package's alone.
-		m.props, m.did = "", nil
 		c = must.Get(s.Uninstall(t.Context()))(t)
 		must.Equal(t, Changed{Disabled: []string{"winnow" + user + ".service", "winnow-sweep" + user + ".timer"}}, c, "uninstalled")
 		m.fails = "disable"
-		if c, err := s.Install(t.Context(), Unit{Program: "/bin/sh"}); err == nil || !strings.Contains(err.Error(), "of a package goes on") || c.Started {
+		if c, err := s.Install(t.Context(), Unit{Program: "/bin/sh"}); err == nil || !strings.Contains(err.Error(), "goes on, and no unit of it was removed") || c.Started {
 			t.Errorf("what the manager does not stop: %+v, %v", c, err)
 		}
 
@@ -312,40 +306,44 @@ func TestWhatOthersWroteStays(t *testing.T) {
 	}
 }
 
-func TestStatusSaysThatAProgramIsGone(t *testing.T) {
+// TestStatusWithoutAManager says what is installed, a package's unit too.
+func TestStatusWithoutAManager(t *testing.T) {
 	t.Parallel()
 	dir, packaged := t.TempDir(), t.TempDir()
 	s := Service{Place{Folder: dir, Package: packaged}, &recorder{fails: "show"}}
-	gone := filepath.Join(dir, "no such", "winnow")
-	must.Get(s.Install(t.Context(), Unit{Program: gone}))(t)
-	all, silent, err := s.Status(t.Context())
-	must.Do(t, err)
-	if len(all) != 1 || all[0].Program != gone || !strings.Contains(all[0].Problem, "there is no "+gone) || silent == "" {
-		t.Errorf("%+v, %q", all, silent)
-	}
-	must.Get(s.Uninstall(t.Context()))(t)
-	must.Do(t, os.WriteFile(filepath.Join(packaged, "winnow.service"), []byte("[Service]\nExecStart=/bin/sh run\n"), 0o644))
-	all, _, err = s.Status(t.Context())
-	must.Do(t, err)
-	if len(all) != 1 || all[0].From != FromPackage || all[0].Program != "/bin/sh" || all[0].Problem != "" {
-		t.Errorf("%+v", all)
+	must.Do(t, os.WriteFile(filepath.Join(packaged, "winnow.service"), nil, 0o644))
+	for _, path := range []string{filepath.Join(packaged, "winnow.service"), filepath.Join(dir, "winnow.service")} {
+		all, silent, err := s.Status(t.Context())
+		must.Do(t, err)
+		must.Equal(t, []Status{{Form: "daemon", Unit: "winnow.service", Path: path, Log: "journalctl --user -u winnow.service"}}, all, "status")
+		must.Equal(t, "show fails", silent, "silent")
+		must.Get(s.Install(t.Context(), Unit{Program: "/bin/sh"}))(t)
 	}
 }
 
 // TestStatusSaysToWhichManager a person has to speak: what it proposes is run as it stands.
 func TestStatusSaysToWhichManager(t *testing.T) {
 	t.Parallel()
+	program := filepath.Join(t.TempDir(), "sleep")
+	must.Do(t, os.WriteFile(program, must.Get(os.ReadFile(must.Get(exec.LookPath("sleep"))(t)))(t), 0o755))
+	cmd := exec.Command(program, "600")
+	must.Do(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	must.Do(t, os.Remove(program))
+	replaced := fmt.Sprint(cmd.Process.Pid)
 	for _, system := range []bool{false, true} {
 		own := Service{Place{System: system, User: "ann", Folder: t.TempDir(), Package: t.TempDir()}, &recorder{}}
 		must.Get(own.Install(t.Context(), Unit{Program: "/bin/sh"}))(t)
 		for _, c := range []struct{ props, yours, machines string }{
 			{"NeedDaemonReload=yes\n", "systemctl --user daemon-reload", "sudo systemctl daemon-reload"},
-			{fmt.Sprintf("MainPID=%d\n", os.Getpid()), "(systemctl --user restart winnow.service)", "(sudo systemctl restart winnow@ann.service)"},
+			{"ActiveState=failed\n", "systemctl --user restart winnow.service", "sudo systemctl restart winnow@ann.service"},
+			{"UnitFileState=disabled\n", "systemctl --user enable --now winnow.service", "sudo systemctl enable --now winnow@ann.service"},
+			{"ActiveState=active\nMainPID=" + replaced + "\n", "systemctl --user restart winnow.service", "sudo systemctl restart winnow@ann.service"},
 		} {
 			own.Manager = &recorder{props: c.props}
 			all, _, err := own.Status(t.Context())
 			must.Do(t, err)
-			if want := map[bool]string{false: c.yours, true: c.machines}[system]; len(all) != 1 || !strings.HasSuffix(all[0].Problem, want) {
+			if want := map[bool]string{false: c.yours, true: c.machines}[system]; len(all) != 1 || !strings.HasSuffix(all[0].Next, want) {
 				t.Errorf("want %s in %+v", want, all)
 			}
 		}

@@ -99,31 +99,3 @@ func commandLine(program string, flags []string) (string, error) {
 	}
 	return strings.Join(words, " "), nil
 }
-
-// program reads the program of a unit's text, "" where it has none. It undoes what commandLine did.
-func program(text string) string {
-	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart=")
-		if !ok {
-			continue
-		}
-		var word strings.Builder
-		quoted := strings.HasPrefix(rest, `"`)
-		if quoted {
-			rest = rest[1:]
-		}
-		for i := 0; i < len(rest); i++ {
-			switch c := rest[i]; {
-			case quoted && c == '"' || !quoted && c == ' ':
-				return word.String()
-			case (c == '\\' || c == '%') && i+1 < len(rest):
-				i++
-				word.WriteByte(rest[i])
-			default:
-				word.WriteByte(c)
-			}
-		}
-		return word.String()
-	}
-	return ""
-}
