@@ -9,9 +9,10 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/internal/render"
+	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
 )
@@ -46,14 +47,14 @@ below the threshold; with 2 when the policies or tests are no valid Rego.`,
 			}
 			f.Folders, f.Unused = folders, a.flags.policy
 			if !conformance {
-				return a.policyTest(cmd.Context(), f, verbose)
+				return a.policyTest(cmd.Context(), "policy test", policytest.Test, f, verbose)
 			}
 			for _, name := range []string{"coverage", "threshold", "timeout"} {
 				if cmd.Flags().Changed(name) {
 					return config.Mistakef("--%s says nothing with --conformance; leave one of the two out. Nothing was run", name)
 				}
 			}
-			return a.conformance(cmd.Context(), f, verbose)
+			return a.policyTest(cmd.Context(), "policy test --conformance", policytest.Conformance, f, verbose)
 		},
 	}
 	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
@@ -67,28 +68,19 @@ below the threshold; with 2 when the policies or tests are no valid Rego.`,
 	return cmd
 }
 
-func (a *app) policyTest(ctx context.Context, f policytest.Options, verbose bool) error {
-	doc, failed := policytest.Test(ctx, &a.Ops, f)
+// policyTest runs tests, or decides incidents, and shows the results.
+func (a *app) policyTest(
+	ctx context.Context, command string,
+	run func(context.Context, *ops.Ops, policytest.Options) (*report.PolicyTest, error), f policytest.Options, verbose bool,
+) error {
+	doc, failed := run(ctx, &a.Ops, f)
 	if doc == nil {
 		return failed
 	}
-	return cmp.Or(a.present(ctx, result{command: "policy test", doc: doc,
+	return cmp.Or(a.present(ctx, result{command: command, doc: doc,
 		text:   func(p render.Paint, w io.Writer) { p.PolicyTest(w, *doc, verbose) },
 		suites: func() []junit.Suite { return render.TestSuites(*doc) },
 		findings: func() ([]sarif.Rule, []sarif.Finding) {
 			return append(render.RefusalRules(), render.TestRules...), render.TestFindings(*doc)
 		}}), failed)
-}
-
-// conformance decides the shipped incidents with the policies that a person names.
-func (a *app) conformance(ctx context.Context, f policytest.Options, verbose bool) error {
-	doc, err := policytest.Conformance(ctx, &a.Ops, f)
-	if err != nil {
-		return err
-	}
-	return cmp.Or(a.present(ctx, result{command: "policy test --conformance", doc: doc,
-		text:     func(p render.Paint, w io.Writer) { p.Conformance(w, *doc, verbose) },
-		suites:   func() []junit.Suite { return render.IncidentSuites(*doc) },
-		findings: func() ([]sarif.Rule, []sarif.Finding) { return render.IncidentRules, render.IncidentFindings(*doc) },
-	}), exit.CodeIf(!doc.OK, exit.Failed))
 }

@@ -59,7 +59,7 @@ type Result struct {
 	// At is the condition of the test that did not hold, the last one that was tried, where it is known. Text is that line.
 	At   int    `json:"at,omitempty"`
 	Text string `json:"text,omitempty"`
-	// Message is why there is no result. Output is what it printed.
+	// Message is why there is no result, or what a case decides otherwise than it wants. Output is what it printed.
 	Message string `json:"message,omitempty"`
 	Output  string `json:"output,omitempty"`
 	// Cases are those of a test that has several, each with its name.

@@ -91,9 +91,10 @@ func reasonsBy(rules []string, given []decision.Reason) (out []decision.Reason) 
 	return out
 }
 
-// Incident says what the policies do in one incident, and where that is not what has to happen. custom are the parameters of the policies' own rules.
-func (r Runner) Incident(ctx context.Context, name string, c Case, custom map[string]any) (report.Incident, error) {
-	out := report.Incident{Name: name, Sentence: c.Sentence, Outcome: report.Right, Candidates: []report.IncidentCandidate{}}
+// Incident decides an incident. It fails where something goes that has to stay; what stays and could go is said in the
+// message alone. custom are the parameters of the policies' own rules.
+func (r Runner) Incident(ctx context.Context, name string, c Case, custom map[string]any) (tester.Result, error) {
+	out := tester.Result{Name: report.IncidentPrefix + name, Outcome: tester.Pass}
 	world, err := c.Look()
 	if err != nil {
 		return out, err
@@ -107,30 +108,41 @@ func (r Runner) Incident(ctx context.Context, name string, c Case, custom map[st
 	if err != nil {
 		return out, err
 	}
+	var words []string
 	for _, id := range slices.Sorted(maps.Keys(c.Want)) {
-		x := report.IncidentCandidate{
-			ID: id, Want: decision.Spare, Got: cmp.Or(d.got[id].Verdict, decision.Spare), Findings: r.reasons(d.got[id].Findings), Objections: r.reasons(d.got[id].Objections),
-		}
-		if w := c.Want[id]; w != nil {
-			x.Want = w.Verdict
-		}
-		if err := d.failed[id]; err != nil {
-			x.Error = err.Error()
-		}
-		switch change := d.flips[id].Change; {
-		case change == compare.NewReap:
-			x.Outcome = report.WronglyReaped
-		case x.Error != "":
-			x.Outcome = report.Undecided
-		case change == compare.NewKeep:
-			x.Outcome = report.Kept
+		flip, got := d.flips[id], d.got[id]
+		switch {
+		case flip.Change == compare.NewReap:
+			out.Outcome = tester.Fail
+			r.locate(&out, got.Findings)
+		case d.failed[id] != nil:
+			if out.Passed() {
+				out.Outcome = tester.Error
+			}
+			words = append(words, id+": "+d.failed[id].Error())
+			continue
+		case flip.Change == compare.NewKeep:
+			if out.Passed() {
+				r.locate(&out, got.Objections)
+			}
 		default:
 			continue
 		}
-		out.Candidates = append(out.Candidates, x)
+		words = append(words, id+": "+r.unlike(flip, got))
 	}
-	out.Outcome = report.Worst(out.Candidates)
+	if len(words) > 0 {
+		out.Message = c.Sentence + ": " + strings.Join(words, "; ")
+	}
 	return out, nil
+}
+
+// locate puts a result at the rule of a reason.
+func (r Runner) locate(result *tester.Result, reasons []decision.Reason) {
+	for _, reason := range reasons {
+		if rule := r.Policy.Rule(reason.Rule); rule.File != "" {
+			result.File, result.Line = rule.File, rule.Line
+		}
+	}
 }
 
 // Case decides a person's own case, and says in the result what is not as it wants.
@@ -216,8 +228,8 @@ var causeWords = map[string]string{
 func (r Runner) unlike(f compare.Flip, got decision.Decision) string {
 	if want, have := verdictWords(f.Base), verdictWords(f.Head); want != have {
 		by := ", and nothing is found, and nothing objects"
-		if rs := slices.Concat(r.reasons(got.Findings), r.reasons(got.Objections)); len(rs) > 0 {
-			by = ", by " + report.ReasonLine(rs)
+		if rs := slices.Concat(got.Findings, got.Objections); len(rs) > 0 {
+			by = ", by " + r.rulesOf(rs)
 		}
 		return fmt.Sprintf("it was to be %s, and it is %s%s", want, have, by)
 	}
@@ -240,12 +252,17 @@ func verdictWords(v compare.Verdict) string {
 	return "spared"
 }
 
-// reasons are reasons with the places of their rules.
-func (r Runner) reasons(rs []decision.Reason) []report.IncidentReason {
-	out := []report.IncidentReason{}
-	for _, x := range rs {
-		rule := r.Policy.Rule(x.Rule)
-		out = append(out, report.IncidentReason{Rule: x.Rule, Message: x.Message, File: rule.File, Line: rule.Line})
+// rulesOf names the rules of reasons with their places, each once.
+func (r Runner) rulesOf(reasons []decision.Reason) string {
+	var out []string
+	for _, reason := range reasons {
+		words := reason.Rule
+		if rule := r.Policy.Rule(reason.Rule); rule.File != "" {
+			words += fmt.Sprintf(" (%s:%d)", rule.File, rule.Line)
+		}
+		if !slices.Contains(out, words) {
+			out = append(out, words)
+		}
 	}
-	return out
+	return strings.Join(out, ", ")
 }

@@ -92,11 +92,13 @@ func Test(ctx context.Context, of *ops.Ops, o Options) (*report.PolicyTest, erro
 		return nil, fmt.Errorf("interrupted after %s; the rest was not run", text.Plural(len(doc.Tests), "test"))
 	}
 	doc.Problem = cmp.Or(doc.Problem, o.problem(doc))
+	return doc, judge(doc)
+}
+
+// judge says whether all is in order.
+func judge(doc *report.PolicyTest) error {
 	doc.OK = doc.Problem == "" && !slices.ContainsFunc(doc.Tests, func(r tester.Result) bool { return !r.Passed() })
-	if !doc.OK {
-		return doc, exit.Error{Code: exit.Failed}
-	}
-	return doc, nil
+	return exit.CodeIf(!doc.OK, exit.Failed)
 }
 
 // problem is why a run of tests is not in order although no test failed.
@@ -150,8 +152,9 @@ func decideCases(ctx context.Context, of *ops.Ops, trees []policy.Tree, files []
 // maxUndecided is how many incidents may come to no answer: a rule that never ends takes its whole time in each.
 const maxUndecided = 10
 
-// Conformance decides the shipped incidents with the policies that a person names.
-func Conformance(ctx context.Context, of *ops.Ops, o Options) (*report.Conformance, error) {
+// Conformance decides the shipped incidents with the policies that a person names. Where not all is in order, the error
+// says with which exit code, beside the document.
+func Conformance(ctx context.Context, of *ops.Ops, o Options) (*report.PolicyTest, error) {
 	trees, err := policyset.Trees(ctx, of, o.Folders, o.Unused)
 	if err != nil {
 		return nil, err
@@ -165,31 +168,38 @@ func Conformance(ctx context.Context, of *ops.Ops, o Options) (*report.Conforman
 		return nil, err
 	}
 	defer func() { _ = r.Engine.Close() }()
-	doc := &report.Conformance{Schema: report.ConformanceSchema, Incidents: []report.Incident{}}
-	doc.Trees, doc.Embedded = policyset.Names(trees)
+	doc := &report.PolicyTest{Schema: report.PolicyTestSchema, Tests: []tester.Result{}, Problems: []lint.Refusal{}}
+	doc.Trees, _ = policyset.Names(trees)
 	all, err := Incidents()
 	if err != nil {
 		return nil, err
 	}
+	undecided := 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !o.only.MatchString(name) && !o.only.MatchString(all[name].Sentence) {
 			continue
 		}
-		i, err := r.Incident(ctx, name, all[name], cfg.Rules.Custom)
+		begun := time.Now()
+		result, err := r.Incident(ctx, name, all[name], cfg.Rules.Custom)
 		switch {
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("interrupted after %s; the rest was not decided", text.Plural(len(doc.Incidents), "incident"))
+			return nil, fmt.Errorf("interrupted after %s; the rest was not decided", text.Plural(len(doc.Tests), "incident"))
 		case err != nil:
 			return nil, fmt.Errorf("decide the incident %s: %w", name, err)
 		}
-		doc.Add(i)
-		if doc.Undecided == maxUndecided {
-			doc.Problem = fmt.Sprintf("%s came to no answer, the last one %s; the rest was not decided", text.Plural(maxUndecided, "incident"), name)
+		result.Seconds = time.Since(begun).Seconds()
+		doc.Tests = append(doc.Tests, result)
+		if result.Outcome == tester.Error {
+			undecided++
+		}
+		if undecided == maxUndecided {
+			doc.Problem = fmt.Sprintf("%s came to no answer, the last one %s; the rest was not decided",
+				text.Plural(maxUndecided, "incident"), name)
 			break
 		}
 	}
-	if len(doc.Incidents) == 0 {
+	if len(doc.Tests) == 0 {
 		return nil, config.Mistakef("no incident matches --run %s; nothing was decided", text.Quote(o.Run))
 	}
-	return doc, nil
+	return doc, judge(doc)
 }

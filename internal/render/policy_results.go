@@ -28,10 +28,13 @@ func TestFindings(doc report.PolicyTest) []sarif.Finding {
 			}
 		case tester.Error:
 			f.Rule, f.Message = "test-error", termsafe.Line(r.Name)+": "+termsafe.Line(r.Message)
+		case tester.Pass:
+			if r.Message == "" {
+				continue
+			}
+			f.Rule, f.Level, f.Message = "stays", sarif.Note, termsafe.Line(r.Name)+": "+termsafe.Line(r.Message)
 		case tester.Skip:
 			f.Rule, f.Level, f.Message = "test-todo", sarif.Warning, termsafe.Line(r.Name)+" is marked todo_"
-		default:
-			continue
 		}
 		findings = append(findings, f)
 	}
@@ -68,6 +71,10 @@ func TestSuites(doc report.PolicyTest) []junit.Suite {
 			c.Failure = &junit.Outcome{Type: "test", Message: notTrue(r), Text: strings.Join(FailedCases(r), "\n")}
 		case tester.Error:
 			c.Error = &junit.Outcome{Type: "test", Message: termsafe.Line(r.Message)}
+		case tester.Pass:
+			if r.Message != "" {
+				c.Skipped = &junit.Outcome{Type: "stays", Message: termsafe.Line(r.Message)}
+			}
 		case tester.Skip:
 			c.Skipped = &junit.Outcome{Message: "it is marked todo_"}
 		}
@@ -94,8 +101,10 @@ func notTrue(r tester.Result) string {
 
 // cutName parts the whole name of a test into package and name.
 func cutName(name string) (pkg, test string) {
-	if c, ok := strings.CutPrefix(name, report.CasePrefix); ok {
-		return strings.TrimSuffix(report.CasePrefix, "/"), termsafe.Line(c)
+	for _, prefix := range []string{report.CasePrefix, report.IncidentPrefix} {
+		if c, ok := strings.CutPrefix(name, prefix); ok {
+			return strings.TrimSuffix(prefix, "/"), termsafe.Line(c)
+		}
 	}
 	i := strings.LastIndex(name, ".test_")
 	if i < 0 {
@@ -154,47 +163,6 @@ func lines(rs []lint.Refusal) []string {
 	var out []string
 	for _, r := range rs {
 		out = append(out, text.Clean(r.Error()))
-	}
-	return out
-}
-
-// IncidentFindings are at the rules that decided: a finding of which what has to stay goes, an objection of which what could go stays.
-func IncidentFindings(doc report.Conformance) []sarif.Finding {
-	var findings []sarif.Finding
-	for _, i := range doc.Incidents {
-		for n, c := range i.Candidates {
-			level, by := sarif.Error, c.Findings
-			if c.Outcome == report.Kept {
-				level, by = sarif.Note, c.Objections
-			}
-			f := sarif.Finding{Rule: "incident-" + c.Outcome, Level: level, Message: termsafe.Line(i.Sentence) + ": " + CandidateLines(i)[n], File: "policies"}
-			for _, r := range by {
-				if r.File != "" {
-					f.File, f.Line = r.File, r.Line
-				}
-			}
-			findings = append(findings, f)
-		}
-	}
-	return findings
-}
-
-// CandidateLines say of each candidate that is not as it has to be what happens to it, and by which rules.
-func CandidateLines(i report.Incident) []string {
-	var out []string
-	for _, c := range i.Candidates {
-		line := text.Clean(c.ID)
-		switch {
-		case c.Error != "":
-			line += ": " + text.Clean(c.Error)
-		case c.Outcome == report.WronglyReaped:
-			line += " goes, by " + report.ReasonLine(c.Findings)
-		case len(c.Objections) > 0:
-			line += " stays, by " + report.ReasonLine(c.Objections)
-		default:
-			line += " stays: no rule finds a reason"
-		}
-		out = append(out, line)
 	}
 	return out
 }

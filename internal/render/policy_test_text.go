@@ -8,9 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
-	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -19,6 +17,7 @@ var TestRules = []sarif.Rule{
 	{ID: "test-failed", Short: "A test is not true."},
 	{ID: "test-error", Short: "A test came to no result."},
 	{ID: "test-todo", Short: "A test is marked todo_ and was not run."},
+	{ID: "stays", Short: "In an incident that ships with Winnow, something stays that could go."},
 	{ID: "not-covered", Short: "No test reaches this line."},
 }
 
@@ -28,12 +27,15 @@ func (p Paint) PolicyTest(w io.Writer, doc report.PolicyTest, verbose bool) {
 	counts := map[string]int{}
 	for _, r := range doc.Tests {
 		counts[r.Outcome]++
-		if r.Passed() && !verbose {
+		if r.Passed() && r.Message == "" && !verbose {
 			continue
 		}
-		paint := map[string]func(string) string{tester.Pass: p.Green, tester.Skip: p.Yellow}[r.Outcome]
-		if paint == nil {
-			paint = p.Red
+		paint := p.Red
+		switch {
+		case r.Outcome == tester.Skip || r.Passed() && r.Message != "":
+			paint = p.Yellow
+		case r.Passed():
+			paint = p.Green
 		}
 		where := ""
 		if r.File != "" {
@@ -85,71 +87,5 @@ func (p Paint) coverageText(w io.Writer, c *tester.Coverage) {
 			}
 		}
 		fmt.Fprintf(w, "    %s: %.1f %%, not reached: %s\n", text.Clean(f.File), f.Percent, strings.Join(slices.Compact(at), ", "))
-	}
-}
-
-// IncidentRules are the kinds of findings of incidents.
-var IncidentRules = []sarif.Rule{
-	{ID: "incident-reaped", Short: "In an incident that ships with Winnow, something goes that has to stay."},
-	{ID: "incident-undecided", Short: "In an incident that ships with Winnow, the policies come to no answer."},
-	{ID: "incident-kept", Short: "In an incident that ships with Winnow, something stays that could go."},
-}
-
-var outcomeWords = map[string]string{
-	report.Right:         "as it has to be",
-	report.WronglyReaped: "what has to stay goes",
-	report.Undecided:     "the policies came to no answer",
-	report.Kept:          "what could go stays",
-}
-
-// IncidentSuites are the incidents as a CI system shows tests.
-func IncidentSuites(doc report.Conformance) []junit.Suite {
-	s := junit.Suite{Name: "incidents"}
-	for _, i := range doc.Incidents {
-		c := junit.Case{Name: termsafe.Line(i.Sentence), Class: "incidents." + i.Name}
-		said := &junit.Outcome{Type: i.Outcome, Message: outcomeWords[i.Outcome], Text: strings.Join(CandidateLines(i), "\n")}
-		switch i.Outcome {
-		case report.WronglyReaped:
-			c.Failure = said
-		case report.Undecided:
-			c.Error = said
-		case report.Kept:
-			c.Skipped = said
-		}
-		s.Cases = append(s.Cases, c)
-	}
-	return []junit.Suite{s}
-}
-
-// Conformance says what the policies do in the incidents that ship.
-func (p Paint) Conformance(w io.Writer, doc report.Conformance, verbose bool) {
-	colours := map[string]func(string) string{report.Right: p.Green, report.Kept: p.Yellow}
-	for _, o := range []string{report.Right, report.Kept, report.Undecided, report.WronglyReaped} { // the worst last, where a person looks first
-		for _, i := range doc.Incidents {
-			if i.Outcome != o || o == report.Right && !verbose {
-				continue
-			}
-			paint := colours[o]
-			if paint == nil {
-				paint = p.Red
-			}
-			fmt.Fprintf(w, "%s  %s %s\n", paint(fmt.Sprintf("%-9s", o)), text.Clean(i.Sentence), p.Dim("["+i.Name+"]"))
-			for _, line := range CandidateLines(i) {
-				fmt.Fprintf(w, "    %s\n", line)
-			}
-		}
-	}
-	fmt.Fprintf(w, "%s: %d right", text.Plural(len(doc.Incidents), "incident"), doc.Right)
-	for _, c := range []struct {
-		n    int
-		what string
-	}{{doc.Kept, "in which something stays that could go"}, {doc.Undecided, "without an answer"}, {doc.Reaped, "in which something goes that has to stay"}} {
-		if c.n > 0 {
-			fmt.Fprintf(w, ", %d %s", c.n, c.what)
-		}
-	}
-	fmt.Fprintln(w)
-	if doc.Problem != "" {
-		fmt.Fprintf(w, "%s\n", p.Red("failed: "+text.Clean(doc.Problem)))
 	}
 }

@@ -1,13 +1,8 @@
 package report
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/tester"
-	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // The schemas of what the commands about policies print as JSON.
@@ -15,7 +10,6 @@ const (
 	PolicyCheckSchema  = "winnow.policy-check/v1"
 	PolicyTestSchema   = "winnow.policy-test/v1"
 	PolicyFormatSchema = "winnow.policy-fmt/v1"
-	ConformanceSchema  = "winnow.policy-conformance/v1"
 )
 
 // PolicyCheck is what winnow policy check says.
@@ -43,7 +37,7 @@ type PolicyCheck struct {
 	Passed []string `json:"passed_over"`
 }
 
-// PolicyTest is what winnow policy test says.
+// PolicyTest is what winnow policy test says of tests and cases, and with --conformance of the incidents that ship.
 type PolicyTest struct {
 	Schema string `json:"schema"`
 	// OK is true where tests ran, all of them passed, and the coverage is not below the threshold.
@@ -73,105 +67,11 @@ type PolicyFormat struct {
 	Problems []lint.Refusal `json:"problems"`
 }
 
-// Conformance is what winnow policy test --conformance says.
-type Conformance struct {
-	Schema string `json:"schema"`
-	// OK is false where something goes that has to stay, or where the policies came to no answer.
-	OK       bool     `json:"ok"`
-	Trees    []string `json:"trees"`
-	Embedded bool     `json:"embedded"`
-	// Right, Kept, Undecided and Reaped count the incidents by their outcome.
-	Right     int `json:"right"`
-	Kept      int `json:"kept"`
-	Undecided int `json:"undecided"`
-	Reaped    int `json:"reaped"`
-	// Problem is why not all incidents were decided.
-	Problem   string     `json:"problem,omitempty"`
-	Incidents []Incident `json:"incidents"`
-}
-
-// The outcomes of an incident: as it has to be, something stays that could go, no answer, something goes that has to stay.
+// What begins the name of a case, and of an incident that ships, among the results of tests.
 const (
-	Right         = "right"
-	Kept          = "kept"
-	Undecided     = "undecided"
-	WronglyReaped = "reaped"
+	CasePrefix     = "cases/"
+	IncidentPrefix = "incidents/"
 )
-
-// Incident is a machine with something on it that has to stay or may go.
-type Incident struct {
-	Name string `json:"name"`
-	// Sentence says what has to happen.
-	Sentence string `json:"sentence"`
-	Outcome  string `json:"outcome" jsonschema:"enum=right,enum=kept,enum=undecided,enum=reaped"`
-	// Candidates are those that are not as they have to be.
-	Candidates []IncidentCandidate `json:"candidates"`
-}
-
-// IncidentCandidate is what the policies make of a thing, and what has to be.
-type IncidentCandidate struct {
-	ID      string `json:"id"`
-	Outcome string `json:"outcome" jsonschema:"enum=kept,enum=undecided,enum=reaped"`
-	// Want and Got are verdicts. What no rule claims is spared.
-	Want       string           `json:"want"`
-	Got        string           `json:"got"`
-	Findings   []IncidentReason `json:"findings"`
-	Objections []IncidentReason `json:"objections"`
-	// Error is why there is no answer.
-	Error string `json:"error,omitempty"`
-}
-
-// IncidentReason is a reason with the place of its rule.
-type IncidentReason struct {
-	Rule    string `json:"rule"`
-	Message string `json:"message"`
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
-}
-
-// ReasonLine names the rules of reasons with their places, each once.
-func ReasonLine(rs []IncidentReason) string {
-	var out []string
-	for _, r := range rs {
-		s := text.Clean(r.Rule)
-		if r.File != "" {
-			s += fmt.Sprintf(" (%s:%d)", text.Clean(r.File), r.Line)
-		}
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
-// CasePrefix begins the name of a case among the results of tests.
-const CasePrefix = "cases/"
-
-// Worst is the worst outcome of what is not as it has to be, Right without any.
-func Worst(of []IncidentCandidate) string {
-	order := []string{Right, Kept, Undecided, WronglyReaped}
-	worst := 0
-	for _, c := range of {
-		worst = max(worst, slices.Index(order, c.Outcome))
-	}
-	return order[worst]
-}
-
-// Add adds an incident and counts it.
-func (c *Conformance) Add(i Incident) {
-	c.Incidents = append(c.Incidents, i)
-	switch i.Outcome {
-	case Right:
-		c.Right++
-	case Kept:
-		c.Kept++
-	case Undecided:
-		c.Undecided++
-	case WronglyReaped:
-		c.Reaped++
-	}
-	c.OK = c.Undecided+c.Reaped == 0
-}
 
 // PolicyLayer is a tree of policies with what it may do.
 type PolicyLayer struct {

@@ -21,7 +21,7 @@ func TestPolicySchemasAreCurrent(t *testing.T) {
 		title string
 	}{
 		"policy-check": {PolicyCheck{}, PolicyCheckSchema}, "policy-test": {PolicyTest{}, PolicyTestSchema},
-		"policy-fmt": {PolicyFormat{}, PolicyFormatSchema}, "policy-conformance": {Conformance{}, ConformanceSchema},
+		"policy-fmt": {PolicyFormat{}, PolicyFormatSchema},
 	} {
 		schema.Current(t, of.v, of.title, []string{"../../docs/reference/schemas/" + file + ".json"}, dirs)
 	}
