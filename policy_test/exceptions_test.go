@@ -11,6 +11,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	ruleset "github.com/winnow-reaper/winnow/test/kit/rules"
@@ -79,12 +81,12 @@ func TestAttackNothingThatAnExceptionSaysReaps(t *testing.T) {
 	}
 }
 
-// TestExceptionsOfARepositoryThatNoRuleHeeds keep all that lies in it: what they would keep is not known. With the rule they keep what they match.
-func TestExceptionsOfARepositoryThatNoRuleHeeds(t *testing.T) {
+// TestWhatARepositoryKeepsWithoutARuleThatReadsIt stays all the same, and is explained so; what its entries do not match goes. With the rule it is that rule that keeps it.
+func TestWhatARepositoryKeepsWithoutARuleThatReadsIt(t *testing.T) {
 	t.Parallel()
 	files := fstest.MapFS{}
 	for name, text := range ruleset.Texts(t, policies.Files) {
-		if !strings.HasPrefix(name, "protect/excepted/") {
+		if !strings.HasPrefix(name, "protect/project/") {
 			files[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 	}
@@ -93,20 +95,26 @@ func TestExceptionsOfARepositoryThatNoRuleHeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	bare := eval.New(p, eval.Limits{})
-	repository := eval.Repository{Digest: "d1", Exceptions: []snapshot.Keep{{Match: snapshot.Match{Label: "feature"}, Why: "y", Who: "z", Until: "never", Within: "d1"}}}
-	whole := shipped(t)
 	config := configOf(t, Case{})
-	for _, e := range []*eval.Engine{bare, whole} {
-		if got := decide(t, e, config, worldOf(t, Case{}))["dir:/w/feature"]; got.Verdict != decision.Reap {
-			t.Fatalf("without the repository's exceptions it stays: %+v", got)
-		}
-		e.Admit(repository)
+	world := func(keeps any) document {
+		return policytest.Merge(worldOf(t, Case{}), map[string]any{"projects": []any{map[string]any{
+			"path": "/home/u/acme", "file": "/home/u/acme/.winnow/config.yaml", "state": "trusted", "worktrees": []any{"/w/feature"}, "keeps": keeps, "off": []any{},
+		}}})
 	}
-	world := trusting(worldOf(t, Case{}), "d1", []any{"/w/feature"}, "/home/u/acme")
-	for want, e := range map[string]*eval.Engine{decision.RuleUnknown: bare, "protect.excepted": whole} {
-		got := decide(t, e, config, world)["dir:/w/feature"]
-		if got.Verdict != decision.Spare || !slices.Equal(got.Objections, []string{want}) {
-			t.Errorf("want %s to keep it, got %+v", want, got)
+	for want, e := range map[string]*eval.Engine{decision.RuleUnknown: bare, decision.RuleProject: shipped(t)} {
+		for name, keeps := range map[string]any{"an entry": []any{matching("label", "feature")}, "what is not known": nil} {
+			got := decide(t, e, config, world(keeps))["dir:/w/feature"]
+			if got.Verdict != decision.Spare || !slices.Equal(got.Objections, []string{want}) {
+				t.Errorf("%s: want %s to keep it, got %+v", name, want, got)
+			}
+			sub, _ := subject.Join(parse(t, world(keeps)), config).Subject("dir:/w/feature")
+			x, err := e.Explain(t.Context(), sub)
+			if err != nil || x.Verdict != decision.Spare || x.Objections[0].Rule != want {
+				t.Errorf("%s: explained as %+v, %v", name, x.Objections, err)
+			}
+		}
+		if got := decide(t, e, config, world([]any{matching("label", "other")}))["dir:/w/feature"]; got.Verdict != decision.Reap {
+			t.Errorf("an entry of something else keeps it: %+v", got)
 		}
 	}
 }

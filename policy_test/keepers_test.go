@@ -99,9 +99,9 @@ var keepers = map[string]struct {
 		}
 		return document{"id": "dir:" + t.folder + "/inner", "owner": "me", "since": began}
 	}},
-	"a project's glob": {"projects", func(t thing) document { return project(t, []any{"**"}, []any{}) }},
-	"a project's hold": {"projects", func(t thing) document {
-		return project(t, []any{}, []any{document{"path": path.Base(t.folder), "reason": "mine"}})
+	"a project's glob": {"projects", func(t thing) document { return project(t, globbed("**")) }},
+	"a project's entry": {"projects", func(t thing) document {
+		return project(t, []any{matching("path", path.Base(t.folder))})
 	}},
 	"an agent's record of its session": {"open_sessions", func(t thing) document {
 		if t.kind != "process" {
@@ -136,12 +136,12 @@ func named(t thing, kind, by, fact string) document {
 }
 
 // project is one around the folder in which a thing is.
-func project(t thing, protected, holds []any) document {
+func project(t thing, keeps []any) document {
 	if t.folder == "" {
 		return nil
 	}
 	main := path.Dir(t.folder)
-	return document{"path": main, "file": main + "/.winnow/config.yaml", "state": "trusted", "protected": protected, "holds": holds, "off": []any{}}
+	return document{"path": main, "file": main + "/.winnow/config.yaml", "state": "trusted", "keeps": keeps, "off": []any{}}
 }
 
 // sourcesOf are those of the records, by their lists.

@@ -16,7 +16,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/project"
-	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -29,8 +28,8 @@ func newTrust(a *app) *cobra.Command {
 		Long: `Trust shows what the file .winnow/config.yaml of a project says and then stores that, so that it holds for the project's folders and for
 what works in them. FOLDER lies in the repository (the working directory when none is given); the file is read from its main checkout.
 
-Such a file can only keep: protected paths, holds, and rules that are turned off there; so can exceptions in .winnow/exceptions.yaml beside it. No rule of a
-repository is loaded. What you trusted holds until you trust another content or take it back; a later change of the files has no effect.`,
+Such a file can only keep: paths and other entries under protected, and rules that are turned off there. No rule of a repository is loaded. What you
+trusted holds until you trust another content or take it back; a later change of the file has no effect.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			folder := "."
@@ -65,9 +64,6 @@ type Trusted struct {
 	Why       string       `json:"why,omitempty"`
 	TrustedAt time.Time    `json:"trusted_at"`
 	Says      project.File `json:"says"`
-	// Exceptions is the text of the repository's exceptions, ExceptionsSHA256 is its digest.
-	Exceptions       string `json:"exceptions,omitempty"`
-	ExceptionsSHA256 string `json:"exceptions_sha256,omitempty"`
 }
 
 func (a *app) trust(ctx context.Context, folder string) error {
@@ -76,9 +72,9 @@ func (a *app) trust(ctx context.Context, folder string) error {
 		return err
 	}
 	file := look.ProjectFile(main)
-	data, err := project.Read(ctx, main, project.Name)
+	data, err := project.Read(ctx, main)
 	if errors.Is(err, fs.ErrNotExist) {
-		return config.Mistakef("%s is not there: the project has no file of its own%s; nothing was trusted", file, ops.ExceptionsAlone(main))
+		return config.Mistakef("%s is not there: the project has no file of its own%s; nothing was trusted", file, ops.NotFollowed(main))
 	}
 	if err != nil {
 		return config.Mistakef("%v; nothing was trusted", err)
@@ -87,20 +83,10 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if err != nil {
 		return config.Mistakef("%w; nothing was trusted", err)
 	}
-	if err := a.CheckRules(ctx, file, data, says.Off()); err != nil {
+	if err := a.CheckRules(ctx, file, data, says); err != nil {
 		return err
 	}
-	exceptions, err := project.ReadExceptions(ctx, main)
-	if err != nil {
-		return config.Mistakef("%w; nothing was trusted", err)
-	}
-	if _, err := ruleset.ExceptionsOf(main, string(exceptions)); err != nil {
-		return config.Mistakef("the repository's exceptions are refused; nothing was trusted:\n%w", err)
-	}
-	t := Trusted{
-		Project: main, File: file, SHA256: project.Digest(data), State: project.StateTrusted, TrustedAt: time.Now().UTC(), Says: says,
-		Exceptions: string(exceptions), ExceptionsSHA256: project.ExceptionsDigest(string(exceptions)),
-	}
+	t := Trusted{Project: main, File: file, SHA256: project.Digest(data), State: project.StateTrusted, TrustedAt: time.Now().UTC(), Says: says}
 	if old := project.NotFollowed(main); old != "" {
 		t.State, t.Why = project.StateRefused, old
 		a.Note("%s", old)
@@ -108,7 +94,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if a.flags.format == "text" { // it is shown before it is stored
 		a.saysText(a.out, t)
 	}
-	if err := a.Store().Trust(main, data, exceptions, t.TrustedAt); err != nil {
+	if err := a.Store().Trust(main, data, t.TrustedAt); err != nil {
 		return err
 	}
 	return a.say(t, "\ntrusted; winnow trust --revoke "+text.Quote(main)+" takes it back")
@@ -119,24 +105,33 @@ func (a *app) saysText(w io.Writer, t Trusted) {
 	p := a.paint
 	fmt.Fprintf(w, "%s\n", p.Bold(text.Clean(t.Project)))
 	fmt.Fprintf(w, "  %s\n", p.Dim(text.Clean(fmt.Sprintf("%s, sha256 %.12s", t.File, t.SHA256))))
-	for _, glob := range t.Says.Protected {
-		p.Indented(w, 2, text.Clean("keeps what "+glob+" matches"))
-	}
-	for _, h := range t.Says.Holds {
-		p.Indented(w, 2, text.Clean("keeps "+h.Path+": "+h.Reason))
+	for _, k := range t.Says.Protected {
+		p.Indented(w, 2, text.Clean(entryText(k)))
 	}
 	for _, rule := range t.Says.Off() {
 		p.Indented(w, 2, text.Clean("turns "+rule+" off"))
 	}
-	if t.Exceptions != "" {
-		p.Indented(w, 2, text.Clean(fmt.Sprintf("its exceptions in %s/%s, sha256 %.12s, keep what they match there:", project.Folder, project.Exceptions, t.ExceptionsSHA256)))
-		for line := range strings.Lines(t.Exceptions) {
-			fmt.Fprintf(w, "    %s\n", text.Clean(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
-		}
-	}
-	if len(t.Says.Protected)+len(t.Says.Holds)+len(t.Says.Levels)+len(t.Exceptions) == 0 {
+	if len(t.Says.Protected)+len(t.Says.Levels) == 0 {
 		p.Indented(w, 2, "asks for nothing")
 	}
+}
+
+// entryText is an entry that keeps in words.
+func entryText(k snapshot.Keep) string {
+	var globs []string
+	for _, m := range [][2]string{{"id", k.Match.ID}, {"path", k.Match.Path}, {"label", k.Match.Label}, {"owner", k.Match.Owner}, {"kind", k.Match.Kind}} {
+		if m[1] != "" {
+			globs = append(globs, m[0]+" "+m[1])
+		}
+	}
+	out := "keeps what " + strings.Join(globs, " and ") + " matches"
+	if len(k.Rules) > 0 {
+		out += ", against " + strings.Join(k.Rules, ", ")
+	}
+	if k.Why == "" {
+		return out
+	}
+	return fmt.Sprintf("%s, until %s, of %s: %s", out, k.Until, k.Who, k.Why)
 }
 
 func (a *app) listTrusted(ctx context.Context) error {
@@ -146,7 +141,7 @@ func (a *app) listTrusted(ctx context.Context) error {
 	}
 	var out []Trusted
 	for _, t := range all {
-		x := Trusted{Project: t.Path, File: look.ProjectFile(t.Path), SHA256: t.SHA256, TrustedAt: t.TrustedAt, Says: t.Says, Exceptions: t.Exceptions, ExceptionsSHA256: t.ExceptionsSHA256}
+		x := Trusted{Project: t.Path, File: look.ProjectFile(t.Path), SHA256: t.SHA256, TrustedAt: t.TrustedAt, Says: t.Says}
 		x.State, x.Why = t.State(ctx)
 		out = append(out, x)
 	}

@@ -54,7 +54,10 @@ func (e *Engine) Counterfactual(ctx context.Context, sub *subject.Subject, s Sea
 	if err != nil {
 		return nil, fmt.Errorf("explain %s: search what would change its decision: %w", sub.ID, err)
 	}
-	return e.withoutMissing(sub, out), nil
+	if o := e.unheeded(sub); o != nil && out != nil { // what the repository would want cannot be searched
+		out = &decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{}, Decided: out.Decided, Limit: o.Message}
+	}
+	return out, nil
 }
 
 // SearchDocument searches by rules that are asked here.

@@ -65,10 +65,10 @@ func (e *Engine) decide(ctx context.Context, l *look) (Result, error) {
 	return e.result(l, answers), nil
 }
 
-// withExceptions is the configuration with the exceptions of this engine's policies and of repositories, beside those that it has already: what more there is can only keep.
+// withExceptions is the configuration with the exceptions of this engine's policies, beside those that it has already: what more there is can only keep.
 func (e *Engine) withExceptions(c *subject.Config) *subject.Config {
 	with := *c
-	for i, x := range e.Exceptions() {
+	for i, x := range e.policy.Exceptions() {
 		if !excepts(c, i, x) {
 			with.Exceptions = append(slices.Clip(with.Exceptions), x)
 		}
@@ -106,7 +106,7 @@ func (e *Engine) askAll(ctx context.Context, l *look, ids []string, tell emit) e
 	return nil
 }
 
-// result is what was decided, by the answers of all candidates and what is missing of repositories.
+// result is what was decided, by the answers of all candidates.
 func (e *Engine) result(l *look, answers []outcome) Result {
 	j, s, c := l.joined, l.snapshot, l.config
 	out := Result{
@@ -116,7 +116,7 @@ func (e *Engine) result(l *look, answers []outcome) Result {
 	for _, kind := range snapshot.Kinds {
 		out.Seen[kind.Name] = len(j.IDs(kind.Name))
 	}
-	e.keepMissing(answers)
+	e.keepUnheeded(answers)
 	for _, a := range answers {
 		if a.err != nil {
 			out.Errors = append(out.Errors, Failure{ID: a.id, Err: a.err})

@@ -23,7 +23,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // The limits that hold where Limits leaves them open.
@@ -58,9 +57,6 @@ type Engine struct {
 	planned *ir.Policy
 	// judge answers what the engine asks: itself, or another process.
 	judge Judge
-	// admitted are the digests of the exceptions of repositories that are in force, and excepted these exceptions.
-	admitted map[string]bool
-	excepted []snapshot.Keep
 }
 
 // query is what is asked of every candidate of a kind.

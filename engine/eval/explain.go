@@ -23,7 +23,7 @@ func (e *Engine) Explain(ctx context.Context, sub *subject.Subject) (explain.Exp
 	if len(sub.Config.Levels) > 0 {
 		level(sub, &out)
 	}
-	e.explainMissing(sub, &out)
+	e.explainUnheeded(sub, &out)
 	return out, nil
 }
 

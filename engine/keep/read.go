@@ -3,6 +3,7 @@ package keep
 
 import (
 	"fmt"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,18 +30,23 @@ type file struct {
 	Exceptions []snapshot.Keep `json:"exceptions" required:"write exceptions: and below it a list of entries, or exceptions: [] without any"`
 }
 
-// Source is where entries stand: the tree of policies and the file, as messages name them. A bundle may say of each entry the line that it had in
-// the folder that the bundle was made of; lines of its own mean nothing to a person.
+// Source is where entries stand.
 type Source struct {
+	// Tree is the tree of policies, File the file as messages name it.
 	Tree, File string
-	Bundled    bool
+	// Bundled is true for a bundle, which may say of each entry the line that it had in the folder that the bundle was made of: lines of its own
+	// mean nothing to a person.
+	Bundled bool
+	// Inside is true for a repository's own file: paths are relative to its checkout, and an entry may be such a path alone.
+	Inside bool
 }
 
 // ReadExceptions reads a file of exceptions. With one mistake in it nothing of a file is used: the error is of the type strict.Problems.
 func ReadExceptions(from Source, data []byte) ([]snapshot.Keep, error) {
-	out, wrong := from.read(data)
+	var doc file
+	wrong := from.read(data, &doc)
 	if len(wrong) == 0 {
-		return out, nil
+		return doc.Exceptions, nil
 	}
 	for i := range wrong {
 		if from.Bundled {
@@ -50,36 +56,39 @@ func ReadExceptions(from Source, data []byte) ([]snapshot.Keep, error) {
 	return nil, wrong
 }
 
-func (from Source) read(data []byte) ([]snapshot.Keep, strict.Problems) {
-	var doc file
+func (from Source) read(data []byte, doc *file) strict.Problems {
 	if len(data) > maxFile {
-		return nil, strict.Problems{{File: from.File, Text: fmt.Sprintf("it has %d bytes, and %d are the most: say with fewer globs what is to be kept", len(data), maxFile)}}
+		return strict.Problems{{File: from.File, Text: fmt.Sprintf("it has %d bytes, and %d are the most: say with fewer globs what is to be kept", len(data), maxFile)}}
 	}
 	f, err := strict.Read(from.File, data, strict.Shape{
-		Type: reflect.TypeFor[file](), Leaf: from.leaf, Empty: "write exceptions: [] into it, or remove it",
-	}, &doc)
+		Type: reflect.TypeFor[file](), Leaf: from.Leaf, Empty: "write exceptions: [] into it, or remove it",
+	}, doc)
 	if wrong, ok := err.(strict.Problems); ok {
-		return nil, wrong
+		return wrong
 	}
 	if err != nil { // a file that was not read is never one without entries
-		return nil, strict.Problems{{File: from.File, Text: err.Error()}}
+		return strict.Problems{{File: from.File, Text: err.Error()}}
 	}
-	if n := len(doc.Exceptions); n > maxList {
-		return nil, f.Bad(f.Line("exceptions"), "%d exceptions, and %d are the most: say with fewer globs what is to be kept, or write a rule below protect", n, maxList)
+	return from.Check(f, "exceptions", doc.Exceptions)
+}
+
+// Check says what is wrong with the entries under a key of a file whose texts Leaf found right, and fills in where they stand.
+func (from Source) Check(f *strict.File, key string, all []snapshot.Keep) (wrong strict.Problems) {
+	if len(all) > maxList {
+		return f.Bad(f.Line(key), "%s has %d entries, and %d are the most: say with fewer globs what is to be kept", key, len(all), maxList)
 	}
-	var wrong strict.Problems
-	for i, line := range f.Lines("exceptions") {
-		k := &doc.Exceptions[i]
+	for i, line := range f.Lines(key) {
+		k := &all[i]
 		k.Tree, k.File = from.Tree, from.File
 		if !from.Bundled {
 			k.Line = line
 		}
 		slices.Sort(k.Rules)
-		if text := wrongEntry(*k, doc.Exceptions[:i]); text != "" {
-			wrong = append(wrong, f.Bad(line, "exceptions[%d]: %s", i, text)...)
+		if text := wrongEntry(*k, all[:i]); text != "" {
+			wrong = append(wrong, f.Bad(line, "%s[%d]: %s", key, i, text)...)
 		}
 	}
-	return doc.Exceptions, wrong
+	return wrong
 }
 
 // wrongEntry says what is wrong with an entry as a whole, "" for nothing.
@@ -92,43 +101,63 @@ func wrongEntry(k snapshot.Keep, before []snapshot.Keep) string {
 	}
 	for _, o := range before {
 		if o.Match == k.Match && slices.Equal(o.Rules, k.Rules) {
-			return fmt.Sprintf("the exception of %s on line %d keeps the same: remove one of the two", o.Who, o.Line)
+			return fmt.Sprintf("the entry on line %d keeps the same: remove one of the two", o.Line)
 		}
 	}
 	return ""
 }
 
-// leaf says what is wrong with a text of an entry, by its key, and puts it in its plain form: in one line, and a path without a last slash.
-func (from Source) leaf(t reflect.Type, n *yaml.Node, at string) (string, bool) {
+// Leaf says what is wrong with a text of an entry, by its key, and puts it in its plain form (strict.Shape.Leaf): a sentence in one line, and a path
+// without a last slash.
+func (from Source) Leaf(t reflect.Type, n *yaml.Node, at string) (string, bool) {
 	key, _, _ := strings.Cut(at[strings.LastIndexByte(at, '.')+1:], "[")
-	if key == "line" && !from.Bundled {
+	switch {
+	case key == "line" && !from.Bundled:
 		return "winnow policy bundle alone writes it: remove it", true
-	}
-	if t.Kind() != reflect.String {
+	case from.Inside && t == reflect.TypeFor[snapshot.Keep]() && n.Kind == yaml.ScalarNode:
+		glob := *n
+		wrong := from.text("path", &glob)
+		match := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "path"}, &glob}}
+		*n = yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "match"}, match}}
+		return wrong, true
+	case t.Kind() != reflect.String:
 		return "", false
 	}
+	return from.text(key, n), true
+}
+
+// text says what is wrong with the text of a key, "" for nothing, and puts it in its plain form.
+func (from Source) text(key string, n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode || !slices.Contains([]string{"!!str", "!!timestamp"}, n.ShortTag()) {
-		return "it is no text: put quotes around it", true
+		return "it is no text: put quotes around it"
 	}
-	s := strings.Join(strings.Fields(n.Value), " ")
+	s := n.Value
+	if key == "why" || key == "who" {
+		s = strings.Join(strings.Fields(s), " ")
+	}
 	switch {
-	case s == "":
-		return "it is empty: give it a value, or remove the key", true
+	case strings.TrimSpace(s) == "":
+		return "it is empty: give it a value, or remove the key"
 	case len(s) > maxText:
-		return fmt.Sprintf("it has %d bytes, and %d are the most", len(s), maxText), true
+		return fmt.Sprintf("it has %d bytes, and %d are the most", len(s), maxText)
 	case strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return "it has a character that cannot be printed: write it without", true
+		return "it has a character that cannot be printed: write it without"
 	}
-	wrong := wrongText(key, s)
-	if key == "path" {
+	wrong := from.wrongText(key, s)
+	switch {
+	case key == "path" && from.Inside:
+		if s = path.Clean(s); s == "." {
+			s = "**"
+		}
+	case key == "path":
 		s = strings.TrimRight(s, "/")
 	}
 	n.SetString(s)
-	return wrong, true
+	return wrong
 }
 
 // wrongText says what is wrong with the text of a key, "" for nothing.
-func wrongText(key, s string) string {
+func (from Source) wrongText(key, s string) string {
 	switch key {
 	case "kind":
 		if kinds := snapshot.KindNames(); !slices.Contains(kinds, s) {
@@ -144,7 +173,7 @@ func wrongText(key, s string) string {
 		}
 	case "why", "who":
 	default:
-		if wrong := wrongGlob(key, s); wrong != "" {
+		if wrong := from.wrongGlob(key, s); wrong != "" {
 			return fmt.Sprintf("%.100q %s", s, wrong)
 		}
 	}
@@ -160,12 +189,15 @@ var probes = map[string][]string{
 }
 
 // wrongGlob says what is wrong with a glob, and what to write; "" for nothing.
-func wrongGlob(key, s string) string {
+func (from Source) wrongGlob(key, s string) string {
 	if strings.ContainsAny(s, `[]{}!\`) {
 		return `has one of []{}!\: only *, ** and ? are special here; write ? for such a character`
 	}
 	if err := CheckGlob(s); err != nil {
 		return fmt.Sprintf("is no glob (%v): write a name, with * for any text without a slash and ** for any text", err)
+	}
+	if from.Inside && key == "path" {
+		return wrongInside(s)
 	}
 	matches := globs(s)
 	if key == "path" {
@@ -174,7 +206,7 @@ func wrongGlob(key, s string) string {
 		}
 		matches = globs(s, strings.TrimRight(s, "/")+"/**")
 	}
-	if !slices.ContainsFunc(probes[key], func(p string) bool { return !matches(p) }) {
+	if !from.Inside && !slices.ContainsFunc(probes[key], func(p string) bool { return !matches(p) }) {
 		return "matches everything: say what is kept; to stop a rule, write its level into rules.levels of config.yaml"
 	}
 	return ""
@@ -190,6 +222,17 @@ func wrongPath(s string) string {
 		return "has . or .. or an empty name in it: write the plain path"
 	case strings.Contains(above, "**"):
 		return "has ** before its end: name the folder that it is in, or the thing by its label: every folder could hold something of such a path"
+	}
+	return ""
+}
+
+// wrongInside says what is wrong with a glob over paths that are relative to a checkout; "" for nothing. ** may stand anywhere in it.
+func wrongInside(s string) string {
+	switch {
+	case strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~"):
+		return "is not relative to the project: write the way from its main checkout"
+	case slices.Contains(strings.Split(s, "/"), ".."):
+		return "leads out of the project: write the way from its main checkout"
 	}
 	return ""
 }

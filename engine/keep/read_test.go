@@ -124,9 +124,9 @@ func TestMistakesInExceptionsAreNamed(t *testing.T) {
 		entry("{label: x}", "    rules: [protect.live]\n"):   `x.yaml:6: exceptions[0].rules[0]: "protect.live" is no rule that reaps`,
 		entry("{label: x}", "    rules: [reap.a, reap.a]\n"): "x.yaml:2: exceptions[0]: rules is no list of 1 to 50 rules, each once",
 		entry("{label: x}", "    line: 3\n"):                 "x.yaml:6: exceptions[0].line: winnow policy bundle alone writes it",
-		one + strings.TrimPrefix(one, "exceptions:\n"):       "x.yaml:6: exceptions[1]: the exception of z on line 2 keeps the same",
+		one + strings.TrimPrefix(one, "exceptions:\n"):       "x.yaml:6: exceptions[1]: the entry on line 2 keeps the same",
 		strings.Repeat("#", 256<<10) + "\n" + one:            "x.yaml: it has 262",
-		"exceptions:\n" + strings.Repeat("- {match: {label: x}, why: y, who: z, until: never}\n", 501): "501 exceptions, and 500 are the most",
+		"exceptions:\n" + strings.Repeat("- {match: {label: x}, why: y, who: z, until: never}\n", 501): "exceptions has 501 entries, and 500 are the most",
 	} {
 		all, err := keep.ReadExceptions(keep.Source{File: "x.yaml"}, []byte(text))
 		switch {

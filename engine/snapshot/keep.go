@@ -2,13 +2,13 @@ package snapshot
 
 import "time"
 
-// Keep is an entry that says what is to be kept, why, who says so, and until when.
+// Keep is an entry that says what is to be kept, why, who says so, and until when. Of one that is a plain glob only Match.Path is known.
 type Keep struct {
 	Match Match  `json:"match" required:"say what is kept: match: {path: ~/code/acme}"`
-	Why   string `json:"why" required:"say why it is kept, for who reads it later"`
-	Who   string `json:"who" required:"say who asked for it"`
-	// Until is as it is written: a day, a time, or never.
-	Until string `json:"until" required:"write a day (2026-12-01), a time (2026-12-01T18:00:00Z), or never"`
+	Why   string `json:"why,omitempty" required:"say why it is kept, for who reads it later"`
+	Who   string `json:"who,omitempty" required:"say who asked for it"`
+	// Until is as it is written: a day, a time, or never; "" for an entry that is a plain glob, which has no end.
+	Until string `json:"until,omitempty" required:"write a day (2026-12-01), a time (2026-12-01T18:00:00Z), or never"`
 	// Rules are the only rules that it keeps against, by their ids; empty for all.
 	Rules []string `json:"rules,omitempty"`
 	// Line is where the entry begins in its file; 0 is unknown.
@@ -16,9 +16,6 @@ type Keep struct {
 	// Tree is the tree of policies that it stands in, File the file as messages name it.
 	Tree string `json:"-"`
 	File string `json:"-"`
-	// Within is the digest of a repository's exceptions (Project.Exceptions), where it is one of them: it keeps what lies or works in a repository that has
-	// these, and nothing else. "" for one of the operator's own policies.
-	Within string `json:"-"`
 }
 
 // Match says what an entry keeps: candidates that every text in it matches. Each but Kind is a glob with *, ** and ?; "" is not asked for.
@@ -46,4 +43,16 @@ func (k Keep) Ends() (end *time.Time, known bool) {
 		return new(at.UTC()), true
 	}
 	return nil, false
+}
+
+// Entries are those of a project, with the file that they stand in; nil where they are not known.
+func (p *Project) Entries() (out []Keep) {
+	if p.Keeps == nil {
+		return nil
+	}
+	for _, k := range *p.Keeps {
+		k.Tree, k.File = "repository:"+p.Path, p.File
+		out = append(out, k)
+	}
+	return out
 }

@@ -979,20 +979,10 @@ type Project struct {
 	Why   string `json:"why,omitempty"`
 	// SHA256 is the digest of what was trusted, in hexadecimal digits.
 	SHA256 string `json:"sha256,omitempty"`
-	// Exceptions is the digest of the repository's exceptions that were trusted with it, in hexadecimal digits; absent where it has no file of them.
-	// They are not in a snapshot: who decides it has them by this digest, or keeps what they might keep.
-	Exceptions string `json:"exceptions,omitempty"`
 	// Worktrees are the real paths of its linked worktrees. Where they could not be read the source says so.
 	Worktrees []string `json:"worktrees,omitempty"`
-	// Protected are globs relative to the checkout, Holds paths with why they stay, Off the rules that are turned off there. Known and
+	// Keeps are the entries that keep things of it, with paths relative to the checkout, Off the rules that are turned off there. Known and
 	// empty is [], unknown is absent.
-	Protected *[]string      `json:"protected,omitempty"`
-	Holds     *[]ProjectHold `json:"holds,omitempty"`
-	Off       *[]string      `json:"off,omitempty"`
-}
-
-// ProjectHold keeps a path of a project, relative to its checkout, and what lies below it.
-type ProjectHold struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
+	Keeps *[]Keep   `json:"keeps,omitempty"`
+	Off   *[]string `json:"off,omitempty"`
 }

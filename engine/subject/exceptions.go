@@ -3,7 +3,7 @@ package subject
 import (
 	"path"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/winnow-reaper/winnow/engine/keep"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -23,8 +23,7 @@ type Excepted struct {
 	Line  int            `json:"line"`
 	Tree  string         `json:"tree,omitempty"`
 	Match snapshot.Match `json:"match"`
-	// Unknown names those of id, path, label and owner that could not be compared, because they are not known of the candidate, and repository where it
-	// is not known whether it lies in the one that brings the exception.
+	// Unknown names those of id, path, label and owner that could not be compared, because they are not known of the candidate.
 	Unknown []string `json:"unknown"`
 
 	place int
@@ -33,55 +32,36 @@ type Excepted struct {
 // Place is which of Config.Exceptions it is.
 func (e *Excepted) Place() int { return e.place }
 
-// exception is an exception that is ready to be compared.
+// exception is an entry that is ready to be compared.
 type exception struct {
-	kind, within string
-	match        keep.Matcher
-	says         Excepted
+	kind  string
+	match keep.Matcher
+	says  Excepted
 }
 
-// indexExceptions makes them ready for one snapshot, whose time and home they are read by.
-func indexExceptions(s *snapshot.Snapshot, c *Config) []exception {
-	out := make([]exception, 0, len(c.Exceptions))
-	for i, k := range c.Exceptions {
-		says := excepted(k, s.TakenAt)
-		says.place = i
-		out = append(out, exception{k.Match.Kind, k.Within, keep.NewMatcher(k.Match, clean(s.Host.Home)), says})
+// indexExceptions makes entries ready for one snapshot, whose time and home they are read by.
+func indexExceptions(s *snapshot.Snapshot, all []snapshot.Keep) []exception {
+	out := make([]exception, 0, len(all))
+	for i, k := range all {
+		says := Excepted{Why: k.Why, Who: k.Who, Until: k.Until, File: k.File, Line: k.Line, Tree: k.Tree, Match: k.Match, Unknown: []string{}, place: i}
+		says.Rules = new(append([]string{}, k.Rules...))
+		if end, _ := k.Ends(); end != nil && !s.TakenAt.IsZero() {
+			says.Left = new(end.Sub(s.TakenAt).Seconds())
+		}
+		out = append(out, exception{k.Match.Kind, keep.NewMatcher(k.Match, clean(s.Host.Home)), says})
 	}
 	return out
 }
 
-// excepted is an entry as rules see it at a time.
-func excepted(k snapshot.Keep, at time.Time) Excepted {
-	out := Excepted{Why: k.Why, Who: k.Who, Until: k.Until, File: k.File, Line: k.Line, Tree: k.Tree, Match: k.Match, Unknown: []string{}}
-	out.Rules = new(append([]string{}, k.Rules...))
-	if end, _ := k.Ends(); end != nil && !at.IsZero() {
-		out.Left = new(end.Sub(at).Seconds())
-	}
-	return out
-}
-
-// exceptionsOf are the exceptions that match a candidate, or may.
-func (j *Index) exceptionsOf(sub *Subject, placesOf func(*Index, *Subject) []string) []Excepted {
+// excepted are the entries that match a candidate of that kind, or may.
+func excepted(all []exception, kind string, names func() keep.Names) []Excepted {
 	out := []Excepted{}
-	var names keep.Names
-	for i := range j.exceptions {
-		e := &j.exceptions[i]
-		if e.kind != "" && e.kind != sub.Kind {
+	for i := range all {
+		e := &all[i]
+		if e.kind != "" && e.kind != kind {
 			continue
 		}
-		in, known := lies(sub, e.within)
-		if !in {
-			continue
-		}
-		if names.IDs == nil { // of a candidate that no exception can be about nothing is gathered
-			names = j.namesOf(sub, placesOf)
-		}
-		unknown, matches := e.match.Matches(names, sub.Kind == snapshot.KindDir)
-		if !known {
-			unknown = append([]string{"repository"}, unknown...)
-		}
-		if matches {
+		if unknown, matches := e.match.Matches(names(), kind == snapshot.KindDir); matches {
 			says := e.says
 			says.Unknown = unknown
 			out = append(out, says)
@@ -90,26 +70,25 @@ func (j *Index) exceptionsOf(sub *Subject, placesOf func(*Index, *Subject) []str
 	return out
 }
 
-// namesOf are what a candidate is called.
-func (j *Index) namesOf(sub *Subject, placesOf func(*Index, *Subject) []string) keep.Names {
+// keepers fills in which exceptions and which entries of projects keep a candidate, or may. What it is called is gathered where an entry may be about it.
+func (j *Index) keepers(sub *Subject, placesOf func(*Index, *Subject) []string) {
+	if len(j.exceptions)+len(j.projects) == 0 {
+		return
+	}
+	names := sync.OnceValue(func() keep.Names {
+		return keep.Names{IDs: j.idsOf(sub), Paths: j.pathsOf(sub, placesOf), Labels: j.labelsOf(sub), Owners: ownersOf(sub)}
+	})
+	sub.Exceptions = excepted(j.exceptions, sub.Kind, names)
+	sub.Projects = j.projectsOf(sub, names)
+}
+
+// pathsOf are where a candidate is; one of them is "" where that is not known.
+func (j *Index) pathsOf(sub *Subject, placesOf func(*Index, *Subject) []string) []string {
 	places := j.namesBelow(sub, placesOf(j, sub), bareCwd) // placesOf says nothing of processes below that are not known
 	for i := range places {
 		places[i] = clean(places[i])
 	}
-	return keep.Names{IDs: j.idsOf(sub), Paths: places, Labels: j.labelsOf(sub), Owners: ownersOf(sub)}
-}
-
-// lies reports whether a candidate lies or works in a repository with these exceptions, or may, and whether that is known. "" is every place.
-func lies(sub *Subject, within string) (in, known bool) {
-	if within == "" {
-		return true, true
-	}
-	for _, p := range sub.Projects {
-		if p.Exceptions == within { // it is one of Projects because it lies there, or because that is not known
-			return true, p.Places != nil
-		}
-	}
-	return false, true
+	return places
 }
 
 // idsOf are the ids that mean a candidate: its own, that of the worktree that it lies in, and those of the processes below a process, which end with it. One of them is

@@ -115,36 +115,63 @@ func TestWhatIsNotKnownMayMatch(t *testing.T) {
 	}
 }
 
-// TestAnExceptionOfARepository keeps what lies or works there, or may, and nothing else that it matches.
-func TestAnExceptionOfARepository(t *testing.T) {
+// TestAnEntryOfARepository keeps what lies or works there, or may, and nothing else that it matches. A path in it is relative to the main checkout.
+func TestAnEntryOfARepository(t *testing.T) {
 	t.Parallel()
-	everything := []snapshot.Keep{{Match: snapshot.Match{Label: "*e*"}, Within: "d1"}}
+	everything, none := []snapshot.Keep{{Match: snapshot.Match{Label: "*e*"}}}, []snapshot.Keep{}
+	at := func(globs ...string) *[]snapshot.Keep {
+		var all []snapshot.Keep
+		for _, g := range globs {
+			all = append(all, snapshot.Keep{Match: snapshot.Match{Path: g}})
+		}
+		return &all
+	}
+	const dir, session, process = "dir:/home/u/wt/demo-1", "session:tmux/default/$4", "process:11@110"
 	for name, c := range map[string]struct {
-		project  snapshot.Project
+		path     string
+		keeps    *[]snapshot.Keep
 		change   func(*snapshot.Snapshot)
 		id, want string
 	}{
-		"a worktree of it":                        {snapshot.Project{Path: "/home/u/src/acme", Exceptions: "d1"}, nil, "dir:/home/u/wt/demo-1", "[]"},
-		"a session in it":                         {snapshot.Project{Path: "/home/u/src/acme", Exceptions: "d1"}, nil, "session:tmux/default/$4", "[]"},
-		"elsewhere":                               {snapshot.Project{Path: "/home/u/src/other", Exceptions: "d1"}, nil, "dir:/home/u/wt/demo-1", ""},
-		"another one's exceptions":                {snapshot.Project{Path: "/home/u/src/acme", Exceptions: "d2"}, nil, "dir:/home/u/wt/demo-1", ""},
-		"it is not known where the repository is": {snapshot.Project{Exceptions: "d1"}, nil, "dir:/home/u/wt/demo-1", "[repository]"},
-		"it is not known where it works": {snapshot.Project{Path: "/home/u/src/acme", Exceptions: "d1"}, func(s *snapshot.Snapshot) {
-			s.Processes["process:11@110"].Cwd = nil
-		}, "process:11@110", "[repository]"},
+		"a worktree of it": {"/home/u/src/acme", &everything, nil, dir, "[]"},
+		"a session in it":  {"/home/u/src/acme", &everything, nil, session, "[]"},
+		"elsewhere":        {"/home/u/src/other", &everything, nil, dir, "not there"},
+		"it is not known where the repository is": {"", &everything, nil, dir, "not known"},
+		"it is not known what it keeps":           {"/home/u/src/acme", nil, nil, dir, "not known"},
+		"it keeps nothing":                        {"/home/u/src/acme", &none, nil, dir, ""},
+		"it is not known where it works": {"/home/u/src/acme", &everything, func(s *snapshot.Snapshot) {
+			s.Processes[process].Cwd = nil
+		}, process, "not known"},
+		"its label is not known": {"/home/u/src/acme", at("**"), func(s *snapshot.Snapshot) {
+			x := s.Sessions[session]
+			x.Name = ""
+			s.Sessions[session] = x
+		}, session, "[]"},
+		"a worktree by its name":      {"/home/u/src/acme", at("demo-?"), nil, dir, "[]"},
+		"by what it is in":            {"/home/u/src/acme", at("demo-1/**"), nil, dir, "[]"},
+		"by what lies in it":          {"/home/u/src/acme", at("demo-1/data/x"), nil, dir, "[]"},
+		"by what lies in it anywhere": {"/home/u/src/acme", at("**/x"), nil, dir, "[]"},
+		"by several":                  {"/home/u/src/acme", at("demo-1", "x", "d*"), nil, dir, "[] []"},
+		"a part of its name":          {"/home/u/src/acme", at("demo", "emo-1", "demo-12", "x/demo-1"), nil, dir, ""},
+		"what is no glob":             {"/home/u/src/acme", at("[oops"), nil, dir, "[]"},
 	} {
 		s := exceptedWorld()
-		c.project.State = "trusted"
-		s.Projects = []snapshot.Project{c.project}
+		s.Projects = []snapshot.Project{{Path: c.path, File: "f", State: "trusted", Keeps: c.keeps}}
 		if c.change != nil {
 			c.change(s)
 		}
-		sub, _ := subject.Join(s, &subject.Config{Exceptions: everything}).Subject(c.id)
-		got := ""
-		for _, x := range sub.Exceptions {
-			got += fmt.Sprint(x.Unknown)
+		sub, _ := subject.Join(s, &subject.Config{}).Subject(c.id)
+		got := "not there"
+		for _, p := range sub.Projects {
+			if got = "not known"; p.Keeps != nil {
+				got = ""
+				for _, x := range *p.Keeps {
+					must.Equal(t, "f", x.File, "the file")
+					got += fmt.Sprint(x.Unknown) + " "
+				}
+			}
 		}
-		must.Equal(t, c.want, got, "%s: what is not known of the exceptions that match", name)
+		must.Equal(t, c.want, strings.TrimSpace(got), "%s: what is not known of the entries that match", name)
 	}
 }
 

@@ -50,7 +50,7 @@ func Join(s *snapshot.Snapshot, c *Config) *Index {
 	j.procs.holds = j.holds
 	j.workplaces = indexWorkplaces(s, &j.procs)
 	j.projects, j.mains = indexProjects(s), mainsOf(s)
-	j.exceptions = indexExceptions(s, c)
+	j.exceptions = indexExceptions(s, c.Exceptions)
 	return j
 }
 
@@ -99,8 +99,7 @@ func (j *Index) Fill(sub *Subject, id string) bool {
 		sub.Source.Server = j.snap.Sources[source].Server
 	}
 	sub.EvidenceSources = j.sources.evidence[j.sources.rests(j.snap, id, kind, source)]
-	sub.Projects = j.projectsOf(sub, facts.places)
-	sub.Exceptions = j.exceptionsOf(sub, facts.places)
+	j.keepers(sub, facts.places)
 	sub.Identity = facts.identity(j, id).Key
 	sub.Sighting = j.sighting(id)
 	return true

@@ -1,8 +1,6 @@
 package subject
 
 import (
-	"slices"
-
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -17,10 +15,7 @@ import (
 func Optimistic(s *snapshot.Snapshot, c *Config) *snapshot.Snapshot {
 	out := &snapshot.Snapshot{
 		Schema: s.Schema, TakenAt: s.TakenAt, Host: s.Host, Sources: s.Sources, Spawns: s.Spawns, Registry: s.Registry, Holds: s.Holds,
-		OpenSessions: s.OpenSessions, Processes: withSessions(s, c), Asked: s.Asked, Projects: slices.Clone(s.Projects), Dirs: make(map[string]snapshot.Dir, len(s.Dirs)),
-	}
-	for i := range out.Projects { // whether a repository's exceptions are missing is asked of what may go
-		out.Projects[i].Exceptions = ""
+		OpenSessions: s.OpenSessions, Processes: withSessions(s, c), Asked: s.Asked, Projects: s.Projects, Dirs: make(map[string]snapshot.Dir, len(s.Dirs)),
 	}
 	for id, d := range s.Dirs {
 		best := bestDir(d)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/engine/keep"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -12,7 +13,9 @@ import (
 type project struct {
 	main      string
 	worktrees []string
+	keeps     []exception
 	says      Project
+	known     bool // what keeps things of it
 }
 
 func indexProjects(s *snapshot.Snapshot) []project {
@@ -22,74 +25,38 @@ func indexProjects(s *snapshot.Snapshot) []project {
 		if p.State == snapshot.ProjectUntrusted {
 			continue
 		}
-		one := project{main: clean(p.Path), says: Project{Path: p.Path, File: p.File, Exceptions: p.Exceptions, Off: p.Off}}
+		one := project{main: clean(p.Path), says: Project{Path: p.Path, File: p.File, Off: p.Off}, known: p.Keeps != nil}
 		for _, w := range p.Worktrees {
 			one.worktrees = append(one.worktrees, clean(w))
 		}
-		one.says.Keeps, one.says.Above = keeps(p)
+		if one.known {
+			one.keeps = indexExceptions(s, p.Entries())
+		}
 		out = append(out, one)
 	}
 	return out
 }
 
-// keeps are a project's globs and holds in one list, and globs over the folders in which what they mean lies; nil where they are not known.
-func keeps(p *snapshot.Project) (*[]Keep, *[]string) {
-	if p.Protected == nil || p.Holds == nil || slices.Contains(*p.Protected, "") || slices.ContainsFunc(*p.Holds, func(h snapshot.ProjectHold) bool { return h.Path == "" }) {
-		return nil, nil
-	}
-	all, above := []Keep{}, []string{}
-	add := func(k Keep) {
-		all = append(all, k)
-		if rest, ok := strings.CutSuffix(k.Glob, "/**"); ok { // the folder itself with what is in it
-			all = append(all, Keep{Glob: rest, Reason: k.Reason})
-		}
-		parts := strings.Split(k.Glob, "/")
-		for n := 1; n < len(parts); n++ {
-			above = append(above, strings.Join(parts[:n], "/"))
-		}
-	}
-	for _, glob := range *p.Protected {
-		add(Keep{Glob: glob})
-	}
-	for _, h := range *p.Holds {
-		add(Keep{Glob: h.Path, Reason: h.Reason})
-	}
-	slices.Sort(above)
-	above = slices.Compact(above)
-	return &all, &above
-}
-
 // projectsOf are the projects in which a candidate lies, or may lie because where it is, or where the project is, is not known.
-func (j *Index) projectsOf(sub *Subject, placesOf func(*Index, *Subject) []string) []Project {
-	if len(j.projects) == 0 {
-		return nil
-	}
-	places := placesOf(j, sub)
-	for i := range places {
-		places[i] = clean(places[i])
-	}
-	known := !slices.Contains(places, "") // what is known of it says where else it is
+func (j *Index) projectsOf(sub *Subject, called func() keep.Names) []Project {
 	var out []Project
 	for i := range j.projects {
-		p := &j.projects[i]
-		var names []string
-		for _, at := range places {
-			names = append(names, p.names(at)...)
+		p, names := &j.projects[i], called()
+		known := p.main != "" && !slices.Contains(names.Paths, "") // what is known of it says where else it is
+		var places []string
+		for _, at := range names.Paths {
+			places = append(places, p.names(at)...)
 		}
-		if d := sub.Dir; d != nil && d.Git != nil && d.Git.Main != "" && clean(d.Git.Main) == p.main && d.Path != "" && len(names) == 0 {
-			names = append(names, path.Base(clean(d.Path)))
+		if d := sub.Dir; d != nil && d.Git != nil && d.Git.Main != "" && clean(d.Git.Main) == p.main && d.Path != "" && len(places) == 0 {
+			places = append(places, path.Base(clean(d.Path)))
 		}
-		if len(names) == 0 && known && p.main != "" {
+		if len(places) == 0 && known {
 			continue
 		}
 		one := p.says
-		if len(names) > 0 {
-			slices.Sort(names)
-			names = slices.Compact(names)
-			one.Places = &names
-		}
-		if !known || p.main == "" { // what is known of it does not say where else it is
-			one.Places = nil
+		if known && p.known {
+			names.Paths = places
+			one.Keeps = new(excepted(p.keeps, sub.Kind, func() keep.Names { return names }))
 		}
 		out = append(out, one)
 	}

@@ -378,22 +378,11 @@ type Project struct {
 	// Path is the real path of its main checkout, File the file's.
 	Path string `json:"path,omitempty"`
 	File string `json:"file,omitempty"`
-	// Places are where the candidate lies, relative to the main checkout; in a worktree elsewhere, under the name of the worktree. Absent where
-	// it is not known whether it lies in the project.
-	Places *[]string `json:"places,omitempty"`
-	// Exceptions is the digest of the repository's own exceptions, which can only keep; absent where it has no file of them.
-	Exceptions string `json:"exceptions,omitempty"`
-	// Keeps are globs over such places that stay, with what lies below them. Above are globs over the folders that they lie in, which
-	// stay too. Off are the rules that are turned off there.
-	Keeps *[]Keep   `json:"keeps,omitempty"`
-	Above *[]string `json:"above,omitempty"`
-	Off   *[]string `json:"off,omitempty"`
-}
-
-// Keep is a glob that a project keeps, with the reason where the project gives one.
-type Keep struct {
-	Glob   string `json:"glob"`
-	Reason string `json:"reason,omitempty"`
+	// Keeps are the entries of the file that match the candidate, or may; [] without one. Absent where they, or whether the candidate lies in the
+	// project, are not known.
+	Keeps *[]Excepted `json:"keeps,omitempty"`
+	// Off are the rules that are turned off there.
+	Off *[]string `json:"off,omitempty"`
 }
 
 // Sighting is the memory of earlier looks, with its times as seconds before now.

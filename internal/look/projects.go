@@ -45,11 +45,8 @@ func (a *Looker) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.
 
 // inForce is a trusted project as a snapshot has it: what was trusted, and how the file is by now.
 func inForce(ctx context.Context, t project.Trusted) snapshot.Project {
-	holds, off, protected := []snapshot.ProjectHold{}, t.Says.Off(), append([]string{}, t.Says.Protected...)
-	for _, h := range t.Says.Holds {
-		holds = append(holds, snapshot.ProjectHold{Path: h.Path, Reason: h.Reason})
-	}
-	p := snapshot.Project{Path: t.Path, File: ProjectFile(t.Path), SHA256: t.SHA256, Exceptions: t.ExceptionsSHA256, Protected: &protected, Holds: &holds, Off: &off}
+	keeps, off := append([]snapshot.Keep{}, t.Says.Protected...), t.Says.Off()
+	p := snapshot.Project{Path: t.Path, File: ProjectFile(t.Path), SHA256: t.SHA256, Keeps: &keeps, Off: &off}
 	p.State, p.Why = t.State(ctx)
 	return p
 }

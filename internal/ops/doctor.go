@@ -166,12 +166,9 @@ func (o *Ops) checkBundles() []Check {
 	return out
 }
 
-// checkExceptions says how the exceptions of the policies stand, and what of this machine they match.
+// checkExceptions says how the exceptions of the policies and of repositories stand, and what of this machine they match.
 func (o *Ops) checkExceptions(s *snapshot.Snapshot) []Check {
 	all := o.Cfg.Rules.Exceptions
-	if len(all) == 0 {
-		return nil
-	}
 	joined, matches := subject.Join(s, &o.Cfg.Rules.Config), make([]int, len(all))
 	for _, kind := range snapshot.Kinds {
 		for _, id := range joined.IDs(kind.Name) {
@@ -183,7 +180,7 @@ func (o *Ops) checkExceptions(s *snapshot.Snapshot) []Check {
 		}
 	}
 	var out []Check
-	for _, x := range report.Exceptions(all, s.TakenAt, matches) {
+	for _, x := range report.Standing(all, s, matches) {
 		c := Check{"policies", "exception " + x.Place(), Healthy, x.Says()}
 		if x.State != report.Keeps {
 			c.Status, c.Detail = Limited, x.State+": "+c.Detail+"; "+x.Next()
@@ -514,9 +511,6 @@ func checkProjects(s *snapshot.Snapshot) []Check {
 	var out []Check
 	for _, x := range s.Projects {
 		c := Check{"config", x.File, Healthy, "trusted: what it asks to keep stays"}
-		if x.Exceptions != "" {
-			c.Detail += ", and what its exceptions match"
-		}
 		if x.State != project.StateTrusted {
 			c.Status, c.Detail = Limited, x.State+": "+x.Why
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -17,20 +16,22 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// ExceptionsAlone says of exceptions that lie there without the file what to do.
-func ExceptionsAlone(main string) string {
-	if _, err := os.Lstat(filepath.Join(main, project.Folder, project.Exceptions)); err == nil {
-		return ", and its exceptions are trusted together with that: write version: 1 into it"
-	}
+// NotFollowed says what to do with what lies in the place of the file.
+func NotFollowed(main string) string {
 	if old := project.NotFollowed(main); old != "" {
 		return ". " + old
 	}
 	return ""
 }
 
-// CheckRules refuses to turn off a rule that does not exist: that line would do nothing.
-func (o *Ops) CheckRules(ctx context.Context, file string, data []byte, off []string) error {
-	if len(off) == 0 {
+// CheckRules refuses to name a rule that does not exist: that line would do nothing.
+func (o *Ops) CheckRules(ctx context.Context, file string, data []byte, says project.File) error {
+	off := says.Off()
+	named := slices.Clone(off)
+	for _, k := range says.Protected {
+		named = append(named, k.Rules...)
+	}
+	if len(named) == 0 {
 		return nil
 	}
 	e, p, err := o.Engine(ctx)
@@ -39,12 +40,17 @@ func (o *Ops) CheckRules(ctx context.Context, file string, data []byte, off []st
 	}
 	defer e.Close()
 	reaping := slices.DeleteFunc(slices.Collect(maps.Keys(p.Rules())), func(rule string) bool { return !decision.Reaps(rule) })
-	for _, rule := range off {
-		if !slices.Contains(reaping, rule) {
-			wrong := strict.Problem{File: file, Key: "levels", Text: fmt.Sprintf("levels: unknown rule %q%s", rule, spelling.Hint(rule, reaping))}
-			wrong.Line = strict.Line(data, wrong.Text, func(string) string { return "" })
-			return config.Mistakef("%w; nothing was trusted", wrong)
+	for _, rule := range named {
+		if slices.Contains(reaping, rule) {
+			continue
 		}
+		key := "levels"
+		if !slices.Contains(off, rule) {
+			key = "protected"
+		}
+		wrong := strict.Problem{File: file, Key: key, Text: fmt.Sprintf("%s: unknown rule %q%s", key, rule, spelling.Hint(rule, reaping))}
+		wrong.Line = strict.Line(data, wrong.Text, func(string) string { return "" })
+		return config.Mistakef("%w; nothing was trusted", wrong)
 	}
 	return nil
 }

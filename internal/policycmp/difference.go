@@ -131,7 +131,7 @@ func (d *Difference) load(ctx context.Context, sides [2]*side) error {
 		if f.ConfigBase == f.ConfigHead {
 			beside = append(beside, sides[1-i].policy)
 		}
-		if err := s.check(ctx, d.Ops, beside...); err != nil {
+		if err := s.rules.Check(s.policy, beside...); err != nil {
 			return fmt.Errorf("%s:\n%w", words[i], err)
 		}
 	}
@@ -178,15 +178,6 @@ func (s *side) load(ctx context.Context, d *Difference, name, flag, file string,
 	s.Side.Config = &cfg.Rules.Config
 	s.Engine, s.policy, err = s.rules.Load(ctx)
 	return err
-}
-
-// check is ruleset.check of a side that was loaded, and has the exceptions of trusted repositories in force.
-func (s *side) check(ctx context.Context, o *ops.Ops, beside ...*policy.Policy) error {
-	if err := s.rules.Check(s.policy, beside...); err != nil {
-		return err
-	}
-	o.Admit(ctx, s.Engine, s.rules.Cfg)
-	return nil
 }
 
 // besideOthers is by how much the heap may grow during one evaluation where other snapshots are read at the same time.

@@ -13,15 +13,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // within is how long one small file of a repository may take.
 const within = 2 * time.Second
 
-// Read reads Name or Exceptions of the main checkout whose real path is main, by the rules of files that rule: neither it nor its folder may be
+// Read reads the file of the main checkout whose real path is main, by the rules of files that rule: neither it nor its folder may be
 // a link. One that is missing is fs.ErrNotExist.
-func Read(ctx context.Context, main, name string) ([]byte, error) {
+func Read(ctx context.Context, main string) ([]byte, error) {
 	top, err := folder(unix.AT_FDCWD, main, main)
 	if err != nil {
 		return nil, err
@@ -32,33 +33,24 @@ func Read(ctx context.Context, main, name string) ([]byte, error) {
 		return nil, err
 	}
 	// A file system that does not answer keeps using the descriptor after its time, so then it is left open.
-	f, err := safeopen.ReadAt(ctx, own, name, filepath.Join(main, Folder, name), safeopen.Want{Max: maxSize, Within: within, Ruling: true})
+	f, err := safeopen.ReadAt(ctx, own, Name, filepath.Join(main, Folder, Name), safeopen.Want{Max: maxSize, Within: within, Ruling: true})
 	if !errors.Is(err, safeopen.ErrSlow) {
 		_ = unix.Close(own)
 	}
 	return f.Data, err
 }
 
-// ReadExceptions reads the file with the exceptions of a main checkout, nil when it is missing.
-func ReadExceptions(ctx context.Context, main string) ([]byte, error) {
-	data, err := Read(ctx, main, Exceptions)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err == nil && len(data) == 0:
-		return nil, fmt.Errorf("%s is empty: remove it, or write exceptions: [] into it", filepath.Join(main, Folder, Exceptions))
-	}
-	return data, err
-}
-
-// NotFollowed says what to do with .winnow/policies of a main checkout, "" where there is no such folder or link.
+// NotFollowed says what to do with rules or exceptions beside the file of a main checkout, "" where there are none.
 func NotFollowed(main string) string {
-	old := filepath.Join(main, Folder, "policies")
-	if _, err := os.Lstat(old); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
-		return ""
+	for _, name := range []string{"policies", policy.ExceptionsName} {
+		old := filepath.Join(main, Folder, name)
+		if _, err := os.Lstat(old); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+			continue
+		}
+		return old + " is not followed: a repository keeps by its " + filepath.Join(Folder, Name) + " alone, and no rule of it is loaded. Write what is to stay " +
+			"as protected or levels there, run winnow trust, and remove " + name
 	}
-	return old + " is not followed: a repository keeps by data alone, and no rule of it is loaded. Move its exceptions to " + filepath.Join(Folder, Exceptions) +
-		", write what else is to stay as protected, holds or levels into " + filepath.Join(Folder, Name) + ", run winnow trust, and remove the folder"
+	return ""
 }
 
 func folder(at int, name, path string) (int, error) {

@@ -10,14 +10,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/project"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	f, err := project.Parse("f", []byte("version: 1\nprotected: [demo-*, ./a//b/, .]\nholds: [{path: x/, reason: y}]\nlevels: {reap.dirs.landed: off}\n"))
-	want := project.File{Version: 1, Protected: []string{"demo-*", "a/b", "**"}, Holds: []project.Hold{{Path: "x", Reason: "y"}}, Levels: map[string]string{"reap.dirs.landed": "off"}}
+	f, err := project.Parse("f", []byte("version: 1\nprotected: [demo-*, ./a//b/, .,\n  {match: {path: x/, kind: dir}, why: y  z, who: me, until: 2026-12-01, rules: [reap.dirs.landed]}]\nlevels: {reap.dirs.landed: off}\n"))
+	want := project.File{Version: 1, Levels: map[string]string{"reap.dirs.landed": "off"}}
+	for _, glob := range []string{"demo-*", "a/b", "**"} {
+		want.Protected = append(want.Protected, snapshot.Keep{Match: snapshot.Match{Path: glob}, File: "f", Line: 2})
+	}
+	want.Protected = append(want.Protected, snapshot.Keep{Match: snapshot.Match{Path: "x", Kind: "dir"}, Why: "y z", Who: "me", Until: "2026-12-01", Rules: []string{"reap.dirs.landed"}, File: "f", Line: 3})
 	if err != nil || !reflect.DeepEqual(f, want) {
 		t.Errorf("want %+v, got %+v, %v", want, f, err)
 	}
@@ -30,30 +35,36 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		"":                                                                         "is empty",
-		"version: 2\n":                                                             "version is 2",
-		"protected: [x]\n":                                                         "version is missing",
-		"version: 1\nprotected: [/x]\n":                                            "is not relative",
-		"version: 1\nprotected: ['~/x']\n":                                         "is not relative",
-		"version: 1\nprotected: [a/../../b]\n":                                     "leads out",
-		"version: 1\nprotected: ['..']\n":                                          "leads out",
-		"version: 1\nprotected: ['{a,b}']\n":                                       "only * ** and ? are special",
-		"version: 1\nprotected: ['[a']\n":                                          "only * ** and ? are special",
-		"version: 1\nprotected: [\"a\\u0000\"]\n":                                  "control character",
-		"version: 1\nprotected: ['']\n":                                            "empty text",
-		"version: 1\nprotected: x\n":                                               "it wants a list: [x]",
-		"version: 1\nprotected:\n":                                                 "has no value",
-		"version: 1\nholds: [{path: x}]\n":                                         "has no reason",
-		"version: 1\nholds: [{path: 'x*', reason: y}]\n":                           "is a pattern",
-		"version: 1\nholds: [{path: x, reason: y, by: me}]\n":                      `unknown key "holds[0].by"`,
-		"version: 1\nlevels: {protect.live: off}\n":                                "is no rule that reaps",
-		"version: 1\nlevels: {reap.dirs.landed: ask}\n":                            "off and nothing else",
-		"version: 1\nlevels: [reap.dirs.landed]\n":                                 "is a list",
-		"version: 1\nrules: {protected: []}\n":                                     `unknown key "rules"`,
-		"version: 1\npolicy: {paths: [x]}\n":                                       `unknown key "policy"`,
-		"version: 1\nprotected: [" + strings.Repeat("x,", 101) + "x]\n":            "100 are the most",
-		"version: 1\nprotected: [" + strings.Repeat("x", 501) + "]\n":              "longer than",
-		"version: 1\nholds: [{path: x, reason: " + strings.Repeat("y", 501) + "}]": "longer than",
+		"":                                            "is empty",
+		"version: 2\n":                                "version is 2",
+		"protected: [x]\n":                            "version is missing",
+		"version: 1\nprotected: [/x]\n":               "is not relative",
+		"version: 1\nprotected: ['~/x']\n":            "is not relative",
+		"version: 1\nprotected: [a/../../b]\n":        "leads out",
+		"version: 1\nprotected: ['..']\n":             "leads out",
+		"version: 1\nprotected: ['{a,b}']\n":          "only *, ** and ? are special",
+		"version: 1\nprotected: ['[a']\n":             "only *, ** and ? are special",
+		"version: 1\nprotected: [\"a\\u0000\"]\n":     "cannot be printed",
+		"version: 1\nprotected: ['']\n":               "empty text",
+		"version: 1\nprotected: x\n":                  "it wants a list: [x]",
+		"version: 1\nprotected:\n":                    "has no value",
+		"version: 1\nholds: [{path: x, reason: y}]\n": `unknown key "holds"`,
+		"version: 1\nprotected: [{match: {path: x}, who: y, until: never}]\n":           "protected[0].why is missing",
+		"version: 1\nprotected: [{match: {path: x}, why: y, who: z}]\n":                 "protected[0].until is missing",
+		"version: 1\nprotected: [{path: x}]\n":                                          `unknown key "protected[0].path"`,
+		"version: 1\nprotected: [{match: {path: ~/x}}]\n":                               "is not relative",
+		"version: 1\nprotected: [{match: {kind: dir}, why: y, who: z, until: never}]\n": "match has no id, path, label or owner",
+		"version: 1\nprotected: [{match: {path: x}, line: 2}]\n":                        "winnow policy bundle alone writes it",
+		"version: 1\nprotected: [1]\n":                                                  "it is no text",
+		"version: 1\nprotected: [x, x]\n":                                               "the entry on line 2 keeps the same",
+		"version: 1\nprotected: [&a x, *a]\n":                                           "an anchor",
+		"version: 1\nlevels: {protect.live: off}\n":                                     "is no rule that reaps",
+		"version: 1\nlevels: {reap.dirs.landed: ask}\n":                                 "off and nothing else",
+		"version: 1\nlevels: [reap.dirs.landed]\n":                                      "is a list",
+		"version: 1\nrules: {protected: []}\n":                                          `unknown key "rules"`,
+		"version: 1\npolicy: {paths: [x]}\n":                                            `unknown key "policy"`,
+		"version: 1\nprotected: [" + strings.Repeat("x,", 500) + "x]\n":                 "500 are the most",
+		"version: 1\nprotected: [" + strings.Repeat("x", 501) + "]\n":                   "501 bytes",
 	} {
 		if f, err := project.Parse("f", []byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.60q: want %q, got %+v, %v", text, says, f, err)
@@ -66,8 +77,7 @@ func TestAWrongValueHasItsLine(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
 		"version: 1\nprotected:\n  - fine\n  - /x\n":                          `f:4: protected[1]: "/x" is not relative`,
-		"version: 1\nholds:\n  - {path: a, reason: b}\n  - {path: 'x*'}\n":    `f:4: holds[1].path: "x*" is a pattern`,
-		"version: 1\nlevels:\n  reap.dirs.landed: off\n  protect.live: off\n": `f:4: levels: "protect.live" is no rule that reaps`,
+		"version: 1\nlevels:\n  reap.dirs.landed: off\n  protect.live: off\n": `f:4: levels.protect.live: "protect.live" is no rule that reaps`,
 		"version: 1\nprotected: x\n":                                          "f:2: protected is the single value",
 	} {
 		if _, err := project.Parse("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), says) {
@@ -83,12 +93,12 @@ func TestStore(t *testing.T) {
 		t.Fatalf("before anything is trusted: %v, %v", all, err)
 	}
 	for _, text := range []string{"version: 1\n", "version: 1\nprotected: [x]\n"} {
-		if err := s.Trust("/w/a", []byte(text), nil, time.Now()); err != nil {
+		if err := s.Trust("/w/a", []byte(text), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all, err := s.All(t.Context())
-	if err != nil || len(all) != 1 || !reflect.DeepEqual(all[0].Says.Protected, []string{"x"}) {
+	if err != nil || len(all) != 1 || all[0].Says.Protected[0].Match.Path != "x" {
 		t.Fatalf("the last content of one project: %+v, %v", all, err)
 	}
 	if st, err := os.Stat(filepath.Join(s.State, "trusted")); err != nil || st.Mode().Perm() != 0o700 {
@@ -123,7 +133,7 @@ func TestAttackTheListOfWhatIsTrusted(t *testing.T) {
 		"huge":     func(f string, _ []byte) error { return os.Truncate(f, 8<<30) },
 	} {
 		s := project.Store{State: t.TempDir()}
-		if err := s.Trust("/w/a", []byte("version: 1\nprotected: [x]\n"), nil, time.Now()); err != nil {
+		if err := s.Trust("/w/a", []byte("version: 1\nprotected: [x]\n"), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		files, err := filepath.Glob(filepath.Join(s.State, "trusted", "*.json"))
@@ -199,19 +209,15 @@ func TestAttackAnEntryOfAWorktree(t *testing.T) {
 
 // FuzzProject holds of any text that reading it ends, and that nothing that is read leads out of the project or says more than it may.
 func FuzzProject(f *testing.F) {
-	f.Add("version: 1\nprotected: [demo-*, data/**]\nholds: [{path: bench, reason: x}]\nlevels: {reap.dirs.landed: off}\n")
+	f.Add("version: 1\nprotected: [demo-*, {match: {path: bench}, why: x, who: y, until: never}]\nlevels: {reap.dirs.landed: off}\n")
 	f.Add("version: 1\nprotected: ['../**', /, '~']\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := project.Parse("f", []byte(text))
 		if err != nil {
 			return
 		}
-		places := got.Protected
-		for _, h := range got.Holds {
-			places = append(places, h.Path)
-		}
-		for _, p := range places {
-			if p == "" || filepath.IsAbs(p) || strings.HasPrefix(filepath.Clean(p), "..") || strings.ContainsAny(p, `[]{}!\`) {
+		for _, k := range got.Protected {
+			if p := k.Match.Path; p == "" && k.Match.ID+k.Match.Label+k.Match.Owner == "" || filepath.IsAbs(p) || strings.HasPrefix(filepath.Clean(p), "..") || strings.ContainsAny(p, `[]{}!\`) {
 				t.Errorf("%q was read from %q", p, text)
 			}
 		}

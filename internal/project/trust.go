@@ -33,9 +33,6 @@ type Trusted struct {
 	SHA256    string    `json:"sha256"`
 	TrustedAt time.Time `json:"trusted_at"`
 	Text      string    `json:"text"`
-	// Exceptions is the text of the repository's exceptions at that time, "" without a file of them, and ExceptionsSHA256 is its hash.
-	Exceptions       string `json:"exceptions,omitempty"`
-	ExceptionsSHA256 string `json:"exceptions_sha256,omitempty"`
 
 	// Says is what the text means.
 	Says File `json:"-"`
@@ -45,14 +42,6 @@ type Trusted struct {
 func Digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// ExceptionsDigest is the digest of the exceptions of a repository, "" without a file of them.
-func ExceptionsDigest(text string) string {
-	if text == "" {
-		return ""
-	}
-	return Digest([]byte(text))
 }
 
 // Store remembers what is trusted, a file a project, in the folder trusted of the state folder.
@@ -98,24 +87,23 @@ func (s Store) read(ctx context.Context, file string) (Trusted, error) {
 		return t, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(f.Data))
-	dec.DisallowUnknownFields() // such as policies, which an older version stored: what they kept is not known
+	dec.DisallowUnknownFields() // such as exceptions, which an older version stored: what they kept is not known
 	switch err := dec.Decode(&t); {
 	case err != nil:
 		return t, fmt.Errorf("%s: %w", file, err)
 	case t.Schema != schema:
 		return t, fmt.Errorf("%s: its schema is %q, and this version reads %q", file, t.Schema, schema)
-	case t.SHA256 != Digest([]byte(t.Text)) || t.ExceptionsSHA256 != ExceptionsDigest(t.Exceptions) || file != s.file(t.Path):
+	case t.SHA256 != Digest([]byte(t.Text)) || file != s.file(t.Path):
 		return t, fmt.Errorf("%s: it was changed by something else than Winnow", file)
 	}
 	t.Says, err = Parse(file, []byte(t.Text))
 	return t, err
 }
 
-// Trust remembers a project's file as it is in data, and its exceptions, in the place of what was trusted before.
-func (s Store) Trust(path string, data, exceptions []byte, now time.Time) error {
+// Trust remembers a project's file as it is in data, in the place of what was trusted before.
+func (s Store) Trust(path string, data []byte, now time.Time) error {
 	text, err := json.MarshalIndent(Trusted{
 		Schema: schema, Path: path, SHA256: Digest(data), TrustedAt: now.UTC(), Text: string(data),
-		Exceptions: string(exceptions), ExceptionsSHA256: ExceptionsDigest(string(exceptions)),
 	}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("remember project: %w", err)
@@ -162,7 +150,7 @@ const (
 
 // State compares what is trusted with the file as it is. Why says what is the matter, "" for StateTrusted.
 func (t Trusted) State(ctx context.Context) (state, why string) {
-	data, err := Read(ctx, t.Path, Name)
+	data, err := Read(ctx, t.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return StateGone, "its file no longer exists: what you trusted holds until winnow trust --revoke"
@@ -171,13 +159,7 @@ func (t Trusted) State(ctx context.Context) (state, why string) {
 	case Digest(data) != t.SHA256:
 		return StateChanged, "its file was changed since you trusted it: what you trusted holds, the change does not; winnow trust shows it"
 	}
-	exceptions, err := ReadExceptions(ctx, t.Path)
-	switch old := NotFollowed(t.Path); {
-	case err != nil:
-		return StateRefused, err.Error() + ": what you trusted holds"
-	case string(exceptions) != t.Exceptions:
-		return StateChanged, "its exceptions were changed since you trusted it: what you trusted holds, the change does not; winnow trust shows them"
-	case old != "":
+	if old := NotFollowed(t.Path); old != "" {
 		return StateRefused, old
 	}
 	return StateTrusted, ""

@@ -10,12 +10,14 @@ import (
 // action gives what stands for a text.
 type action func(r *Redacter, text string) string
 
-// actions are those of the tables, by their names. hide leaves of a text only whether there is one, blank nothing;
+// actions are those of the tables, by their names. hide leaves of a text only whether there is one, blank nothing, and drop not even that: without the glob
+// over ids an entry keeps more;
 // glob replaces of the parts between slashes those without a wildcard, which are names. What the others leave is said
 // at the methods.
 var actions = map[string]action{
 	"word": (*Redacter).word, "path": (*Redacter).path, "id": (*Redacter).id,
 	"source": (*Redacter).source, "value": (*Redacter).value, "digest": (*Redacter).digest,
+	"drop":  func(*Redacter, string) string { return "" },
 	"blank": func(*Redacter, string) string { return redacted },
 	"hide": func(_ *Redacter, text string) string {
 		if text == "" {
@@ -26,7 +28,7 @@ var actions = map[string]action{
 	"glob": func(r *Redacter, text string) string {
 		parts := strings.Split(text, "/")
 		for i, part := range parts {
-			if !wildcard(part) {
+			if part != "~" && !wildcard(part) {
 				parts[i] = r.word(part)
 			}
 		}
@@ -77,8 +79,9 @@ var names = newTable(map[string]fields{
 	"Worker":        {"source": "Source", "word": "ID Name", "blank": "Why NextCommand", "id": "Session"},
 	"Hold":          {"id": "ID", "word": "Owner", "blank": "Reason"},
 	"Asked":         {"id": "ID"},
-	"Project":       {"digest": "SHA256", "path": "Path File Worktrees", "hide": "Why", "glob": "Protected"},
-	"ProjectHold":   {"path": "Path", "blank": "Reason"},
+	"Project":       {"digest": "SHA256", "path": "Path File Worktrees", "hide": "Why"},
+	"Keep":          {"hide": "Why Who", "blank": "Tree File"},
+	"Match":         {"glob": "Path Label Owner", "drop": "ID"},
 	"OpenSession":   {"source": "Source", "word": "ID Agent", "path": "Folder"},
 	"AncestryAgent": {"word": "Name"},
 	"Sighting":      {"blank": "Identity"}, // see sightings

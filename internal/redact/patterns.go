@@ -42,8 +42,8 @@ func patternsOf(c *subject.Config, projects []snapshot.Project, literals, own []
 		p.config(c)
 	}
 	for i := range projects {
-		for _, g := range list(projects[i].Protected) {
-			for part := range strings.SplitSeq(g, "/") {
+		for _, k := range projects[i].Entries() {
+			for part := range strings.SplitSeq(k.Match.Path+"/"+k.Match.Label+"/"+k.Match.Owner, "/") {
 				if wildcard(part) {
 					p.globPart(part)
 				}

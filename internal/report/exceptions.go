@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -44,6 +45,11 @@ type Exception struct {
 	Matches *int `json:"matches,omitempty"`
 }
 
+// Standing are the exceptions of the policies, which match so many things each, and then those of the repositories in a snapshot, as they stand then.
+func Standing(all []snapshot.Keep, s *snapshot.Snapshot, matches []int) []Exception {
+	return Exceptions(slices.Concat(all, ofProjects(s)), s.TakenAt, matches)
+}
+
 // Exceptions say how exceptions stand at a time. matches is nil where nothing was looked at.
 func Exceptions(all []snapshot.Keep, at time.Time, matches []int) []Exception {
 	out := []Exception{}
@@ -62,6 +68,18 @@ func Exceptions(all []snapshot.Keep, at time.Time, matches []int) []Exception {
 			x.Matches = new(matches[i])
 		}
 		out = append(out, x)
+	}
+	return out
+}
+
+// ofProjects are the entries of trusted repositories that may end.
+func ofProjects(s *snapshot.Snapshot) (out []snapshot.Keep) {
+	for i := range s.Projects {
+		for _, k := range s.Projects[i].Entries() {
+			if k.Until != "" {
+				out = append(out, k)
+			}
+		}
 	}
 	return out
 }

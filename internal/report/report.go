@@ -166,7 +166,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		Policy:     PolicyRef{Revision: p.Revision, Digest: p.Digest},
 		Config:     c,
 		Levels:     append([]subject.RuleLevel{}, res.Levels...),
-		Exceptions: Exceptions(res.Exceptions, s.TakenAt, res.Excepted),
+		Exceptions: Standing(res.Exceptions, s, res.Excepted),
 		Sources:    s.Sources,
 		Census:     map[string]Count{},
 		Decisions:  []decision.Decision{}, Acts: []decision.Act{}, Caps: []decision.Cap{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},

@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
+	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/policies"
 )
 
@@ -43,9 +44,6 @@ func (l *Loader) EngineBy(ctx context.Context, look bundles.Look) (*eval.Engine,
 	}
 	if p != nil {
 		l.Policy = p
-	}
-	if err == nil {
-		l.Admit(ctx, e, l.Cfg)
 	}
 	return e, p, err
 }
@@ -238,4 +236,27 @@ func PolicyError(ctx context.Context, err error) error {
 	default:
 		return config.Mistakef("policies refused, nothing was decided:\n%w", err)
 	}
+}
+
+// Limits bound what policies may take.
+func (l *Loader) Limits() eval.Limits {
+	return eval.Limits{Timeout: l.Cfg.Policy.Timeout, HeapBytes: l.Cfg.Policy.Memory}
+}
+
+// NamedTree is a folder that a person names, called as that person wrote it.
+func (l *Loader) NamedTree(ctx context.Context, name string) (policy.Tree, error) {
+	path, err := config.Path(name)
+	if err != nil {
+		return policy.Tree{}, config.Mistakef("%s: %v", text.Quote(name), err)
+	}
+	t, err := Tree(ctx, path)
+	if err != nil {
+		return policy.Tree{}, config.Mistakef("%w", err)
+	}
+	shown := filepath.Clean(name)
+	if strings.ContainsAny(name, "~$") { // what no shell expanded would lead elsewhere
+		shown = path
+	}
+	t.Name, t.Prefix = shown, shown
+	return t, nil
 }

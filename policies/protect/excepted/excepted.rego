@@ -6,7 +6,7 @@
 #   summary: {rank: 30, group: excepted by the policies}
 package policies.protect.excepted
 
-import data.policies.lib.levels
+import data.policies.lib.keeps
 import data.policies.lib.reasons
 
 # METADATA
@@ -30,21 +30,10 @@ _passed contains i if {
 	exception.left <= 0
 }
 
-# The exceptions that are for certain rules, others than those that found a reason, or than one of them.
+# It asks for all findings, so it stands behind what costs less.
 _not_matched contains i if {
 	some i, exception in input.exceptions
-	count(exception.rules) > 0
-	count(levels.counting - {rule | some rule in exception.rules}) > 0
-}
-
-# Without any reason to reap it stays as it is, and an exception that is for certain rules has nothing to keep it from.
-# To ask for all findings stands behind what costs less.
-_not_matched contains i if {
-	some i, exception in input.exceptions
-	count(exception.rules) > 0
-
-	# regal ignore:non-loop-expression
-	count(levels.counting) == 0
+	keeps.for_other_rules(exception.rules)
 }
 
 _message(i) := $"excepted by {_who(i)}{_until(i)}{_place(i)}: {_why(i)}" if {

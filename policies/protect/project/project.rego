@@ -6,30 +6,31 @@
 #   summary: {rank: 31, group: kept by their project}
 package policies.protect.project
 
+import data.policies.lib.keeps
 import data.policies.lib.levels
 
 # METADATA
 # title: Its project keeps it
-# description: A path of the project's own file matches where the candidate lies or what may lie in the folder.
+# description: An entry of the project's own file matches the candidate, or may, for want of a fact.
 objections contains {
-	"message": $"its project keeps it: {project.path}",
-	"evidence": {"file": $"{project.file}", "globs": globs, "reasons": [keep.reason | some keep in project.keeps]},
+	"message": $"{_match(i, place)}: {project.path}{_why(i, place)}",
+	"evidence": {k: v | some k, v in entry},
 } if {
 	some i, project in input.projects
-	i in _placed
-	not i in _not_matched
-	globs := [keep.glob | some keep in project.keeps]
+	some place, entry in project.keeps
+	not [i, place] in _passed
+	not [i, place] in _not_matched
 }
 
 # METADATA
 # title: It may lie in a project that keeps things
-# description: Where the candidate is could not be read, and the project's own file keeps things.
+# description: Where the candidate is, or what the project's own file keeps, could not be read.
 objections contains {
 	"message": $"whether it lies in a project that keeps things is not known: {project.path}",
 	"evidence": {"file": $"{project.file}"},
 } if {
 	some i, project in input.projects
-	not i in _placed
+	not i in _known
 }
 
 # METADATA
@@ -47,39 +48,35 @@ objections contains {
 	not i in _standing
 }
 
-# The projects in which the candidate is known to lie.
-_placed contains i if {
+# The projects that the candidate is known to lie in, and that are known to keep what they keep.
+_known contains i if {
 	some i, project in input.projects
-	count(project.places) > 0
+	is_array(project.keeps)
 }
 
-# The projects that keep nothing where the candidate lies.
-_not_matched contains i if {
-	input.kind != "dir"
-	some i in _clear
+_passed contains [i, place] if {
+	some i, project in input.projects
+	some place, entry in project.keeps
+	entry.left <= 0
 }
 
-_not_matched contains i if {
-	input.kind == "dir"
+# It asks for all findings, so it stands behind what costs less.
+_not_matched contains [i, place] if {
 	some i, project in input.projects
-	i in _clear
-	every place in project.places {
-		every folder in project.above {
-			glob.match(folder, ["/"], place) == false
-		}
-	}
+	some place, entry in project.keeps
+	keeps.for_other_rules(entry.rules)
 }
 
-_clear contains i if {
-	some i, project in input.projects
-	every place in project.places {
-		every keep in project.keeps {
-			place != keep.glob
-			glob.match(keep.glob, ["/"], place) == false
-			glob.match(concat("", [keep.glob, "/**"]), ["/"], place) == false
-		}
-	}
-}
+_match(i, place) := $"it may be what its project keeps, since its {facts} is not known" if {
+	unknown := input.projects[i].keeps[place].unknown
+	count(unknown) > 0
+	facts := concat(", ", unknown)
+} else := "its project keeps it"
+
+_why(i, place) := $": {why}" if {
+	why := input.projects[i].keeps[place].why
+	why != ""
+} else := ""
 
 # The projects that leave at least one of the reasons standing.
 _standing contains i if {

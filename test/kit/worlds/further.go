@@ -155,19 +155,24 @@ func (m *Maker) codev(id string, i int) snapshot.Terminal {
 	return t
 }
 
+// excepted is an entry of chance that keeps.
+func (m *Maker) excepted() []subject.Excepted {
+	return []subject.Excepted{{
+		Why: pick(m, "", "it is mine"), Who: pick(m, "", "me"), Until: pick(m, "", "never", "2027-01-01"), Left: maybe(m, pick(m, -1.0, 60)), File: pick(m, "", "exceptions.yaml"),
+		Line: pick(m, 0, 3), Rules: maybe(m, pick(m, []string{}, []string{"reap.tabs.idle_shell", "reap.sessions.idle_shell", "reap.dirs.disposable"})),
+		Unknown: pick(m, []string{}, []string{"label"}),
+	}}
+}
+
 // odd is a copy of a subject with facts of chance that no join would make of such a world: what the rare rules are about.
 func (m *Maker) Odd(of *subject.Subject) *subject.Subject {
 	s := *of
 	if m.chance(0.2) {
-		s.Exceptions = []subject.Excepted{{
-			Why: pick(m, "", "it is mine"), Who: pick(m, "", "me"), Until: pick(m, "", "never", "2027-01-01"), Left: maybe(m, pick(m, -1.0, 60)), File: pick(m, "", "exceptions.yaml"),
-			Line: pick(m, 0, 3), Rules: maybe(m, pick(m, []string{}, []string{"reap.tabs.idle_shell", "reap.sessions.idle_shell", "reap.dirs.disposable"})), Unknown: pick(m, []string{}, []string{"label"}),
-		}}
+		s.Exceptions = m.excepted()
 	}
 	if m.chance(0.2) {
 		s.Projects = []subject.Project{{
-			Path: pick(m, "", "/w/acme"), File: "/w/acme/.winnow/config.yaml", Places: maybe(m, pick(m, []string{}, []string{"a/b"}, []string{"c"})),
-			Keeps: maybe(m, pick(m, []subject.Keep{}, []subject.Keep{{Glob: "a", Reason: "it is mine"}}, []subject.Keep{{Glob: "c/*/e"}})), Above: maybe(m, pick(m, []string{}, []string{"c"})),
+			Path: pick(m, "", "/w/acme"), File: "/w/acme/.winnow/config.yaml", Keeps: maybe(m, pick(m, []subject.Excepted{}, m.excepted())),
 			Off: maybe(m, pick(m, []string{}, []string{"reap.tabs.idle_shell", "reap.sessions.idle_shell", "reap.dirs.disposable"})),
 		}}
 	}
