@@ -59,13 +59,6 @@ func patternsOf(c *subject.Config, projects []snapshot.Project, literals, own []
 	return p
 }
 
-func list[T any](l *[]T) []T {
-	if l == nil {
-		return nil
-	}
-	return *l
-}
-
 // config takes every text of the configuration, so that a parameter that is added later is among them.
 func (p *patterns) config(c *subject.Config) {
 	for _, re := range c.DisposableDirs {
