@@ -14,8 +14,7 @@ import data.policies.lib.reasons
 # description: An exception of the policies that has not passed matches the candidate, or may, for want of a fact.
 objections contains {"message": _message(i), "evidence": {k: v | some k, v in exception}} if {
 	some i, exception in input.exceptions
-	not i in _passed
-	not i in _not_matched
+	not i in _silent
 }
 
 # METADATA
@@ -25,13 +24,13 @@ objections contains {"message": "whether an exception keeps it is not known", "e
 
 _known if is_array(input.exceptions)
 
-_passed contains i if {
+_silent contains i if {
 	some i, exception in input.exceptions
 	exception.left <= 0
 }
 
 # It asks for all findings, so it stands behind what costs less.
-_not_matched contains i if {
+_silent contains i if {
 	some i, exception in input.exceptions
 	keeps.for_other_rules(exception.rules)
 }

@@ -18,8 +18,7 @@ objections contains {
 } if {
 	some i, project in input.projects
 	some place, entry in project.keeps
-	not [i, place] in _passed
-	not [i, place] in _not_matched
+	not [i, place] in _silent
 }
 
 # METADATA
@@ -54,29 +53,27 @@ _known contains i if {
 	is_array(project.keeps)
 }
 
-_passed contains [i, place] if {
+_silent contains [i, place] if {
 	some i, project in input.projects
 	some place, entry in project.keeps
 	entry.left <= 0
 }
 
 # It asks for all findings, so it stands behind what costs less.
-_not_matched contains [i, place] if {
+_silent contains [i, place] if {
 	some i, project in input.projects
 	some place, entry in project.keeps
 	keeps.for_other_rules(entry.rules)
 }
 
-_match(i, place) := $"it may be what its project keeps, since its {facts} is not known" if {
+_match(i, place) := $"it may be what its project keeps, since its {concat(", ", unknown)} is not known" if {
 	unknown := input.projects[i].keeps[place].unknown
 	count(unknown) > 0
-	facts := concat(", ", unknown)
 } else := "its project keeps it"
 
-_why(i, place) := $": {why}" if {
-	why := input.projects[i].keeps[place].why
-	why != ""
-} else := ""
+default _why(_, _) := ""
+
+_why(i, place) := $": {why}" if why := input.projects[i].keeps[place].why
 
 # The projects that leave at least one of the reasons standing.
 _standing contains i if {
