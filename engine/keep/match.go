@@ -1,6 +1,7 @@
 package keep
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,7 +58,7 @@ func (m *Matcher) Matches(n Names, folder bool) (unknown []string, matches bool)
 	return unknown, true
 }
 
-// CheckGlob says why nothing can be matched with a pattern. Policies match with the same function (glob.match).
+// CheckGlob says why policies can match nothing with a pattern (glob.match).
 func CheckGlob(pattern string) error {
 	_, err := glob.Compile(pattern, '/')
 	return err
@@ -68,59 +69,62 @@ type matcher func(string) bool
 
 func always(string) bool { return true }
 
-// globs match what any of the patterns matches. An invalid pattern is refused where it is read; here it keeps everything.
-func globs(patterns ...string) matcher {
-	var all []*glob.Pattern
-	for _, p := range patterns {
-		g, err := glob.Compile(p, '/')
-		if err != nil {
-			return always
-		}
-		all = append(all, g)
+// compile gives what matches a regular expression as a whole. That takes time in proportion to both texts, whoever wrote the glob: the matcher of policies
+// can take years for many wildcards in one. An expression that is too large keeps everything.
+func compile(expression string) matcher {
+	re, err := regexp.Compile("(?s)^(?:" + expression + ")$")
+	if err != nil {
+		return always
 	}
-	return func(s string) bool {
-		return slices.ContainsFunc(all, func(g *glob.Pattern) bool { return g.Match(s) })
+	return re.MatchString
+}
+
+// special is what is special in a glob of policies, and refused in an entry. Where it was not refused the entry keeps everything.
+const special = `[]{}!\`
+
+// wildcards are what is special in the glob of an entry, quoted, with what it means. A slash of an expression always ends a name.
+var wildcards = strings.NewReplacer(`\*\*`, `.*`, `\*`, `[^\x2f]*`, `\?`, `[^\x2f]`)
+
+// expressions are a glob as a regular expression and, behind that, with the home folder in the place of a ~ at its beginning.
+func expressions(pattern, home string) []string {
+	all := []string{wildcards.Replace(regexp.QuoteMeta(pattern))}
+	if rest, ok := strings.CutPrefix(all[0], "~"); ok && home != "" && (rest == "" || rest[0] == '/') {
+		all = append(all, regexp.QuoteMeta(strings.TrimSuffix(home, "/"))+rest)
 	}
+	return all
 }
 
 // matcherFor matches one glob; nil where none is given. It may be one over ids, in which ~ has no meaning, or over owners, which may be folders.
 func matcherFor(pattern, home string) matcher {
-	if pattern == "" {
+	switch {
+	case pattern == "":
 		return nil
+	case strings.ContainsAny(pattern, special):
+		return always
 	}
-	if at, ok := inHome(pattern, home); ok {
-		return globs(pattern, at)
-	}
-	return globs(pattern)
+	return compile(strings.Join(expressions(pattern, home), "|"))
 }
 
-// inHome is a glob that begins with ~ with the home folder in its place; false for every other one, and where the home is not known.
-func inHome(pattern, home string) (string, bool) {
-	rest, ok := strings.CutPrefix(pattern, "~")
-	if !ok || home == "" || rest != "" && rest[0] != '/' {
-		return "", false
-	}
-	return glob.QuoteMeta(strings.TrimSuffix(home, "/")) + rest, true
-}
-
-// pathMatchers match a place with what lies below it, and a folder also for what it lies above: a folder does not go without what is in it. ** stands only
-// at the end of a path.
+// pathMatchers match a place with what lies below it, and a folder also for what it lies above: a folder does not go without what is in it.
 func pathMatchers(pattern, home string) (place, folder matcher) {
-	if pattern == "" {
+	switch {
+	case pattern == "":
 		return nil, nil
+	case strings.ContainsAny(pattern, special):
+		return always, always
 	}
-	if at, ok := inHome(pattern, home); ok {
-		pattern = at
-	}
-	all := []string{pattern, pattern + "/**"}
-	if rest, ok := strings.CutSuffix(pattern, "/**"); ok { // the folder itself with what is in it
-		all = append(all, rest)
-	}
-	place = globs(all...)
-	for at, c := range pattern {
-		if c == '/' && at > 0 {
-			all = append(all, pattern[:at])
+	all := expressions(strings.TrimSuffix(pattern, "/**"), home) // the folder itself with what is in it
+	const below = "(?:/.*)?"
+	at := all[len(all)-1]
+	names := strings.Split(at, "/")
+	last := len(names) - 1
+	above := names[last] + below
+	for _, name := range slices.Backward(names[:last]) {
+		if name == "" { // the root
+			above = "/" + above
+			continue
 		}
+		above = name + "(?:/" + above + ")?"
 	}
-	return place, globs(all...)
+	return compile(at + below), compile(above)
 }

@@ -2,6 +2,7 @@
 package keep
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"reflect"
@@ -190,21 +191,18 @@ var probes = map[string][]string{
 
 // wrongGlob says what is wrong with a glob, and what to write; "" for nothing.
 func (from Source) wrongGlob(key, s string) string {
-	if strings.ContainsAny(s, `[]{}!\`) {
+	if strings.ContainsAny(s, special) {
 		return `has one of []{}!\: only *, ** and ? are special here; write ? for such a character`
-	}
-	if err := CheckGlob(s); err != nil {
-		return fmt.Sprintf("is no glob (%v): write a name, with * for any text without a slash and ** for any text", err)
 	}
 	if from.Inside && key == "path" {
 		return wrongInside(s)
 	}
-	matches := globs(s)
+	matches := matcherFor(s, "")
 	if key == "path" {
 		if wrong := wrongPath(s); wrong != "" {
 			return wrong
 		}
-		matches = globs(s, strings.TrimRight(s, "/")+"/**")
+		matches, _ = pathMatchers(cmp.Or(strings.TrimRight(s, "/"), "/**"), "")
 	}
 	if !from.Inside && !slices.ContainsFunc(probes[key], func(p string) bool { return !matches(p) }) {
 		return "matches everything: say what is kept; to stop a rule, write its level into rules.levels of config.yaml"
