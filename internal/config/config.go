@@ -5,10 +5,9 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/alarm"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/sys/httppost"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
@@ -550,14 +550,9 @@ func (d DecisionLog) check(must need) {
 		must(d.Service.TokenFile == "", "decision_log.service.token_file: there is no url to send it to")
 		return
 	}
-	u, err := url.Parse(d.Service.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		must(false, "decision_log.service.url: it wants an address such as https://logs.example.org, without a query")
-		return
-	}
-	must(u.User == nil, "decision_log.service.url has a user in it: give the token in a file (token_file)")
-	local := u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
-	must(d.Service.TokenFile == "" || u.Scheme == "https" || local, "decision_log.service.url %q: a token is sent over https only, or to this machine", d.Service.URL)
+	err, unix := httppost.Check(d.Service.URL, true), strings.HasPrefix(d.Service.URL, httppost.Unix)
+	must(!unix && err == nil || errors.Is(err, httppost.ErrHome), "decision_log.service.url: it wants an address such as https://logs.example.org: %v", err)
+	must(d.Service.TokenFile == "" || err == nil, "decision_log.service.url %q: a token is sent over https only, or to this machine", d.Service.URL)
 }
 
 // checkScaffold refuses what would mean nothing, or more than a file or link of a tool's.

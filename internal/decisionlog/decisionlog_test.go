@@ -283,7 +283,7 @@ func serve(t *testing.T, answer func(n int, ids []string) int) *server {
 }
 
 func (s *server) service() decisionlog.Service {
-	return decisionlog.Service{URL: s.URL + "/opa/", Token: "secret", Limit: 1 << 15, Wait: time.Millisecond}
+	return decisionlog.Service{URL: s.URL + "/opa/", Token: "secret", Limit: 1 << 15, Wait: time.Millisecond, Within: time.Minute}
 }
 
 type told struct{ delivered, refused []int }

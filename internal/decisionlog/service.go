@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/winnow-reaper/winnow/internal/sys/httppost"
 )
 
 // Service is a log that a server keeps, by OPA's protocol: POST <URL>/logs with a JSON array of events, compressed with gzip.
@@ -18,8 +20,8 @@ type Service struct {
 	URL, Token string
 	// Limit is how many bytes a request may have, compressed. An event that is larger alone is sent alone.
 	Limit int64
-	// Client is http.DefaultClient where it is nil. It follows no redirection: a token is for one server.
-	Client *http.Client
+	// Within bounds one request.
+	Within time.Duration
 	// Wait is how long it waits before a second try, and twice as long before each further one.
 	Wait time.Duration
 }
@@ -80,35 +82,20 @@ func (s Service) try(ctx context.Context, body []byte) error {
 	}
 }
 
+// post sends one request.
 func (s Service) post(ctx context.Context, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(s.URL, "/")+"/logs", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Content-Encoding", "gzip")
+	to := httppost.Target{Address: strings.TrimSuffix(s.URL, "/") + "/logs", Encoding: "gzip", Anywhere: true, Within: s.Within}
 	if s.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+s.Token)
+		to.Header, to.Secret = "Authorization", "Bearer "+s.Token
 	}
-	client := http.Client{}
-	if s.Client != nil {
-		client = *s.Client
+	_, err := httppost.Post(ctx, to, "application/json", body)
+	if answer := new(httppost.Status); errors.As(err, answer) {
+		switch answer.Code {
+		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+			return fmt.Errorf("%w: %w", errRefused, err)
+		}
 	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	res, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection is used again
-	switch code := res.StatusCode; {
-	case code >= 200 && code < 300:
-		return nil
-	case code == http.StatusBadRequest || code == http.StatusRequestEntityTooLarge || code == http.StatusUnprocessableEntity:
-		return fmt.Errorf("%w: %s", errRefused, res.Status)
-	default:
-		return fmt.Errorf("it answers %s", res.Status)
-	}
+	return err
 }
 
 // pack is events as one array, compressed.

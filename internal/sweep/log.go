@@ -267,7 +267,7 @@ func (s *Sweeper) deliverService(ctx context.Context) error {
 	if n, err := s.Ledger.Waiting(ctx, ruleset.SinkService); err != nil || n == 0 {
 		return err
 	}
-	service := decisionlog.Service{URL: c.URL, Limit: int64(c.UploadSizeLimit), Wait: retryWait}
+	service := decisionlog.Service{URL: c.URL, Limit: int64(c.UploadSizeLimit), Wait: retryWait, Within: c.Timeout}
 	if c.TokenFile != "" {
 		f, err := safeopen.Read(ctx, c.TokenFile, safeopen.Want{Max: 16 << 10, Ruling: true})
 		if err != nil {

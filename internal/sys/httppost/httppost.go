@@ -38,6 +38,10 @@ type Target struct {
 	Address, Path string
 	// Header, where it is not empty, is sent with the value Secret.
 	Header, Secret string
+	// Encoding is that of the body, such as gzip; "" where it is not encoded.
+	Encoding string
+	// Anywhere lets http go to other machines too: others may read the document on its way. A secret never goes there.
+	Anywhere bool
 	// Within bounds one exchange.
 	Within time.Duration
 }
@@ -79,7 +83,8 @@ func Passes(err error) (after time.Duration, passes bool) {
 // ErrNever marks what another try cannot mend. Callers wrap it for what they find out before they send.
 var ErrNever = errors.New("it was not sent")
 
-var errHome = errors.New("http goes to this machine only: write https")
+// ErrHome says that plain http would leave this machine.
+var ErrHome = errors.New("http goes to this machine only: write https")
 
 // Check refuses an address to which nothing is sent. With open it is one that stands in a configuration, which reports and logs may show: then it has no secret in it.
 func Check(address string, open bool) error {
@@ -100,7 +105,7 @@ func Check(address string, open bool) error {
 	case open && u.RawQuery != "":
 		return errors.New("a query in it may hold a secret, which would be shown: put the whole address into a file")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return errHome
+		return ErrHome
 	}
 	return nil
 }
@@ -112,7 +117,8 @@ func loopback(host string) bool {
 
 // Post sends a document and gives what the server answered, at most 64 KiB of it. Status is an answer that is no success.
 func Post(ctx context.Context, t Target, contentType string, body []byte) ([]byte, error) {
-	if err := Check(t.Address, false); err != nil {
+	anywhere := t.Anywhere && t.Secret == ""
+	if err := Check(t.Address, false); err != nil && !(anywhere && errors.Is(err, ErrHome)) {
 		return nil, fmt.Errorf("%w: %w", ErrNever, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Within)
@@ -136,12 +142,15 @@ func Post(ctx context.Context, t Target, contentType string, body []byte) ([]byt
 	if host == "" {
 		host = req.URL.Host
 	}
-	if req.URL.Scheme == "http" && transport.Proxy != nil {
+	if req.URL.Scheme == "http" && transport.Proxy != nil && !anywhere {
 		transport.Proxy = nil
 		transport.DialContext = (&net.Dialer{Control: home}).DialContext
 	}
 	req.Header.Set("User-Agent", "winnow")
 	req.Header.Set("Content-Type", contentType)
+	if t.Encoding != "" {
+		req.Header.Set("Content-Encoding", t.Encoding)
+	}
 	if t.Header != "" {
 		req.Header.Set(t.Header, t.Secret)
 	}
@@ -172,7 +181,7 @@ func transport() *http.Transport {
 // home refuses to connect to anything but this machine, by any name.
 func home(_, address string, _ syscall.RawConn) error {
 	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
-		return errHome
+		return ErrHome
 	}
 	return nil
 }
@@ -195,7 +204,7 @@ func unreached(host string, within time.Duration, err error) error {
 	if u := new(url.Error); errors.As(err, &u) { // its words have the whole address
 		err = u.Err
 	}
-	if errors.Is(err, errHome) || peercred.Refused(err) {
+	if errors.Is(err, ErrHome) || peercred.Refused(err) {
 		err = fmt.Errorf("%w: %w", ErrNever, err)
 	}
 	return fmt.Errorf("%s cannot be reached: %w", host, err)

@@ -131,3 +131,17 @@ func TestAttackASocketOfOthers(t *testing.T) {
 	}
 	a.Held()
 }
+
+// TestAnywhere lets http leave this machine without a secret, and only without one.
+func TestAnywhere(t *testing.T) {
+	t.Parallel()
+	target := to("http://192.0.2.1/")
+	target.Anywhere, target.Within = true, time.Millisecond
+	if _, err := httppost.Post(t.Context(), target, "text/plain", nil); err == nil || errors.Is(err, httppost.ErrHome) {
+		t.Errorf("without a secret: %v", err)
+	}
+	target.Header, target.Secret = "Authorization", "Bearer t0ken"
+	if _, err := httppost.Post(t.Context(), target, "text/plain", nil); !errors.Is(err, httppost.ErrHome) {
+		t.Errorf("with a secret: %v", err)
+	}
+}
