@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/ir"
@@ -33,95 +35,69 @@ func inner(s ir.Stmt) []*ir.Block {
 	}
 }
 
-// parts are the operands of a statement and its locals: those that it reads, that it adds something to, and that it writes.
-type parts struct {
-	operands            []*ir.Operand
-	reads, adds, writes []*ir.Local
+// statements are those that machines run, and can be encoded. The others are with, the merging of objects and calls of what is not known before: our lint
+// refuses the first, and no rule of ours needs the others.
+var statements = []ir.Stmt{
+	&ir.ReturnLocalStmt{}, &ir.CallStmt{}, &ir.BlockStmt{}, &ir.BreakStmt{}, &ir.DotStmt{}, &ir.LenStmt{}, &ir.ScanStmt{}, &ir.NotStmt{},
+	&ir.AssignIntStmt{}, &ir.AssignVarStmt{}, &ir.AssignVarOnceStmt{}, &ir.ResetLocalStmt{}, &ir.MakeNullStmt{}, &ir.MakeNumberIntStmt{},
+	&ir.MakeNumberRefStmt{}, &ir.MakeArrayStmt{}, &ir.MakeObjectStmt{}, &ir.MakeSetStmt{}, &ir.EqualStmt{}, &ir.NotEqualStmt{}, &ir.IsArrayStmt{},
+	&ir.IsObjectStmt{}, &ir.IsSetStmt{}, &ir.IsDefinedStmt{}, &ir.IsUndefinedStmt{}, &ir.ArrayAppendStmt{}, &ir.ObjectInsertStmt{},
+	&ir.ObjectInsertOnceStmt{}, &ir.SetAddStmt{}, &ir.NopStmt{},
 }
 
-// partsOf gives all but the arguments of a call. known is false for a statement that no machine runs.
-func partsOf(s ir.Stmt) (p parts, known bool) {
-	locals := func(ls ...*ir.Local) []*ir.Local { return ls }
-	operands := func(os ...*ir.Operand) []*ir.Operand { return os }
-	switch s := s.(type) {
-	case *ir.BlockStmt, *ir.BreakStmt, *ir.NotStmt, *ir.NopStmt:
-	case *ir.ReturnLocalStmt:
-		p.reads = locals(&s.Source)
-	case *ir.CallStmt:
-		p.writes = locals(&s.Result)
-	case *ir.DotStmt:
-		p.operands, p.writes = operands(&s.Source, &s.Key), locals(&s.Target)
-	case *ir.LenStmt:
-		p.operands, p.writes = operands(&s.Source), locals(&s.Target)
-	case *ir.ScanStmt:
-		p.reads, p.writes = locals(&s.Source), locals(&s.Key, &s.Value)
-	case *ir.AssignIntStmt:
-		p.writes = locals(&s.Target)
-	case *ir.AssignVarStmt:
-		p.operands, p.writes = operands(&s.Source), locals(&s.Target)
-	case *ir.AssignVarOnceStmt:
-		p.operands, p.adds = operands(&s.Source), locals(&s.Target)
-	case *ir.ResetLocalStmt:
-		p.writes = locals(&s.Target)
-	case *ir.MakeNullStmt:
-		p.writes = locals(&s.Target)
-	case *ir.MakeNumberIntStmt:
-		p.writes = locals(&s.Target)
-	case *ir.MakeNumberRefStmt:
-		p.writes = locals(&s.Target)
-	case *ir.MakeArrayStmt:
-		p.writes = locals(&s.Target)
-	case *ir.MakeObjectStmt:
-		p.writes = locals(&s.Target)
-	case *ir.MakeSetStmt:
-		p.writes = locals(&s.Target)
-	case *ir.EqualStmt:
-		p.operands = operands(&s.A, &s.B)
-	case *ir.NotEqualStmt:
-		p.operands = operands(&s.A, &s.B)
-	case *ir.IsArrayStmt:
-		p.operands = operands(&s.Source)
-	case *ir.IsObjectStmt:
-		p.operands = operands(&s.Source)
-	case *ir.IsSetStmt:
-		p.operands = operands(&s.Source)
-	case *ir.IsDefinedStmt:
-		p.reads = locals(&s.Source)
-	case *ir.IsUndefinedStmt:
-		p.reads = locals(&s.Source)
-	case *ir.ArrayAppendStmt:
-		p.operands, p.adds = operands(&s.Value), locals(&s.Array)
-	case *ir.ObjectInsertStmt:
-		p.operands, p.adds = operands(&s.Key, &s.Value), locals(&s.Object)
-	case *ir.ObjectInsertOnceStmt:
-		p.operands, p.adds = operands(&s.Key, &s.Value), locals(&s.Object)
-	case *ir.SetAddStmt:
-		p.operands, p.adds = operands(&s.Value), locals(&s.Set)
-	default: // with, the merging of objects and calls of what is not known before: our lint refuses the first, and no rule of ours needs the others
-		return p, false
-	}
-	return p, true
+// use is what a statement does with a local in one of its fields. What is added to is read and written.
+type use struct {
+	field         int
+	reads, writes bool
 }
+
+// uses are those of all statements, by their types: fields of ir that are locals say by their names what becomes of them.
+var uses = sync.OnceValue(func() map[reflect.Type][]use {
+	all := map[reflect.Type][]use{}
+	for _, s := range statements {
+		t, of := reflect.TypeOf(s).Elem(), []use{}
+		for i := range t.NumField() {
+			switch f := t.Field(i); {
+			case f.Type == reflect.TypeFor[ir.Operand](), f.Type == reflect.TypeFor[ir.Local]() && f.Name == "Source":
+				of = append(of, use{i, true, false})
+			case f.Type != reflect.TypeFor[ir.Local]():
+			case f.Name == "Array", f.Name == "Object", f.Name == "Set", t == reflect.TypeFor[ir.AssignVarOnceStmt]():
+				of = append(of, use{i, true, true})
+			default:
+				of = append(of, use{i, false, true})
+			}
+		}
+		all[t] = of
+	}
+	return all
+})
 
 // useOf lists what a statement reads and the locals that it writes.
-func useOf(s ir.Stmt) (reads []ir.Operand, writes []*ir.Local) {
-	p, _ := partsOf(s)
+func useOf(s ir.Stmt) (reads []ir.Operand, writes []ir.Local) {
 	if call, ok := s.(*ir.CallStmt); ok {
-		reads = call.Args
+		reads = slices.Clone(call.Args)
 	}
-	for _, o := range p.operands {
-		reads = append(reads, *o)
+	v := reflect.ValueOf(s).Elem()
+	for _, u := range uses()[v.Type()] {
+		switch f := v.Field(u.field).Addr().Interface().(type) {
+		case *ir.Operand:
+			reads = append(reads, *f)
+		case *ir.Local:
+			if u.reads {
+				reads = append(reads, ir.Operand{Value: *f})
+			}
+			if u.writes {
+				writes = append(writes, *f)
+			}
+		}
 	}
-	for _, l := range slices.Concat(p.reads, p.adds) {
-		reads = append(reads, ir.Operand{Value: *l})
-	}
-	return reads, slices.Concat(p.adds, p.writes)
+	return reads, writes
 }
 
 // known says what of a function no machine can run.
 func (p *Program) known(f *ir.Func) (err error) {
 	eachStmt(f.Blocks, func(s ir.Stmt) {
-		if _, ok := partsOf(s); !ok && err == nil {
+		if uses()[reflect.TypeOf(s).Elem()] == nil && err == nil {
 			err = fmt.Errorf("run a plan: %s has a statement %T, which is not known", f.Name, s)
 		}
 		if call, ok := s.(*ir.CallStmt); ok && err == nil && p.funcs[call.Func] == nil && topdown.GetBuiltin(call.Func) == nil {
@@ -152,7 +128,7 @@ func (c *compiler) compile(body []*ir.Block) {
 	c.carried, c.rule.common, c.rule.pure = map[int]bool{}, true, len(c.rule.params) > 2
 	params := map[int]bool{}
 	for _, l := range c.rule.params {
-		params[l], most = true, max(most, l)
+		params[int(l)], most = true, max(most, int(l))
 	}
 	for _, b := range body {
 		seen := map[int]bool{}
@@ -165,10 +141,10 @@ func (c *compiler) compile(body []*ir.Block) {
 				}
 			}
 			for _, l := range writes {
-				most, seen[int(*l)] = max(most, int(*l)), true
+				most, seen[int(l)] = max(most, int(l)), true
 			}
-			c.rule.common = c.rule.common && c.ofAll(s)
-			c.rule.pure = c.rule.pure && c.pure(s)
+			c.rule.common = c.rule.common && c.ofAll(s, reads)
+			c.rule.pure = c.rule.pure && c.pure(s, reads)
 		})
 	}
 	c.rule.locals = most + 1
@@ -182,7 +158,7 @@ func (c *compiler) compile(body []*ir.Block) {
 func (c *compiler) count(s ir.Stmt) {
 	reads, writes := useOf(s)
 	for _, l := range writes {
-		c.written[int(*l)]++
+		c.written[int(l)]++
 	}
 	dot, _ := s.(*ir.DotStmt)
 	for i, o := range reads {
@@ -192,9 +168,8 @@ func (c *compiler) count(s ir.Stmt) {
 	}
 }
 
-// ofAll reports whether a statement reads nothing of the input but what all candidates have in common.
-func (c *compiler) ofAll(s ir.Stmt) bool {
-	reads, _ := useOf(s)
+// ofAll reports whether a statement with these operands reads nothing of the input but what all candidates have in common.
+func (c *compiler) ofAll(s ir.Stmt, reads []ir.Operand) bool {
 	if call, ok := s.(*ir.CallStmt); ok {
 		if asked := c.p.funcs[call.Func]; asked != nil {
 			if !asked.common {
@@ -283,64 +258,62 @@ func (c *compiler) block(b *ir.Block) block {
 	return out
 }
 
+// memberOf is what a statement adds, and to which list, set or object; -1 where it adds nothing.
+func memberOf(s ir.Stmt) (into ir.Local, of []ir.Operand) {
+	switch s := s.(type) {
+	case *ir.ArrayAppendStmt:
+		return s.Array, []ir.Operand{s.Value}
+	case *ir.SetAddStmt:
+		return s.Set, []ir.Operand{s.Value}
+	case *ir.ObjectInsertStmt:
+		return s.Object, []ir.Operand{s.Key, s.Value}
+	}
+	return -1, nil
+}
+
+func newList(terms []*ast.Term) ast.Value { return ast.NewArray(terms...) }
+
+func newSet(terms []*ast.Term) ast.Value { return ast.NewSet(terms...) }
+
+func newObject(terms []*ast.Term) ast.Value {
+	var pairs [][2]*ast.Term
+	for pair := range slices.Chunk(terms, 2) {
+		pairs = append(pairs, [2]*ast.Term(pair))
+	}
+	return ast.NewObject(pairs...)
+}
+
 // literal is a list, a set or an object that is made with its first members by the statements that these begin with: it is made at once. n is how many statements
 // that are, 0 where it is not one.
 func (c *compiler) literal(ss []ir.Stmt) (s statement, n int) {
 	var t ir.Local
-	var member func(ir.Stmt) (into ir.Local, of []ir.Operand)
-	var build func([]*ast.Term) *ast.Term
+	var build func([]*ast.Term) ast.Value
 	switch m := ss[0].(type) {
 	case *ir.MakeArrayStmt:
-		t = m.Target
-		member = func(s ir.Stmt) (ir.Local, []ir.Operand) {
-			if x, ok := s.(*ir.ArrayAppendStmt); ok {
-				return x.Array, []ir.Operand{x.Value}
-			}
-			return -1, nil
-		}
-		build = func(terms []*ast.Term) *ast.Term { return ast.NewTerm(ast.NewArray(terms...)) }
+		t, build = m.Target, newList
 	case *ir.MakeSetStmt:
-		t = m.Target
-		member = func(s ir.Stmt) (ir.Local, []ir.Operand) {
-			if x, ok := s.(*ir.SetAddStmt); ok {
-				return x.Set, []ir.Operand{x.Value}
-			}
-			return -1, nil
-		}
-		build = func(terms []*ast.Term) *ast.Term { return ast.NewTerm(ast.NewSet(terms...)) }
+		t, build = m.Target, newSet
 	case *ir.MakeObjectStmt:
-		t = m.Target
-		member = func(s ir.Stmt) (ir.Local, []ir.Operand) {
-			if x, ok := s.(*ir.ObjectInsertStmt); ok {
-				return x.Object, []ir.Operand{x.Key, x.Value}
-			}
-			return -1, nil
-		}
-		build = func(terms []*ast.Term) *ast.Term {
-			pairs := make([][2]*ast.Term, len(terms)/2)
-			for i := range pairs {
-				pairs[i] = [2]*ast.Term{terms[2*i], terms[2*i+1]}
-			}
-			return ast.NewTerm(ast.NewObject(pairs...))
-		}
+		t, build = m.Target, newObject
 	default:
 		return nil, 0
 	}
-	var reads []func(*frame) *ast.Term
+	var members []ir.Operand
 	for n = 1; n < len(ss); n++ {
-		into, of := member(ss[n])
+		into, of := memberOf(ss[n])
 		if into != t || slices.ContainsFunc(of, func(o ir.Operand) bool { l, is := localOf(o); return is && l == int(t) }) {
 			break
 		}
-		reads = append(reads, c.reads(of)...)
+		members = append(members, of...)
 	}
 	if n == 1 {
 		return nil, 0
 	}
-	if k := c.constants(ss[:n], member); k != nil && c.written[int(t)] == n && !c.carried[int(t)] {
-		v := build(k) // it is never added to
+	if k := c.constants(members); k != nil && c.written[int(t)] == n && !c.carried[int(t)] {
+		v := ast.NewTerm(build(k)) // it is never added to
 		return func(f *frame) int { f.l[t] = v; return next }, n
 	}
+	reads := c.reads(members)
 	return func(f *frame) int {
 		terms := make([]*ast.Term, len(reads))
 		for i, read := range reads {
@@ -348,22 +321,19 @@ func (c *compiler) literal(ss []ir.Stmt) (s statement, n int) {
 				return f.fail(errUndefined)
 			}
 		}
-		f.l[t] = build(terms)
+		f.l[t] = ast.NewTerm(build(terms))
 		return next
 	}, n
 }
 
-// constants are the members that the statements of a literal give it, nil where one of them is no constant.
-func (c *compiler) constants(ss []ir.Stmt, member func(ir.Stmt) (ir.Local, []ir.Operand)) (out []*ast.Term) {
-	for _, s := range ss[1:] {
-		_, of := member(s)
-		for _, o := range of {
-			k := c.constant(o)
-			if k == nil {
-				return nil
-			}
-			out = append(out, k)
+// constants are the terms of operands, nil where one of them is no constant.
+func (c *compiler) constants(operands []ir.Operand) (out []*ast.Term) {
+	for _, o := range operands {
+		k := c.constant(o)
+		if k == nil {
+			return nil
 		}
+		out = append(out, k)
 	}
 	return out
 }

@@ -22,7 +22,7 @@ type memoKey struct {
 }
 
 // keyOf is false for a call that is not remembered.
-func (m *Machine) keyOf(rule *Rule, locals []*ast.Term, params []int) (k memoKey, ok bool) {
+func (m *Machine) keyOf(rule *Rule, locals []*ast.Term, params []ir.Local) (k memoKey, ok bool) {
 	k.rule = rule.n
 	for i, l := range params {
 		a := locals[l]
@@ -94,10 +94,9 @@ func smallText(t *ast.Term) bool {
 	}
 }
 
-// pure reports whether a statement rests on nothing but the locals of its function: neither on the input, nor on data, nor on a built-in function that may
+// pure reports whether a statement with these operands rests on nothing but the locals of its function: neither on the input, nor on data, nor on a built-in function that may
 // say two things of the same arguments.
-func (c *compiler) pure(s ir.Stmt) bool {
-	reads, _ := useOf(s)
+func (c *compiler) pure(s ir.Stmt, reads []ir.Operand) bool {
 	if call, calls := s.(*ir.CallStmt); calls {
 		if asked := c.p.funcs[call.Func]; asked != nil {
 			if !asked.pure {

@@ -78,7 +78,7 @@ type Rule struct {
 	body func() ([]*ir.Block, error)
 	// n is its place among all functions, where machines keep its value.
 	n      int
-	params []int
+	params []ir.Local
 	locals int
 	blocks []block
 	// common says that it rests on nothing of the input but what all candidates of a snapshot have in common.
@@ -109,11 +109,7 @@ func New(p *ir.Policy) (*Program, error) {
 		if len(f.Params) < 2 || f.Params[0] != ir.Input || f.Params[1] != ir.Data {
 			return nil, fmt.Errorf("run a plan: the parameters of %s are %v, want input and data first", f.Name, f.Params)
 		}
-		r := &Rule{body: func() ([]*ir.Block, error) { return f.Blocks, nil }, params: make([]int, len(f.Params))}
-		for j, x := range f.Params {
-			r.params[j] = int(x)
-		}
-		out.add(f.Name, pathOf(f), r)
+		out.add(f.Name, pathOf(f), &Rule{body: func() ([]*ir.Block, error) { return f.Blocks, nil }, params: f.Params})
 	}
 	for _, f := range p.Funcs.Funcs {
 		if err := out.known(f); err != nil {
