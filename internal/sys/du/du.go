@@ -1,4 +1,4 @@
-// Package usage measures what folders take up on disk, as du(1) counts it: the blocks of every file and folder, each file once however
+// Package du measures what folders take up on disk, as du(1) counts it: the blocks of every file and folder, each file once however
 // many names it has, on one file system, through no link. It reads and changes nothing.
 package du
 
@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
@@ -81,23 +82,18 @@ func (u Usage) Largest() (Part, bool) {
 	return slices.MaxFunc(u.Parts, func(a, b Part) int { return int(a.Bytes - b.Bytes) }), true
 }
 
-// Measure measures many trees at the same time, until ctx ends. The answers are in the order of the trees.
+// Measure measures many trees, until ctx ends. The answers are in the order of the trees. They are also begun in it: the next one while the last
+// folders of the one before are read.
 func Measure(ctx context.Context, trees []Tree) []Usage {
-	m := measuring{ctx: ctx}
-	m.more.L = &m.lock
+	var group errgroup.Group
+	group.SetLimit(workers() - 1)
 	out := make([]Usage, len(trees))
 	states := make([]*state, len(trees))
-	// The last in is the first out: the trees are begun in their order, and one is measured to its end before the next.
-	for i := range slices.Backward(trees) {
-		states[i] = &state{tree: trees[i], links: map[link]*linked{}}
-		m.todo = append(m.todo, job{of: states[i], part: none})
+	for i, t := range trees {
+		states[i] = &state{tree: t, links: map[link]*linked{}}
+		states[i].walk(ctx, &group, job{part: none})
 	}
-	m.open = len(m.todo)
-	var group sync.WaitGroup
-	for range min(workers(), max(len(trees), 1)*4) {
-		group.Go(m.work)
-	}
-	group.Wait()
+	_ = group.Wait()
 	for i, s := range states {
 		out[i] = s.usage(ctx)
 	}
@@ -112,40 +108,24 @@ const none = -1
 
 // job is a folder to read: rel is its path in the tree, part the place of the part that it lies in.
 type job struct {
-	of   *state
 	rel  string
 	part int
 }
 
-type measuring struct {
-	ctx  context.Context
-	lock sync.Mutex
-	more sync.Cond
-	todo []job
-	open int // jobs that were taken or wait
-}
-
-func (m *measuring) work() {
-	for {
-		m.lock.Lock()
-		for len(m.todo) == 0 && m.open > 0 {
-			m.more.Wait()
+// walk counts a folder and all below it, with as many others as there are workers free.
+func (s *state) walk(ctx context.Context, group *errgroup.Group, j job) {
+	if ctx.Err() != nil {
+		s.add(&counted{part: j.part, cut: true})
+		return
+	}
+	for _, sub := range s.read(ctx, j) {
+		next := func() error {
+			s.walk(ctx, group, sub)
+			return nil
 		}
-		if m.open == 0 || m.ctx.Err() != nil {
-			m.open = 0
-			m.lock.Unlock()
-			m.more.Broadcast()
-			return
+		if !group.TryGo(next) {
+			_ = next()
 		}
-		next := m.todo[len(m.todo)-1]
-		m.todo = m.todo[:len(m.todo)-1]
-		m.lock.Unlock()
-		found := next.of.read(m.ctx, next)
-		m.lock.Lock()
-		m.todo = append(m.todo, found...)
-		m.open += len(found) - 1
-		m.lock.Unlock()
-		m.more.Broadcast()
 	}
 }
 
@@ -163,16 +143,14 @@ type linked struct {
 type state struct {
 	tree Tree
 
-	lock    sync.Mutex
-	sum     Sum
-	parts   []Part
-	links   map[link]*linked
-	dev     uint64
-	pending int
-	begun   bool
-	unread  int
-	err     error
-	cut     bool
+	lock   sync.Mutex
+	sum    Sum
+	parts  []Part
+	links  map[link]*linked
+	dev    uint64
+	unread int
+	err    error
+	cut    bool
 }
 
 // counted is what one folder holds.
@@ -198,7 +176,7 @@ func (c *counted) fail(err error) {
 // read counts one folder and gives the folders in it.
 func (s *state) read(ctx context.Context, j job) (sub []job) {
 	c := counted{part: j.part}
-	defer func() { s.add(&c, len(sub)) }()
+	defer s.add(&c)
 	path := filepath.Join(s.tree.Path, j.rel)
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -247,7 +225,7 @@ func (s *state) read(ctx context.Context, j job) (sub []job) {
 			c.file(&st)
 			continue
 		}
-		in := job{of: s, rel: rel, part: j.part}
+		in := job{rel: rel, part: j.part}
 		if in.part == none && s.isPart(rel) {
 			in.part, holdsPart = s.newPart(rel), true
 		}
@@ -321,13 +299,9 @@ func (c *counted) entry(st *unix.Stat_t) {
 }
 
 // add puts the count of one folder to that of its tree.
-func (s *state) add(c *counted, sub int) {
+func (s *state) add(c *counted) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if !s.begun {
-		s.begun, s.pending = true, 1
-	}
-	s.pending += sub - 1
 	s.cut = s.cut || c.cut
 	s.unread += c.unread
 	if s.err == nil {
@@ -372,7 +346,7 @@ func (s *state) usage(ctx context.Context) Usage {
 		}
 	}
 	u := Usage{Sum: s.sum, Parts: s.parts, Unread: s.unread, Err: s.err}
-	u.Complete = s.begun && s.pending == 0 && !s.cut && s.unread == 0
+	u.Complete = !s.cut && s.unread == 0
 	if u.Err == nil && !u.Complete {
 		u.Err = context.Cause(ctx)
 	}
