@@ -134,7 +134,7 @@ type Params struct {
 	Latest    bool     `json:"latest,omitempty"`
 }
 
-// query is what stands in the query, byte for byte.
+// query is what stands in the query.
 func (p Params) query() url.Values {
 	q := url.Values{}
 	for name, value := range map[string]string{"candidate": p.Candidate, "what": p.What, "as": p.As, "since": p.Since, "stamp": p.Stamp} {
@@ -155,6 +155,7 @@ func (p Params) query() url.Values {
 
 // Request is Do with the words of a request where the method has them stand.
 func (c *Client) Request(ctx context.Context, method, path string, p Params) (*http.Response, error) {
+	p.Candidate, p.What = EscapeID(p.Candidate), EscapeID(p.What)
 	if method == http.MethodPost {
 		return c.Do(ctx, method, path, nil, p)
 	}
@@ -174,7 +175,7 @@ func (c *Client) ask(ctx context.Context, method, path string, p Params, out any
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(out); err != nil {
+	if err := Read(res.Body, out); err != nil {
 		return fmt.Errorf("read the answer of winnow run to %s %s: %w", method, path, err)
 	}
 	return nil
@@ -362,7 +363,7 @@ func (c *Client) Lease(ctx context.Context, candidate, reason string) (*Lease, e
 	if err == nil {
 		var first []byte
 		if first, err = lines.ReadBytes('\n'); err == nil {
-			err = json.Unmarshal(first, l)
+			err = Unmarshal(first, l)
 		}
 	}
 	if err != nil {

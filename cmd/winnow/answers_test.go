@@ -285,7 +285,7 @@ func TestTheAPI(t *testing.T) {
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": "session:tmux/default/", "reason": "x"}, 400, "the whole id"},
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": "session:worker", "reason": "x"}, 400, "the whole id"},
 		{"GET", "/v1/why-alive", url.Values{"what": {fmt.Sprint(thread)}}, nil, 400, "one of the threads"},
-		{"POST", "/v1/leases", nil, map[string]string{"candidate": w.candidate() + "/\ufffd", "reason": "x"}, 400, "it wants an id"},
+		{"POST", "/v1/leases", nil, map[string]string{"candidate": w.candidate() + "/\ufffd", "reason": "x"}, 400, "as answers do"},
 		{"POST", "/v1/leases", nil, map[string]any{"candidate": w.candidate(), "reason": "x", "for": "2h"}, 400, `takes no \"for\"; it takes candidate, reason`},
 		{"GET", "/v1/brakes", nil, nil, 200, "[]"},
 		{"GET", "/v1/brakes", url.Values{"brake": {"came_back"}}, nil, 400, `takes no \"brake\"; it takes nothing`},
@@ -435,8 +435,30 @@ func TestAHoldOnANameThatIsNotUTF8(t *testing.T) {
 	if len(holds) != 1 || holds[0].ID != name {
 		t.Errorf("held is %+v, want %q", holds, name)
 	}
-	if status, said := w.call("POST", "/v1/holds", nil, client.Params{Candidate: name, Reason: "mine", Whole: true}); status != 400 || !strings.Contains(string(said), "not UTF-8") {
-		t.Errorf("by the API: %d %s", status, said)
+	if status, said := w.call("POST", "/v1/holds", nil, client.Params{Candidate: name, Reason: "mine", Whole: true}); status != 400 || !strings.Contains(string(said), "as answers do") {
+		t.Errorf("a name that JSON has changed: %d %s", status, said)
+	}
+	written := client.EscapeID(name)
+	for path, words := range map[string]url.Values{"/v1/holds": nil, "/v1/explain": {"candidate": {written}}} {
+		if status, said := w.call("GET", path, words, nil); status != 200 || !strings.Contains(string(said), `"id": "`+written) {
+			t.Errorf("%s: %d %s", path, status, said)
+		}
+	}
+	ctx := wait.Within(t, wait.Patience)
+	musts.Do(t, w.c.Release(ctx, name))
+	if all := musts.Get(w.c.Holds(ctx))(t); len(all) != 0 {
+		t.Errorf("after the release: %+v", all)
+	}
+	for _, id := range []string{name, other} {
+		h := musts.Get(w.c.Hold(ctx, client.Hold{Candidate: id, Reason: "by the API"}))(t)
+		if h.ID != id {
+			t.Errorf("held is %q, want %q", h.ID, id)
+		}
+		lease := musts.Get(w.c.Lease(ctx, id, "by the API"))(t)
+		if lease.Candidate != id {
+			t.Errorf("leased is %q, want %q", lease.Candidate, id)
+		}
+		musts.Do(t, lease.Close())
 	}
 }
 

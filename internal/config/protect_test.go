@@ -19,8 +19,10 @@ func TestProtectingKeepsTheRest(t *testing.T) {
 		{"version: 1\nrules: {landed_after: 2d} # short\n", "version: 1\nrules: {protected: ['/w/a''b'], landed_after: 2d} # short\n"},
 		{"version: 1\nrules: {}\n", "version: 1\nrules: {protected: ['/w/a''b']}\n"},
 		{"version: 1\nrules:\n  protected: [] # none\n  landed_after: 2d\n", "version: 1\nrules:\n  protected: ['/w/a''b'] # none\n  landed_after: 2d\n"},
-		{"version: 1\nrules:\n  protected: [\"x]\", 'y''', z] # three\n", "version: 1\nrules:\n  protected: [\"x]\", 'y''', z, '/w/a''b'] # three\n"},
-		{"version: 1\nrules:\n  protected:\n  - x # first\n  # second\n  - y # last\n  landed_after: 2d # then\n", "version: 1\nrules:\n  protected:\n  - x # first\n  # second\n  - y # last\n  - '/w/a''b'\n  landed_after: 2d # then\n"},
+		{"version: 1\nrules:\n  protected: [\"x]\", 'y''', z] # three\n", "version: 1\nrules:\n  protected: ['/w/a''b', \"x]\", 'y''', z] # three\n"},
+		{"version: 1\nrules:\n  protected:\n  - x # first\n  # second\n  - y # last\n  landed_after: 2d # then\n", "version: 1\nrules:\n  protected:\n  - '/w/a''b'\n  - x # first\n  # second\n  - y # last\n  landed_after: 2d # then\n"},
+		{"version: 1\nrules:\n  protected: [a,\n    b]\n", "version: 1\nrules:\n  protected: ['/w/a''b', a,\n    b]\n"},
+		{"version: 1\nrules:\n  protected:\n    # of ann\n    - {match: {path: x}}\n", "version: 1\nrules:\n  protected:\n    - '/w/a''b'\n    # of ann\n    - {match: {path: x}}\n"},
 		{"version: 1\nrules:\n  protected:\n    - x\n    - /w/a'b\n", "version: 1\nrules:\n  protected:\n    - x\n    - /w/a'b\n"},
 	} {
 		got, err := Protecting(c.in, []string{"/w/a'b", "/w/a'b"})
@@ -35,7 +37,7 @@ func TestProtectingRefusesWhatItCannotWrite(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{
 		"version: 1\nrules: 3\n", "version: 1\nrules:\n", "version: 1\nrules:\n  protected: x\n", "version: 1\nrules:\n  protected:\n", "{version: 1}\n",
-		"version: 1\nrules:\n  protected: [a,\n    b]\n", "version: 1\nrules:\n  protected:\n    - |\n      a\n", "version: [1\n",
+		"version: [1\n",
 	} {
 		if got, err := Protecting(in, []string{"/w/a"}); err == nil {
 			t.Errorf("%q became %q", in, got)
@@ -55,8 +57,8 @@ func FuzzProtecting(f *testing.F) {
 		if err != nil {
 			return
 		}
-		list, err := protectedOf(out)
-		if err != nil || !slices.Contains(list, glob) {
+		list, _, err := takeProtected(out)
+		if err != nil || !slices.Contains(list, any(glob)) {
 			t.Fatalf("%q and %q gave %q, with %q, %v", data, glob, out, list, err)
 		}
 		var doc any

@@ -9,12 +9,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/document"
-	"github.com/winnow-reaper/winnow/internal/exit"
 )
 
 // API is the local API of the daemon that answers, or of an observing one in this process. Its methods are called from several goroutines.
@@ -30,9 +27,6 @@ type API interface {
 // ask asks a route of the API for a document.
 func ask[T any](ctx context.Context, s *Server, method, path string, p client.Params) (out T, err error) {
 	err = s.api.Ask(ctx, method, path, p, &out)
-	if exit.Code(err) == exit.Usage && strings.ContainsRune(p.Candidate, utf8.RuneError) {
-		err = fmt.Errorf("%w; a name that is not UTF-8 does not pass through winnow run: winnow explain, retain and release take it", err)
-	}
 	return out, err
 }
 

@@ -75,7 +75,7 @@ func leased(named string, asker listen.Conn) (string, error) {
 	if !ok && filepath.IsAbs(named) {
 		kind, ok, rest = snapshot.Kind{Name: snapshot.KindDir}, true, named
 	}
-	if !ok || rest == "" || len(named) > 8192 || strings.ContainsAny(named, "\x00\n\ufffd") {
+	if !ok || rest == "" || len(named) > 8192 || strings.ContainsAny(named, "\x00\n") {
 		return "", config.Mistakef("candidate %q: it wants an id such as dir:/home/me/wt/a, session:tmux/default/$4 or process:812@93211, or a folder's whole path", named)
 	}
 	switch at := strings.LastIndexByte(rest, '/'); {
@@ -126,7 +126,7 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	}
 	defer l.n.Add(-1)
 	h := snapshot.Hold{ID: candidate, Reason: w.Reason, Since: time.Now().UTC()}
-	lease := client.Lease{ID: ulid.Make().String(), Candidate: candidate}
+	lease := client.Lease{ID: ulid.Make().String(), Candidate: client.EscapeID(candidate)}
 	h.Owner = LeaseOwner + lease.ID
 	lease.Owner = h.Owner
 	// Who goes while the hold is being placed has it placed and lifted: a statement that is interrupted may have been carried out.

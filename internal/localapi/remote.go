@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/document"
@@ -34,9 +33,6 @@ var ErrNoDaemon = errors.New("the daemon was not asked")
 func Ask(ctx context.Context, f *state.Folder, method, path string, p client.Params, out any) error {
 	if !f.Cfg.Run.API.Enabled {
 		return fmt.Errorf("%w: run.api is off", ErrNoDaemon)
-	}
-	if method == http.MethodPost && strings.ContainsRune(p.Candidate, utf8.RuneError) {
-		return fmt.Errorf("%w: JSON carries no name that is not UTF-8", ErrNoDaemon)
 	}
 	socket := f.Cfg.APISocket()
 	if _, err := os.Lstat(socket); errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +63,7 @@ func Ask(ctx context.Context, f *state.Folder, method, path string, p client.Par
 	case res.StatusCode != http.StatusOK:
 		return refusal(ctx, method, res)
 	}
-	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+	if err := client.Read(res.Body, out); err != nil {
 		return unknown(ctx, method, fmt.Errorf("read the answer: %w", err))
 	}
 	return nil
@@ -82,7 +78,7 @@ func refusal(ctx context.Context, method string, res *http.Response) error {
 	out := exit.Error{Code: doc.Error.Code, Err: errors.New(doc.Error.Message)}
 	if doc.Error.Document != nil {
 		var no document.Declined
-		if err := json.Unmarshal(doc.Error.Document, &no); err != nil {
+		if err := client.Unmarshal(doc.Error.Document, &no); err != nil {
 			return unknown(ctx, method, fmt.Errorf("read the answer: %w", err))
 		}
 		out.Err = &no

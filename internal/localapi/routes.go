@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -136,9 +135,6 @@ func (s *Server) documents() map[string]Operation {
 			}
 			if strings.TrimSpace(w.Candidate) == "" || strings.TrimSpace(w.Reason) == "" {
 				return nil, config.Mistakef("candidate and reason are both wanted: what is to be held, and why")
-			}
-			if strings.ContainsRune(w.Candidate, utf8.RuneError) {
-				return nil, config.Mistakef("candidate %q: JSON carries no name that is not UTF-8; winnow retain takes it. Nothing was held", w.Candidate)
 			}
 			return o.Retain(ctx, w.Candidate, w.Whole, w.Reason, long)
 		}},

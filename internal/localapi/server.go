@@ -165,7 +165,7 @@ func readParams(r *http.Request) (client.Params, error) {
 			return w, config.Mistakef("%q stands in the query more than once", name)
 		}
 	}
-	w.Candidate, w.What, w.As, w.Brakes, w.Stamp, w.Since = q.Get("candidate"), q.Get("what"), q.Get("as"), q["brake"], q.Get("stamp"), q.Get("since")
+	w.Candidate, w.What, w.As, w.Brakes, w.Stamp, w.Since = client.UnescapeID(q.Get("candidate")), client.UnescapeID(q.Get("what")), q.Get("as"), q["brake"], q.Get("stamp"), q.Get("since")
 	for name, to := range map[string]*bool{"latest": &w.Latest, "whole": &w.Whole} {
 		if *to, err = strconv.ParseBool(cmp.Or(q.Get(name), "false")); err != nil {
 			return w, config.Mistakef("%s %q: it is true or false", name, q.Get(name))
@@ -196,6 +196,10 @@ func readParams(r *http.Request) (client.Params, error) {
 			return w, config.Mistakef("%s takes no %q; %s", r.Pattern, name, takes(known))
 		}
 	}
+	if strings.ContainsRune(w.Candidate, utf8.RuneError) { // it may have been another name, which JSON does not carry
+		return w, config.Mistakef("candidate %q: write such a name as answers do: %s; nothing was done", w.Candidate, client.EscapeID("dir:/wt/a\xff"))
+	}
+	w.Candidate = client.UnescapeID(w.Candidate)
 	return w, nil
 }
 
@@ -298,7 +302,7 @@ func respond(out http.ResponseWriter, doc any, err error) {
 func refuse(out http.ResponseWriter, status, code int, message string, why *document.Declined) {
 	e := client.Error{Code: code, Message: termsafe.Line(message)}
 	if why != nil {
-		e.Document, _ = json.Marshal(why) // it has only texts
+		e.Document, _ = client.Marshal(why, json.Marshal) // it has only texts
 	}
 	write(out, status, map[string]client.Error{"error": e})
 }
@@ -308,5 +312,10 @@ func write(out http.ResponseWriter, status int, v any) {
 	_ = http.NewResponseController(out).SetWriteDeadline(time.Now().Add(time.Minute))
 	out.Header().Set("Content-Type", "application/json")
 	out.WriteHeader(status)
-	_ = text.JSON(out, v, "  ") // who does not read it has gone
+	data, _ := client.Marshal(v, func(v any) ([]byte, error) {
+		var b bytes.Buffer
+		err := text.JSON(&b, v, "  ")
+		return b.Bytes(), err
+	})
+	_, _ = out.Write(data) // who does not read it has gone
 }

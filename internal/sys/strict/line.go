@@ -71,7 +71,7 @@ func keyLine(n *yaml.Node, name string) int {
 // lookup is what stands under keys, nil where one is missing, and the line of the last key that is there.
 func lookup(n *yaml.Node, keys []string) (line int, at *yaml.Node) {
 	for _, key := range keys {
-		k, v := pair(n, key)
+		k, v := Pair(n, key)
 		if k == nil {
 			return line, nil
 		}
@@ -80,8 +80,8 @@ func lookup(n *yaml.Node, keys []string) (line int, at *yaml.Node) {
 	return line, n
 }
 
-// pair is a key of a mapping with its value, nil where it is missing.
-func pair(n *yaml.Node, key string) (k, v *yaml.Node) {
+// Pair is a key of a mapping with its value, nil where it is missing.
+func Pair(n *yaml.Node, key string) (k, v *yaml.Node) {
 	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
 		if n.Content[i].Value == key {
 			return n.Content[i], n.Content[i+1]
