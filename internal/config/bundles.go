@@ -1,8 +1,7 @@
 package config
 
 import (
-	"net"
-	"net/url"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/internal/sys/bundlehttp"
 	"github.com/winnow-reaper/winnow/internal/sys/bundleoci"
+	"github.com/winnow-reaper/winnow/internal/sys/httppost"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
@@ -78,7 +78,7 @@ func (b Bundle) checkRemote(must need) {
 	err := check(b.From)
 	must(err == nil, "policy.bundles: from of %q: %v", b.Name, err)
 	must(b.Verified() || b.Insecure, "policy.bundles: %q comes over the network, and nothing says who must have signed it: write verification: {key_id: ..., key: FILE, algorithm: ...}, or insecure: true", b.Name)
-	must(b.TokenFile == "" || !strings.HasPrefix(b.From, "http://") || loopback(b.From),
+	must(b.TokenFile == "" || !errors.Is(httppost.Check(b.From, false), httppost.ErrHome),
 		"policy.bundles: %q has a token_file, and with http its token could be read on the way: write https", b.Name)
 }
 
@@ -91,14 +91,4 @@ func (b Bundle) checkVerification(must need) {
 	must(v.KeyID != "" && v.Key != "", "policy.bundles: verification of %q wants key_id and key, the file of the key", b.Name)
 	must(v.Algorithm == "" || slices.Contains(bundle.Algorithms, v.Algorithm), "policy.bundles: verification of %q has the unknown algorithm %q%s",
 		b.Name, v.Algorithm, spelling.Hint(v.Algorithm, bundle.Algorithms))
-}
-
-// loopback reports whether a URL leads to this machine.
-func loopback(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }

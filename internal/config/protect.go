@@ -31,7 +31,7 @@ func Protecting(data string, globs []string) (string, error) {
 	var quoted []string
 	for _, g := range globs {
 		if !slices.Contains(before, any(g)) && !slices.Contains(add, any(g)) {
-			add, quoted = append(add, g), append(quoted, quoteYAML(g))
+			add, quoted = append(add, g), append(quoted, "'"+strings.ReplaceAll(g, "'", "''")+"'")
 		}
 	}
 	if len(add) == 0 {
@@ -51,6 +51,7 @@ func Protecting(data string, globs []string) (string, error) {
 
 // takeProtected gives the entries of rules.protected, and what else a file says.
 func takeProtected(data string) (list []any, rest map[string]any, err error) {
+	rest = map[string]any{}
 	if err := yaml.Unmarshal([]byte(data), &rest); err != nil {
 		return nil, nil, fmt.Errorf("read the file: %w", err)
 	}
@@ -63,9 +64,6 @@ func takeProtected(data string) (list []any, rest map[string]any, err error) {
 	}
 	if len(rules) == 0 {
 		delete(rest, "rules")
-	}
-	if rest == nil {
-		rest = map[string]any{}
 	}
 	rest["version"] = 1 // a new file gets it
 	return list, rest, nil
@@ -127,9 +125,6 @@ func items(quoted []string, indent int) (out string) {
 	}
 	return out
 }
-
-// quoteYAML writes a text as a YAML scalar in single quotes.
-func quoteYAML(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // Protect adds globs to rules.protected of a file, which is made where it does not exist, with the folder that it is in. write replaces it in one
 // step.

@@ -141,11 +141,10 @@ func (s Store) Revoke(path string) (bool, error) {
 
 // The states of a project's file.
 const (
-	StateTrusted   = "trusted"   // it says what was trusted
-	StateChanged   = "changed"   // it says something else now; what was trusted holds
-	StateGone      = "gone"      // it no longer exists; what was trusted holds
-	StateRefused   = "refused"   // it cannot be read as it should be; what was trusted holds
-	StateUntrusted = "untrusted" // it was never trusted: nothing in it counts
+	StateTrusted = "trusted" // it says what was trusted
+	StateChanged = "changed" // it says something else now; what was trusted holds
+	StateGone    = "gone"    // it no longer exists; what was trusted holds
+	StateRefused = "refused" // it cannot be read as it should be; what was trusted holds
 )
 
 // State compares what is trusted with the file as it is. Why says what is the matter, "" for StateTrusted.

@@ -104,15 +104,10 @@ func Check(address string, open bool) error {
 		return errors.New("it has a fragment (#), which is not sent: leave it out")
 	case open && u.RawQuery != "":
 		return errors.New("a query in it may hold a secret, which would be shown: put the whole address into a file")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback():
 		return ErrHome
 	}
 	return nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Post sends a document and gives what the server answered, at most 64 KiB of it. Status is an answer that is no success.
