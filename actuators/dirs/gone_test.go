@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/dirs"
-	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/holders"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
@@ -282,7 +282,7 @@ func TestGoneWindow(t *testing.T) {
 		j.Sources = func(only []string) ([]collectors.Source, error) {
 			source, _ := dirs.Repository(dirs.Options{Only: only, Home: w.base, Machine: w.base,
 				Holders: func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
-					return processes.Holders(ctx, processes.HolderOptions{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: len(only) > 0}, paths)
+					return holders.Find(ctx, holders.Options{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: len(only) > 0}, paths)
 				}}, w.main)
 			return []collectors.Source{source}, nil
 		}

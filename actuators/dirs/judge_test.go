@@ -9,7 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/dirs"
-	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/holders"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
@@ -41,7 +41,7 @@ func (w *world) judge() *judge.Judge {
 func (w *world) sources(j *judge.Judge, only []string, trim time.Duration) []collectors.Source {
 	return dirs.Roots(dirs.Options{Rebuildable: j.Rules.Rebuildable, Only: only, TrimAfter: trim, Home: w.base, Machine: w.base,
 		Holders: func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
-			return processes.Holders(ctx, processes.HolderOptions{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: len(only) > 0}, paths)
+			return holders.Find(ctx, holders.Options{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: len(only) > 0}, paths)
 		}}, []string{w.root})
 }
 

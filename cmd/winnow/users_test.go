@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/holders"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -14,7 +14,7 @@ import (
 // TestEveryWayToUseAFolderHasWords holds that explain says in words what the collectors have a short word for.
 func TestEveryWayToUseAFolderHasWords(t *testing.T) {
 	t.Parallel()
-	ways := append(processes.HoldKinds(), "pane")
+	ways := append(holders.Kinds(), "pane")
 	for _, how := range ways {
 		if render.HoldsBy[how] == "" {
 			t.Errorf("%s: explain has no words for it", how)

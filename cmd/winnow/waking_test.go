@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/daemon"
@@ -226,7 +226,7 @@ func TestWhoseEndIsWorthASweep(t *testing.T) {
 
 	_, err = w.d.Sweep(t.Context(), "")
 	no(t, err)
-	b, up := w.d.Base, processes.Now().Up
+	b, up := w.d.Base, host.Now().Up
 	later := *up + look.Passing
 	for _, c := range []struct {
 		what  string

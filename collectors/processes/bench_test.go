@@ -17,6 +17,8 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/holders"
+	"github.com/winnow-reaper/winnow/test/kit/fakeproc"
 	"github.com/winnow-reaper/winnow/test/kit/floor"
 )
 
@@ -70,12 +72,11 @@ func live() int64 {
 // manyTree writes only what such a look reads.
 func manyTree(b *testing.B, count int) string {
 	b.Helper()
-	f := fixture{b, benchRoot(b, uint64(count)*16<<10)}
-	f.machine()
-	f.write("net/tcp", "heading\n")
-	f.write("net/unix", "heading\n")
+	f := fakeproc.At(b, benchRoot(b, uint64(count)*16<<10))
+	f.Write("net/tcp", "heading\n")
+	f.Write("net/unix", "heading\n")
 	for i := range count {
-		dir, marked := filepath.Join(f.root, strconv.Itoa(100+i)), ""
+		dir, marked := filepath.Join(f.Path, strconv.Itoa(100+i)), ""
 		if i%100 == 0 {
 			marked = "AGENT=1\x00"
 		}
@@ -86,7 +87,7 @@ func manyTree(b *testing.B, count int) string {
 			b.Fatal(err)
 		}
 	}
-	return f.root
+	return f.Path
 }
 
 // benchRoot is a folder on a tmpfs that has so many bytes left, where there is one.
@@ -231,7 +232,7 @@ func askHolders(b *testing.B, table *processes.Table) {
 	for i := range paths {
 		paths[i] = fmt.Sprintf("/srv/trees/acme-review-%06d", i)
 	}
-	if _, _, err := processes.Holders(b.Context(), processes.HolderOptions{Root: "/proc", Table: table}, paths); err != nil {
+	if _, _, err := holders.Find(b.Context(), holders.Options{Root: "/proc", Table: table}, paths); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -293,44 +294,11 @@ func perProcess(b *testing.B, found, least int) {
 func benchTree(b *testing.B, count int) string {
 	b.Helper()
 	root := benchRoot(b, uint64(count)*16<<10)
-	f := fixture{b, root}
-	f.machine()
+	f := fakeproc.At(b, root)
 	for i := range count {
-		f.process(entry{pid: 100 + i, ppid: 1, comm: fmt.Sprintf("worker-%d", i%50), start: uint64(5000 + i), cwd: fmt.Sprintf("/w/tree-%d", i%1000)})
+		f.Process(fakeproc.Entry{PID: 100 + i, PPID: 1, Comm: fmt.Sprintf("worker-%d", i%50), Start: uint64(5000 + i), Cwd: fmt.Sprintf("/w/tree-%d", i%1000)})
 	}
 	return root
-}
-
-// spawnIdle starts children that only sleep, and ends them with the benchmark.
-func spawnIdle(b *testing.B, count int) {
-	b.Helper()
-	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		b.Skip("no sleep on this machine")
-	}
-	children := make([]*exec.Cmd, 0, count)
-	b.Cleanup(func() {
-		for _, c := range children {
-			_ = c.Process.Kill()
-		}
-		for _, c := range children {
-			_ = c.Wait()
-		}
-	})
-	base := b.TempDir()
-	for i := range count {
-		dir := filepath.Join(base, strconv.Itoa(i%1000))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			b.Fatal(err)
-		}
-		c := exec.Command(sleep, "600")
-		c.Dir = dir
-		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := c.Start(); err != nil {
-			b.Skipf("started %d of %d idle processes: %v", i, count, err)
-		}
-		children = append(children, c)
-	}
 }
 
 // BenchmarkPeers reads many processes of this machine with one more that was left behind and has pipes of its own, as what an event loop has: whether another process

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
@@ -35,7 +36,7 @@ type end struct {
 	// link is what a holder's link says: pipe:[inode], socket:[inode of the other socket], or the last name in the path of a FIFO or a terminal.
 	link string
 	// fifo is the FIFO, zero for all else.
-	fifo fileID
+	fifo fifoID
 	// named is true for a FIFO that has a path, by which any process may open it.
 	named bool
 	// way is what a holder of a pipe or a FIFO must be able to do with it.
@@ -43,6 +44,9 @@ type end struct {
 	// number is that of a pseudo-terminal or of an eventfd, and one more: 0 for all else.
 	number int
 }
+
+// fifoID identifies a FIFO under all its names.
+type fifoID struct{ dev, ino uint64 }
 
 // opposite is what the holder of the other end can do.
 func opposite(way uint32) uint32 { return toRead ^ toWrite ^ way }
@@ -68,7 +72,7 @@ func (c channel) ended() *bool {
 
 // channel is what a pinned process can read from, or write to, at one of its descriptors.
 func (s *scan) channel(dir int, fd string, way uint32) channel {
-	if !s.root.procfs {
+	if !s.root.Procfs {
 		return unknownChannel
 	}
 	var st unix.Stat_t
@@ -79,11 +83,11 @@ func (s *scan) channel(dir int, fd string, way uint32) channel {
 	if err != nil {
 		return unknownChannel
 	}
-	text, err := proc.Readlink(dir, "fd/"+fd, s.link)
+	text, err := proc.Readlink(dir, "fd/"+fd, s.Link)
 	if err != nil {
 		return unknownChannel
 	}
-	if inode, ok := socket(text); ok {
+	if inode, ok := proc.SocketInode(text); ok {
 		return s.listeners().channel(inode, way)
 	}
 	if bytes.HasPrefix(text, []byte("pipe:[")) {
@@ -207,7 +211,7 @@ func (s *scan) fileChannel(dir int, name, link string, way uint32) channel {
 		}
 	case unix.S_IFIFO:
 		if s.answers(st.Dev_major, st.Dev_minor) {
-			at := end{link: path.Base(strings.TrimSuffix(link, deleted)), fifo: fileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, named: st.Nlink > 0, way: opposite(way)}
+			at := end{link: path.Base(strings.TrimSuffix(link, proc.Deleted)), fifo: fifoID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, named: st.Nlink > 0, way: opposite(way)}
 			return channel{open: pipeOpen(dir, name, way), end: at}
 		}
 	}
@@ -235,6 +239,6 @@ func (s *scan) takesIn(pid int) bool {
 	if pid == 1 {
 		return true
 	}
-	name, err := proc.ReadSome(s.root.fd, strconv.Itoa(pid)+"/comm", s.link)
-	return err == nil && matches(KnownNames().Subreapers, string(bytes.TrimSuffix(name, []byte("\n"))))
+	name, err := proc.ReadSome(s.root.FD, strconv.Itoa(pid)+"/comm", s.Link)
+	return err == nil && matches(host.KnownNames().Subreapers, string(bytes.TrimSuffix(name, []byte("\n"))))
 }

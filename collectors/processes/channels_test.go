@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -113,17 +114,17 @@ func sleeper(t *testing.T, in *os.File) int {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	r := must.Get(openRoot("/proc"))(t)
-	t.Cleanup(r.close)
-	dir := must.Get(r.open(cmd.Process.Pid))(t)
+	r := must.Get(host.Open("/proc"))(t)
+	t.Cleanup(r.Close)
+	dir := must.Get(r.Pin(cmd.Process.Pid))(t)
 	t.Cleanup(func() { _ = unix.Close(dir) })
 	return dir
 }
 
 func askInput(t *testing.T, dir int) *bool {
 	t.Helper()
-	r := must.Get(openRoot("/proc"))(t)
-	defer r.close()
+	r := must.Get(host.Open("/proc"))(t)
+	defer r.Close()
 	s := newScan(r, Options{Log: hclog.NewNullLogger()})
 	if s.listeners().unix == nil {
 		t.Skip("this machine has no socket diagnosis")

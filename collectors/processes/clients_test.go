@@ -7,6 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/test/kit/fakeproc"
 )
 
 // TestClients counts who is connected to a server that listens on a port and on a unix socket, and says that it is unknown where the server
@@ -35,15 +36,15 @@ func TestClients(t *testing.T) {
 		"a socket for datagrams":          {tcp, heading + listens + "0000000000000000: 00000003 00000000 00000000 0002 01 31\n", map[int]string{6: "socket:[31]"}, nil},
 		"a table that is not understood":  {tcp, heading + "x\n", nil, nil},
 	} {
-		f := newFixture(t)
-		f.write("net/tcp", c.tcp)
-		f.write("net/unix", c.unix)
+		f := fakeproc.New(t)
+		f.Write("net/tcp", c.tcp)
+		f.Write("net/unix", c.unix)
 		fds := map[int]string{3: "socket:[10]", 4: "socket:[20]", 5: "/dev/null"}
 		for fd, to := range c.fds {
 			fds[fd] = to
 		}
-		f.process(entry{pid: 700, ppid: 1, comm: "vite", start: 5000, exe: "/usr/bin/vite", environ: "AGENT=1\x00", fds: fds})
-		p := f.all(processes.Options{Root: f.root, Markers: []string{"AGENT"}})[snapshot.ProcessID(700, 5000)]
+		f.Process(fakeproc.Entry{PID: 700, PPID: 1, Comm: "vite", Start: 5000, Exe: "/usr/bin/vite", Environ: "AGENT=1\x00", FDs: fds})
+		p := all(t, f, processes.Options{Root: f.Path, Markers: []string{"AGENT"}})[snapshot.ProcessID(700, 5000)]
 		if d := cmp.Diff(c.want, p.Clients); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}

@@ -11,10 +11,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// deleted is what the kernel writes behind the path of something that has no name any more (d_path in fs/d_path.c). A living
-// folder may have a name that ends so.
-const deleted = " (deleted)"
-
 // cwd reads the working directory into p, and reports whether the process refused to show it. It fails only for a process
 // that has ended. A zombie has no working directory; where its threads live on, one of them shows it.
 func (s *scan) cwd(dir int, st proc.Stat, p *snapshot.Process) (refused bool, err error) {
@@ -22,7 +18,7 @@ func (s *scan) cwd(dir int, st proc.Stat, p *snapshot.Process) (refused bool, er
 		return false, nil
 	}
 	name := "cwd"
-	text, err := proc.Readlink(dir, name, s.link)
+	text, err := proc.Readlink(dir, name, s.Link)
 	if err != nil && st.State == 'Z' {
 		name, text, err = s.threadCwd(dir)
 	}
@@ -33,7 +29,7 @@ func (s *scan) cwd(dir int, st proc.Stat, p *snapshot.Process) (refused bool, er
 		return !st.Kernel, nil
 	}
 	gone := false
-	if bare, ok := bytes.CutSuffix(text, []byte(deleted)); ok {
+	if bare, ok := bytes.CutSuffix(text, []byte(proc.Deleted)); ok {
 		var known bool
 		if gone, known = s.settleDeleted(dir, name, string(text)); !known {
 			return false, nil
@@ -42,20 +38,20 @@ func (s *scan) cwd(dir int, st proc.Stat, p *snapshot.Process) (refused bool, er
 			text = bare
 		}
 	}
-	p.Cwd, p.CwdDeleted = s.names.Pointer(text), s.flag(gone)
+	p.Cwd, p.CwdDeleted = s.Names.Pointer(text), s.flag(gone)
 	return false, nil
 }
 
 // threadCwd is the working directory of the first thread that has one.
 func (s *scan) threadCwd(dir int) (name string, text []byte, err error) {
-	threads, err := proc.List(dir, "task", s.environ)
+	threads, err := proc.List(dir, "task", s.Environ)
 	if err != nil {
 		return "", nil, err
 	}
 	err = unix.ENOENT
 	for _, t := range threads {
 		name = "task/" + strconv.Itoa(t) + "/cwd"
-		if text, err = proc.Readlink(dir, name, s.link); err == nil {
+		if text, err = proc.Readlink(dir, name, s.Link); err == nil {
 			return name, text, nil
 		}
 	}
@@ -68,7 +64,7 @@ func (s *scan) settleDeleted(dir int, name, path string) (gone, known bool) {
 	var here, there unix.Stat_t
 	err := unix.Fstatat(dir, name, &here, 0)
 	switch {
-	case err == nil && here.Nlink == 0, errors.Is(err, unix.ENOENT) && !s.root.procfs:
+	case err == nil && here.Nlink == 0, errors.Is(err, unix.ENOENT) && !s.root.Procfs:
 		return true, true
 	case err != nil:
 		return false, false

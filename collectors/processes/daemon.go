@@ -3,6 +3,9 @@ package processes
 import (
 	"slices"
 	"strings"
+
+	"github.com/winnow-reaper/winnow/collectors/processes/commandline"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 )
 
 // Daemon is a process that an agent's vendor runs for all of its agents together, known by its command line.
@@ -42,40 +45,24 @@ func (d Daemon) is(args []string) bool {
 	return true
 }
 
-// daemon is the name of the daemon that a process is: "" for a process of a daemon's program that is not a daemon, nil for any
+// NameDaemon is the name of the daemon that a process is: "" for a process of a daemon's program that is not a daemon, nil for any
 // other, and for a command line that could not be read.
-func (s *scan) daemon(dir int, comm string, exe *string) *string {
+func NameDaemon(b *host.Reader, all []Daemon, dir int, comm string, exe *string) *string {
 	file := ""
 	if exe != nil {
-		file = base(*exe)
+		file = commandline.BaseName(*exe)
 	}
-	if !slices.ContainsFunc(s.o.Daemons, func(d Daemon) bool { return d.runs(comm, file) }) {
+	if !slices.ContainsFunc(all, func(d Daemon) bool { return d.runs(comm, file) }) {
 		return nil
 	}
-	words, ok := s.words(dir)
+	words, ok := commandLine(b, dir)
 	if !ok || len(words) > 1 && words[1] == "" {
 		return nil
 	}
-	for _, d := range s.o.Daemons {
+	for _, d := range all {
 		if d.runs(comm, file) && d.is(words[1:]) {
 			return new(d.Name)
 		}
 	}
 	return new("")
-}
-
-// shared is the name of the daemon that the process at hand is, "" for no daemon.
-func (h *holderScan) shared(dir int, comm string) string {
-	if len(h.scan.o.Daemons) > 0 {
-		if name := h.daemon(dir, comm, h.at.exe); name != nil {
-			return *name
-		}
-	}
-	return ""
-}
-
-// idle reports whether a way of holding a folder says nothing of a daemon: it was started there, or asked to be notified of changes. What it
-// has open is in use, and what works for it below is a process of its own.
-func idle(how int) bool {
-	return slices.Contains([]int{byCwd, byThread, byArgv, byEnviron, byWatch}, how)
 }

@@ -1,7 +1,6 @@
 package processes
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strconv"
@@ -31,17 +30,13 @@ func (s *scan) descend(ctx context.Context) error {
 		return again
 	})
 	return s.readEach(ctx, pids, func(by *scan, pid, dir int) {
-		r, st, err := by.brief(dir, false)
-		if err == nil {
-			r, err = by.deepen(dir, r, st, wanted[pid])
-		}
-		by.keep(pid, r, err)
+		by.read(pid, dir, false, func(*record) depth { return wanted[pid] })
 	})
 }
 
 // deeper says how deep the processes are to be read that live below one which was read deeper than they were, by their pids.
 func deeper(found []*record) map[int]depth {
-	children, wanted := map[int][]*record{}, map[int]depth{}
+	wanted := map[int]depth{}
 	var queue []*record
 	for _, r := range found {
 		if r.depth > brief {
@@ -51,9 +46,7 @@ func deeper(found []*record) map[int]depth {
 	if len(queue) == 0 {
 		return nil
 	}
-	for _, r := range found {
-		children[*r.PPID] = append(children[*r.PPID], r)
-	}
+	children := childrenOf(found)
 	for ; len(queue) > 0; queue = queue[1:] {
 		r := queue[0]
 		for _, child := range children[r.PID] {
@@ -109,14 +102,14 @@ func (s *scan) deepen(dir int, r *record, before proc.Stat, want depth) (*record
 	}
 	for range tries {
 		s.fill(dir, before, r)
-		after, err := s.stat(dir)
+		after, err := s.Stat(dir)
 		if err != nil {
 			return nil, err
 		}
 		if after.Gone() {
 			r.ended() // it hides nothing, as in brief
 		}
-		if before.SameProcess(after) && sameText(r.Exe, s.exe(dir)) {
+		if before.SameProcess(after) && sameText(r.Exe, s.Exe(dir)) {
 			return r, nil
 		}
 		if r, before, err = s.brief(dir, false); err != nil {
@@ -133,12 +126,12 @@ func (s *scan) fill(dir int, st proc.Stat, r *record) {
 	p := &r.Process
 	p.Brief = false
 	if p.Exe == nil { // of another user's, and where there are no markers, it was not asked for yet
-		p.Exe = s.exe(dir)
+		p.Exe = s.Exe(dir)
 	}
 	p.ArgvDigest = s.digest(dir)
 	p.Inode = s.inode(p.PID)
 	p.Written = s.written(dir)
-	if text, err := proc.Readlink(dir, "ns/pid", s.link); err == nil {
+	if text, err := proc.Readlink(dir, "ns/pid", s.Link); err == nil {
 		p.PIDNamespace = proc.Namespace(string(text))
 	}
 	p.IgnoresHangup, p.StartedBy = s.ignoresHangup(dir), s.startedBy(dir, r)
@@ -148,27 +141,15 @@ func (s *scan) fill(dir int, st proc.Stat, r *record) {
 // written is wchar of io (proc_pid_io(5)): all that was passed to write(2), reaped children's included, whether it went to a file, a
 // pipe or a terminal. The same file's write_bytes leave out what a page took that was written to before, such as a log's next line.
 func (s *scan) written(dir int) *int64 {
-	text, err := proc.ReadOnce(dir, "io", s.text)
+	text, err := proc.ReadOnce(dir, "io", s.Text)
 	if err != nil {
 		return nil
 	}
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte("wchar: ")); ok {
-			if n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64); err == nil && n >= 0 {
-				return &n
-			}
-		}
-	}
-	return nil
-}
-
-// exe is the text of the link, " (deleted)" included.
-func (s *scan) exe(dir int) *string {
-	text, err := proc.Readlink(dir, "exe", s.link)
-	if err != nil {
+	n, err := strconv.ParseInt(proc.Word(text, "wchar"), 10, 64)
+	if err != nil || n < 0 {
 		return nil
 	}
-	return s.names.Pointer(text)
+	return &n
 }
 
 func sameText(a, b *string) bool {
@@ -177,7 +158,7 @@ func sameText(a, b *string) bool {
 
 // digest is that of the command line, see proc.Digest; "" where it could not be read.
 func (s *scan) digest(dir int) string {
-	text, err := proc.Read(dir, "cmdline", s.environ, environLimit)
+	text, err := proc.Read(dir, "cmdline", s.Environ, proc.MaxEnviron)
 	if err != nil {
 		return ""
 	}
@@ -187,7 +168,7 @@ func (s *scan) digest(dir int) string {
 // inode is the pidfs inode. It is the pinned process's own because the process is shown to be alive afterwards, so no other
 // process has its number. nil on kernels without pidfs.
 func (s *scan) inode(pid int) *uint64 {
-	if !s.root.own {
+	if !s.root.Own {
 		return nil
 	}
 	fd, err := unix.PidfdOpen(pid, 0)

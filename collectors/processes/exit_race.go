@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
@@ -28,7 +26,7 @@ func (s *scan) ending(dir int, st proc.Stat, r *record, hides, refused bool) {
 	suspect := hides && !st.Ended() || refused
 	if suspect && !st.Gone() {
 		var err error
-		if st, err = s.stat(dir); err != nil {
+		if st, err = s.Stat(dir); err != nil {
 			r.ended()
 			return
 		}
@@ -56,7 +54,7 @@ func (s *scan) settle(ctx context.Context) {
 	for i, rest := 0, endsSoon; ; i, rest = i+1, 2*rest {
 		var left []doubt
 		for _, d := range s.doubts {
-			switch st, err := s.reread(d.PID); {
+			switch st, _, err := s.StatOf(s.root, d.PID); {
 			case err != nil, st.Start != d.StartTicks, st.Gone():
 				d.ended()
 			case st.Exiting:
@@ -82,14 +80,4 @@ func (s *scan) settle(ctx context.Context) {
 		}
 	}
 	s.doubts = nil
-}
-
-// reread reads the stat of a process that is not held any more.
-func (s *scan) reread(pid int) (proc.Stat, error) {
-	dir, err := s.root.open(pid)
-	if err != nil {
-		return proc.Stat{}, err
-	}
-	defer func() { _ = unix.Close(dir) }()
-	return s.stat(dir)
 }

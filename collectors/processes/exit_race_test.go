@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/must"
@@ -24,8 +25,8 @@ func TestSettle(t *testing.T) {
 	stat("11", "50")
 	stat("12", "5")
 	stat("13", "5")
-	r := must.Get(openRoot(root))(t)
-	t.Cleanup(r.close)
+	r := must.Get(host.Open(root))(t)
+	t.Cleanup(r.Close)
 	s := newScan(r, Options{})
 	var all []*record
 	for pid := range 5 {
@@ -75,10 +76,10 @@ func TestEnding(t *testing.T) {
 			}
 			st := stat(c.first)
 			stat(c.now)
-			r := must.Get(openRoot(root))(t)
-			t.Cleanup(r.close)
+			r := must.Get(host.Open(root))(t)
+			t.Cleanup(r.Close)
 			s := newScan(r, Options{})
-			dir := must.Get(r.open(7))(t)
+			dir := must.Get(r.Pin(7))(t)
 			defer unix.Close(dir)
 			d := &record{}
 			d.PID, d.State, d.Threads = 7, string([]byte{st.State}), new(st.Threads)

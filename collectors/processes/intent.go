@@ -12,20 +12,15 @@ import (
 
 // ignoresHangup is the first bit of the signals that a pinned process ignores (SigIgn, proc_pid_status(5)).
 func (s *scan) ignoresHangup(dir int) *bool {
-	text, err := proc.Read(dir, "status", s.environ, environLimit)
+	text, err := proc.Read(dir, "status", s.Environ, proc.MaxEnviron)
 	if err != nil {
 		return nil
 	}
-	for line := range bytes.Lines(text) {
-		if mask, ok := bytes.CutPrefix(line, []byte("SigIgn:")); ok {
-			bits, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
-			if err != nil {
-				return nil
-			}
-			return s.flag(bits&1 != 0)
-		}
+	bits, err := strconv.ParseUint(proc.Word(text, "SigIgn"), 16, 64)
+	if err != nil {
+		return nil
 	}
-	return nil
+	return s.flag(bits&1 != 0)
 }
 
 // startedBy is what started a pinned process so that it outlives its starter, see snapshot.Process. What its starter spoke with over a pipe was not
@@ -55,7 +50,7 @@ func viaNohup(environ []byte) bool {
 // unit says what made the unit of the service manager's that a pinned process is in: systemd-run, at, or "" for neither. A kernel without
 // cgroups has no such file.
 func (s *scan) unit(dir int) (by string, ok bool) {
-	text, err := proc.Read(dir, "cgroup", s.environ, environLimit)
+	text, err := proc.Read(dir, "cgroup", s.Environ, proc.MaxEnviron)
 	if err != nil {
 		return "", proc.Ended(err)
 	}
@@ -79,7 +74,7 @@ func (s *scan) transient(unit string) bool {
 	if strings.HasPrefix(unit, "run-") && (service || strings.HasSuffix(unit, ".scope")) {
 		return true
 	}
-	if !service || !s.root.procfs || strings.HasPrefix(unit, "app-") || strings.HasPrefix(unit, "dbus-") {
+	if !service || !s.root.Procfs || strings.HasPrefix(unit, "app-") || strings.HasPrefix(unit, "dbus-") {
 		return false
 	}
 	for _, folder := range []string{"/run/user/" + strconv.Itoa(s.uid) + "/systemd/transient/", "/run/systemd/transient/"} {

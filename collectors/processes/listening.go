@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
@@ -37,8 +38,8 @@ type listeners struct {
 
 // listen asks once for all listening sockets of this network namespace: the kernel's socket diagnosis where it answers, the
 // tables under net otherwise. A fixture has its tables only.
-func listen(r *root, log hclog.Logger) listeners {
-	l := listeners{netns: ownLink(r, "net"), unix: sockets(r, log, "unix", diagnoseAllUnix, unixTable)}
+func listen(r *host.Root, log hclog.Logger) listeners {
+	l := listeners{netns: r.Namespace("net"), unix: sockets(r, log, "unix", diagnoseAllUnix, unixTable)}
 	l.addTCP(sockets(r, log, "tcp", diagnoseTCP, tcpTable))
 	l.addUnix()
 	return l
@@ -82,8 +83,8 @@ func (l *listeners) addUnix() {
 }
 
 // sockets are the listening ones of a kind, or nil.
-func sockets[K comparable, T any](r *root, log hclog.Logger, kind string, ask func() (map[K]T, error), table func(*root) (map[K]T, error)) map[K]T {
-	if r.procfs {
+func sockets[K comparable, T any](r *host.Root, log hclog.Logger, kind string, ask func() (map[K]T, error), table func(*host.Root) (map[K]T, error)) map[K]T {
+	if r.Procfs {
 		found, err := ask()
 		if err == nil {
 			return found
@@ -98,29 +99,16 @@ func sockets[K comparable, T any](r *root, log hclog.Logger, kind string, ask fu
 	return found
 }
 
-// ownLink names a namespace of this process.
-func ownLink(r *root, kind string) string {
-	dir, name := r.fd, "self/ns/"+kind
-	if r.procfs {
-		dir, name = unix.AT_FDCWD, "/proc/self/ns/"+kind
-	}
-	text, err := proc.Readlink(dir, name, make([]byte, 64))
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
 // opened adds what a pinned process has open: where it listens and how many connections are open there, what it is connected to, and, in a full reading, the
 // files that it writes. Unknown are those of one that hides its descriptors or lives in another network namespace, whose sockets were not asked for.
 func (s *scan) opened(dir int, st proc.Stat, r *record) {
 	l, o := s.listeners(), opened{}
 	if !st.Gone() {
-		ns, err := proc.Readlink(dir, "ns/net", s.link)
-		if string(ns) != l.netns || err != nil && (s.root.procfs || !errors.Is(err, unix.ENOENT)) {
+		ns, err := proc.Readlink(dir, "ns/net", s.Link)
+		if string(ns) != l.netns || err != nil && (s.root.Procfs || !errors.Is(err, unix.ENOENT)) {
 			return
 		}
-		fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
+		fds, numbers, err := proc.OpenList(dir, "fd", s.Environ)
 		if err != nil {
 			return
 		}
@@ -136,14 +124,14 @@ func (s *scan) opened(dir int, st proc.Stat, r *record) {
 
 // descriptor adds what one descriptor in an open folder of them is.
 func (s *scan) descriptor(o *opened, l *listeners, fds int, name string, files bool) error {
-	text, err := proc.Readlink(fds, name, s.link)
+	text, err := proc.Readlink(fds, name, s.Link)
 	switch {
 	case err != nil:
 		return err
 	case files && bytes.HasPrefix(text, []byte("/")):
 		o.file(fds, name)
 	}
-	if inode, ok := socket(text); ok {
+	if inode, ok := proc.SocketInode(text); ok {
 		o.socket(l, inode)
 	}
 	return nil
@@ -197,23 +185,6 @@ func known[T cmp.Ordered](is bool, found []T) *[]T {
 	return &all
 }
 
-// socket takes the inode out of a descriptor's link such as socket:[4711].
-func socket(text []byte) (uint64, bool) {
-	text, ok := bytes.CutPrefix(text, []byte("socket:["))
-	if !ok {
-		return 0, false
-	}
-	text, ok = bytes.CutSuffix(text, []byte("]"))
-	if !ok {
-		return 0, false
-	}
-	inode, err := strconv.ParseUint(string(text), 10, 64)
-	return inode, err == nil
-}
-
-// tableLimit is more than the table of any machine that this is meant for.
-const tableLimit = 256 << 20
-
 // pair are the addresses of a connection's ends.
 type pair struct{ local, remote netip.AddrPort }
 
@@ -232,11 +203,27 @@ func (s tcpSocket) listens() bool { return s.state == stateListen }
 
 func (s tcpSocket) open() bool { return openStates&(1<<s.state) != 0 }
 
-// tcpTable counts the TCP sockets in the tables under net.
-func tcpTable(r *root) (map[tcpSocket]int, error) {
+// tcpTable counts the TCP sockets in net/tcp and net/tcp6. A kernel without IPv6 has no tcp6.
+func tcpTable(r *host.Root) (map[tcpSocket]int, error) {
+	p, err := procfs.NewFS(r.Path)
+	if err != nil {
+		return nil, err
+	}
+	//lint:ignore SA1019 netlink, which is named instead, asks the running kernel: it cannot read the tables below another root
+	four, err := p.NetTCP()
+	if err != nil {
+		return nil, err
+	}
+	//lint:ignore SA1019 as above
+	six, err := p.NetTCP6()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	all := map[tcpSocket]int{}
-	err := eachTCP(r, func(s socketLine) { all[newTCP(s.inode, s.local, s.remote, s.state)]++ })
-	return all, err
+	for _, s := range slices.Concat(four, six) {
+		all[newTCP(s.Inode, address(s.LocalAddr, s.LocalPort), address(s.RemAddr, s.RemPort), s.St)]++
+	}
+	return all, nil
 }
 
 // clients counts the connections that are open to what a process listens on; nil where that is not known. Datagrams come without a
@@ -253,36 +240,6 @@ func (l listeners) clients(ports *[]int, names *[]string, blind bool) *int {
 		n += l.peers[name]
 	}
 	return &n
-}
-
-// socketLine is a line of net/tcp.
-type socketLine struct {
-	state, inode  uint64
-	local, remote netip.AddrPort
-}
-
-// eachTCP reads net/tcp and net/tcp6. A kernel without IPv6 has no tcp6.
-func eachTCP(r *root, each func(socketLine)) error {
-	p, err := procfs.NewFS(r.path)
-	if err != nil {
-		return err
-	}
-	//lint:ignore SA1019 netlink, which is named instead, asks the running kernel: it cannot read the tables below another root
-	four, err := p.NetTCP()
-	if err != nil {
-		return err
-	}
-	//lint:ignore SA1019 as above
-	six, err := p.NetTCP6()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, all := range []procfs.NetTCP{four, six} {
-		for _, socket := range all {
-			each(socketLine{socket.St, socket.Inode, address(socket.LocalAddr, socket.LocalPort), address(socket.RemAddr, socket.RemPort)})
-		}
-	}
-	return nil
 }
 
 // address has an IPv4 address as one, also where a socket of IPv6 has it.

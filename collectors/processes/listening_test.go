@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 )
 
 // TestListeningTables reads the tables where the kernel's socket diagnosis does not answer. One that is not understood leaves its sockets
@@ -54,7 +56,7 @@ func TestListeningTables(t *testing.T) {
 			os.WriteFile(filepath.Join(at, "net/unix"), []byte(c.unix), 0o644)); err != nil {
 			t.Fatal(err)
 		}
-		r, err := openRoot(at)
+		r, err := host.Open(at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +64,7 @@ func TestListeningTables(t *testing.T) {
 		if d := cmp.Diff(c.want, sockets{l.ports, l.names, l.open, l.peers}); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
-		r.close()
+		r.Close()
 	}
 }
 
@@ -73,11 +75,11 @@ const unixHeading = "Num       RefCount Protocol Flags    Type St Inode Path\n"
 // TestDiagnose asks the kernel both ways.
 func TestDiagnose(t *testing.T) {
 	t.Parallel()
-	r, err := openRoot("/proc")
+	r, err := host.Open("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.close)
+	t.Cleanup(r.Close)
 	t.Run("tcp", func(t *testing.T) {
 		inode, at := listenAt(t, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
 		bothWays(t, r, newTCP(inode, netip.AddrPortFrom(loopback, uint16(at.(*unix.SockaddrInet4).Port)), netip.AddrPortFrom(netip.IPv4Unspecified(), 0), stateListen), 1, diagnoseTCP, tcpTable)
@@ -85,13 +87,13 @@ func TestDiagnose(t *testing.T) {
 	t.Run("unix", func(t *testing.T) {
 		inode, at := listenAt(t, &unix.SockaddrUnix{})
 		bothWays(t, r, inode, unixState{name: at.(*unix.SockaddrUnix).Name, listens: true},
-			unasked(diagnoseAllUnix), func(r *root) (map[uint64]unixState, error) {
+			unasked(diagnoseAllUnix), func(r *host.Root) (map[uint64]unixState, error) {
 				return unasked(func() (map[uint64]unixState, error) { return unixTable(r) })()
 			})
 	})
 }
 
-func bothWays[K, T comparable](t *testing.T, r *root, socket K, want T, ask func() (map[K]T, error), table func(*root) (map[K]T, error)) {
+func bothWays[K, T comparable](t *testing.T, r *host.Root, socket K, want T, ask func() (map[K]T, error), table func(*host.Root) (map[K]T, error)) {
 	asked, err := ask()
 	if err != nil {
 		t.Skip("this machine has no socket diagnosis: ", err)
@@ -175,4 +177,25 @@ func TestInterruptedDumpIsAskedAgain(t *testing.T) {
 	if _, err := about.answers(message, nil); !errors.Is(err, errInterrupted) {
 		t.Errorf("an interrupted one: error %v", err)
 	}
+}
+
+func FuzzUnixDiag(f *testing.F) {
+	e := binary.NativeEndian
+	body := append(make([]byte, 4), e.AppendUint32(nil, 77)...)
+	body = append(body, make([]byte, 8)...)
+	body = e.AppendUint16(body, 12)
+	body = e.AppendUint16(body, unixVFS)
+	body = e.AppendUint32(body, 5)
+	body = e.AppendUint32(body, 8<<20|1)
+	message := e.AppendUint32(nil, uint32(unix.SizeofNlMsghdr+len(body)))
+	message = e.AppendUint16(message, unix.SOCK_DIAG_BY_FAMILY)
+	message = append(message, make([]byte, 10)...)
+	f.Add(append(message, body...))
+	about, bound := aboutUnix(0, showVFS, false), map[uint32][]BoundSocket{}
+	if _, err := about.answers(append(message, body...), about.attributes(addBound(bound))); err != nil || len(bound[5]) != 1 || bound[5][0] != (BoundSocket{77, unix.Mkdev(8, 1)}) {
+		f.Errorf("%v, %v", bound, err)
+	}
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		_, _ = about.answers(data, about.attributes(addBound(map[uint32][]BoundSocket{})))
+	})
 }

@@ -1,7 +1,6 @@
 package processes
 
 import (
-	"bytes"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +20,7 @@ const (
 )
 
 // The lines of proc_pid_fdinfo(5) that number what a descriptor leads to: of a master the terminal that it is the other end of, of an eventfd itself.
-const terminalNumber, eventfdNumber = "tty-index:", "eventfd-id:"
+const terminalNumber, eventfdNumber = "tty-index", "eventfd-id"
 
 // terminalChannel is a terminal that a process has open, and that is not its own: whoever has the other end of a pseudo-terminal types there, and reads what is
 // printed. It lost its name when the last one closed the other end.
@@ -33,7 +32,7 @@ func (s *scan) terminalChannel(dir int, name string, st *unix.Statx_t, own strin
 	case st.Rdev_major == ttyDevice && st.Rdev_minor == ttyMinor && own == "":
 		return unknownChannel // which one it was is not shown
 	case st.Rdev_major == ttyDevice && st.Rdev_minor == ptmxMinor:
-		number, err := numberOf(dir, "fdinfo/"+name, terminalNumber, s.text)
+		number, err := numberOf(dir, "fdinfo/"+name, terminalNumber, s.Text)
 		if err != nil {
 			return unknownChannel
 		}
@@ -44,7 +43,7 @@ func (s *scan) terminalChannel(dir int, name string, st *unix.Statx_t, own strin
 
 // eventfdChannel is an eventfd: whoever else has it wakes the process, or is woken by it.
 func (s *scan) eventfdChannel(dir int, name string) channel {
-	number, err := numberOf(dir, "fdinfo/"+name, eventfdNumber, s.text)
+	number, err := numberOf(dir, "fdinfo/"+name, eventfdNumber, s.Text)
 	if err != nil {
 		return unknownChannel
 	}
@@ -56,12 +55,7 @@ func numberOf(dir int, name, key string, buf []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for line := range bytes.Lines(text) {
-		if number, ok := bytes.CutPrefix(line, []byte(key)); ok {
-			return strconv.Atoi(string(bytes.TrimSpace(number)))
-		}
-	}
-	return 0, unix.ENODATA
+	return strconv.Atoi(proc.Word(text, key))
 }
 
 // atNumber reports whether a descriptor is that eventfd, or an end of that pseudo-terminal. A terminal of another container with its number counts too: that keeps more.

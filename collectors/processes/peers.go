@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
@@ -29,7 +30,7 @@ type speaker struct {
 // peers finds out who can speak with the processes that may have been handed over, and with all that lives below them.
 func (s *scan) peers(ctx context.Context) error {
 	asked := s.speakers()
-	if len(asked) == 0 || !s.root.procfs {
+	if len(asked) == 0 || !s.root.Procfs {
 		return nil
 	}
 	ask := func(by *scan, pid, dir int) { by.channels(dir, asked[pid]) }
@@ -71,7 +72,7 @@ func (s *scan) speakers() map[int]*speaker {
 
 // takers are those that orphans are handed to, as far as takesIn tells.
 func (s *scan) takers() map[int]bool {
-	takers, names := map[int]bool{1: true}, KnownNames().Subreapers
+	takers, names := map[int]bool{1: true}, host.KnownNames().Subreapers
 	for _, r := range s.found {
 		if matches(names, r.Name) {
 			takers[r.PID] = true
@@ -105,7 +106,7 @@ func shownBelow(tree []*record) bool {
 
 // channels asks by what others may speak with a pinned process.
 func (s *scan) channels(dir int, p *speaker) {
-	st, err := s.stat(dir)
+	st, err := s.Stat(dir)
 	if err != nil || st.Start != p.StartTicks {
 		return
 	}
@@ -136,14 +137,14 @@ func (p *speaker) add(c channel, also *[]end) {
 // readEnds adds what a process has at any descriptor, whichever way: pipes, FIFOs, pairs of sockets, as Node.js has with what it forks, eventfds, and
 // terminals that are not its own. Its own one other facts tell of.
 func (s *scan) readEnds(dir int, p *speaker) {
-	fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
+	fds, numbers, err := proc.OpenList(dir, "fd", s.Environ)
 	if err != nil {
 		p.known = false
 		return
 	}
 	defer func() { _ = unix.Close(fds) }()
 	for _, n := range numbers {
-		text, err := proc.Readlink(fds, strconv.Itoa(n), s.link)
+		text, err := proc.Readlink(fds, strconv.Itoa(n), s.Link)
 		if err != nil {
 			p.known = p.known && proc.Ended(err)
 			continue
@@ -153,7 +154,7 @@ func (s *scan) readEnds(dir int, p *speaker) {
 }
 
 func (s *scan) descriptorChannels(dir int, name string, text []byte, p *speaker) {
-	inode, isSocket := socket(text)
+	inode, isSocket := proc.SocketInode(text)
 	switch isPath := len(text) > 0 && text[0] == '/'; {
 	case isSocket:
 		p.add(s.listeners().pair(inode), nil)
@@ -218,12 +219,12 @@ func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, 
 	if err != nil || len(s.o.Only) == 0 && !s.o.Peers && !among.holdAny(asked) {
 		return among, err
 	}
-	pids, err := s.root.pids()
+	pids, err := s.root.PIDs()
 	if err != nil {
 		return among, err
 	}
 	all, err := s.holdersAmong(ctx, pids, wanted)
-	all.hidden, all.shows = all.hidden || blind(s.root) != nil, shows
+	all.hidden, all.shows = all.hidden || s.root.CheckVisible() != nil, shows
 	return all, err
 }
 
@@ -253,7 +254,7 @@ func (h holders) holdAny(asked map[int]*speaker) bool {
 func (s *scan) holdersAmong(ctx context.Context, pids []int, wanted map[string][]end) (holders, error) {
 	all := holders{of: map[end][]int{}}
 	fork := func() *endScan { return &endScan{s.fork(), wanted, holders{of: map[end][]int{}}} }
-	forks, err := eachPinned(ctx, s.root, pids, fork, (*endScan).process)
+	forks, err := host.EachPinned(ctx, s.root, pids, fork, (*endScan).process)
 	for _, f := range forks {
 		all.hidden = all.hidden || f.hidden
 		for e, pids := range f.of {
@@ -264,23 +265,23 @@ func (s *scan) holdersAmong(ctx context.Context, pids []int, wanted map[string][
 }
 
 func (h *endScan) process(pid, dir int) {
-	fds, numbers, err := proc.OpenList(dir, "fd", h.environ)
+	fds, numbers, err := proc.OpenList(dir, "fd", h.Environ)
 	if err != nil {
 		h.hidden = h.hidden || h.hides(pid, dir, err)
 		return
 	}
 	defer func() { _ = unix.Close(fds) }()
 	for _, n := range numbers {
-		text, err := proc.Readlink(fds, strconv.Itoa(n), h.link)
+		text, err := proc.Readlink(fds, strconv.Itoa(n), h.Link)
 		if err != nil {
 			h.hidden = h.hidden || h.hides(pid, dir, err)
 			continue
 		}
 		if len(text) > 0 && text[0] == '/' {
-			text = bytes.TrimSuffix(text[bytes.LastIndexByte(text, '/')+1:], []byte(deleted))
+			text = bytes.TrimSuffix(text[bytes.LastIndexByte(text, '/')+1:], []byte(proc.Deleted))
 		}
 		for _, e := range h.wanted[string(text)] {
-			if e.matches(fds, strconv.Itoa(n), h.text) && !slices.Contains(h.of[e], pid) {
+			if e.matches(fds, strconv.Itoa(n), h.Text) && !slices.Contains(h.of[e], pid) {
 				h.of[e] = append(h.of[e], pid)
 			}
 		}
@@ -291,10 +292,10 @@ func (h *endScan) process(pid, dir int) {
 // stronger than this one.
 func (h *endScan) hides(pid, dir int, err error) bool {
 	var owner unix.Stat_t
-	if proc.Ended(err) || unix.Fstat(dir, &owner) != nil || int(owner.Uid) != h.uid || pid == 1 && proc.Denied(err) && h.root.stronger() {
+	if proc.Ended(err) || unix.Fstat(dir, &owner) != nil || int(owner.Uid) != h.uid || pid == 1 && proc.Denied(err) && h.root.Stronger() {
 		return false
 	}
-	st, err := h.stat(dir)
+	st, err := h.Stat(dir)
 	return err == nil && !st.Gone() && !st.Kernel && !slices.Contains(h.o.Opaque, st.Comm)
 }
 
@@ -303,10 +304,10 @@ func (e end) matches(fds int, name string, buf []byte) bool {
 	if e.number > 0 {
 		return e.atNumber(fds, name, buf)
 	}
-	if e.fifo != (fileID{}) {
+	if e.fifo != (fifoID{}) {
 		var st unix.Statx_t
 		err := unix.Statx(fds, name, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &st)
-		if err != nil || (fileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}) != e.fifo {
+		if err != nil || (fifoID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}) != e.fifo {
 			return false
 		}
 	}

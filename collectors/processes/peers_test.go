@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -300,8 +301,8 @@ func TestPeers(t *testing.T) {
 // TestPeersOfAnother: what has another start is another process, and not reported.
 func TestPeersOfAnother(t *testing.T) {
 	t.Parallel()
-	r := must.Get(openRoot("/proc"))(t)
-	defer r.close()
+	r := must.Get(host.Open("/proc"))(t)
+	defer r.Close()
 	s := newScan(r, Options{Log: hclog.NewNullLogger()})
 	pid := run(t, nil, nil, nil)
 	must.Do(t, s.all(t.Context()))
@@ -320,8 +321,8 @@ func TestPeersOfAnother(t *testing.T) {
 // ask looks at a process as if it had been handed over, in a look that is about all processes or only about some.
 func ask(t *testing.T, pid int, only ...int) spoken {
 	t.Helper()
-	r := must.Get(openRoot("/proc"))(t)
-	defer r.close()
+	r := must.Get(host.Open("/proc"))(t)
+	defer r.Close()
 	s := newScan(r, Options{Only: only, Servers: []string{shower}, Log: hclog.NewNullLogger()})
 	if s.listeners().unix == nil {
 		t.Skip("this machine has no socket diagnosis")

@@ -1,4 +1,4 @@
-// Package processes reads /proc: every process that this user can see, who uses a folder, and the machine that it all runs on.
+// Package processes reads /proc: every process that this user can see. Who uses a folder is for holders, and the machine for host, below it.
 //
 // It reads through descriptors that pin a process, so that all facts of one record belong to one process even where its number
 // is given away in between, and it changes nothing. Everything hangs off a root folder: a fixture laid out like /proc works.
@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -54,7 +55,7 @@ type Options struct {
 	Log hclog.Logger
 }
 
-// The classes of processes: those that carry one of Options.Markers besides Options.Panes, those whose working directory was deleted, what an interpreter runs and nothing can
+// The classes of processes: those that carry one of Options.Markers besides Options.Panes, those whose working directory was proc.Deleted, what an interpreter runs and nothing can
 // write to any more, and Options.Remembered.
 const (
 	Marked     = "marked"
@@ -81,11 +82,11 @@ type reader struct {
 }
 
 func (r reader) Read(ctx context.Context) (collectors.Part, error) {
-	root, err := openRoot(r.Root)
+	root, err := host.Open(r.Root)
 	if err != nil {
 		return collectors.Part{}, err
 	}
-	defer root.close()
+	defer root.Close()
 	s := newScan(root, r.Options)
 	if err := s.all(ctx); err != nil {
 		return collectors.Part{}, err
@@ -100,7 +101,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	s.meet()
 	r.Table.keep(s.found)
 	part := collectors.Part{Processes: s.records(), Unreadable: s.unreadable}
-	if err := errors.Join(blind(root), s.broken()); err != nil {
+	if err := errors.Join(root.CheckVisible(), s.broken()); err != nil {
 		part.Partial = true
 		return part, err
 	}
@@ -113,7 +114,7 @@ func (s *scan) broken() error {
 		return nil
 	}
 	return fmt.Errorf("read %s: the stat of %d processes could not be read, of %d first: %w: look at it by hand",
-		s.root.path, len(s.failed), s.failed[0].pid, s.failed[0].err)
+		s.root.Path, len(s.failed), s.failed[0].pid, s.failed[0].err)
 }
 
 // records are what was found, by id.

@@ -8,12 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/processes/commandline"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
-
-// maxName is the longest name that a file can have.
-const maxName = 255
 
 // program fills in what an interpreter runs: the base name of the program's file, and the package that it belongs to. Of the command
 // line nothing else is kept. The executable decides what its words mean; where that is not an interpreter, or the program wrote over its
@@ -22,37 +21,37 @@ func (s *scan) program(dir int, p *snapshot.Process) {
 	if p.Exe == nil {
 		return
 	}
-	exe := base(*p.Exe)
+	exe := commandline.BaseName(*p.Exe)
 	if !matches(s.o.Interpreters, exe) {
 		return
 	}
-	words, ok := s.words(dir)
-	if !ok || !matches(s.o.Interpreters, base(words[0])) && base(words[0]) != exe {
+	words, ok := commandLine(&s.Reader, dir)
+	if !ok || !matches(s.o.Interpreters, commandline.BaseName(words[0])) && commandline.BaseName(words[0]) != exe {
 		return // it gave itself a title
 	}
-	ran, ok := parseProgram(exe, words)
+	ran, ok := commandline.ParseProgram(exe, words)
 	if !ok {
 		return
 	}
-	if p.Script = ran.script(); p.Script == nil {
+	if p.Script = ran.Script(); p.Script == nil {
 		return
 	}
 	p.ArgvDigest = s.digest(dir) // what an agent has a copy of is told by it, and agents mark few of their servers
-	if ran.module != "" || ran.file == "" {
-		p.Package = &ran.module
+	if ran.Module != "" || ran.File == "" {
+		p.Package = &ran.Module
 		return
 	}
-	p.Package = s.packageOf(dir, ran.file, p.Cwd)
+	p.Package = s.packageOf(dir, ran.File, p.Cwd)
 }
 
-// words are the words of a command line. Of a long one they are those of its beginning, and an empty one stands for the rest.
-func (s *scan) words(dir int) ([]string, bool) {
-	text, err := proc.ReadSome(dir, "cmdline", s.environ)
+// commandLine has the words of a command line. Of a long one they are those of its beginning, and an empty one stands for the rest.
+func commandLine(b *host.Reader, dir int) ([]string, bool) {
+	text, err := proc.ReadSome(dir, "cmdline", b.Environ)
 	if err != nil || len(text) == 0 || text[0] == 0 {
 		return nil, false
 	}
-	cut := len(text) == len(s.environ)
-	words := arguments(text)
+	cut := len(text) == len(b.Environ)
+	words := proc.Arguments(text)
 	if cut {
 		words[len(words)-1] = "" // the last word may be cut short, and there may be more
 	}
@@ -62,7 +61,7 @@ func (s *scan) words(dir int) ([]string, bool) {
 // packageOf is the package that a program's file belongs to: of the path as it was given or, where that is a link such as
 // node_modules/.bin/x, of what it leads to. "" means that it is in no package, nil that it is not known.
 func (s *scan) packageOf(dir int, file string, cwd *string) *string {
-	if name := packageName(file); name != "" {
+	if name := commandline.Package(file); name != "" {
 		return &name
 	}
 	if !strings.HasPrefix(file, "/") {
@@ -75,7 +74,7 @@ func (s *scan) packageOf(dir int, file string, cwd *string) *string {
 	real, err := s.real(dir, file)
 	switch {
 	case err == nil:
-		return new(packageName(real))
+		return new(commandline.Package(real))
 	case errors.Is(err, unix.ENOENT) && !strings.HasSuffix(path.Dir(file), "bin"):
 		return new("") // it was there when it was started; what leads to another folder's program lies in a folder of links
 	default:
@@ -96,35 +95,8 @@ func (s *scan) real(dir int, file string) (string, error) {
 		return "", err
 	}
 	defer unix.Close(fd)
-	text, err := proc.Readlink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), s.link)
+	text, err := proc.Readlink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), s.Link)
 	return string(text), err
-}
-
-// packageName is the package in whose folder a file lies, with its scope: what follows the last node_modules, site-packages or
-// dist-packages of its path. A folder in there that begins with a dot holds links or other packages, and does not count.
-func packageName(file string) string {
-	parts := strings.Split(file, "/")
-	for i := len(parts) - 2; i > 0; i-- {
-		name := parts[i]
-		switch {
-		case strings.HasPrefix(name, "."):
-		case parts[i-1] == "node_modules" && strings.HasPrefix(name, "@"):
-			if i+2 < len(parts) {
-				return name + "/" + parts[i+1]
-			}
-		case parts[i-1] == "node_modules", parts[i-1] == "site-packages", parts[i-1] == "dist-packages":
-			return name
-		case name == "node_modules", name == "site-packages", name == "dist-packages":
-			return "" // a file that lies in there by itself
-		}
-	}
-	return ""
-}
-
-// base is the name of the file at a path, that of an executable too which was replaced. npm's packages put an .exe at the end of some,
-// bun's and agents', on every system.
-func base(file string) string {
-	return strings.TrimSuffix(path.Base(strings.TrimSuffix(file, deleted)), ".exe")
 }
 
 // matches reports whether a name is on a list, where a * at the end stands for any rest.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/test/kit/fakeproc"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 )
 
@@ -14,7 +15,7 @@ var interpreters = []string{"node", "python", "python3*", "bun"}
 // TestTheProgramOfAnInterpreter reads what is kept of command lines: the name of a program's file and its package.
 func TestTheProgramOfAnInterpreter(t *testing.T) {
 	t.Parallel()
-	home := realTemp(t)
+	home := files.RealTemp(t)
 	pkg := filepath.Join(home, "node_modules/@google/gemini-cli/dist")
 	bin := filepath.Join(home, "node_modules/.bin")
 	files.Write(t, filepath.Join(pkg, "index.js"), "")
@@ -47,13 +48,13 @@ func TestTheProgramOfAnInterpreter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t)
+			f := fakeproc.New(t)
 			text := ""
 			if c.argv != nil {
 				text = strings.Join(c.argv, "\x00") + "\x00"
 			}
-			f.process(entry{pid: 10, ppid: 1, comm: "node", start: 5, cwd: c.cwd, exe: c.exe, cmdline: text, chroot: "/"})
-			p := f.all(processes.Options{Markers: []string{"A"}, Interpreters: interpreters})["process:10@5"]
+			f.Process(fakeproc.Entry{PID: 10, PPID: 1, Comm: "node", Start: 5, Cwd: c.cwd, Exe: c.exe, Cmdline: text, Chroot: "/"})
+			p := all(t, f, processes.Options{Markers: []string{"A"}, Interpreters: interpreters})["process:10@5"]
 			if script, from := orAbsent(p.Script), orAbsent(p.Package); script != c.script || from != c.from {
 				t.Errorf("script %q of %q, want %q of %q", script, from, c.script, c.from)
 			}
@@ -67,10 +68,10 @@ func TestTheProgramOfAnInterpreter(t *testing.T) {
 // TestALongCommandLine names the program although the whole is longer than what is read of it.
 func TestALongCommandLine(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.process(entry{pid: 10, ppid: 1, comm: "node", start: 5, cwd: "/", exe: "/usr/bin/node", cmdline: "node\x00app.js\x00" + strings.Repeat("x", 100<<10) + "\x00"})
-	f.process(entry{pid: 11, ppid: 1, comm: "node", start: 5, cwd: "/", exe: "/usr/bin/node", cmdline: "node\x00" + strings.Repeat("x", 100<<10) + "\x00"})
-	got := f.all(processes.Options{Markers: []string{"A"}, Interpreters: interpreters})
+	f := fakeproc.New(t)
+	f.Process(fakeproc.Entry{PID: 10, PPID: 1, Comm: "node", Start: 5, Cwd: "/", Exe: "/usr/bin/node", Cmdline: "node\x00app.js\x00" + strings.Repeat("x", 100<<10) + "\x00"})
+	f.Process(fakeproc.Entry{PID: 11, PPID: 1, Comm: "node", Start: 5, Cwd: "/", Exe: "/usr/bin/node", Cmdline: "node\x00" + strings.Repeat("x", 100<<10) + "\x00"})
+	got := all(t, f, processes.Options{Markers: []string{"A"}, Interpreters: interpreters})
 	if script := orAbsent(got["process:10@5"].Script); script != "app.js" {
 		t.Errorf("script %q", script)
 	}

@@ -24,7 +24,10 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/holders"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/parts"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -73,7 +76,7 @@ func shared(p snapshot.Process) snapshot.Process {
 // A process of another test may change between two reads, so only what differs in several looks in a row is a difference.
 func TestSameAsProcfs(t *testing.T) {
 	t.Parallel()
-	start(t, "idle", nil)
+	parts.Start(t, "idle", nil)
 	different := differences(t)
 	for range 4 {
 		if len(different) == 0 {
@@ -135,8 +138,8 @@ func differences(t *testing.T) map[string]string {
 func TestMarkers(t *testing.T) {
 	t.Parallel()
 	markers := []string{"AGENT_SESSION", "TMUX"}
-	marked := start(t, "idle", func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1") }, "an argument")
-	plain := start(t, "idle", nil)
+	marked := parts.Start(t, "idle", func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1") }, "an argument")
+	plain := parts.Start(t, "idle", nil)
 	p := look(t, processes.Options{Markers: markers}, marked.Process.Pid)
 	if d := cmp.Diff(&map[string]string{"AGENT_SESSION": "s-1"}, p.Markers); d != "" {
 		t.Errorf("markers (-want +got):\n%s", d)
@@ -232,7 +235,7 @@ func TestWritten(t *testing.T) {
 
 func TestOnly(t *testing.T) {
 	t.Parallel()
-	one, other := start(t, "idle", nil), start(t, "idle", nil)
+	one, other := parts.Start(t, "idle", nil), parts.Start(t, "idle", nil)
 	p := look(t, processes.Options{Only: []int{one.Process.Pid}, WithArgv: true}, one.Process.Pid)
 	full(t, p)
 	if len(p.Argv) != 1 || p.Argv[0] != one.Args[0] {
@@ -245,9 +248,9 @@ func TestOnly(t *testing.T) {
 
 func TestListening(t *testing.T) {
 	t.Parallel()
-	c := start(t, "listen", func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1", "TMUX=/tmp/s,1,0") })
+	c := parts.Start(t, "listen", func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1", "TMUX=/tmp/s,1,0") })
 	var want []int
-	for word := range strings.FieldsSeq(c.said) {
+	for word := range strings.FieldsSeq(c.Said) {
 		port, err := strconv.Atoi(word)
 		if err != nil {
 			t.Fatal(err)
@@ -262,7 +265,7 @@ func TestListening(t *testing.T) {
 	if p.Clients == nil || *p.Clients != 0 {
 		t.Errorf("clients %v, want 0", p.Clients)
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(c.said), " ") // the one of IPv4
+	first, _, _ := strings.Cut(strings.TrimSpace(c.Said), " ") // the one of IPv4
 	client, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", first))
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +275,7 @@ func TestListening(t *testing.T) {
 		p := look(t, processes.Options{Only: []int{c.Process.Pid}}, c.Process.Pid)
 		return p.Clients != nil && *p.Clients == 1
 	})
-	other := start(t, "idle", nil)
+	other := parts.Start(t, "idle", nil)
 	// What an agent marked is asked where no rule is about it too. That it is in a pane is no such mark.
 	for name, o := range map[string]processes.Options{
 		"marked":           {Markers: []string{"AGENT_SESSION", "TMUX"}, Panes: []string{"TMUX"}},
@@ -294,7 +297,7 @@ func TestUnixSockets(t *testing.T) {
 	abstract := fmt.Sprintf("@winnow-test-%d-%s", os.Getpid(), filepath.Base(dir))
 	want := []string{dir + "/datagrams", dir + "/stream", abstract}
 	marked := func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1") }
-	c, none := start(t, "unix", marked, want[1], want[0], abstract), start(t, "idle", marked)
+	c, none := parts.Start(t, "unix", marked, want[1], want[0], abstract), parts.Start(t, "idle", marked)
 	slices.Sort(want)
 	for name, o := range map[string]processes.Options{"in full": {Only: []int{c.Process.Pid}}, "in brief": {Markers: []string{"AGENT_SESSION"}, Only: []int{none.Process.Pid}}} {
 		if d := cmp.Diff(&want, look(t, o, c.Process.Pid).UnixSockets); d != "" {
@@ -319,8 +322,8 @@ func shortDir(t *testing.T) string {
 
 func TestListeningElsewhereIsUnknown(t *testing.T) {
 	t.Parallel()
-	needRoot(t)
-	c := start(t, "idle", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET })
+	parts.NeedRoot(t)
+	c := parts.Start(t, "idle", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET })
 	p := look(t, processes.Options{Only: []int{c.Process.Pid}}, c.Process.Pid)
 	if p.Listening != nil {
 		t.Errorf("listening %v in another network namespace, want unknown", *p.Listening)
@@ -333,7 +336,7 @@ func TestListeningElsewhereIsUnknown(t *testing.T) {
 func TestStartedAt(t *testing.T) {
 	t.Parallel()
 	before := time.Now()
-	c := start(t, "idle", nil)
+	c := parts.Start(t, "idle", nil)
 	p := look(t, processes.Options{}, c.Process.Pid)
 	if p.StartedAt == nil || p.StartedAt.Before(before.Add(-3*time.Second)) || p.StartedAt.After(time.Now().Add(3*time.Second)) {
 		t.Errorf("started at %v, want about %v", p.StartedAt, before)
@@ -342,7 +345,7 @@ func TestStartedAt(t *testing.T) {
 
 func TestDeletedCwd(t *testing.T) {
 	t.Parallel()
-	base := realTemp(t)
+	base := files.RealTemp(t)
 	for name, c := range map[string]struct {
 		folder string
 		remove bool
@@ -353,7 +356,7 @@ func TestDeletedCwd(t *testing.T) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		child := start(t, "idle", func(cmd *exec.Cmd) { cmd.Dir = dir })
+		child := parts.Start(t, "idle", func(cmd *exec.Cmd) { cmd.Dir = dir })
 		if c.remove {
 			if err := os.Remove(dir); err != nil {
 				t.Fatal(err)
@@ -368,7 +371,7 @@ func TestDeletedCwd(t *testing.T) {
 
 func TestZombie(t *testing.T) {
 	t.Parallel()
-	c := start(t, "idle", nil)
+	c := parts.Start(t, "idle", nil)
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -385,15 +388,15 @@ func TestZombie(t *testing.T) {
 // TestHeadless has a process whose first thread has ended: the kernel calls it a zombie, and it works on.
 func TestHeadless(t *testing.T) {
 	t.Parallel()
-	dir := realTemp(t)
-	c := start(t, "headless", func(c *exec.Cmd) { c.Dir = dir })
+	dir := files.RealTemp(t)
+	c := parts.Start(t, "headless", func(c *exec.Cmd) { c.Dir = dir })
 	p := look(t, processes.Options{}, c.Process.Pid)
 	if p.State != "Z" || *p.Threads < 2 || p.Cwd == nil || *p.Cwd != dir || *p.CwdDeleted {
 		t.Errorf("state %s with %d threads in %v, want Z, 2 at least and %s", p.State, *p.Threads, p.Cwd, dir)
 	}
-	held, known := holders(t, []string{dir})
-	if d := cmp.Diff(map[string][]snapshot.Holder{dir: {holder(c, "cwd")}}, held); d != "" {
-		t.Errorf("known %v (-want +got):\n%s", known, d)
+	held, known, err := holders.Find(t.Context(), holders.Options{Root: "/proc"}, []string{dir})
+	if err != nil || len(held[dir]) != 1 || held[dir][0].PID != c.Process.Pid || held[dir][0].How != "cwd" {
+		t.Errorf("known %v, %v: held by %v", known, err, held)
 	}
 }
 
@@ -403,7 +406,7 @@ func TestRefused(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("nothing refuses root")
 	}
-	c := start(t, "hider", nil)
+	c := parts.Start(t, "hider", nil)
 	got, err := processes.New(processes.Options{Root: "/proc", Markers: []string{"X"}}).Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -412,18 +415,19 @@ func TestRefused(t *testing.T) {
 	if p.Cwd != nil || p.Markers != nil || p.Exe != nil || p.Listening != nil || *p.UID != os.Geteuid() || got.Unreadable < 1 {
 		t.Errorf("%d unreadable, %+v", got.Unreadable, p)
 	}
-	if _, known := holders(t, []string{realTemp(t)}); known {
-		t.Error("holders known, although a process of this user hides what it uses")
+	_, known, err := holders.Find(t.Context(), holders.Options{Root: "/proc"}, []string{files.RealTemp(t)})
+	if known || err != nil {
+		t.Error(err, "holders known, although a process of this user hides what it uses")
 	}
 }
 
 func TestHidepid(t *testing.T) {
 	t.Parallel()
-	needRoot(t)
+	parts.NeedRoot(t)
 	for _, mode := range []string{"1", "2", "4"} {
-		c := start(t, "hidden", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS }, "/proc", mode)
+		c := parts.Start(t, "hidden", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS }, "/proc", mode)
 		var got hidden
-		if err := json.Unmarshal([]byte(c.said), &got); err != nil {
+		if err := json.Unmarshal([]byte(c.Said), &got); err != nil {
 			t.Fatal(err)
 		}
 		if !got.Partial || !strings.Contains(got.Error, "may still exist") || got.Known || got.Holders != "<nil>" {
@@ -433,14 +437,4 @@ func TestHidepid(t *testing.T) {
 			t.Errorf("hidepid=%s: found itself %d times", mode, got.Own)
 		}
 	}
-}
-
-// realTemp is a folder of the test without symbolic links in its path.
-func realTemp(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
@@ -18,7 +19,7 @@ const maxTicks = 1 << 38
 
 // scan is one reading of a root, with the buffers that it reuses.
 type scan struct {
-	root *root
+	root *host.Root
 	o    Options
 	// uid is whose processes are this user's own.
 	uid  int
@@ -38,8 +39,7 @@ type scan struct {
 	// clocks tell for how long shells have not run.
 	clocks *proc.Clocks
 	shared
-	// text, link and environ are buffers: for stat, for a link, and for what may be long or has many entries.
-	text, link, environ []byte
+	host.Reader
 }
 
 type failure struct {
@@ -77,12 +77,10 @@ type facts struct {
 	talk *talk
 }
 
-func newScan(r *root, o Options) *scan {
+func newScan(r *host.Root, o Options) *scan {
 	s := (&scan{root: r, o: o, uid: os.Geteuid(), clocks: new(proc.Clocks)}).fork()
-	if at, ok := bootTime(r); ok {
-		s.boot = &at
-	}
-	s.salt, _ = proc.BootID(r.path)
+	s.boot = r.BootTime()
+	s.salt, _ = proc.BootID(r.Path)
 	s.listeners = sync.OnceValue(func() listeners { return listen(r, o.Log) })
 	s.mounts = sync.OnceValue(func() []proc.Mount {
 		all, _ := proc.ReadMounts("/proc/self/mountinfo")
@@ -95,13 +93,13 @@ func newScan(r *root, o Options) *scan {
 func (s *scan) fork() *scan {
 	f := *s
 	f.found, f.failed, f.unreadable, f.doubts, f.shared = nil, nil, 0, nil, newShared()
-	f.text, f.link, f.environ = make([]byte, 8<<10), make([]byte, unix.PathMax+1), make([]byte, 32<<10)
+	f.Reader = host.NewReader()
 	return &f
 }
 
 // all reads every process, each as deep as it is read for its own sake.
 func (s *scan) all(ctx context.Context) error {
-	pids, err := s.root.pids()
+	pids, err := s.root.PIDs()
 	if err != nil {
 		return err
 	}
@@ -110,7 +108,7 @@ func (s *scan) all(ctx context.Context) error {
 
 // readEach has forks of the scan read processes, and takes over what they found.
 func (s *scan) readEach(ctx context.Context, pids []int, do func(by *scan, pid, dir int)) error {
-	forks, err := eachPinned(ctx, s.root, pids, s.fork, do)
+	forks, err := host.EachPinned(ctx, s.root, pids, s.fork, do)
 	for _, f := range forks {
 		s.found = append(s.found, f.found...)
 		s.failed = append(s.failed, f.failed...)
@@ -120,30 +118,21 @@ func (s *scan) readEach(ctx context.Context, pids []int, do func(by *scan, pid, 
 	return err
 }
 
-func (s *scan) one(pid, dir int) {
-	r, st, err := s.brief(dir, true)
-	if err == nil {
-		r, err = s.deepen(dir, r, st, s.readDepth(r))
-	}
-	s.keep(pid, r, err)
-}
+func (s *scan) one(pid, dir int) { s.read(pid, dir, true, s.readDepth) }
 
-// keep takes a record, or the reason why there is none. A process that has ended has no place.
-func (s *scan) keep(pid int, r *record, err error) {
+// read takes a process as deep as want says, or the reason why it cannot be read. A process that has ended has no place. Counted says whether
+// what it refuses is counted.
+func (s *scan) read(pid, dir int, counted bool, want func(*record) depth) {
+	r, st, err := s.brief(dir, counted)
+	if err == nil {
+		r, err = s.deepen(dir, r, st, want(r))
+	}
 	switch {
 	case err == nil:
 		s.found = append(s.found, r)
 	case !proc.Ended(err):
 		s.failed = append(s.failed, failure{pid, err})
 	}
-}
-
-func (s *scan) stat(dir int) (proc.Stat, error) {
-	text, err := proc.ReadOnce(dir, "stat", s.text)
-	if err != nil {
-		return proc.Stat{}, err
-	}
-	return s.names.ParseStat(text)
 }
 
 // brief reads one pinned process. The owner is asked before stat: of a process that has ended the kernel says that root owns
@@ -153,7 +142,7 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 	if err := unix.Fstat(dir, &owner); err != nil {
 		return nil, proc.Stat{}, err
 	}
-	st, err := s.stat(dir)
+	st, err := s.Stat(dir)
 	if err != nil {
 		return nil, st, err
 	}
@@ -171,7 +160,7 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 	if st.Session != st.PID {
 		p.Session = s.number(st.Session)
 	}
-	if s.root.procfs && owner.Ino <= math.MaxUint32 {
+	if s.root.Procfs && owner.Ino <= math.MaxUint32 {
 		f.inode = uint32(owner.Ino)
 	}
 	if s.boot != nil && st.Start < maxTicks {
@@ -194,8 +183,8 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 		p.Interactive, p.Rest = s.interactive(dir, kind, st, p), s.readRest(dir, kind, st)
 	}
 	if s.o.WithArgv {
-		if text, err := proc.Read(dir, "cmdline", s.environ, environLimit); err == nil {
-			p.Argv = arguments(text)
+		if text, err := proc.Read(dir, "cmdline", s.Environ, proc.MaxEnviron); err == nil {
+			p.Argv = proc.Arguments(text)
 		}
 	}
 	return r, st, nil
@@ -206,17 +195,17 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 // environment stays in the buffer for the next one to write over, and nowhere else.
 func (s *scan) environment(dir int, st proc.Stat, r *record) (refused bool) {
 	p := &r.Process
-	p.Exe = s.exe(dir)
+	p.Exe = s.Exe(dir)
 	s.program(dir, p)
 	if p.Script != nil && s.takesIn(*p.PPID) {
 		p.InputEnded = s.inputEnded(dir)
 	}
-	p.Daemon = s.daemon(dir, st.Comm, p.Exe)
-	text, err := proc.Read(dir, "environ", s.environ, environLimit)
+	p.Daemon = NameDaemon(&s.Reader, s.o.Daemons, dir, st.Comm, p.Exe)
+	text, err := proc.Read(dir, "environ", s.Environ, proc.MaxEnviron)
 	if err != nil {
 		return true
 	}
-	kept, ok := keepMarkers(text, s.o.Markers)
+	kept, ok := proc.Variables(text, s.o.Markers)
 	if ok {
 		r.nohup = s.flag(viaNohup(text))
 	}

@@ -15,63 +15,71 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/test/kit/fakeproc"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
-func (f fixture) read(o processes.Options) (collectors.Part, error) {
-	o.Root = f.root
+func read(f fakeproc.Root, o processes.Options) (collectors.Part, error) {
+	o.Root = f.Path
 	if o.Classes == nil {
 		o.Classes = []string{processes.Marked, processes.CwdDeleted}
 	}
 	return processes.New(o).Read(context.Background())
 }
 
+// all reads the fixture, and gives the processes by their ids.
+func all(t testing.TB, f fakeproc.Root, o processes.Options) map[string]*snapshot.Process {
+	t.Helper()
+	return must.Get(read(f, o))(t).Processes
+}
+
 // mine is what every process of a fixture has.
-func mine(e entry) snapshot.Process {
-	if e.state == "" {
-		e.state = "S"
+func mine(e fakeproc.Entry) snapshot.Process {
+	if e.State == "" {
+		e.State = "S"
 	}
 	return snapshot.Process{
-		PID: e.pid, StartTicks: e.start, StartedAt: new(time.Unix(bootedAt, 0).UTC().Add(time.Duration(e.start) * 10 * time.Millisecond)),
-		PPID: new(e.ppid), PGID: new(e.pid), Session: new(e.pid), ForegroundPGID: new(-1), TTY: new(""), State: e.state, Brief: true,
-		Threads: new(max(1, e.threads)), Kernel: new(false), Name: e.comm, UID: new(os.Geteuid()), CPU: new(2.5), RSS: new(25 * int64(os.Getpagesize())),
+		PID: e.PID, StartTicks: e.Start, StartedAt: new(time.Unix(fakeproc.BootedAt, 0).UTC().Add(time.Duration(e.Start) * 10 * time.Millisecond)),
+		PPID: new(e.PPID), PGID: new(e.PID), Session: new(e.PID), ForegroundPGID: new(-1), TTY: new(""), State: e.State, Brief: true,
+		Threads: new(max(1, e.Threads)), Kernel: new(false), Name: e.Comm, UID: new(os.Geteuid()), CPU: new(2.5), RSS: new(25 * int64(os.Getpagesize())),
 	}
 }
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	alive := files.Folder(t, realTemp(t), "x (deleted)")
+	alive := files.Folder(t, files.RealTemp(t), "x (deleted)")
 	for name, c := range map[string]struct {
-		entry      entry
+		entry      fakeproc.Entry
 		want       func(*snapshot.Process)
 		unreadable int
 	}{
-		"plain":    {entry{comm: "zsh", cwd: "/x"}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted = new("/x"), new(false) }, 0},
-		"odd name": {entry{comm: ") Z 1 (x\n y", cwd: "/x"}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted = new("/x"), new(false) }, 0},
-		"terminal": {entry{comm: "a", cwd: "/x", tty: 34820}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted, p.TTY = new("/x"), new(false), new("pts/4") }, 0},
-		"zombie":   {entry{comm: "a", state: "Z"}, func(*snapshot.Process) {}, 0},
-		"ending":   {entry{comm: "a", state: "R", flags: 0x4}, func(p *snapshot.Process) { p.State = "X" }, 0},
-		"ending beside another thread": {entry{comm: "a", state: "R", flags: 0x4, threads: 2, cwd: "/x"}, func(p *snapshot.Process) {
+		"plain":    {fakeproc.Entry{Comm: "zsh", Cwd: "/x"}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted = new("/x"), new(false) }, 0},
+		"odd name": {fakeproc.Entry{Comm: ") Z 1 (x\n y", Cwd: "/x"}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted = new("/x"), new(false) }, 0},
+		"terminal": {fakeproc.Entry{Comm: "a", Cwd: "/x", TTY: 34820}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted, p.TTY = new("/x"), new(false), new("pts/4") }, 0},
+		"zombie":   {fakeproc.Entry{Comm: "a", State: "Z"}, func(*snapshot.Process) {}, 0},
+		"ending":   {fakeproc.Entry{Comm: "a", State: "R", Flags: 0x4}, func(p *snapshot.Process) { p.State = "X" }, 0},
+		"ending beside another thread": {fakeproc.Entry{Comm: "a", State: "R", Flags: 0x4, Threads: 2, Cwd: "/x"}, func(p *snapshot.Process) {
 			p.Cwd, p.CwdDeleted = new("/x"), new(false)
 		}, 0},
-		"kernel thread": {entry{comm: "kworker/0:1", flags: 0x208040}, func(p *snapshot.Process) { *p.Kernel = true }, 0},
-		"no folder":     {entry{comm: "a"}, func(*snapshot.Process) {}, 1},
-		"deleted folder": {entry{comm: "a", cwd: "/no/such/x (deleted)"}, func(p *snapshot.Process) {
+		"kernel thread": {fakeproc.Entry{Comm: "kworker/0:1", Flags: 0x208040}, func(p *snapshot.Process) { *p.Kernel = true }, 0},
+		"no folder":     {fakeproc.Entry{Comm: "a"}, func(*snapshot.Process) {}, 1},
+		"deleted folder": {fakeproc.Entry{Comm: "a", Cwd: "/no/such/x (deleted)"}, func(p *snapshot.Process) {
 			p.Cwd, p.CwdDeleted = new("/no/such/x"), new(true)
 		}, 0},
-		"folder named so": {entry{comm: "a", cwd: alive}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted = &alive, new(false) }, 0},
-		"newline in folder": {entry{comm: "a", cwd: "/x\ny"}, func(p *snapshot.Process) {
+		"folder named so": {fakeproc.Entry{Comm: "a", Cwd: alive}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted = &alive, new(false) }, 0},
+		"newline in folder": {fakeproc.Entry{Comm: "a", Cwd: "/x\ny"}, func(p *snapshot.Process) {
 			p.Cwd, p.CwdDeleted = new("/x\ny"), new(false)
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t)
-			c.entry.pid, c.entry.ppid, c.entry.start = 812, 1, 93211
-			f.process(c.entry)
+			f := fakeproc.New(t)
+			c.entry.PID, c.entry.PPID, c.entry.Start = 812, 1, 93211
+			f.Process(c.entry)
 			want := mine(c.entry)
 			c.want(&want)
-			got, err := f.read(processes.Options{Classes: []string{}})
+			got, err := read(f, processes.Options{Classes: []string{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,17 +92,17 @@ func TestRead(t *testing.T) {
 
 func TestReadInFull(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.write("net/tcp", "heading\n 0: 0100007F:1435 00000000:0000 0A 0:0 0:0 0 0 0 4711 1\n")
-	f.process(entry{pid: 1, comm: "init", start: 1, cwd: "/", environ: "HOME=/\x00"})
-	f.process(entry{pid: 10, ppid: 1, comm: "agent", start: 5, cwd: "/", exe: "/bin/agent", cmdline: "agent\x00-x\x00", environ: "A=1\x00B=2\x00",
-		fds: map[int]string{0: "/dev/null", 5: "socket:[4711]", 6: "socket:[4712]"}})
-	f.process(entry{pid: 11, ppid: 10, comm: "child", start: 6, cwd: "/", exe: "/bin/child", environ: "", fds: map[int]string{0: "/dev/null"}})
-	f.process(entry{pid: 12, ppid: 1, comm: "shy", start: 7, cwd: "/"})
-	if err := os.Remove(filepath.Join(f.root, "12/environ")); err != nil {
+	f := fakeproc.New(t)
+	f.Write("net/tcp", "heading\n 0: 0100007F:1435 00000000:0000 0A 0:0 0:0 0 0 0 4711 1\n")
+	f.Process(fakeproc.Entry{PID: 1, Comm: "init", Start: 1, Cwd: "/", Environ: "HOME=/\x00"})
+	f.Process(fakeproc.Entry{PID: 10, PPID: 1, Comm: "agent", Start: 5, Cwd: "/", Exe: "/bin/agent", Cmdline: "agent\x00-x\x00", Environ: "A=1\x00B=2\x00",
+		FDs: map[int]string{0: "/dev/null", 5: "socket:[4711]", 6: "socket:[4712]"}})
+	f.Process(fakeproc.Entry{PID: 11, PPID: 10, Comm: "child", Start: 6, Cwd: "/", Exe: "/bin/child", Environ: "", FDs: map[int]string{0: "/dev/null"}})
+	f.Process(fakeproc.Entry{PID: 12, PPID: 1, Comm: "shy", Start: 7, Cwd: "/"})
+	if err := os.Remove(filepath.Join(f.Path, "12/environ")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.read(processes.Options{Markers: []string{"A"}})
+	got, err := read(f, processes.Options{Markers: []string{"A"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +125,10 @@ func TestReadInFull(t *testing.T) {
 	if d := cmp.Diff(want, found); d != "" || got.Unreadable != 1 {
 		t.Errorf("%d unreadable, want 1 (-want +got):\n%s", got.Unreadable, d)
 	}
-	if err := os.Remove(filepath.Join(f.root, "net/tcp")); err != nil {
+	if err := os.Remove(filepath.Join(f.Path, "net/tcp")); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = f.read(processes.Options{Markers: []string{"A"}}); err != nil || got.Processes["process:10@5"].Listening != nil {
+	if got, err = read(f, processes.Options{Markers: []string{"A"}}); err != nil || got.Processes["process:10@5"].Listening != nil {
 		t.Errorf("listening %v without any table, want unknown (error %v)", got.Processes["process:10@5"].Listening, err)
 	}
 }
@@ -129,21 +137,21 @@ func TestReadInFull(t *testing.T) {
 // marked and of all below that, also where no rule is about those.
 func TestMarkedByAPane(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.write("net/tcp", "heading\n 0: 0100007F:1435 00000000:0000 0A 0:0 0:0 0 0 0 4711 1\n")
-	f.write("net/unix", "heading\n")
+	f := fakeproc.New(t)
+	f.Write("net/tcp", "heading\n 0: 0100007F:1435 00000000:0000 0A 0:0 0:0 0 0 0 4711 1\n")
+	f.Write("net/unix", "heading\n")
 	const pane, agents, both, below, plain = 10, 11, 12, 13, 14
 	for pid, environ := range map[int]string{pane: "TMUX=t\x00", agents: "A=1\x00", both: "TMUX=t\x00A=\x00", below: "TMUX=t\x00", plain: "B=1\x00"} {
-		e := entry{pid: pid, ppid: 1, comm: "x", start: 5, cwd: "/", exe: "/bin/x", cmdline: "x\x00", environ: environ, fds: map[int]string{3: "socket:[4711]"}}
+		e := fakeproc.Entry{PID: pid, PPID: 1, Comm: "x", Start: 5, Cwd: "/", Exe: "/bin/x", Cmdline: "x\x00", Environ: environ, FDs: map[int]string{3: "socket:[4711]"}}
 		if pid == below {
-			e.ppid = both
+			e.PPID = both
 		}
-		f.process(e)
+		f.Process(e)
 	}
 	read := func(o processes.Options) (full, served []int) {
 		t.Helper()
 		o.Markers = []string{"A", "TMUX"}
-		for _, p := range f.all(o) {
+		for _, p := range all(t, f, o) {
 			if !p.Brief {
 				full = append(full, p.PID)
 			}
@@ -176,13 +184,13 @@ func TestMarkedByAPane(t *testing.T) {
 // TestWhatIsReadInFull: that follows from what the rules can be about, and a process says so when only the rest was read.
 func TestWhatIsReadInFull(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := fakeproc.New(t)
 	const marked, child, deleted, plain, kernel = 10, 11, 12, 13, 14
-	f.process(entry{pid: marked, ppid: 1, comm: "a", start: 5, cwd: "/", exe: "/bin/a", cmdline: "a\x00", environ: "A=1\x00"})
-	f.process(entry{pid: child, ppid: marked, comm: "b", start: 6, cwd: "/", exe: "/bin/b", cmdline: "b\x00", environ: "B=1\x00"})
-	f.process(entry{pid: deleted, ppid: 1, comm: "c", start: 7, cwd: "/no/such/x (deleted)", exe: "/bin/c", cmdline: "c\x00", environ: "B=1\x00"})
-	f.process(entry{pid: plain, ppid: 1, comm: "d", start: 8, cwd: "/", exe: "/bin/d", cmdline: "d\x00", environ: "B=1\x00"})
-	f.process(entry{pid: kernel, ppid: 1, comm: "kworker/0:1", flags: 0x208040, start: 9})
+	f.Process(fakeproc.Entry{PID: marked, PPID: 1, Comm: "a", Start: 5, Cwd: "/", Exe: "/bin/a", Cmdline: "a\x00", Environ: "A=1\x00"})
+	f.Process(fakeproc.Entry{PID: child, PPID: marked, Comm: "b", Start: 6, Cwd: "/", Exe: "/bin/b", Cmdline: "b\x00", Environ: "B=1\x00"})
+	f.Process(fakeproc.Entry{PID: deleted, PPID: 1, Comm: "c", Start: 7, Cwd: "/no/such/x (deleted)", Exe: "/bin/c", Cmdline: "c\x00", Environ: "B=1\x00"})
+	f.Process(fakeproc.Entry{PID: plain, PPID: 1, Comm: "d", Start: 8, Cwd: "/", Exe: "/bin/d", Cmdline: "d\x00", Environ: "B=1\x00"})
+	f.Process(fakeproc.Entry{PID: kernel, PPID: 1, Comm: "kworker/0:1", Flags: 0x208040, Start: 9})
 	for name, c := range map[string]struct {
 		o    processes.Options
 		want []int
@@ -197,7 +205,7 @@ func TestWhatIsReadInFull(t *testing.T) {
 	} {
 		c.o.Markers = []string{"A"}
 		var found []int
-		for _, p := range f.all(c.o) {
+		for _, p := range all(t, f, c.o) {
 			if p.Brief != (p.ArgvDigest == "") {
 				t.Errorf("%s: process %d: brief %v, digest %q", name, p.PID, p.Brief, p.ArgvDigest)
 			}
@@ -214,29 +222,29 @@ func TestWhatIsReadInFull(t *testing.T) {
 
 func TestNothingIsNotEmpty(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	got, err := f.read(processes.Options{})
+	f := fakeproc.New(t)
+	got, err := read(f, processes.Options{})
 	if err == nil || got.Partial || len(got.Processes) != 0 {
 		t.Errorf("a root without a process: %+v, error %v: want an error and nothing", got, err)
 	}
-	_, err = processes.New(processes.Options{Root: filepath.Join(f.root, "none")}).Read(t.Context())
+	_, err = processes.New(processes.Options{Root: filepath.Join(f.Path, "none")}).Read(t.Context())
 	if !errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("no root: %v, want %v", err, collectors.ErrAbsent)
 	}
-	f.process(entry{pid: 1, comm: "init", start: 1, cwd: "/"})
+	f.Process(fakeproc.Entry{PID: 1, Comm: "init", Start: 1, Cwd: "/"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = processes.New(processes.Options{Root: f.root}).Read(ctx); !errors.Is(err, context.Canceled) {
+	if _, err = processes.New(processes.Options{Root: f.Path}).Read(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("out of time: %v, want %v", err, context.Canceled)
 	}
 	if os.Geteuid() == 0 {
 		return
 	}
-	if err := os.Chmod(f.root, 0); err != nil {
+	if err := os.Chmod(f.Path, 0); err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.read(processes.Options{})
-	_ = os.Chmod(f.root, 0o755)
+	_, err = read(f, processes.Options{})
+	_ = os.Chmod(f.Path, 0o755)
 	if !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("closed root: %v, want %v", err, collectors.ErrPermission)
 	}
@@ -245,15 +253,15 @@ func TestNothingIsNotEmpty(t *testing.T) {
 // TestVanishedAndBroken tells a process that ended from one whose stat cannot be understood.
 func TestVanishedAndBroken(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.process(entry{pid: 1, comm: "init", start: 1, cwd: "/"})
-	f.write("77/cmdline", "no stat\x00")
-	got, err := f.read(processes.Options{})
+	f := fakeproc.New(t)
+	f.Process(fakeproc.Entry{PID: 1, Comm: "init", Start: 1, Cwd: "/"})
+	f.Write("77/cmdline", "no stat\x00")
+	got, err := read(f, processes.Options{})
 	if err != nil || len(got.Processes) != 1 {
 		t.Errorf("a process without stat: %d processes, error %v: want it passed over", len(got.Processes), err)
 	}
-	f.write("78/stat", "78 (cut) S 1")
-	got, err = f.read(processes.Options{})
+	f.Write("78/stat", "78 (cut) S 1")
+	got, err = read(f, processes.Options{})
 	if err == nil || !got.Partial || len(got.Processes) != 1 {
 		t.Errorf("an invalid stat: partial %v, %d processes, error %v: want what was read and an error", got.Partial, len(got.Processes), err)
 	}
@@ -261,15 +269,15 @@ func TestVanishedAndBroken(t *testing.T) {
 
 func TestFixtureSameAsProcfs(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := fakeproc.New(t)
 	for pid := 1; pid < 300; pid++ {
-		f.process(entry{pid: pid, ppid: pid / 2, comm: "p (" + string(rune('a'+pid%26)) + ")", start: uint64(pid * 3), cwd: "/w", threads: pid%4 + 1})
+		f.Process(fakeproc.Entry{PID: pid, PPID: pid / 2, Comm: "p (" + string(rune('a'+pid%26)) + ")", Start: uint64(pid * 3), Cwd: "/w", Threads: pid%4 + 1})
 	}
-	fs, err := procfs.NewFS(f.root)
+	fs, err := procfs.NewFS(f.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.read(processes.Options{})
+	got, err := read(f, processes.Options{})
 	if err != nil || len(got.Processes) != 299 {
 		t.Fatalf("read %d processes: %v", len(got.Processes), err)
 	}

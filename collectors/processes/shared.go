@@ -4,7 +4,6 @@ import "github.com/winnow-reaper/winnow/internal/sys/proc"
 
 // shared has one place for all equal values that many processes have in common. Records point to it, and nothing is changed there.
 type shared struct {
-	names     proc.Names
 	numbers   map[int]*int
 	terminals map[int]*string
 	flags     [2]*bool
@@ -14,7 +13,7 @@ type shared struct {
 
 func newShared() shared {
 	return shared{
-		names: proc.Names{}, numbers: map[int]*int{}, terminals: map[int]*string{}, flags: [2]*bool{new(false), new(true)},
+		numbers: map[int]*int{}, terminals: map[int]*string{}, flags: [2]*bool{new(false), new(true)},
 		unmarked: &map[string]string{},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/processes/commandline"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
@@ -17,15 +18,15 @@ import (
 // interactive says whether a shell takes commands from the person at its terminal, see snapshot.Process. Nil is not
 // known. Its command line is read into a buffer, and nothing else of it is kept.
 func (s *scan) interactive(dir int, kind string, st proc.Stat, p *snapshot.Process) *bool {
-	text, err := proc.ReadSome(dir, "cmdline", s.text)
+	text, err := proc.ReadSome(dir, "cmdline", s.Text)
 	if err != nil {
 		return nil
 	}
-	how := started(kind, arguments(text))
+	how := commandline.Shell(kind, proc.Arguments(text))
 	switch {
-	case how == told:
+	case how == commandline.Script:
 		return new(false)
-	case how == unclear || len(text) == len(s.text): // what follows was not read
+	case how == commandline.Unclear || len(text) == len(s.Text): // what follows was not read
 		return nil
 	}
 	return s.listens(dir, kind, st, p)
@@ -38,7 +39,7 @@ func (s *scan) shell(st proc.Stat, p *snapshot.Process) string {
 		return ""
 	}
 	if p.Exe != nil {
-		if file := path.Base(strings.TrimSuffix(*p.Exe, deleted)); slices.Contains(s.o.Shells, file) {
+		if file := path.Base(strings.TrimSuffix(*p.Exe, proc.Deleted)); slices.Contains(s.o.Shells, file) {
 			return file
 		}
 	}
@@ -54,7 +55,7 @@ func (s *scan) listens(dir int, kind string, st proc.Stat, p *snapshot.Process) 
 	if *p.TTY == "" {
 		return new(false)
 	}
-	link, err := proc.Readlink(dir, input(kind), s.link)
+	link, err := proc.Readlink(dir, input(kind), s.Link)
 	switch {
 	case err != nil:
 		return nil
@@ -113,11 +114,11 @@ var (
 
 // sleeps is where a process sleeps. A kernel that has no name for it (x86 before 5.16) may show the call that the process is in.
 func (s *scan) sleeps(dir int) place {
-	where, err := proc.ReadOnce(dir, "wchan", s.link)
+	where, err := proc.ReadOnce(dir, "wchan", s.Link)
 	if err == nil && len(where) > 0 && string(where) != "0" {
 		return place(where)
 	}
-	call, err := proc.ReadOnce(dir, "syscall", s.link)
+	call, err := proc.ReadOnce(dir, "syscall", s.Link)
 	if number, _, ok := strings.Cut(string(call), " "); err == nil && ok && number == strconv.Itoa(unix.SYS_READ) {
 		return "tty_read" // its input is its terminal
 	}
@@ -169,16 +170,15 @@ func (s *scan) blocks(dir int, e editor) *bool {
 	if !e.clear {
 		return new(false)
 	}
-	text, err := proc.ReadOnce(dir, "status", s.text)
+	text, err := proc.ReadOnce(dir, "status", s.Text)
 	if err != nil {
 		return nil
 	}
-	for line := range bytes.Lines(text) {
-		if mask, ok := bytes.CutPrefix(line, []byte("SigBlk:")); ok {
-			return new(len(bytes.Trim(mask, "0 \t\n")) > 0)
-		}
+	mask := proc.Word(text, "SigBlk")
+	if mask == "" {
+		return nil
 	}
-	return nil
+	return new(strings.Trim(mask, "0") != "")
 }
 
 // runtimes are the shells whose runtime has sockets of its own.
@@ -190,13 +190,13 @@ func (s *scan) converses(dir int, kind string) *bool {
 	if slices.Contains(runtimes, kind) {
 		return new(false)
 	}
-	fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
+	fds, numbers, err := proc.OpenList(dir, "fd", s.Environ)
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = unix.Close(fds) }()
 	for _, fd := range numbers {
-		text, err := proc.Readlink(fds, strconv.Itoa(fd), s.link)
+		text, err := proc.Readlink(fds, strconv.Itoa(fd), s.Link)
 		switch {
 		case proc.Ended(err): // closed by now
 		case err != nil:
@@ -219,7 +219,7 @@ func (s *scan) readRest(dir int, kind string, st proc.Stat) *snapshot.Rest {
 	if st.TTY == 0 {
 		return nil
 	}
-	ran, err := proc.ReadRan(dir, s.text)
+	ran, err := proc.ReadRan(dir, s.Text)
 	if err != nil {
 		return nil
 	}
@@ -241,7 +241,7 @@ const stampStep = 8 * time.Second
 // unchanged is for how long nothing was typed or printed in the terminal of a process. A clock that was set back gives no answer.
 func (s *scan) unchanged(dir int, kind string, st proc.Stat) (time.Duration, bool) {
 	for _, name := range []string{input(kind), "fd/1", "fd/2"} {
-		link, err := proc.Readlink(dir, name, s.link)
+		link, err := proc.Readlink(dir, name, s.Link)
 		if err != nil || !bytes.HasPrefix(link, []byte("/dev/")) { // what lies on a disk that does not answer would not be looked at in time
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/test/kit/fakeproc"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -346,10 +347,10 @@ func TestWhereAShellSleeps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, fds := newFixture(t), map[int]string{0: "/dev/pts/4"}
+			f, fds := fakeproc.New(t), map[int]string{0: "/dev/pts/4"}
 			maps.Copy(fds, c.fds)
-			f.process(entry{pid: 10, comm: c.shell, tty: 136<<8 | 4, cmdline: c.shell + "\x00", wchan: c.wchan, call: c.call, fds: fds, front: true})
-			for _, p := range f.all(processes.Options{Markers: []string{"M"}, Shells: []string{"dash", "nu", "zsh"}}) {
+			f.Process(fakeproc.Entry{PID: 10, Comm: c.shell, TTY: 136<<8 | 4, Cmdline: c.shell + "\x00", Wchan: c.wchan, Call: c.call, FDs: fds, Front: true})
+			for _, p := range all(t, f, processes.Options{Markers: []string{"M"}, Shells: []string{"dash", "nu", "zsh"}}) {
 				if d := cmp.Diff(c.want, p.Interactive); d != "" {
 					t.Errorf("interactive (-want +got):\n%s", d)
 				}
@@ -361,34 +362,34 @@ func TestWhereAShellSleeps(t *testing.T) {
 // TestShellsThatDoNotShow has fixtures in which something could not be read, or was not asked for.
 func TestShellsThatDoNotShow(t *testing.T) {
 	t.Parallel()
-	idle := entry{pid: 10, comm: "dash", tty: 136<<8 | 4, cmdline: "dash\x00", fds: map[int]string{0: "/dev/pts/4"}}
+	idle := fakeproc.Entry{PID: 10, Comm: "dash", TTY: 136<<8 | 4, Cmdline: "dash\x00", FDs: map[int]string{0: "/dev/pts/4"}}
 	for name, c := range map[string]struct {
-		change func(*entry)
+		change func(*fakeproc.Entry)
 		shells []string
 		want   *bool
 	}{
-		"idle":                   {func(*entry) {}, shells, new(true)},
-		"a login":                {func(e *entry) { e.cmdline = "-dash\x00" }, shells, new(true)},
-		"not asked for":          {func(*entry) {}, nil, nil},
-		"no shell":               {func(e *entry) { e.comm = "vim" }, shells, nil},
-		"no command line":        {func(e *entry) { e.cmdline = "" }, shells, nil},
-		"an unknown flag":        {func(e *entry) { e.cmdline = "dash\x00-Z\x00" }, shells, nil},
-		"its input is not known": {func(e *entry) { e.fds = nil }, shells, nil},
-		"its input is a pipe":    {func(e *entry) { e.fds[0] = "pipe:[812]" }, shells, new(false)},
-		"another terminal":       {func(e *entry) { e.fds[0] = "/dev/pts/5" }, shells, new(false)},
-		"no terminal":            {func(e *entry) { e.tty = 0 }, shells, new(false)},
-		"a script under its own name": {func(e *entry) {
-			e.comm, e.exe, e.cmdline = "worker.sh", "/bin/dash", "/bin/sh\x00./worker.sh\x00"
+		"idle":                   {func(*fakeproc.Entry) {}, shells, new(true)},
+		"a login":                {func(e *fakeproc.Entry) { e.Cmdline = "-dash\x00" }, shells, new(true)},
+		"not asked for":          {func(*fakeproc.Entry) {}, nil, nil},
+		"no shell":               {func(e *fakeproc.Entry) { e.Comm = "vim" }, shells, nil},
+		"no command line":        {func(e *fakeproc.Entry) { e.Cmdline = "" }, shells, nil},
+		"an unknown flag":        {func(e *fakeproc.Entry) { e.Cmdline = "dash\x00-Z\x00" }, shells, nil},
+		"its input is not known": {func(e *fakeproc.Entry) { e.FDs = nil }, shells, nil},
+		"its input is a pipe":    {func(e *fakeproc.Entry) { e.FDs[0] = "pipe:[812]" }, shells, new(false)},
+		"another terminal":       {func(e *fakeproc.Entry) { e.FDs[0] = "/dev/pts/5" }, shells, new(false)},
+		"no terminal":            {func(e *fakeproc.Entry) { e.TTY = 0 }, shells, new(false)},
+		"a script under its own name": {func(e *fakeproc.Entry) {
+			e.Comm, e.Exe, e.Cmdline = "worker.sh", "/bin/dash", "/bin/sh\x00./worker.sh\x00"
 		}, shells, new(false)},
-		"it ended": {func(e *entry) { e.state = "Z" }, shells, nil},
+		"it ended": {func(e *fakeproc.Entry) { e.State = "Z" }, shells, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, e := newFixture(t), idle
-			e.fds = map[int]string{0: idle.fds[0]}
+			f, e := fakeproc.New(t), idle
+			e.FDs = map[int]string{0: idle.FDs[0]}
 			c.change(&e)
-			f.process(e)
-			for _, p := range f.all(processes.Options{Markers: []string{"M"}, Shells: c.shells}) {
+			f.Process(e)
+			for _, p := range all(t, f, processes.Options{Markers: []string{"M"}, Shells: c.shells}) {
 				if d := cmp.Diff(c.want, p.Interactive); d != "" {
 					t.Errorf("interactive (-want +got):\n%s", d)
 				}

@@ -24,11 +24,11 @@ func (t *Table) keep(found []*record) {
 	t.found, t.byPID = found, nil
 }
 
-// lookup is what is known of the process with pid whose folder has that inode and which was started from exe, without its parents, times and numbers. It is
+// Lookup is what is known of the process with pid whose folder has that inode and which was started from exe, without its parents, times and numbers. It is
 // false for another process, and for one that may have changed what it runs. The kernel gives the folder of a process an inode for as long as it has
 // it in memory, from a counter of all its inodes without a file system below them (proc_pid_make_inode, get_next_ino): the same inode is the same
 // process, and one that was forgotten meanwhile has another.
-func (t *Table) lookup(pid int, inode uint64, exe *string) (proc.Stat, bool) {
+func (t *Table) Lookup(pid int, inode uint64, exe *string) (proc.Stat, bool) {
 	if t == nil {
 		return proc.Stat{}, false
 	}

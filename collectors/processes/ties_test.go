@@ -16,7 +16,9 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/test/kit/fakeproc"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/parts"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -60,7 +62,7 @@ func TestIntent(t *testing.T) {
 		"as what a tool call leaves is":   {hangs("exec setsid"), false, ""},
 		"as what a terminal's shell runs": {hangs("exec"), false, ""},
 	} {
-		child := start(t, "idle", c.change)
+		child := parts.Start(t, "idle", c.change)
 		p := look(t, processes.Options{Markers: []string{"AGENT_SESSION"}, Only: []int{child.Process.Pid}}, child.Process.Pid)
 		if p.IgnoresHangup == nil || *p.IgnoresHangup != c.hangup || p.StartedBy == nil || *p.StartedBy != c.by {
 			t.Errorf("%s: ignores SIGHUP %v, started by %v; want %v, %q", name, show(p.IgnoresHangup), show(p.StartedBy), c.hangup, c.by)
@@ -89,19 +91,19 @@ func TestUnits(t *testing.T) {
 		"0::/run-user-1000.mount\n": new(""),
 		"":                          new(""),
 	} {
-		f := newFixture(t)
-		f.process(entry{pid: 700, ppid: 1, comm: "make", start: 5000, environ: "AGENT=1\x00_=/usr/bin/make\x00"})
-		f.write("700/status", status)
+		f := fakeproc.New(t)
+		f.Process(fakeproc.Entry{PID: 700, PPID: 1, Comm: "make", Start: 5000, Environ: "AGENT=1\x00_=/usr/bin/make\x00"})
+		f.Write("700/status", status)
 		if text != "" { // a kernel without cgroups
-			f.write("700/cgroup", text)
+			f.Write("700/cgroup", text)
 		}
-		o := processes.Options{Root: f.root, Markers: []string{"AGENT"}, Classes: []string{processes.Marked}}
-		p := f.all(o)[snapshot.ProcessID(700, 5000)]
+		o := processes.Options{Root: f.Path, Markers: []string{"AGENT"}, Classes: []string{processes.Marked}}
+		p := all(t, f, o)[snapshot.ProcessID(700, 5000)]
 		if d := cmp.Diff(want, p.StartedBy); d != "" || p.IgnoresHangup == nil || *p.IgnoresHangup {
 			t.Errorf("%q: ignores SIGHUP %v (-want +got):\n%s", text, show(p.IgnoresHangup), d)
 		}
-		f.write("700/environ", "cut")
-		if p := f.all(processes.Options{Root: f.root, Markers: []string{"AGENT"}, Only: []int{700}})[snapshot.ProcessID(700, 5000)]; *want == "" && p.StartedBy != nil {
+		f.Write("700/environ", "cut")
+		if p := all(t, f, processes.Options{Root: f.Path, Markers: []string{"AGENT"}, Only: []int{700}})[snapshot.ProcessID(700, 5000)]; *want == "" && p.StartedBy != nil {
 			t.Errorf("%q, environment unknown: started by %q, want unknown", text, *p.StartedBy)
 		}
 	}
@@ -110,17 +112,17 @@ func TestUnits(t *testing.T) {
 // TestConnections has real programs be connected to this one, which is not read, to themselves, and to no program.
 func TestConnections(t *testing.T) {
 	t.Parallel()
-	ask := func(c child) (p snapshot.Process) {
+	ask := func(c parts.Child) (p snapshot.Process) {
 		return look(t, processes.Options{Only: []int{c.Process.Pid}}, c.Process.Pid)
 	}
-	if p := ask(start(t, "idle", nil)); p.Connections == nil {
+	if p := ask(parts.Start(t, "idle", nil)); p.Connections == nil {
 		t.Skip("this machine has no socket diagnosis")
 	}
 	at := shortDir(t)
 	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": at + "/s"} {
 		l := must.Get(net.Listen(network, address))(t)
 		t.Cleanup(func() { _ = l.Close() })
-		c := start(t, "dial", nil, network, l.Addr().String())
+		c := parts.Start(t, "dial", nil, network, l.Addr().String())
 		want := func(what string, n int) {
 			t.Helper()
 			if p := ask(c); p.Connections == nil || *p.Connections != n || p.ConnectedTo == nil || len(*p.ConnectedTo) > 0 {
@@ -137,21 +139,21 @@ func TestConnections(t *testing.T) {
 		if network == "unix" {
 			address = at + "/itself"
 		}
-		c = start(t, "dial", nil, network, address, "itself")
+		c = parts.Start(t, "dial", nil, network, address, "itself")
 		wait.Eventually(t, "it is connected to itself: "+network, func() bool {
 			p := ask(c)
 			return p.Connections != nil && *p.Connections == 2 && cmp.Equal(&[]int{c.Process.Pid, c.Process.Pid}, p.ConnectedTo)
 		})
 	}
-	for name, c := range map[string]child{
-		"a socket that sends datagrams": start(t, "dial", nil, "udp", "127.0.0.1:9"),
+	for name, c := range map[string]parts.Child{
+		"a socket that sends datagrams": parts.Start(t, "dial", nil, "udp", "127.0.0.1:9"),
 	} {
 		if p := ask(c); p.Connections != nil {
 			t.Errorf("%s: %d connections, want unknown", name, *p.Connections)
 		}
 	}
 	// A pair without a name is no connection, and neither is a socket that listens.
-	if p := ask(start(t, "unix", nil, at+"/stream", at+"/datagrams")); p.Connections == nil || *p.Connections != 0 {
+	if p := ask(parts.Start(t, "unix", nil, at+"/stream", at+"/datagrams")); p.Connections == nil || *p.Connections != 0 {
 		t.Errorf("sockets of each sort, and no connection: %v connections, want 0", show(p.Connections))
 	}
 }
@@ -174,7 +176,7 @@ func TestOutputs(t *testing.T) {
 		want  int
 		at    *time.Time
 	}{"none of these": {files, 0, nil}, "a log": {append(files[:3:3], log), 1, &then}, "a log, and a file without a name": {append(files[:3:3], log, removed), 2, &then}} {
-		child := start(t, "idle", func(cmd *exec.Cmd) { cmd.ExtraFiles, cmd.SysProcAttr = c.files, &syscall.SysProcAttr{} })
+		child := parts.Start(t, "idle", func(cmd *exec.Cmd) { cmd.ExtraFiles, cmd.SysProcAttr = c.files, &syscall.SysProcAttr{} })
 		p := look(t, processes.Options{Only: []int{child.Process.Pid}}, child.Process.Pid)
 		if p.WritesFiles == nil || *p.WritesFiles != c.want || (p.OutputAt == nil) != (c.at == nil) || c.at != nil && !p.OutputAt.Equal(*c.at) {
 			t.Errorf("%s: writes %v files, the last time at %v; want %d, %v", name, show(p.WritesFiles), p.OutputAt, c.want, c.at)
@@ -182,7 +184,7 @@ func TestOutputs(t *testing.T) {
 	}
 	before := time.Now().Add(-time.Second)
 	must.Get(log.WriteString("more\n"))(t)
-	child := start(t, "idle", func(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{log} })
+	child := parts.Start(t, "idle", func(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{log} })
 	if p := look(t, processes.Options{Only: []int{child.Process.Pid}}, child.Process.Pid); p.OutputAt == nil || p.OutputAt.Before(before) {
 		t.Errorf("written to just now: the last time at %v", p.OutputAt)
 	}

@@ -5,32 +5,31 @@ import (
 	"encoding/binary"
 	"errors"
 	"iter"
-	"path"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// boundSocket is a unix socket and the device of what it is bound to.
-type boundSocket struct {
-	inode uint64
-	dev   uint64
+// BoundSocket is a unix socket and the device of what it is bound to.
+type BoundSocket struct {
+	Inode uint64
+	Dev   uint64
 }
 
-// unixSocket is a line of net/unix, see proc_net(5). The name is the one that was bound, with "@" in front of an abstract one.
-type unixSocket struct {
-	flags, kind, inode uint64
-	name               []byte
+// UnixSocket is a line of net/unix, see proc_net(5). The name is the one that was bound, with "@" in front of an abstract one.
+type UnixSocket struct {
+	flags, kind, Inode uint64
+	Name               []byte
 }
 
-// unixSockets reads the text of net/unix: flags, type and inode are the fields 4, 5 and 7 of a line, the name is the rest. It gives false for
+// UnixSockets reads the text of net/unix: flags, type and inode are the fields 4, 5 and 7 of a line, the name is the rest. It gives false for
 // a line that is not understood, such as the heading.
-func unixSockets(text []byte) iter.Seq2[unixSocket, bool] {
-	return func(yield func(unixSocket, bool) bool) {
+func UnixSockets(text []byte) iter.Seq2[UnixSocket, bool] {
+	return func(yield func(UnixSocket, bool) bool) {
 		for line := range bytes.Lines(text) {
 			var fields [7][]byte
 			rest := bytes.TrimSuffix(line, []byte("\n"))
@@ -40,77 +39,17 @@ func unixSockets(text []byte) iter.Seq2[unixSocket, bool] {
 			flags, errFlags := strconv.ParseUint(string(fields[3]), 16, 64)
 			kind, errKind := strconv.ParseUint(string(fields[4]), 16, 8)
 			inode, errInode := strconv.ParseUint(string(fields[6]), 10, 64)
-			if !yield(unixSocket{flags, kind, inode, rest}, errFlags == nil && errKind == nil && errInode == nil) {
+			if !yield(UnixSocket{flags, kind, inode, rest}, errFlags == nil && errKind == nil && errInode == nil) {
 				return
 			}
 		}
 	}
 }
 
-// readSockets reads the unix sockets of this network namespace that are bound, by the name they were bound with, in one of the folders.
-func (h *holderScan) readSockets(m *machine) error {
-	text, err := h.table("net/unix")
-	if err != nil {
-		return err
-	}
-	m.addSockets(text, h.views[h.own])
-	return nil
-}
-
-// addSockets takes bound sockets out of the text of a net/unix file.
-func (m *machine) addSockets(text []byte, v *places) {
-	for s, ok := range unixSockets(text) {
-		switch {
-		case !ok || s.inode == 0 || len(s.name) == 0 || s.name[0] == '@':
-		case s.name[0] != '/':
-			m.relative[s.inode] = string(s.name)
-		default:
-			v.visit(path.Clean(string(s.name)), func(numbers []int) { m.sockets[s.inode] = append(m.sockets[s.inode], numbers...) })
-		}
-	}
-}
-
-// noteSocket marks where a socket that the process at hand has is bound.
-func (h *holderScan) noteSocket(v *places, inode uint64) {
-	numbers, named := h.machine.sockets[inode]
-	h.mark(numbers, bySocket)
-	if name, ok := h.machine.relative[inode]; ok && h.at.cwd != "" {
-		v.visit(path.Clean(h.at.cwd+"/"+name), func(numbers []int) { h.mark(numbers, bySocket) })
-	}
-	if named || h.machine.bound != nil {
-		h.seen.owners[inode] = h.at
-	}
-}
-
-// otherSockets reads the unix sockets of another network namespace, once. The file that lists them has one inode a namespace.
-func (h *holderScan) otherSockets(dir int, v *places) {
-	var st, own unix.Stat_t
-	if unix.Fstatat(dir, "net/unix", &st, 0) != nil || unix.Fstatat(h.root.fd, "self/net/unix", &own, 0) != nil || st.Ino == own.Ino ||
-		h.seen.nets[st.Ino] {
-		return
-	}
-	h.seen.nets[st.Ino] = true
-	if text, err := proc.Read(dir, "net/unix", make([]byte, 16<<10), tableLimit); err == nil {
-		h.machine.addSockets(text, v)
-	}
-}
-
-// unclaimed adds the sockets that are bound in a folder and that no process showed: they live, so some process has them.
-func (h *holderScan) unclaimed() {
-	for inode, numbers := range h.machine.sockets {
-		if _, ok := h.seen.owners[inode]; ok {
-			continue
-		}
-		for _, i := range numbers {
-			h.add(i, snapshot.Holder{Name: "a unix socket", How: holdKinds[bySocket]})
-		}
-	}
-}
-
-// diagnoseUnix asks the kernel what the unix sockets of this network namespace are bound to, by inode: a name may be relative, or lead
+// BoundSockets asks the kernel what the unix sockets of this network namespace are bound to, by inode: a name may be relative, or lead
 // through a link.
-func diagnoseUnix() (map[uint32][]boundSocket, error) {
-	bound := map[uint32][]boundSocket{}
+func BoundSockets() (map[uint32][]BoundSocket, error) {
+	bound := map[uint32][]BoundSocket{}
 	const everyState = 1<<32 - 1
 	about := aboutUnix(everyState, showVFS, false)
 	if err := about.ask(about.attributes(addBound(bound))); err != nil && len(bound) == 0 {
@@ -119,11 +58,11 @@ func diagnoseUnix() (map[uint32][]boundSocket, error) {
 	return bound, nil
 }
 
-func addBound(bound map[uint32][]boundSocket) func(body []byte, name uint16, value []byte) {
+func addBound(bound map[uint32][]BoundSocket) func(body []byte, name uint16, value []byte) {
 	return func(body []byte, name uint16, value []byte) {
 		if e := binary.NativeEndian; name == unixVFS && len(value) >= 8 {
 			ino, dev := e.Uint32(value), e.Uint32(value[4:])
-			bound[ino] = append(bound[ino], boundSocket{uint64(e.Uint32(body[unixInodeAt:])), unix.Mkdev(dev>>20, dev&(1<<20-1))})
+			bound[ino] = append(bound[ino], BoundSocket{uint64(e.Uint32(body[unixInodeAt:])), unix.Mkdev(dev>>20, dev&(1<<20-1))})
 		}
 	}
 }
@@ -209,19 +148,19 @@ func autobound(name string) bool {
 var errUnixTable = errors.New("not the text of a unix table")
 
 // unixTable reads in net/unix what diagnoseAllUnix asks for, but for what can be read no more.
-func unixTable(r *root) (map[uint64]unixState, error) {
-	text, err := proc.Read(r.fd, "net/unix", make([]byte, 64<<10), tableLimit)
+func unixTable(r *host.Root) (map[uint64]unixState, error) {
+	text, err := proc.Read(r.FD, "net/unix", make([]byte, 64<<10), proc.MaxTable)
 	if err != nil {
 		return nil, err
 	}
 	const acceptsConnections = 1 << 16 // __SO_ACCEPTCON
 	_, text, _ = bytes.Cut(text, []byte("\n"))
 	all := map[uint64]unixState{}
-	for s, ok := range unixSockets(text) {
+	for s, ok := range UnixSockets(text) {
 		if !ok {
 			return nil, errUnixTable
 		}
-		addUnixState(all, s.inode, newUnix(s.kind, strings.ToValidUTF8(string(s.name), "?"), s.flags&acceptsConnections != 0))
+		addUnixState(all, s.Inode, newUnix(s.kind, strings.ToValidUTF8(string(s.Name), "?"), s.flags&acceptsConnections != 0))
 	}
 	return all, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -48,7 +48,7 @@ func (d *Daemon) shortSweep(ctx context.Context, why string) (*report.Report, st
 	if len(m.Tripped) != len(d.Status().Brakes) { // who asks is to see it
 		return nil, "a brake tripped or was released", nil
 	}
-	started, began := time.Now(), processes.Now()
+	started, began := time.Now(), host.Now()
 	last, err := s.Ledger.Look(ctx)
 	if err != nil {
 		return nil, "", err

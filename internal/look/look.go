@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/panes"
 	"github.com/winnow-reaper/winnow/collectors/pressure"
 	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -56,7 +57,7 @@ func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, 
 		from = mem.Baseline.watch(from)
 	}
 	// The clocks are read together and once: how long the reading of everything else takes is not a jump of the clock.
-	began := processes.Now()
+	began := host.Now()
 	opts := collectors.RunOptions{
 		Sources: from,
 		Timeout: l.Cfg.Collect.Timeout,
@@ -69,7 +70,7 @@ func (l *Looker) LookFor(ctx context.Context, sc sources.Scope, mem PriorState, 
 	}
 	opts.Then = func(ctx context.Context, s *snapshot.Snapshot) {
 		set.Folders.Prefetch(ctx, s)
-		host, err := processes.Host(l.Cfg.Collect.Processes.Root, processes.KnownNames())
+		host, err := host.Read(l.Cfg.Collect.Processes.Root, host.KnownNames())
 		if err != nil {
 			l.fail(s, snapshot.Proc, "processes", err)
 		}

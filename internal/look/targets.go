@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
@@ -46,7 +46,7 @@ func (l *Looker) Targets(s *snapshot.Snapshot, b *Fingerprint) wake.Targets {
 	if b == nil {
 		return t
 	}
-	up := processes.Now().Up
+	up := host.Now().Up
 	first := func(pid int) int {
 		if b.agents[pid] {
 			return 0

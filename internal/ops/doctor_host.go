@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -20,7 +20,7 @@ func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) []
 	h := s.Host
 	var out []Check
 	limit := func(name, detail string) { out = append(out, Check{"source", name, Limited, detail}) }
-	if processes.Windows(root) {
+	if host.Windows(root) {
 		limit("Windows", "this is the Windows Subsystem for Linux: which programs of Windows use a folder cannot be seen, here and below /mnt; "+
 			"close them there before a folder goes, or name it in rules.protected")
 	}

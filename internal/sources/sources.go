@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
 	"github.com/winnow-reaper/winnow/collectors/panes/vscode"
 	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/holders"
 	"github.com/winnow-reaper/winnow/collectors/records"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
@@ -535,7 +536,7 @@ func (set Set) daemons() []processes.Daemon {
 // Holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
 // thoroughly.
 func (set Set) Holders(thorough bool) holdersFunc {
-	o := processes.HolderOptions{
+	o := holders.Options{
 		Root: set.Config.Collect.Processes.Root, Opaque: set.Config.Rules.OpaqueProcesses, Servers: set.Config.Rules.Multiplexers, Daemons: set.daemons(), Thorough: thorough, Asker: set.Asker, Asked: set.Asked,
 	}
 	if home := home(); home != "" {
@@ -547,7 +548,7 @@ func (set Set) Holders(thorough bool) holdersFunc {
 		o.Table = set.Table
 	}
 	return func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
-		return processes.Holders(ctx, o, paths)
+		return holders.Find(ctx, o, paths)
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
@@ -23,7 +23,7 @@ func (f *Folder) LastsLonger(long time.Duration) *lock.Pause {
 
 // PlacePause writes a pause down, and gives it.
 func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason string) (lock.Pause, error) {
-	now := processes.Now()
+	now := host.Now()
 	p := lock.Pause{Since: now.At, Reason: reason}
 	if long > 0 {
 		until := now.At.Add(long)
@@ -43,7 +43,7 @@ func (f *Folder) Resume() (bool, error) { return f.Acting.Resume(f.Cfg.State) }
 func (f *Folder) Paused() *lock.Pause {
 	return f.Acting.Paused(f.Cfg.State, func() (string, float64) {
 		boot, err := proc.BootID(f.Cfg.Collect.Processes.Root)
-		up := processes.Now().Up
+		up := host.Now().Up
 		if err != nil || up == nil {
 			return "", 0
 		}

@@ -20,7 +20,7 @@ import (
 	acttmux "github.com/winnow-reaper/winnow/actuators/panes/tmux"
 	actvscode "github.com/winnow-reaper/winnow/actuators/panes/vscode"
 	actprocs "github.com/winnow-reaper/winnow/actuators/processes"
-	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -192,7 +192,7 @@ func (s *Sweeper) Settle(ctx context.Context) ([]decision.Act, error) {
 	if len(open) == 0 {
 		return nil, nil
 	}
-	host, err := processes.Host(s.Cfg.Collect.Processes.Root, processes.KnownNames())
+	host, err := host.Read(s.Cfg.Collect.Processes.Root, host.KnownNames())
 	if err != nil {
 		return nil, fmt.Errorf("settle acts that were cut short: %w; nothing was done", err)
 	}

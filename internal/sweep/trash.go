@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -46,7 +46,7 @@ func (s *Sweeper) Empty(ctx context.Context, all []document.SetAside) (document.
 	for _, x := range all {
 		intents = append(intents, x.Intent)
 	}
-	host, err := processes.Host(s.Cfg.Collect.Processes.Root, processes.KnownNames())
+	host, err := host.Read(s.Cfg.Collect.Processes.Root, host.KnownNames())
 	if err != nil {
 		return out, fmt.Errorf("empty the trash: %w; nothing was removed", err)
 	}
@@ -91,7 +91,7 @@ func (s *Sweeper) removeOne(ctx context.Context, actuator actuators.Actuator, in
 
 // Restore brings things back, each by itself, and gives those that came back, also beside an error.
 func (s *Sweeper) Restore(ctx context.Context, wanted []decision.Intent) (back []document.Restored, err error) {
-	host, err := processes.Host(s.Cfg.Collect.Processes.Root, processes.KnownNames())
+	host, err := host.Read(s.Cfg.Collect.Processes.Root, host.KnownNames())
 	if err != nil {
 		return nil, fmt.Errorf("restore: %w; nothing was restored", err)
 	}

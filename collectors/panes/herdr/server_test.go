@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/panes"
 	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
@@ -147,7 +148,7 @@ func look(t testing.TB, part collectors.Part) map[string]snapshot.Tab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := must.Get(processes.Host("/proc", processes.KnownNames()))(t)
+	host := must.Get(host.Read("/proc", host.KnownNames()))(t)
 	s := &snapshot.Snapshot{Host: host, Tabs: part.Tabs, Processes: read.Processes, Sources: map[string]snapshot.Source{
 		snapshot.Proc: {Status: snapshot.OK}, "herdr/s": {Status: snapshot.OK, Server: part.Server},
 	}}

@@ -178,13 +178,9 @@ func (h *Held) Turns() (uint64, error) {
 	}
 	var sum uint64
 	for _, name := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
-		f, ok := statusField(text, name)
-		if !ok || len(f) != 1 {
-			return 0, errors.New("read status: how often the process has run is not in it")
-		}
-		n, err := strconv.ParseUint(string(f[0]), 10, 64)
+		n, err := strconv.ParseUint(Word(text, name), 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("read status: %w", err)
+			return 0, fmt.Errorf("read status: how often the process has run: %w", err)
 		}
 		sum += n
 	}

@@ -87,13 +87,22 @@ func Leads(procRoot string, pid int) (bool, error) {
 		defer func() { _ = unix.Close(dir) }()
 		var text []byte
 		if text, err = ReadOnce(dir, strconv.Itoa(pid)+"/status", make([]byte, 8<<10)); err == nil {
-			if fields, ok := statusField(text, "Tgid"); ok && len(fields) == 1 {
-				return string(fields[0]) == strconv.Itoa(pid), nil
+			if number := Word(text, "Tgid"); number != "" {
+				return number == strconv.Itoa(pid), nil
 			}
 			err = errNumbers
 		}
 	}
 	return false, fmt.Errorf("read status of pid %d: %w", pid, err)
+}
+
+// Word is the one word of a line of a status file, but for its first line; "" where there is no such line, or not one word.
+func Word(text []byte, name string) string {
+	f, _ := statusField(text, name)
+	if len(f) != 1 {
+		return ""
+	}
+	return string(f[0])
 }
 
 // statusField are the words of a line of a status file.

@@ -37,3 +37,13 @@ func in(tb testing.TB, path string, do func() error) {
 		tb.Fatal(err)
 	}
 }
+
+// RealTemp is a folder of the test without symbolic links in its path.
+func RealTemp(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/panes"
 	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
@@ -136,10 +137,10 @@ func (j *Judge) Look(ctx context.Context, only ...string) (*snapshot.Snapshot, e
 			}
 		}
 	}
-	now := processes.Now()
+	now := host.Now()
 	s := collectors.Run(ctx, collectors.RunOptions{Timeout: time.Minute, Now: func() time.Time { return now.At },
 		Sources: append(sources, collectors.Source{Name: snapshot.Proc, Kind: "processes", Path: "/proc", Reader: processes.New(o)})})
-	if s.Host, err = processes.Host("/proc", processes.KnownNames()); err != nil {
+	if s.Host, err = host.Read("/proc", host.KnownNames()); err != nil {
 		return nil, err
 	}
 	s.Host.UpSeconds, s.Host.AwakeSeconds = now.Up, now.Awake

@@ -1,0 +1,136 @@
+// Package host reads what a procfs, or a folder laid out like one, says of the machine: its clocks, its namespaces, who inherits orphans, and whether
+// others' processes are shown. It opens the folder, and pins the processes in it, for all that read them.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+)
+
+// chunk is how many processes a goroutine takes at a time; between two it looks at its deadline.
+const chunk = 128
+
+// Root is an open procfs, or a folder laid out like one.
+type Root struct {
+	FD   int
+	Path string
+	// Procfs is false for a fixture. own is true where its process ids are those that system calls of this process use: it
+	// is false for a procfs of another pid namespace.
+	Procfs, Own bool
+	// Self is this process's id as this root counts it, 0 where it is not in there.
+	Self int
+}
+
+// Open opens path. A missing one wraps collectors.ErrAbsent, one that may not be read collectors.ErrPermission.
+func Open(path string) (*Root, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil, fmt.Errorf("open %s: %w: mount procfs there, or set collect.processes.root", path, collectors.ErrAbsent)
+	case proc.Denied(err):
+		return nil, fmt.Errorf("open %s: %w: run as a user that may read it", path, collectors.ErrPermission)
+	case err != nil:
+		return nil, fmt.Errorf("open %s: %w: set collect.processes.root to where procfs is mounted", path, err)
+	}
+	r := &Root{FD: fd, Path: path}
+	var fs unix.Statfs_t
+	r.Procfs = unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
+	if text, err := proc.Readlink(fd, "self", make([]byte, 32)); err == nil {
+		if n, ok := proc.Number(text); ok {
+			r.Self = n
+		}
+	}
+	r.Own = r.Procfs && r.Self == os.Getpid()
+	return r, nil
+}
+
+func (r *Root) Close() {
+	_ = unix.Close(r.FD)
+}
+
+// PIDs are those of all processes in the root. There is at least one.
+func (r *Root) PIDs() ([]int, error) {
+	pids, err := proc.List(r.FD, ".", make([]byte, 64<<10))
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", r.Path, err)
+	}
+	if len(pids) == 0 {
+		return nil, fmt.Errorf("list %s: no process in it: set collect.processes.root to where procfs is mounted", r.Path)
+	}
+	return pids, nil
+}
+
+// EachPinned calls, for every one of these processes, do with a descriptor that pins it: once the process has ended, reads through it fail with ESRCH and
+// never reach another process of the same number. A process that has ended before it could be opened is passed over. It gives the forks that did
+// it, each of which was used by one goroutine, so that it may keep its own buffers.
+func EachPinned[T any](ctx context.Context, r *Root, pids []int, fork func() T, do func(by T, pid, dir int)) ([]T, error) {
+	var next atomic.Int64
+	var g errgroup.Group
+	forks := make([]T, min(runtime.GOMAXPROCS(0), (len(pids)+chunk-1)/chunk))
+	for i := range forks {
+		forks[i] = fork()
+	}
+	for _, by := range forks {
+		one := func(pid, dir int) { do(by, pid, dir) }
+		g.Go(func() error {
+			for {
+				to := int(next.Add(chunk))
+				from := to - chunk
+				if from >= len(pids) {
+					return nil
+				}
+				if ctx.Err() != nil {
+					return fmt.Errorf("read %s: stopped after %d of %d processes: %w", r.Path, from, len(pids), context.Cause(ctx))
+				}
+				if err := r.some(pids[from:min(to, len(pids))], one); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return forks, g.Wait()
+}
+
+func (r *Root) some(pids []int, do func(pid, dir int)) error {
+	for _, pid := range pids {
+		dir, err := r.Pin(pid)
+		if err != nil {
+			if !proc.Ended(err) {
+				return fmt.Errorf("open %s/%d: %w", r.Path, pid, err)
+			}
+			continue
+		}
+		do(pid, dir)
+		_ = unix.Close(dir)
+	}
+	return nil
+}
+
+// Pin pins one process. O_PATH is enough for reading below it.
+func (r *Root) Pin(pid int) (int, error) {
+	return unix.Openat(r.FD, strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// Namespace names a namespace of this process.
+func (r *Root) Namespace(kind string) string {
+	dir, name := r.FD, "self/ns/"+kind
+	if r.Procfs {
+		dir, name = unix.AT_FDCWD, "/proc/self/ns/"+kind
+	}
+	text, err := proc.Readlink(dir, name, make([]byte, 64))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
