@@ -25,7 +25,7 @@ const chunk = 128
 type Root struct {
 	FD   int
 	Path string
-	// Procfs is false for a fixture. own is true where its process ids are those that system calls of this process use: it
+	// Procfs is false for a fixture. Own is true where its process ids are those that system calls of this process use: it
 	// is false for a procfs of another pid namespace.
 	Procfs, Own bool
 	// Self is this process's id as this root counts it, 0 where it is not in there.
@@ -55,6 +55,7 @@ func Open(path string) (*Root, error) {
 	return r, nil
 }
 
+// Close closes it.
 func (r *Root) Close() {
 	_ = unix.Close(r.FD)
 }
