@@ -374,7 +374,7 @@ func TestAttackAConfigurationOfAnotherUser(t *testing.T) {
 }
 
 // configProject is what a hostile project says: as much as it can of everything.
-const configProject = "version: 1\nprotected: ['**']\nholds: [{path: x, reason: y}]\nlevels: {reap.dirs.disposable: off}\n"
+const configProject = "version: 1\nprotected: ['**', {match: {path: x}, why: y, who: z, until: never}]\nlevels: {reap.dirs.disposable: off}\n"
 
 // decisions is what a sweep decides of folders: each one's verdict, and the rules that spoke.
 func (w *configWorld) decisions(t *testing.T) (string, int) {
@@ -462,7 +462,7 @@ func TestAttackAProjectSFile(t *testing.T) {
 		"globs from the root":                {text("version: 1\nprotected: ['/**']\n"), false},
 		"globs from home":                    {text("version: 1\nprotected: ['~/**']\n"), false},
 		"globs with alternatives":            {text("version: 1\nprotected: ['{a,../b}']\n"), false},
-		"a hold that leads out":              {text("version: 1\nholds: [{path: ../x, reason: y}]\n"), false},
+		"an entry that leads out":            {text("version: 1\nprotected: [{match: {path: ../x}, why: y, who: z, until: never}]\n"), false},
 		"policies":                           {text("version: 1\npolicy: {paths: [./evil], embedded: false}\n"), false},
 		"rules":                              {text("version: 1\nrules: {protected: [], disposable_dirs: ['.*']}\n"), false},
 		"acts":                               {text("version: 1\nact: {kinds: [process]}\n"), false},
@@ -472,7 +472,7 @@ func TestAttackAProjectSFile(t *testing.T) {
 		"a rule that does not exist":         {text("version: 1\nlevels: {reap.dirs.evil: off}\n"), false},
 		"laughs":                             {text(configLaughs()), false},
 		"brackets":                           {text("version: 1\nprotected: " + strings.Repeat("[", 30_000)), false},
-		"escape sequences for the terminal":  {text("version: 1\nholds: [{path: x, reason: \"\\e]0;evil\\a\\e[2J\"}]\n"), true},
+		"escape sequences for the terminal":  {text("version: 1\nprotected: [{match: {path: x}, why: \"\\e]0;evil\\a\\e[2J\", who: z, until: never}]\n"), false},
 		"more than anybody reads":            {text("version: 1\nprotected: [" + strings.Repeat("'x', ", 200) + "'x']\n"), false},
 		"another program's file of the name": {text("services: {web: {image: x}}\n"), false},
 	}
@@ -520,7 +520,7 @@ func TestAttackAProjectThatWasTrusted(t *testing.T) {
 	}{
 		"one that keeps the worktree":      {"version: 1\nprotected: ['clone-review-*']\n", true},
 		"one that keeps something else":    {"version: 1\nprotected: [docs]\n", false},
-		"one with escape sequences":        {"version: 1\nholds: [{path: docs, reason: \"\\e]0;evil\\a\\e[2J\"}]\n", false},
+		"one that keeps by an entry":       {"version: 1\nprotected: [{match: {path: docs}, why: a build, who: me, until: never}]\n", false},
 		"one that turns off what it takes": {"version: 1\nlevels: {reap.dirs.disposable: off}\n", true},
 	} {
 		w.put(t, ".winnow/config.yaml", first.text)
