@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -91,6 +92,7 @@ func hold(how, dir string) error {
 			return err
 		}
 		defer os.Remove(away)
+		runtime.LockOSThread() // one thread alone leaves the mount namespace, and what follows is for it
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			return err
 		}
