@@ -194,7 +194,15 @@ func newAPIWorld(t *testing.T, args ...string) *apiWorld {
 	files.Write(t, w.config, strings.Replace(w.configuration(t), "steady_for: 0s", "steady_for: 0s, confirm_after: 100ms", 1)+"run: {rest: 100ms}\n")
 	a := &apiWorld{crashWorld: w, t: t, socket: filepath.Join(w.dir, "state", "api.sock"), told: newAPIText(t)}
 	a.d = w.daemon(t, args...)
-	a.d.says(`\b1 candidate to go|1 that may go`)
+	// A look during which a process ended does not know who uses the folder: the next one is asked for.
+	asked, found := time.Now(), regexp.MustCompile(`\b1 candidate to go|1 that may go`)
+	wait.Eventually(t, found.String(), func() bool {
+		if time.Since(asked) > 10*time.Second {
+			a.d.signal(syscall.SIGUSR1)
+			asked = time.Now()
+		}
+		return found.MatchString(a.d.output())
+	})
 	a.c = client.New(a.socket)
 	t.Cleanup(a.c.Close)
 	return a

@@ -113,6 +113,7 @@ func setUpScript(env *testscript.Env) error {
 		"GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@localhost", "SHELL": "/bin/sh", "TMUX": "", "TERM": "xterm", "LC_ALL": "C.UTF-8",
 		// Not where the machine's processes work: scripts act, and other tests' repositories are not theirs.
 		"WINNOW_COLLECT_DIRS_DISCOVER_FROM": "panes,ledger,agents,under",
+		"WINNOW_COLLECT_TIMEOUT":            "10m",
 		"MARK":                              mark, "MARKER": "WINNOW_" + strings.ToUpper(mark),
 	} {
 		env.Setenv(name, val)

@@ -89,8 +89,7 @@ func (s *scan) real(dir int, file string) (string, error) {
 		return "", unix.EACCES
 	}
 	defer unix.Close(top)
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	fd, err := unix.Openat2(top, file, &how)
+	fd, err := proc.OpenIn(top, file)
 	if err != nil {
 		return "", err
 	}

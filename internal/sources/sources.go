@@ -400,6 +400,7 @@ func (set Set) codev(sc Scope, known []snapshot.Owner) codev.Options {
 	return codev.Options{
 		Homes: c.Codev.Homes, Tower: c.Codev.Tower, Env: os.Getenv, Home: home(), ProcRoot: c.Processes.Root,
 		Known: known, Only: sc.only(snapshot.KindTerminal), Log: set.Log.Named("codev"),
+		Timeout: c.Timeout * 3 / 10, // one answer of several
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // The variables that make the test binary a process that wants to act.
@@ -112,7 +113,7 @@ func environments(t *testing.T) [][]string {
 	}
 }
 
-const actingRounds = 60
+var actingRounds = stage.Trials(15, 60)
 
 // race has one process an environment act again and again, all at once, and says how often one acted while another did.
 func race(t *testing.T, a *attack.Attack, program, dir string, u *attack.User, env ...string) {

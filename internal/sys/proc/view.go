@@ -70,10 +70,25 @@ func SameThere(procRoot string, pid int, path string) (bool, error) {
 
 // statIn is stat of a path below another root folder, which no link of it leads out of.
 func statIn(root int, path string, st *unix.Stat_t) error {
-	fd, err := unix.Openat2(root, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+	fd, err := OpenIn(root, path)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer func() { _ = unix.Close(fd) }()
 	return unix.Fstat(fd, st)
 }
+
+// OpenIn opens a path as a place (O_PATH), below another root folder, which no link of it leads out of. The kernel walks it again where
+// something anywhere on the machine was renamed meanwhile. The errors are the kernel's.
+func OpenIn(root int, path string) (fd int, err error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	for range maxWalks {
+		if fd, err = unix.Openat2(root, path, &how); !errors.Is(err, unix.EAGAIN) {
+			break
+		}
+	}
+	return fd, err
+}
+
+// maxWalks bounds what somebody costs who renames all the time.
+const maxWalks = 1000
