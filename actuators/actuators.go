@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -87,15 +88,53 @@ type Together interface {
 	ActTogether(ctx context.Context, held []Held, ins []decision.Intent, begin func(i int) error) []*decision.Outcome
 }
 
-// Defaults fills in what the options of an actuator may leave out: /proc, no steps, no log.
-func Defaults(procRoot *string, step *func(string), log *hclog.Logger) {
-	*procRoot = cmp.Or(*procRoot, "/proc")
-	if *step == nil {
-		*step = func(string) {}
+// Options are what actuators of panes and processes act with. Each of them takes what it needs.
+type Options struct {
+	// Trash is the folder under which each act keeps what it saved, in a folder of its own (0700) that has the act's id for name.
+	Trash string
+	// TermGrace is how long a process has to end by itself, or after TERM, before it is killed.
+	TermGrace time.Duration
+	// ProcRoot is where the procfs of this process's own pid namespace is mounted; empty is /proc.
+	ProcRoot string
+	// Never is what is never signalled: a thing that has one of these is refused. Its UID is the user whose servers and processes are touched.
+	Never NeverProcess
+	// Shells are the names of programs that wait for input at a prompt (comm).
+	Shells []string
+	// Env looks a variable of the environment up.
+	Env func(string) string
+	// Step, when set, is called with a step's name right before it is taken.
+	Step func(string)
+	// Log may be nil.
+	Log hclog.Logger
+
+	// Tmux is the program; empty is tmux, looked up in PATH.
+	Tmux string
+	// Lock is the file whose flock lets one program at a time close tabs of herdr, and LockWait how long another one is waited for.
+	Lock     string
+	LockWait time.Duration
+	// Timeout is how long a Tower has to answer a question; 0 is 5 s. It has twice that to close a terminal, and all tries together to
+	// have it do so begin within that time.
+	Timeout time.Duration
+}
+
+// Filled gives o with what may be left out: /proc, no steps, no log.
+func (o Options) Filled() Options {
+	o.ProcRoot, o.Step, o.Log = Defaults(o.ProcRoot, o.Step, o.Log)
+	return o
+}
+
+// Named gives o with a name for its log.
+func (o Options) Named(name string) Options {
+	o.Log = o.Log.Named(name)
+	return o
+}
+
+// Defaults gives what the options of an actuator may leave out: /proc, no steps, no log.
+func Defaults(procRoot string, step func(string), log hclog.Logger) (string, func(string), hclog.Logger) {
+	if step == nil {
+		step = func(string) {}
 	}
-	if *log == nil {
-		*log = hclog.NewNullLogger()
-	}
+	return cmp.Or(procRoot, "/proc"), step, cmp.Or(log, hclog.NewNullLogger())
 }
 
 // Held is one thing held. The Carrier calls its methods in this order: Plan, Save, Act, Close.

@@ -59,7 +59,7 @@ var (
 
 // New makes an Actuator.
 func New(o Options) *Actuator {
-	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
+	o.ProcRoot, o.Step, o.Log = actuators.Defaults(o.ProcRoot, o.Step, o.Log)
 	o.GitTimeout = cmp.Or(o.GitTimeout, 30*time.Second)
 	return &Actuator{o}
 }

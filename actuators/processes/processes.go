@@ -10,9 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
 
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
@@ -21,18 +19,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc/act"
 )
 
-// Options says which processes are never signalled, and how much time they get.
-type Options struct {
-	// ProcRoot is where the procfs of this process's own pid namespace is mounted; empty is /proc.
-	ProcRoot string
-	// TermGrace is how long a process has to end by itself before it is killed.
-	TermGrace time.Duration
-	// Never is what is never signalled. The ancestors of this process that procfs shows count besides.
-	Never actuators.NeverProcess
-	// Step, when set, is called with the name of each step right before it is taken.
-	Step func(string)
-	Log  hclog.Logger
-}
+// Options says which processes are never signalled, besides the ancestors of this process that procfs shows, and how much time they get.
+type Options = actuators.Options
 
 // Actuator ends processes. It is an actuators.Together.
 type Actuator struct{ o Options }
@@ -41,8 +29,7 @@ var _ actuators.Together = (*Actuator)(nil)
 
 // New makes an Actuator.
 func New(o Options) *Actuator {
-	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
-	return &Actuator{o: o}
+	return &Actuator{o: o.Filled()}
 }
 
 // plan is what an act on a process will use.

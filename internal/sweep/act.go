@@ -74,31 +74,20 @@ func (m *Machine) Actuators(host snapshot.Host, roots []string) map[string]actua
 	if host.PID != nil {
 		self = append(self, *host.PID)
 	}
-	trash := filepath.Join(m.Cfg.State, "trash")
-	root, grace := m.Cfg.Collect.Processes.Root, m.Cfg.Act.TermGrace
-	never := actuators.NeverProcess{UID: os.Getuid(), Self: self, OrphanParents: host.OrphanParents,
-		Multiplexers: m.Cfg.Rules.Multiplexers, Names: m.Cfg.Rules.NeverProcesses}
+	o := actuators.Options{
+		Trash: filepath.Join(m.Cfg.State, "trash"), TermGrace: m.Cfg.Act.TermGrace, ProcRoot: m.Cfg.Collect.Processes.Root,
+		Never: actuators.NeverProcess{UID: os.Getuid(), Self: self, OrphanParents: host.OrphanParents,
+			Multiplexers: m.Cfg.Rules.Multiplexers, Names: m.Cfg.Rules.NeverProcesses},
+		Shells: m.Cfg.Rules.Shells, Env: os.Getenv, Step: Step, Log: m.Log,
+		Lock: filepath.Join(m.UserDir(), "herdr-close.lock"), LockWait: userLockWait,
+	}
 	return map[string]actuators.Actuator{
-		snapshot.KindSession: acttmux.New(acttmux.Options{
-			Trash: trash, TermGrace: grace, ProcRoot: root, Never: never, Shells: m.Cfg.Rules.Shells, Step: Step, Log: m.Log.Named("tmux"),
-		}),
-		snapshot.KindTab: panes.Tabs{
-			Herdr: actherdr.New(actherdr.Options{
-				Lock: filepath.Join(m.UserDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
-				Never: never, Shells: m.Cfg.Rules.Shells, Step: Step, Log: m.Log.Named("herdr"),
-			}),
-			Editor: actvscode.New(actvscode.Options{
-				Trash: trash, Env: os.Getenv, UID: os.Getuid(), ProcRoot: root, Step: Step, Log: m.Log.Named("vscode"),
-			}),
-		},
-		snapshot.KindTerminal: actcodev.New(actcodev.Options{
-			Env: os.Getenv, TermGrace: grace, ProcRoot: root, Never: never, Step: Step, Log: m.Log.Named("codev"),
-		}),
-		snapshot.KindProcess: actprocs.New(actprocs.Options{
-			ProcRoot: root, TermGrace: grace, Never: never, Step: Step, Log: m.Log.Named("processes"),
-		}),
+		snapshot.KindSession:  acttmux.New(o.Named("tmux")),
+		snapshot.KindTab:      panes.Tabs{Herdr: actherdr.New(o.Named("herdr")), Editor: actvscode.New(o.Named("vscode"))},
+		snapshot.KindTerminal: actcodev.New(o.Named("codev")),
+		snapshot.KindProcess:  actprocs.New(o.Named("processes")),
 		snapshot.KindDir: actdirs.New(actdirs.Options{
-			StateTrash: trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: root,
+			StateTrash: o.Trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: o.ProcRoot,
 			Holders: holding{&m.Looker}, Sessions: m.sessionsIn, Step: Step, Log: m.Log.Named("dirs"),
 		}),
 	}

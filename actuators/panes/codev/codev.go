@@ -17,24 +17,8 @@ import (
 	"github.com/winnow-reaper/winnow/actuators/processes"
 )
 
-// Options says how terminals are closed.
-type Options struct {
-	// Env looks a variable of the environment up: CODEV_TOWER_KEY, SHELLPER_SOCKET_DIR and HOME. Nil is os.Getenv.
-	Env func(string) string
-	// Timeout is how long a Tower has to answer a question; 0 is 5 s. It has twice that to close a terminal, and all tries together to
-	// have it do so begin within that time.
-	Timeout time.Duration
-	// TermGrace is how long a process that no Tower ends has to end after TERM before it is killed.
-	TermGrace time.Duration
-	// ProcRoot is where the procfs of this process's own pid namespace is mounted; empty is /proc.
-	ProcRoot string
-	// Never is what is never signalled: a terminal whose shellper is one of these is refused.
-	Never actuators.NeverProcess
-	// Step, when set, is called with a step's name before it is taken.
-	Step func(string)
-	// Log may be nil.
-	Log hclog.Logger
-}
+// Options says how terminals are closed: with Timeout, and Env, of which CODEV_TOWER_KEY, SHELLPER_SOCKET_DIR and HOME are asked; nil is os.Getenv.
+type Options = actuators.Options
 
 // The steps of an act, as Options.Step gets them. StepClose is taken at every try; StepTerm and StepKill only where a process has to be
 // ended besides.
@@ -56,10 +40,10 @@ var _ actuators.Batcher = (*Actuator)(nil)
 
 // New gives the actuator of terminals.
 func New(o Options) *Actuator {
-	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
+	o = o.Filled()
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	if o.Env == nil {
 		o.Env = os.Getenv
 	}
-	return &Actuator{Options: o, processes: processes.New(processes.Options{ProcRoot: o.ProcRoot, Never: o.Never, Log: o.Log})}
+	return &Actuator{Options: o, processes: processes.New(Options{ProcRoot: o.ProcRoot, Never: o.Never, Log: o.Log})}
 }

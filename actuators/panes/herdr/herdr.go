@@ -17,34 +17,13 @@ package herdr
 import (
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/internal/sys/herdr"
 )
 
-// Options says how tabs are closed.
-type Options struct {
-	// Lock is the file whose flock lets one program at a time close tabs, and LockWait how long another one is waited for.
-	Lock     string
-	LockWait time.Duration
-	// Trash is the folder under which each act saves the panes' text, in a folder of its own (0700) that has the act's id for
-	// name.
-	Trash string
-	// ProcRoot is where procfs is mounted; empty is /proc. Signals need the procfs of this process's own pid namespace.
-	ProcRoot string
-	// TermGrace is how long a process that outlived its tab has to end after TERM before it is killed.
-	TermGrace time.Duration
-	// Shells are the names of shells (comm): one that runs after it was held was given something to do.
-	Shells []string
-	// Never is what is never signalled: a tab that has one of these in a pane is refused. Its UID is the user whose servers and
-	// processes are touched.
-	Never actuators.NeverProcess
-	// Step, when set, is called with a step's name before it is taken.
-	Step func(string)
-	// Log may be nil.
-	Log hclog.Logger
-}
+// Options says how tabs are closed: with Shells, Lock and LockWait besides what all have.
+type Options = actuators.Options
 
 // The steps of an act, in order, as Options.Step gets them.
 const (
@@ -78,8 +57,7 @@ var (
 
 // New gives the actuator of tabs.
 func New(o Options) *Actuator {
-	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
-	return &Actuator{Options: o, patience: answerWithin, settles: settlesWithin}
+	return &Actuator{Options: o.Filled(), patience: answerWithin, settles: settlesWithin}
 }
 
 // client asks the server that listens on socket now.

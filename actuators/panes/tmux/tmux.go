@@ -10,31 +10,13 @@ import (
 	"os"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/actuators"
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
 
-// Options says how sessions are ended.
-type Options struct {
-	// Trash is the folder under which each act saves scrollback, in a folder of its own (0700) that has the act's id for name.
-	Trash string
-	// TermGrace is how long a process that survived the hang-up has to end after TERM before it is killed.
-	TermGrace time.Duration
-	// Tmux is the program; empty is tmux, looked up in PATH.
-	Tmux string
-	// ProcRoot is where procfs is mounted; empty is /proc. Signals need the procfs of this process's own pid namespace.
-	ProcRoot string
-	// Never is what is never signalled: a session that has one of these in a pane is refused. Its UID is always that of this process.
-	Never actuators.NeverProcess
-	// Shells are the names of programs that wait for input at a prompt.
-	Shells []string
-	// Step, when set, is called with a step's name before it is taken.
-	Step func(string)
-	// Log may be nil.
-	Log hclog.Logger
-}
+// Options says how sessions are ended: with Shells and Tmux besides what all have.
+type Options = actuators.Options
 
 // The steps of an act, in order, as Options.Step gets them.
 const (
@@ -61,7 +43,7 @@ var (
 
 // New gives the actuator of sessions.
 func New(o Options) *Actuator {
-	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
+	o = o.Filled()
 	o.Tmux, o.Never.UID = cmp.Or(o.Tmux, "tmux"), os.Geteuid()
 	return &Actuator{Options: o, within: answerWithin, rests: restsFor, looking: func() {}}
 }

@@ -90,13 +90,13 @@ func (p *plan) says(n int, window, cwd string) string {
 // windowFor finds the window that the tab was in, or else one that has one of that window's folders or the tab's folder open.
 func (a *Actuator) windowFor(ctx context.Context, p *plan) (vscode.Window, error) {
 	paths := []string{p.Socket}
-	for _, dir := range vscode.Folders(a.Env, a.UID) {
+	for _, dir := range vscode.Folders(a.Env, a.Never.UID) {
 		found, _ := vscode.Sockets(dir) // no window is asked in a folder that cannot be relied on
 		paths = append(paths, found...)
 	}
 	var silent []string
 	for i, path := range paths {
-		w := vscode.Window{Socket: path, UID: a.UID, Patience: a.patience}
+		w := vscode.Window{Socket: path, UID: a.Never.UID, Patience: a.patience}
 		hello, _, err := vscode.List(ctx, w, nil)
 		switch {
 		case err == nil && (hello.Window == p.Window || p.fits(hello.Folders)):

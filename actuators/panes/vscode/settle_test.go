@@ -46,7 +46,7 @@ func carry(path string) int {
 		return 3
 	}
 	c.Decision.Identity = c.Identity
-	a := New(Options{Trash: c.Trash, UID: os.Geteuid(), Step: func(step string) {
+	a := New(Options{Trash: c.Trash, Never: actuators.NeverProcess{UID: os.Geteuid()}, Step: func(step string) {
 		if step == c.Stop {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/actuators"
@@ -23,21 +22,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/vscode"
 )
 
-// Options says how tabs are closed.
-type Options struct {
-	// Trash is the folder under which each act keeps what the tab was, in a folder of its own (0700) that has the act's id for name.
-	Trash string
-	// Env gives the environment, by which windows are found that a tab can be opened in again.
-	Env func(string) string
-	// UID is the user whose windows are asked.
-	UID int
-	// ProcRoot is where procfs is mounted; empty is /proc.
-	ProcRoot string
-	// Step, when set, is called with a step's name before it is taken.
-	Step func(string)
-	// Log may be nil.
-	Log hclog.Logger
-}
+// Options says how tabs are closed. By Env windows are found that a tab can be opened in again; nil finds none.
+type Options = actuators.Options
 
 // The steps of an act, in order, as Options.Step gets them.
 const (
@@ -68,11 +54,10 @@ var (
 
 // New gives the actuator of editors' tabs.
 func New(o Options) *Actuator {
-	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
-	return &Actuator{Options: o, patience: answerWithin, settles: settlesWithin}
+	return &Actuator{Options: o.Filled(), patience: answerWithin, settles: settlesWithin}
 }
 
 func called(e *decision.Editor) string {
@@ -81,7 +66,7 @@ func called(e *decision.Editor) string {
 
 // window is the one that was judged.
 func (a *Actuator) window(e *decision.Editor) vscode.Window {
-	return vscode.Window{Socket: e.Socket, UID: a.UID, Patience: a.patience, Is: &vscode.Hello{Window: e.Window, PID: e.ServerPID, StartTicks: e.ServerTicks}}
+	return vscode.Window{Socket: e.Socket, UID: a.Never.UID, Patience: a.patience, Is: &vscode.Hello{Window: e.Window, PID: e.ServerPID, StartTicks: e.ServerTicks}}
 }
 
 // admissible refuses an identity that does not say everything which is tested again later.

@@ -49,7 +49,7 @@ var (
 // actuator uses folders of its own, and nothing of the environment that the test runs in.
 func actuator(t testing.TB, o Options) *Actuator {
 	t.Helper()
-	o.Trash, o.UID = cmp.Or(o.Trash, filepath.Join(t.TempDir(), "trash")), os.Geteuid()
+	o.Trash, o.Never.UID = cmp.Or(o.Trash, filepath.Join(t.TempDir(), "trash")), os.Geteuid()
 	a := New(o)
 	a.patience, a.settles = wait.Patience, 200*time.Millisecond
 	return a
