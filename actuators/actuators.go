@@ -90,7 +90,7 @@ type Together interface {
 
 // Options are what actuators of panes and processes act with. Each of them takes what it needs.
 type Options struct {
-	// Trash is the folder under which each act keeps what it saved, in a folder of its own (0700) that has the act's id for name.
+	// Trash is the folder under which each act keeps what it saved, in a folder of its own (0700) called by the act's id.
 	Trash string
 	// TermGrace is how long a process has to end by itself, or after TERM, before it is killed.
 	TermGrace time.Duration

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -19,7 +18,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc/act"
 )
 
-// Options says which processes are never signalled, besides the ancestors of this process that procfs shows, and how much time they get.
+// Options says which processes are never signalled, besides the ancestors of this process that procfs shows, and how
+// much time they get.
 type Options = actuators.Options
 
 // Actuator ends processes. It is an actuators.Together.

@@ -11,13 +11,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/processes"
 )
 
-// Options says how terminals are closed: with Timeout, and Env, of which CODEV_TOWER_KEY, SHELLPER_SOCKET_DIR and HOME are asked; nil is os.Getenv.
+// Options says how terminals are closed: with Timeout, and Env, of which CODEV_TOWER_KEY, SHELLPER_SOCKET_DIR and HOME
+// are asked; nil is os.Getenv.
 type Options = actuators.Options
 
 // The steps of an act, as Options.Step gets them. StepClose is taken at every try; StepTerm and StepKill only where a process has to be

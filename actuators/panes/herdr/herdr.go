@@ -17,7 +17,6 @@ package herdr
 import (
 	"time"
 
-
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/internal/sys/herdr"
 )

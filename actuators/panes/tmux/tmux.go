@@ -10,7 +10,6 @@ import (
 	"os"
 	"time"
 
-
 	"github.com/winnow-reaper/winnow/actuators"
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
