@@ -117,8 +117,8 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Filled gives o with what may be left out: /proc, no steps, no log.
-func (o Options) Filled() Options {
+// WithDefaults gives o with what may be left out: /proc, no steps, no log.
+func (o Options) WithDefaults() Options {
 	o.ProcRoot, o.Step, o.Log = Defaults(o.ProcRoot, o.Step, o.Log)
 	return o
 }

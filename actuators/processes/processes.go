@@ -29,7 +29,7 @@ var _ actuators.Together = (*Actuator)(nil)
 
 // New makes an Actuator.
 func New(o Options) *Actuator {
-	return &Actuator{o: o.Filled()}
+	return &Actuator{o: o.WithDefaults()}
 }
 
 // plan is what an act on a process will use.

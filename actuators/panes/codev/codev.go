@@ -39,7 +39,7 @@ var _ actuators.Batcher = (*Actuator)(nil)
 
 // New gives the actuator of terminals.
 func New(o Options) *Actuator {
-	o = o.Filled()
+	o = o.WithDefaults()
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	if o.Env == nil {
 		o.Env = os.Getenv

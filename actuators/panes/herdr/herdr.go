@@ -56,7 +56,7 @@ var (
 
 // New gives the actuator of tabs.
 func New(o Options) *Actuator {
-	return &Actuator{Options: o.Filled(), patience: answerWithin, settles: settlesWithin}
+	return &Actuator{Options: o.WithDefaults(), patience: answerWithin, settles: settlesWithin}
 }
 
 // client asks the server that listens on socket now.

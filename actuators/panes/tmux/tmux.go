@@ -42,7 +42,7 @@ var (
 
 // New gives the actuator of sessions.
 func New(o Options) *Actuator {
-	o = o.Filled()
+	o = o.WithDefaults()
 	o.Tmux, o.Never.UID = cmp.Or(o.Tmux, "tmux"), os.Geteuid()
 	return &Actuator{Options: o, within: answerWithin, rests: restsFor, looking: func() {}}
 }

@@ -57,7 +57,7 @@ func New(o Options) *Actuator {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
-	return &Actuator{Options: o.Filled(), patience: answerWithin, settles: settlesWithin}
+	return &Actuator{Options: o.WithDefaults(), patience: answerWithin, settles: settlesWithin}
 }
 
 func called(e *decision.Editor) string {
