@@ -123,8 +123,8 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Named gives o with a name for its log.
-func (o Options) Named(name string) Options {
+// WithLogName gives o with a name for its log.
+func (o Options) WithLogName(name string) Options {
 	o.Log = o.Log.Named(name)
 	return o
 }

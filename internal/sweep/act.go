@@ -82,10 +82,10 @@ func (m *Machine) Actuators(host snapshot.Host, roots []string) map[string]actua
 		Lock: filepath.Join(m.UserDir(), "herdr-close.lock"), LockWait: userLockWait,
 	}
 	return map[string]actuators.Actuator{
-		snapshot.KindSession:  acttmux.New(o.Named("tmux")),
-		snapshot.KindTab:      panes.Tabs{Herdr: actherdr.New(o.Named("herdr")), Editor: actvscode.New(o.Named("vscode"))},
-		snapshot.KindTerminal: actcodev.New(o.Named("codev")),
-		snapshot.KindProcess:  actprocs.New(o.Named("processes")),
+		snapshot.KindSession:  acttmux.New(o.WithLogName("tmux")),
+		snapshot.KindTab:      panes.Tabs{Herdr: actherdr.New(o.WithLogName("herdr")), Editor: actvscode.New(o.WithLogName("vscode"))},
+		snapshot.KindTerminal: actcodev.New(o.WithLogName("codev")),
+		snapshot.KindProcess:  actprocs.New(o.WithLogName("processes")),
 		snapshot.KindDir: actdirs.New(actdirs.Options{
 			StateTrash: o.Trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: o.ProcRoot,
 			Holders: holding{&m.Looker}, Sessions: m.sessionsIn, Step: Step, Log: m.Log.Named("dirs"),
