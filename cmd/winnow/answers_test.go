@@ -609,6 +609,7 @@ func TestEvents(t *testing.T) {
 
 // TestTheCommandsSayTheSame with the daemon and without it.
 func TestTheCommandsSayTheSame(t *testing.T) {
+	stage.NeedSecond(t, "each command twice")
 	t.Parallel()
 	w := newAPIWorld(t)
 	off := []string{"WINNOW_RUN_API_ENABLED=false"}

@@ -44,6 +44,7 @@ func answeringWorld(t *testing.T, seed uint64) (w *steadyWorld, s *localapi.Serv
 
 // TestSweepsUnderRequests: while clients ask everything, do not read, or send half a request, sweeps and reloads go on. With -race it shows that they share nothing by mistake.
 func TestSweepsUnderRequests(t *testing.T) {
+	stage.NeedSecond(t, "hundreds of requests at once")
 	t.Parallel()
 	w, _, socket := answeringWorld(t, 200)
 	first := w.sweep(pace.Start)
@@ -641,6 +642,7 @@ func TestHalfSentBodies(t *testing.T) {
 
 // TestExplainLeavesNoProcess: policies of one's own are judged in a process of its own, which ends with the answer.
 func TestExplainLeavesNoProcess(t *testing.T) {
+	stage.NeedSecond(t, "the same request again and again")
 	t.Parallel()
 	w := newAPIWorld(t)
 	rules := filepath.Join(w.dir, "rules")

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // TestAClockThatIsSetBetweenLooks gives every wait a new start. The machine's clock is left alone: the program runs in time namespaces whose clocks since boot differ, which to two
 // looks is the same as a wall clock that was set, or a time suspended.
 func TestAClockThatIsSetBetweenLooks(t *testing.T) {
+	stage.NeedSecond(t, "it needs a time namespace")
 	t.Parallel()
 	startsOften(t)
 	if out, err := exec.Command("unshare", "--time", "--boottime", "1", "true").CombinedOutput(); err != nil {

@@ -588,6 +588,7 @@ func TestTheConsoleShowsHostileNames(t *testing.T) {
 
 // TestTheConsoleOfManyCandidates has 5,000, which come in pages.
 func TestTheConsoleOfManyCandidates(t *testing.T) {
+	stage.NeedSecond(t, "five thousand candidates")
 	t.Parallel()
 	startsOften(t)
 	w := newCrashFolder(t)

@@ -48,6 +48,7 @@ type raceTally struct{ granted, refused, taken int }
 // TestLeasesUnderASweepThatActs: leases are asked for on worktrees, entries of worktrees whose folder is gone, sessions and processes, while a
 // winnow of another state folder takes them. What was granted is never taken, and who came too late is told so.
 func TestLeasesUnderASweepThatActs(t *testing.T) {
+	stage.NeedSecond(t, "a race, many times over")
 	startsOften(t)
 	t.Parallel()
 	trials := stage.Trials(32, 600)

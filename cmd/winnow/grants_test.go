@@ -86,6 +86,7 @@ func TestGrantAtEachPointOfAnAct(t *testing.T) {
 
 // TestAGrantAfterAWinnowThatWasKilled: what a winnow had begun when it was killed keeps no lease from being granted, and what was granted then comes back where it was away.
 func TestAGrantAfterAWinnowThatWasKilled(t *testing.T) {
+	stage.NeedSecond(t, "the crash at each step")
 	startsOften(t)
 	t.Parallel()
 	for _, at := range []string{"dir.check", "dir.look", "dir.unlock"} {

@@ -16,7 +16,7 @@ var block = regexp.MustCompile("(?s)```(?:rego|yaml)\n(.*?)```")
 // custom-parameters runs.
 func TestThePagesRuleIsTheOneThatRuns(t *testing.T) {
 	t.Parallel()
-	script, err := txtar.ParseFile("testdata/script/custom-parameters.txtar")
+	script, err := txtar.ParseFile("testdata/long/custom-parameters.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,14 @@ import (
 
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	musts "github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestASandboxSeesOtherFolders: to a program in another mount or pid namespace a path leads to another folder, and a number is another process. Nothing is said to be not alive, and
 // nothing is leased, by what the daemon has under that name.
 func TestASandboxSeesOtherFolders(t *testing.T) {
+	stage.NeedSecond(t, "it needs namespaces and curl")
 	t.Parallel()
 	for _, tool := range []string{"curl", "unshare"} {
 		if _, err := exec.LookPath(tool); err != nil {

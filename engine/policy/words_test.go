@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 var update = flag.Bool("update", false, "write testdata/refusals.txtar again")
@@ -45,9 +46,13 @@ func TestRefusalsAreInWords(t *testing.T) {
 	if len(order) < 40 {
 		t.Fatalf("only %d wrong rules", len(order))
 	}
+	checked := 0
 	for i, f := range archive.Files {
 		name, file, _ := strings.Cut(f.Name, "/")
 		if file != "want" {
+			continue
+		}
+		if checked++; !stage.Second() && !*update && checked%4 != 0 {
 			continue
 		}
 		_, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
