@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	client "github.com/winnow-reaper/winnow/internal/sys/tower"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/tower"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -299,6 +300,7 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 		})
 	})
 	run("locked", "locked", func(t *testing.T, f *fixture) {
+		stage.NeedSecond(t, "it waits for all of the reader's patience")
 		f.Exec("PRAGMA locking_mode = EXCLUSIVE")
 		f.Exec("PRAGMA journal_mode = DELETE")
 		f.Exec("BEGIN EXCLUSIVE")

@@ -55,30 +55,33 @@ const tick = 5 * time.Millisecond
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []server.Profile{server.V071, server.V080, server.V082, server.V091, server.Future} {
-		s := server.Start(t, server.Options{Tick: tick, Profile: profile})
-		space := s.Workspace("w")
-		tab := s.Tab(space, "a", server.Pane{Fake: &server.Info{}})
-		for range 100 {
-			s.Rename(tab, "again")
-		}
-		w := watch(t, s.Socket())
-		wait.Eventually(t, "told of the past", func() bool { return w.n.Load() > 0 })
-		if n, begun := w.n.Load(), w.begun.Load(); n != 1 || begun != 1 {
-			t.Fatalf("%s: told %d times of the past; it began %d times", profile, n, begun)
-		}
-		s.Retitle(s.Panes(tab)[0].ID, 50)
-		s.Rename(tab, "new")
-		wait.Eventually(t, "told of the name", func() bool { return w.n.Load() > 1 })
-		s.SetStatus(s.Panes(tab)[0].ID, "working")
-		wait.Eventually(t, "told of the agent", func() bool { return w.n.Load() > 2 })
-		if n := w.n.Load(); n != 3 {
-			t.Errorf("%s: told %d times", profile, n)
-		}
-		w.cancel()
-		if err := w.ends(t); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", profile, err)
-		}
-		wait.Eventually(t, "left", func() bool { return s.Subscribers() == 0 })
+		t.Run(string(profile), func(t *testing.T) {
+			t.Parallel()
+			s := server.Start(t, server.Options{Tick: tick, Profile: profile})
+			space := s.Workspace("w")
+			tab := s.Tab(space, "a", server.Pane{Fake: &server.Info{}})
+			for range 100 {
+				s.Rename(tab, "again")
+			}
+			w := watch(t, s.Socket())
+			wait.Eventually(t, "told of the past", func() bool { return w.n.Load() > 0 })
+			if n, begun := w.n.Load(), w.begun.Load(); n != 1 || begun != 1 {
+				t.Fatalf("%s: told %d times of the past; it began %d times", profile, n, begun)
+			}
+			s.Retitle(s.Panes(tab)[0].ID, 50)
+			s.Rename(tab, "new")
+			wait.Eventually(t, "told of the name", func() bool { return w.n.Load() > 1 })
+			s.SetStatus(s.Panes(tab)[0].ID, "working")
+			wait.Eventually(t, "told of the agent", func() bool { return w.n.Load() > 2 })
+			if n := w.n.Load(); n != 3 {
+				t.Errorf("%s: told %d times", profile, n)
+			}
+			w.cancel()
+			if err := w.ends(t); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", profile, err)
+			}
+			wait.Eventually(t, "left", func() bool { return s.Subscribers() == 0 })
+		})
 	}
 }
 
