@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
@@ -76,8 +77,15 @@ func open(path string, tables schema, synchronous string) (*Ledger, error) {
 }
 
 // ready makes sure of the tables. Of several that open a new ledger at once SQLite tells some at once that it is busy,
-// without waiting busy_timeout, because they all want to turn it to WAL: they try again for as long.
+// without waiting busy_timeout, because they all want to turn it to WAL: one goes after the other, by a lock on the folder. Where
+// that cannot be had they try again for as long.
 func (l *Ledger) ready(ctx context.Context) error {
+	if folder, err := os.Open(filepath.Dir(l.path)); err == nil {
+		defer folder.Close()
+		for began := time.Now(); unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK && time.Since(began) < busyTimeout; {
+			time.Sleep(time.Millisecond)
+		}
+	}
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := l.makeTables(ctx)
 		if sqlite.Code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout {
