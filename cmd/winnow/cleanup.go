@@ -29,10 +29,10 @@ and winnow restore brings it back.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if !safe {
-				return config.Mistakef("only --safe is offered: winnow cleanup %s --safe closes it when no rule objects", text.Quote(ids[0]))
+				return config.Usagef("only --safe is offered: winnow cleanup %s --safe closes it when no rule objects", text.Quote(ids[0]))
 			}
 			if mine && !strings.HasPrefix(ids[0], snapshot.KindDir+":") {
-				return config.Mistakef("--mine is for a worktree by its whole id: winnow cleanup dir:/path --safe --mine")
+				return config.Usagef("--mine is for a worktree by its whole id: winnow cleanup dir:/path --safe --mine")
 			}
 			return a.cleanup(cmd.Context(), ids[0], mine)
 		},

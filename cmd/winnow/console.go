@@ -39,7 +39,7 @@ It ends nothing that lives: the pages can hold, release, bring back, pause, resu
 interrupted.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("port") && (port < 0 || port > 65535) {
-				return config.Mistakef("--port %d: it is a number from 1 to 65535, or 0 for a free one; nothing was started", port)
+				return config.Usagef("--port %d: it is a number from 1 to 65535, or 0 for a free one; nothing was started", port)
 			}
 			listen := a.Cfg.Console.Listen
 			if at, err := netip.ParseAddrPort(listen); err == nil && cmd.Flags().Changed("port") {

@@ -97,7 +97,7 @@ func editorsFor(given []string) ([]installed, error) {
 	for _, name := range names {
 		path, err := exec.LookPath(name)
 		if err != nil && len(given) > 0 {
-			return nil, config.Mistakef("there is no editor %q: %v; nothing was installed. The editors that winnow knows are %s", name, err, strings.Join(editorPrograms, ", "))
+			return nil, config.Usagef("there is no editor %q: %v; nothing was installed. The editors that winnow knows are %s", name, err, strings.Join(editorPrograms, ", "))
 		}
 		if err != nil {
 			continue

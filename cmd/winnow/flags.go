@@ -76,7 +76,7 @@ func envFlags(fs *pflag.FlagSet) error {
 			return
 		}
 		if e := fs.Set(f.Name, val); e != nil {
-			err = config.Mistakef("%s: %v", config.EnvName(f.Name), e)
+			err = config.Usagef("%s: %v", config.EnvName(f.Name), e)
 		}
 	})
 	return err
@@ -104,11 +104,11 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := spelling.Near(name, names); near != "" {
-			return config.Mistakef("unknown flag --%s; did you mean --%s? (see %s --help)", name, near, cmd.CommandPath())
+			return config.Usagef("unknown flag --%s; did you mean --%s? (see %s --help)", name, near, cmd.CommandPath())
 		}
-		return config.Mistakef("unknown flag --%s (see %s --help)", name, cmd.CommandPath())
+		return config.Usagef("unknown flag --%s (see %s --help)", name, cmd.CommandPath())
 	}
-	return config.Mistakef("%s (see %s --help)", msg, cmd.CommandPath())
+	return config.Usagef("%s (see %s --help)", msg, cmd.CommandPath())
 }
 
 // checkArgs has every command below one refuse arguments that it does not take as wrong use. A command that says nothing of arguments takes none.
@@ -121,7 +121,7 @@ func checkArgs(above *cobra.Command) {
 		c.Args = func(cmd *cobra.Command, given []string) error {
 			if err := check(cmd, given); err != nil {
 				use := strings.TrimPrefix(strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.Root().Name()+" ")
-				return config.Mistakef("%s: %v (see %s --help)", use, err, cmd.CommandPath())
+				return config.Usagef("%s: %v (see %s --help)", use, err, cmd.CommandPath())
 			}
 			return nil
 		}

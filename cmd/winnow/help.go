@@ -49,10 +49,10 @@ Without FOLDER it prints the page of winnow itself: winnow man | man -l -`,
 			}
 			dir, err := config.Path(to[0])
 			if err != nil {
-				return config.Mistakef("%s: %v; nothing was written", to[0], err)
+				return config.Usagef("%s: %v; nothing was written", to[0], err)
 			}
 			if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-				return config.Mistakef("%s is no folder: make it with mkdir -p; nothing was written", text.Clean(dir))
+				return config.Usagef("%s is no folder: make it with mkdir -p; nothing was written", text.Clean(dir))
 			}
 			head.Title = ""
 			if err := doc.GenManTree(root, head, dir); err != nil {

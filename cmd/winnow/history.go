@@ -25,7 +25,7 @@ says where they were edited, removed, put in or put into another order by hand. 
 LINK also tells that nothing before it was rewritten or cut off, which the ledger alone cannot show. A chain that breaks is exit 1.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if head != "" && !check {
-				return config.Mistakef("--head needs --verify")
+				return config.Usagef("--head needs --verify")
 			}
 			if check {
 				return a.verifyHistory(cmd.Context(), head)

@@ -59,7 +59,7 @@ func (a *app) initFolder(dir string) error {
 		}
 	}
 	if len(there) > 0 {
-		return config.Mistakef("%s: is there already; nothing was written: choose another folder, or move it away", strings.Join(there, ", "))
+		return config.Usagef("%s: is there already; nothing was written: choose another folder, or move it away", strings.Join(there, ", "))
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", dir, err)

@@ -74,18 +74,18 @@ func (a *app) checkForm(cmd *cobra.Command) error {
 		case slices.Contains(of, form):
 			return nil
 		case slices.Contains(known, form):
-			return config.Mistakef("%s: %s does not write %s; it writes %s. Nothing was done", flag, cmd.CommandPath(), form, strings.Join(of, ", "))
+			return config.Usagef("%s: %s does not write %s; it writes %s. Nothing was done", flag, cmd.CommandPath(), form, strings.Join(of, ", "))
 		}
-		return config.Mistakef("%s: unknown form %q; one of %s", flag, form, strings.Join(of, ", "))
+		return config.Usagef("%s: unknown form %q; one of %s", flag, form, strings.Join(of, ", "))
 	}
 	files := map[string]bool{}
 	for _, also := range a.flags.also {
 		form, file, ok := strings.Cut(also, "=")
 		switch {
 		case !ok || file == "":
-			return config.Mistakef("--also: %s names no file: write FORM=FILE, such as junit=result.xml. Nothing was done", text.Quote(also))
+			return config.Usagef("--also: %s names no file: write FORM=FILE, such as junit=result.xml. Nothing was done", text.Quote(also))
 		case files[filepath.Clean(file)]:
-			return config.Mistakef("--also: %s is named twice: a file holds one form. Nothing was done", text.Quote(file))
+			return config.Usagef("--also: %s is named twice: a file holds one form. Nothing was done", text.Quote(file))
 		}
 		if err := check("--also", form); err != nil {
 			return err

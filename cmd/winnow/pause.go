@@ -23,7 +23,7 @@ func newPause(a *app) *cobra.Command {
 has begun is brought to its end. Looking, deciding and bringing back (winnow restore) go on. A second pause takes the place of the first.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
-				return config.Mistakef("--for %s pauses nothing: give a time from now on such as 2h, or leave it out for a pause without an end", time.Duration(long))
+				return config.Usagef("--for %s pauses nothing: give a time from now on such as 2h, or leave it out for a pause without an end", time.Duration(long))
 			}
 			how := client.Params{For: long.wire(), Reason: reason}
 			p, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/pause", how, func() (lock.Pause, error) {

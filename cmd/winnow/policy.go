@@ -21,7 +21,7 @@ func newPolicy(a *app) *cobra.Command {
 			for _, c := range cmd.Commands() {
 				names = append(names, c.Name())
 			}
-			return config.Mistakef("unknown command %q of winnow policy%s (see winnow policy --help)", given[0], spelling.Hint(given[0], names))
+			return config.Usagef("unknown command %q of winnow policy%s (see winnow policy --help)", given[0], spelling.Hint(given[0], names))
 		},
 	}
 	cmd.AddCommand(

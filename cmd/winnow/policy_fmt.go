@@ -60,16 +60,16 @@ func (a *app) toFormat(ctx context.Context, paths []string) (trees []policy.Tree
 		paths = a.Cfg.Policy.Paths
 	}
 	if len(paths) == 0 {
-		return nil, config.Mistakef("name a folder or a file to format: the configuration names no policies (policy.paths). Nothing was read")
+		return nil, config.Usagef("name a folder or a file to format: the configuration names no policies (policy.paths). Nothing was read")
 	}
 	if inner, outer := overlap(paths); inner != "" {
-		return nil, config.Mistakef("%s lies in %s: name one of the two. Nothing was read", text.Quote(inner), text.Quote(outer))
+		return nil, config.Usagef("%s lies in %s: name one of the two. Nothing was read", text.Quote(inner), text.Quote(outer))
 	}
 	for _, name := range paths {
 		folder, file := name, ""
 		if st, err := os.Lstat(name); err == nil && st.Mode().IsRegular() {
 			if filepath.Ext(name) != ".rego" {
-				return nil, config.Mistakef("%s is not a policy: its name does not end in .rego. Nothing was read", text.Quote(name))
+				return nil, config.Usagef("%s is not a policy: its name does not end in .rego. Nothing was read", text.Quote(name))
 			}
 			folder, file = filepath.Dir(name), filepath.Base(name)
 		}

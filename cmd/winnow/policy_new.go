@@ -70,14 +70,14 @@ type written struct {
 func (a *app) policyNew(id, in string, editor bool) error {
 	rule, err := scaffold.Parse(id)
 	if err != nil {
-		return config.Mistakef("%w. Nothing was written", err)
+		return config.Usagef("%w. Nothing was written", err)
 	}
 	if _, err := fs.Stat(policies.Files, rule.Dir()); err == nil {
-		return config.Mistakef("%s ships with Winnow, and two folders of policies cannot have the same rule: choose another name, or set its level (rules.levels). Nothing was written", id)
+		return config.Usagef("%s ships with Winnow, and two folders of policies cannot have the same rule: choose another name, or set its level (rules.levels). Nothing was written", id)
 	}
 	dir, err := config.Path(in)
 	if err != nil {
-		return config.Mistakef("--in: %s: %v. Nothing was written", text.Quote(in), err)
+		return config.Usagef("--in: %s: %v. Nothing was written", text.Quote(in), err)
 	}
 	files, err := rule.Files()
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *app) policyNew(id, in string, editor bool) error {
 	// A folder of the same rule may hold other files of the package.
 	for _, name := range slices.Concat([]string{rule.Dir()}, slices.Sorted(maps.Keys(files))) {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return config.Mistakef("%s is there already; choose another name for the rule, or another folder (--in). Nothing was written", text.Quote(filepath.Join(in, name)))
+			return config.Usagef("%s is there already; choose another name for the rule, or another folder (--in). Nothing was written", text.Quote(filepath.Join(in, name)))
 		}
 	}
 	if editor {

@@ -36,13 +36,13 @@ With --wait a server that knows OPA's long polling answers when there is a newer
 
 func (a *app) pull(ctx context.Context, wait string) error {
 	if len(a.Cfg.Policy.Bundles) == 0 {
-		return config.Mistakef("policy.bundles names no bundle; nothing was done")
+		return config.Usagef("policy.bundles names no bundle; nothing was done")
 	}
 	look := bundles.Look{Ask: true, Now: true, Wait: a.Cfg.Policy.Polling.LongPoll}
 	if wait != "" {
 		d, err := time.ParseDuration(wait)
 		if err != nil || d < 0 {
-			return config.Mistakef("--wait: %q is no duration such as 5m; nothing was done", wait)
+			return config.Usagef("--wait: %q is no duration such as 5m; nothing was done", wait)
 		}
 		look.Wait = d
 	}

@@ -27,9 +27,9 @@ A recording is redacted, so the ids that it shows are stand-ins. It exits with 1
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case last < 0:
-				return config.Mistakef("--last: %d is no number of sweeps", last)
+				return config.Usagef("--last: %d is no number of sweeps", last)
 			case last > 0 && sweep != "":
-				return config.Mistakef("--sweep and --last contradict each other; choose one")
+				return config.Usagef("--sweep and --last contradict each other; choose one")
 			}
 			return a.policyReplay(cmd.Context(), sweep, last, configured)
 		},

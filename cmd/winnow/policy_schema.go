@@ -65,13 +65,13 @@ func (a *app) policySchema(given []string, example bool) error {
 	names := schemaNames()
 	if len(given) == 0 {
 		if example {
-			return config.Mistakef("--example is of the schema input: winnow policy schema input --example")
+			return config.Usagef("--example is of the schema input: winnow policy schema input --example")
 		}
 		return list(a, names, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
 	}
 	name := given[0]
 	if example && name != inputSchema {
-		return config.Mistakef("--example: there is an example of %s alone, and not of %s", inputSchema, text.Quote(name))
+		return config.Usagef("--example: there is an example of %s alone, and not of %s", inputSchema, text.Quote(name))
 	}
 	var data []byte
 	var err error
@@ -84,7 +84,7 @@ func (a *app) policySchema(given []string, example bool) error {
 		data, err = winnow.Schemas.ReadFile("docs/reference/schemas/" + name + ".json")
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return config.Mistakef("there is no schema %s%s; winnow policy schema lists all", text.Quote(name), spelling.Hint(name, names))
+		return config.Usagef("there is no schema %s%s; winnow policy schema lists all", text.Quote(name), spelling.Hint(name, names))
 	}
 	if err != nil {
 		return err

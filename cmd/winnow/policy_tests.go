@@ -51,7 +51,7 @@ below the threshold; with 2 when the policies or tests are no valid Rego.`,
 			}
 			for _, name := range []string{"coverage", "threshold", "timeout"} {
 				if cmd.Flags().Changed(name) {
-					return config.Mistakef("--%s says nothing with --conformance; leave one of the two out. Nothing was run", name)
+					return config.Usagef("--%s says nothing with --conformance; leave one of the two out. Nothing was run", name)
 				}
 			}
 			return a.policyTest(cmd.Context(), "policy test --conformance", policytest.Conformance, f, verbose)

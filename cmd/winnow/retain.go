@@ -25,10 +25,10 @@ also be a worker's id in its registry. A session that a registry records is only
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if strings.TrimSpace(reason) == "" {
-				return config.Mistakef("--reason is missing: say why it must stay, for the reader of winnow holds")
+				return config.Usagef("--reason is missing: say why it must stay, for the reader of winnow holds")
 			}
 			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
-				return config.Mistakef("--for %s holds nothing: give a time from now on such as 2d, or leave it out for a hold without an end", time.Duration(long))
+				return config.Usagef("--for %s holds nothing: give a time from now on such as 2d, or leave it out for a hold without an end", time.Duration(long))
 			}
 			hold := client.Params{Candidate: ids[0], Reason: reason, For: long.wire()}
 			h, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/holds", hold, func() (snapshot.Hold, error) {

@@ -111,10 +111,10 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	}
 	level := hclog.LevelFromString(a.flags.logLevel)
 	if level == hclog.NoLevel {
-		return config.Mistakef("--log-level: unknown level %q; one of trace, debug, info, warn, error, off", a.flags.logLevel)
+		return config.Usagef("--log-level: unknown level %q; one of trace, debug, info, warn, error, off", a.flags.logLevel)
 	}
 	if a.flags.logFormat != "text" && a.flags.logFormat != "json" {
-		return config.Mistakef("--log-format: unknown form %q; text or json", a.flags.logFormat)
+		return config.Usagef("--log-format: unknown form %q; text or json", a.flags.logFormat)
 	}
 	if err := a.checkForm(cmd); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 		a.flags.color = text.Never
 	}
 	if !slices.Contains(text.Colors, a.flags.color) {
-		return config.Mistakef("--color: unknown word %q; one of %s", a.flags.color, strings.Join(text.Colors, ", "))
+		return config.Usagef("--color: unknown word %q; one of %s", a.flags.color, strings.Join(text.Colors, ", "))
 	}
 	opts := &hclog.LoggerOptions{Name: "winnow", Level: level, Output: a.errOut, JSONFormat: a.flags.logFormat == "json"}
 	if opts.JSONFormat {
@@ -165,14 +165,14 @@ func (a *app) override(cfg *config.Config) error {
 	if a.flags.state != "" {
 		p, err := config.Path(a.flags.state)
 		if err != nil {
-			return config.Mistakef("--state: %v", err)
+			return config.Usagef("--state: %v", err)
 		}
 		cfg.State = p
 	}
 	for _, p := range a.flags.policy {
 		abs, err := config.Path(p)
 		if err != nil {
-			return config.Mistakef("--policy: %v", err)
+			return config.Usagef("--policy: %v", err)
 		}
 		cfg.Policy.Paths = append(cfg.Policy.Paths, abs)
 	}

@@ -38,7 +38,7 @@ It prints a line for what is new: something that goes or went, an alarm, a brake
 the other lines on stderr.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every := time.Duration(f.every); cmd.Flags().Changed("every") && (every < config.LeastEvery || every > config.MostEvery) {
-				return config.Mistakef("--every %s: give a time from 1s to 24h, such as 5m", every)
+				return config.Usagef("--every %s: give a time from 1s to 24h, such as 5m", every)
 			}
 			return a.run(cmd.Context(), f)
 		},

@@ -130,7 +130,7 @@ func (a *app) passedOn() (flags []string, err error) {
 		}
 		var whole string
 		if whole, err = config.Path(path); err != nil {
-			err = config.Mistakef("--%s: %v; nothing was written", name, err)
+			err = config.Usagef("--%s: %v; nothing was written", name, err)
 		}
 		flags = append(flags, "--"+name, whole)
 	}

@@ -32,10 +32,10 @@ name the configured patterns and the policies need is kept, so that it is decide
 kept: read that before you give it away. Two snapshots have the same stand-ins only where --redact-key names the same key.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if hide && argv {
-				return config.Mistakef("--redact and --with-argv contradict each other; choose one")
+				return config.Usagef("--redact and --with-argv contradict each other; choose one")
 			}
 			if key != "" && !hide {
-				return config.Mistakef("--redact-key needs --redact")
+				return config.Usagef("--redact-key needs --redact")
 			}
 			s, err := a.Look(cmd.Context(), sources.Scope{Argv: argv}, a.LoadPriorReadOnly(cmd.Context()))
 			if err != nil {
@@ -68,7 +68,7 @@ func (a *app) redacted(ctx context.Context, s *snapshot.Snapshot, file string) (
 			key, err = sweep.ReadRedactionKey(ctx, path)
 		}
 		if err != nil {
-			return nil, config.Mistakef("--redact-key: %w; nothing was written", err)
+			return nil, config.Usagef("--redact-key: %w; nothing was written", err)
 		}
 	}
 	e, p, err := a.Engine(ctx)

@@ -35,7 +35,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweep.Options) error {
 		return err
 	}
 	if f.Confirm && !f.Apply {
-		return config.Mistakef("--confirm needs --apply: without it nothing would be done at the second look")
+		return config.Usagef("--confirm needs --apply: without it nothing would be done at the second look")
 	}
 	e, p, err := a.EngineBy(ctx, bundles.Look{Ask: true})
 	if err != nil {

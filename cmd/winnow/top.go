@@ -35,7 +35,7 @@ those of a sweep, and are asked for again every half minute; a process that is n
 It needs a terminal. winnow top --format json prints one look, made of two that are --every apart.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < span(100*time.Millisecond) {
-				return config.Mistakef("--every %s is too short: at least 100ms", time.Duration(every))
+				return config.Usagef("--every %s is too short: at least 100ms", time.Duration(every))
 			}
 			return a.top(cmd.Context(), time.Duration(every))
 		},

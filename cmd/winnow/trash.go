@@ -56,7 +56,7 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 	if older != "" {
 		var err error
 		if least, err = config.Duration(older); err != nil || least < 0 {
-			return config.Mistakef("--older: %q is no duration: write 12h or 1d; nothing was removed", older)
+			return config.Usagef("--older: %q is no duration: write 12h or 1d; nothing was removed", older)
 		}
 	}
 	there := 0
@@ -88,7 +88,7 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 // consent asks a person at a terminal; anywhere else it refuses.
 func (a *app) consent(all []document.SetAside) error {
 	if a.json() || !term.IsTerminal(os.Stdin.Fd()) {
-		return config.Mistakef("%s would be removed for good, and nothing brings it back: say --yes if that is right; nothing was removed", render.TrashTotal(all))
+		return config.Usagef("%s would be removed for good, and nothing brings it back: say --yes if that is right; nothing was removed", render.TrashTotal(all))
 	}
 	a.paint.Trash(a.errOut, all)
 	fmt.Fprintf(a.errOut, "remove %s for good? [y/N] ", render.TrashTotal(all))

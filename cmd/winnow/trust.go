@@ -39,9 +39,9 @@ trusted holds until you trust another content or take it back; a later change of
 			}
 			switch {
 			case list && revoke:
-				return config.Mistakef("--list and --revoke are two things: say one of them")
+				return config.Usagef("--list and --revoke are two things: say one of them")
 			case list && len(folders) > 0:
-				return config.Mistakef("--list takes no folder; it lists all projects")
+				return config.Usagef("--list takes no folder; it lists all projects")
 			case list:
 				return a.listTrusted(cmd.Context())
 			case revoke:
@@ -75,14 +75,14 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	file := look.ProjectFile(main)
 	data, err := project.Read(ctx, main)
 	if errors.Is(err, fs.ErrNotExist) {
-		return config.Mistakef("%s is not there: the project has no file of its own%s; nothing was trusted", file, ops.NotFollowed(main))
+		return config.Usagef("%s is not there: the project has no file of its own%s; nothing was trusted", file, ops.NotFollowed(main))
 	}
 	if err != nil {
-		return config.Mistakef("%v; nothing was trusted", err)
+		return config.Usagef("%v; nothing was trusted", err)
 	}
 	says, err := project.Parse(file, data)
 	if err != nil {
-		return config.Mistakef("%w; nothing was trusted", err)
+		return config.Usagef("%w; nothing was trusted", err)
 	}
 	if err := a.CheckRules(ctx, file, data, says); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 	main, err := ops.MainCheckout(folder)
 	if err != nil { // the repository may be gone: then the folder is what was trusted
 		if main, err = filepath.Abs(folder); err != nil {
-			return config.Mistakef("--revoke %s: %v", text.Quote(folder), err)
+			return config.Usagef("--revoke %s: %v", text.Quote(folder), err)
 		}
 	}
 	was, err := a.Store().Revoke(main)
@@ -183,9 +183,9 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 			}
 		}
 		if len(names) == 0 {
-			return config.Mistakef("%s is not trusted, and nor is any other project; nothing was changed", main)
+			return config.Usagef("%s is not trusted, and nor is any other project; nothing was changed", main)
 		}
-		return config.Mistakef("%s is not trusted%s; nothing was changed", main, spelling.Hint(main, names))
+		return config.Usagef("%s is not trusted%s; nothing was changed", main, spelling.Hint(main, names))
 	}
 	return a.say(map[string]string{"revoked": main}, text.Clean(main)+" is no longer trusted; what it asked to keep is judged as anything else")
 }

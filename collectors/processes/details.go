@@ -90,8 +90,8 @@ func (s *scan) marked(p *record) bool {
 	return false
 }
 
-// deepen reads the rest of a pinned process that was read in brief. Where it executed another program or moved in between, it is read again; one that
-// does so every time stays in brief.
+// deepen reads the rest of a pinned process that was read in part. Where it executed another program or moved in between, it is read again; one that
+// does so every time stays in part.
 func (s *scan) deepen(dir int, r *record, before proc.Stat, want depth) (*record, error) {
 	if want == served {
 		s.opened(dir, before, r)
@@ -107,7 +107,7 @@ func (s *scan) deepen(dir int, r *record, before proc.Stat, want depth) (*record
 			return nil, err
 		}
 		if after.Gone() {
-			r.ended() // it hides nothing, as in brief
+			r.ended() // it hides nothing, as in part
 		}
 		if before.SameProcess(after) && sameText(r.Exe, s.Exe(dir)) {
 			return r, nil
@@ -124,7 +124,7 @@ func (s *scan) deepen(dir int, r *record, before proc.Stat, want depth) (*record
 // fill adds the facts that only a full reading has.
 func (s *scan) fill(dir int, st proc.Stat, r *record) {
 	p := &r.Process
-	p.Brief = false
+	p.Partial = false
 	if p.Exe == nil { // of another user's, and where there are no markers, it was not asked for yet
 		p.Exe = s.Exe(dir)
 	}

@@ -47,7 +47,7 @@ func (s *scan) peers(ctx context.Context) error {
 	return nil
 }
 
-// speakers are the processes of this user that were not read in brief and whose parent takes in orphans, with all below them.
+// speakers are the processes of this user that were not read in part and whose parent takes in orphans, with all below them.
 func (s *scan) speakers() map[int]*speaker {
 	found, takers := map[int]*speaker{}, s.takers()
 	var children map[int][]*record

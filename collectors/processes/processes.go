@@ -39,13 +39,13 @@ type Options struct {
 	// WithArgv keeps the command lines.
 	WithArgv bool
 	// All reads all of this user's processes in full, and Classes those of these classes (Marked, CwdDeleted, InputEnded, BelowAgent) with their descendants.
-	// They are what the rules that judge can be about: of a process that was read in brief nothing tells whether it is the same one at
+	// They are what the rules that judge can be about: of a process that was read in part nothing tells whether it is the same one at
 	// a later look.
 	All     bool
 	Classes []string
 	// Remembered are the start ticks of the processes that earlier looks saw below agents, by pid.
 	Remembered map[int]uint64
-	// Only, when not empty, reads these processes and their descendants in full and all others in brief.
+	// Only, when not empty, reads these processes and their descendants in full and all others in part.
 	Only []int
 	// Peers searches for who speaks with a process, also where the look is about all and it is known that some process does.
 	Peers bool

@@ -242,7 +242,7 @@ func TestOnly(t *testing.T) {
 		t.Errorf("argv %q, want %q", p.Argv, one.Args)
 	}
 	if p := look(t, processes.Options{Only: []int{one.Process.Pid}}, other.Process.Pid); p.Exe != nil || p.PPID == nil {
-		t.Errorf("another process: exe %v, parent %v: want it in brief", p.Exe, p.PPID)
+		t.Errorf("another process: exe %v, parent %v: want it in part", p.Exe, p.PPID)
 	}
 }
 
@@ -281,12 +281,12 @@ func TestListening(t *testing.T) {
 		"marked":           {Markers: []string{"AGENT_SESSION", "TMUX"}, Panes: []string{"TMUX"}},
 		"only another one": {Markers: []string{"AGENT_SESSION", "TMUX"}, Panes: []string{"TMUX"}, Only: []int{other.Process.Pid}},
 	} {
-		if p := look(t, o, c.Process.Pid); !cmp.Equal(&want, p.Listening) || p.Brief != (len(o.Only) > 0) {
-			t.Errorf("%s: listening %v, brief %v", name, p.Listening, p.Brief)
+		if p := look(t, o, c.Process.Pid); !cmp.Equal(&want, p.Listening) || p.Partial != (len(o.Only) > 0) {
+			t.Errorf("%s: listening %v, partial %v", name, p.Listening, p.Partial)
 		}
 	}
-	if p := look(t, processes.Options{Markers: []string{"TMUX"}, Panes: []string{"TMUX"}}, c.Process.Pid); p.Listening != nil || !p.Brief {
-		t.Errorf("only in a pane: listening %v, brief %v, want it unknown of a process in brief", p.Listening, p.Brief)
+	if p := look(t, processes.Options{Markers: []string{"TMUX"}, Panes: []string{"TMUX"}}, c.Process.Pid); p.Listening != nil || !p.Partial {
+		t.Errorf("only in a pane: listening %v, partial %v, want it unknown of a process in part", p.Listening, p.Partial)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestUnixSockets(t *testing.T) {
 	marked := func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1") }
 	c, none := parts.Start(t, "unix", marked, want[1], want[0], abstract), parts.Start(t, "idle", marked)
 	slices.Sort(want)
-	for name, o := range map[string]processes.Options{"in full": {Only: []int{c.Process.Pid}}, "in brief": {Markers: []string{"AGENT_SESSION"}, Only: []int{none.Process.Pid}}} {
+	for name, o := range map[string]processes.Options{"in full": {Only: []int{c.Process.Pid}}, "in part": {Markers: []string{"AGENT_SESSION"}, Only: []int{none.Process.Pid}}} {
 		if d := cmp.Diff(&want, look(t, o, c.Process.Pid).UnixSockets); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}

@@ -152,7 +152,7 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 	*p = snapshot.Process{
 		PID: st.PID, StartTicks: st.Start, PPID: s.number(st.Parent), PGID: &p.PID, Session: &p.PID, ForegroundPGID: s.number(st.Foreground),
 		TTY: s.terminal(st.TTY), State: string([]byte{st.State}), Threads: s.number(st.Threads), Kernel: s.flag(st.Kernel), Name: st.Comm,
-		UID: s.number(int(owner.Uid)), CPU: &f.cpu, RSS: &f.rss, Brief: true,
+		UID: s.number(int(owner.Uid)), CPU: &f.cpu, RSS: &f.rss, Partial: true,
 	}
 	if st.Group != st.PID {
 		p.PGID = s.number(st.Group)

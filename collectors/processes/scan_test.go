@@ -41,7 +41,7 @@ func mine(e fakeproc.Entry) snapshot.Process {
 	}
 	return snapshot.Process{
 		PID: e.PID, StartTicks: e.Start, StartedAt: new(time.Unix(fakeproc.BootedAt, 0).UTC().Add(time.Duration(e.Start) * 10 * time.Millisecond)),
-		PPID: new(e.PPID), PGID: new(e.PID), Session: new(e.PID), ForegroundPGID: new(-1), TTY: new(""), State: e.State, Brief: true,
+		PPID: new(e.PPID), PGID: new(e.PID), Session: new(e.PID), ForegroundPGID: new(-1), TTY: new(""), State: e.State, Partial: true,
 		Threads: new(max(1, e.Threads)), Kernel: new(false), Name: e.Comm, UID: new(os.Geteuid()), CPU: new(2.5), RSS: new(25 * int64(os.Getpagesize())),
 	}
 }
@@ -133,7 +133,7 @@ func TestReadInFull(t *testing.T) {
 	}
 }
 
-// TestMarkedByAPane: a process that only a multiplexer marked is read in brief, unless what is above it is not. Where it listens is read of what an agent
+// TestMarkedByAPane: a process that only a multiplexer marked is read in part, unless what is above it is not. Where it listens is read of what an agent
 // marked and of all below that, also where no rule is about those.
 func TestMarkedByAPane(t *testing.T) {
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestMarkedByAPane(t *testing.T) {
 		t.Helper()
 		o.Markers = []string{"A", "TMUX"}
 		for _, p := range all(t, f, o) {
-			if !p.Brief {
+			if !p.Partial {
 				full = append(full, p.PID)
 			}
 			if p.Listening != nil && slices.Equal(*p.Listening, []int{5173}) {
@@ -206,10 +206,10 @@ func TestWhatIsReadInFull(t *testing.T) {
 		c.o.Markers = []string{"A"}
 		var found []int
 		for _, p := range all(t, f, c.o) {
-			if p.Brief != (p.ArgvDigest == "") {
-				t.Errorf("%s: process %d: brief %v, digest %q", name, p.PID, p.Brief, p.ArgvDigest)
+			if p.Partial != (p.ArgvDigest == "") {
+				t.Errorf("%s: process %d: brief %v, digest %q", name, p.PID, p.Partial, p.ArgvDigest)
 			}
-			if !p.Brief {
+			if !p.Partial {
 				found = append(found, p.PID)
 			}
 		}

@@ -815,9 +815,9 @@ type Process struct {
 	PIDNamespace *uint64 `json:"pid_namespace,omitempty"`
 	// Inode is the pidfs inode where the kernel has one: unique in a boot.
 	Inode *uint64 `json:"inode,omitempty"`
-	// Brief is true of a process that was read only as far as it costs little, because no loaded rule can be about it. What makes
+	// Partial is true of a process that was read only as far as it costs little, because no loaded rule can be about it. What makes
 	// it the same process at a later look is then not known.
-	Brief bool `json:"brief,omitempty"`
+	Partial bool `json:"partial,omitempty"`
 	// ArgvDigest is a SHA-256 over the command line, salted with the boot id.
 	ArgvDigest string `json:"argv_digest,omitempty"`
 	// Interactive is true for a shell that takes commands from a person: its command line has neither a script nor a command, its

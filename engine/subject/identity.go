@@ -22,7 +22,7 @@ func (j *Index) Identity(id string) decision.Identity {
 
 func (j *Index) processIdentity(id string) decision.Identity {
 	p := j.snap.Processes[id]
-	if p == nil || p.Brief { // what was not read may be in the key at the next look
+	if p == nil || p.Partial { // what was not read may be in the key at the next look
 		return decision.Identity{}
 	}
 	out := identify(&j.snap.Host, p)

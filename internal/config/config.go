@@ -29,13 +29,13 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
 
-// Mistake is wrong use or wrong configuration: nothing was done.
-type Mistake struct{ error }
+// UsageError is wrong use or wrong configuration: nothing was done.
+type UsageError struct{ error }
 
-func (m Mistake) Unwrap() error { return m.error }
+func (m UsageError) Unwrap() error { return m.error }
 
-// Mistakef makes a Mistake; its message names the key or flag and the nearest right one.
-func Mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(format, args...)} }
+// Usagef makes a UsageError; its message names the key or flag and the nearest right one.
+func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
 // Config is config.yaml as the program uses it. Durations under rules are seconds, as the policies see them.
 type Config struct {
@@ -301,7 +301,7 @@ func (c Caps) Floor() actuators.Caps {
 	return actuators.Caps{PerSweep: c.PerSweep, Share: float64(c.Share), ShareFrom: c.ShareFrom, PerOwner: c.PerOwner}
 }
 
-// Load reads the defaults, the operator's file over them and the environment over both. Every error is a Mistake that
+// Load reads the defaults, the operator's file over them and the environment over both. Every error is a UsageError that
 // names the key.
 func Load(file string, env []string) (*Config, error) {
 	path, data, err := find(file)
@@ -314,7 +314,7 @@ func Load(file string, env []string) (*Config, error) {
 // Parse is Load of a file that was read somewhere else, such as in a revision of a repository: name is what messages call it.
 func Parse(name string, data []byte, env []string) (*Config, error) {
 	if len(data) > maxConfig {
-		return nil, Mistakef("read %s: %d bytes, and %d are the most; nothing was done", name, len(data), maxConfig)
+		return nil, Usagef("read %s: %d bytes, and %d are the most; nothing was done", name, len(data), maxConfig)
 	}
 	return load(name, data, env)
 }
@@ -336,7 +336,7 @@ type given struct {
 func load(path string, data []byte, env []string, below ...*Layer) (*Config, error) {
 	if path != "" { // before all else: most of what is refused is refused here
 		if _, err := strict.Read(path, data, shape(), nil); err != nil {
-			return nil, Mistakef("%w; nothing was done", err)
+			return nil, Usagef("%w; nothing was done", err)
 		}
 	}
 	v := viper.New()
@@ -347,21 +347,21 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 	known := v.AllKeys()
 	for _, l := range below {
 		if err := v.MergeConfigMap(map[string]any{"rules": l.parameters}); err != nil {
-			return nil, Mistakef("read %s: %v", l.File, err)
+			return nil, Usagef("read %s: %v", l.File, err)
 		}
 	}
 	var c Config
 	if path != "" {
 		rest, err := c.takeRules(path, data)
 		if err != nil {
-			return nil, Mistakef("%w; nothing was done", err)
+			return nil, Usagef("%w; nothing was done", err)
 		}
 		if err := v.MergeConfig(bytes.NewReader(rest)); err != nil {
-			return nil, Mistakef("read %s: %v", path, err)
+			return nil, Usagef("read %s: %v", path, err)
 		}
 	}
 	if name := EnvName(levelsKey); slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") && e != name+"=" }) {
-		return nil, Mistakef("%s: the levels of rules are not read from the environment: write %s in config.yaml; nothing was done", name, levelsKey)
+		return nil, Usagef("%s: the levels of rules are not read from the environment: write %s in config.yaml; nothing was done", name, levelsKey)
 	}
 	set := bindEnv(v, known, env)
 	c.customFromEnv(env)
@@ -375,7 +375,7 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 	c.File, c.Digest = path, sha256.Sum256(data)
 	at := sites{file: path, data: data, set: set}
 	if err != nil { // the file was held against its shape, so a variable is wrong
-		return nil, Mistakef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
+		return nil, Usagef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
 	}
 	c.Rules.Levels = notOn(c.levels)
 	c.read = given{path, data, env}
@@ -458,7 +458,7 @@ func (c *Config) check(at sites) (wrong error) {
 	must := func(right bool, format string, args ...any) {
 		if !right && wrong == nil {
 			text := fmt.Sprintf(format, args...)
-			wrong = Mistakef("%s: %s; nothing was done", at.placeOf(text), text)
+			wrong = Usagef("%s: %s; nothing was done", at.placeOf(text), text)
 		}
 	}
 	must(c.Version == 1, "version is %d; this program reads version 1", c.Version)

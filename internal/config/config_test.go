@@ -131,7 +131,7 @@ func TestASlipIsAnError(t *testing.T) {
 				t.Fatalf("it was loaded; protected is %q", c.Rules.Protected)
 			case c != nil:
 				t.Error("a configuration came with the error")
-			case !errors.As(err, new(Mistake)):
+			case !errors.As(err, new(UsageError)):
 				t.Errorf("the exit is not that for wrong use: %v", err)
 			case !strings.Contains(err.Error(), s.says) || !strings.Contains(err.Error(), file):
 				t.Errorf("want %q about %s, got %q", s.says, file, err)

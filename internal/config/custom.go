@@ -57,7 +57,7 @@ func (c *Config) customFromEnv(env []string) {
 }
 
 // SetCustom gives the parameters that the loaded rules declare their values: the configuration's, or their defaults. A value for a parameter that
-// no rule declares, or of another type, is a Mistake.
+// no rule declares, or of another type, is a UsageError.
 func (c *Config) SetCustom(declared []policy.Parameter) error {
 	values, names := map[string]any{}, []string{}
 	for _, p := range declared {
@@ -83,7 +83,7 @@ func (c *Config) SetCustom(declared []policy.Parameter) error {
 		values[v.name] = value
 	}
 	if len(wrong) > 0 {
-		return Mistakef("%w; nothing was done", wrong)
+		return Usagef("%w; nothing was done", wrong)
 	}
 	c.Rules.Custom = values
 	return nil

@@ -32,11 +32,11 @@ func find(file string) (string, []byte, error) {
 	if file != "" {
 		p, err := Path(file)
 		if err != nil {
-			return "", nil, Mistakef("--config: %v", err)
+			return "", nil, Usagef("--config: %v", err)
 		}
 		f, err := safeopen.Read(context.Background(), p, ruling)
 		if err != nil {
-			return "", nil, Mistakef("--config: %v; nothing was done", err)
+			return "", nil, Usagef("--config: %v; nothing was done", err)
 		}
 		return p, f.Data, nil
 	}
@@ -51,7 +51,7 @@ func find(file string) (string, []byte, error) {
 			return p, data, nil
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
 		default:
-			return "", nil, Mistakef("read configuration: %v; nothing was done: mend the file, or name another one with --config", err)
+			return "", nil, Usagef("read configuration: %v; nothing was done: mend the file, or name another one with --config", err)
 		}
 	}
 	return "", nil, nil

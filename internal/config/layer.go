@@ -57,15 +57,15 @@ const (
 	grantParameters = "parameters."
 )
 
-// ReadLayer reads the text of a layer.yaml, which messages call file. Every error is a Mistake with file and line.
+// ReadLayer reads the text of a layer.yaml, which messages call file. Every error is a UsageError with file and line.
 func ReadLayer(name, file string, data []byte) (*Layer, error) {
 	shape := strict.Shape{Type: reflect.TypeFor[layerFile](), Leaf: leaf, Empty: "write levels, parameters or grants into it, or remove it"}
 	if _, err := strict.Read(file, data, shape, nil); err != nil {
-		return nil, Mistakef("%w; nothing was decided", err)
+		return nil, Usagef("%w; nothing was decided", err)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, Mistakef("%s: %w", file, err)
+		return nil, Usagef("%s: %w", file, err)
 	}
 	l := &Layer{Name: name, File: file, parameters: map[string]any{}, lines: map[string]int{}}
 	levels, own, again := cut(&doc, "levels"), cut(&doc, "parameters", "custom"), cut(&doc, "parameters", "levels")
@@ -80,7 +80,7 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 		r.bad(again, "parameters.levels", "levels are no parameters: they stand under levels, at the top of the file")
 	}
 	if err := r.read(levels, own); err != nil {
-		return nil, Mistakef("%w; nothing was decided", err)
+		return nil, Usagef("%w; nothing was decided", err)
 	}
 	l.Levels, l.own = r.levels, r.own
 	for rule, line := range r.lines {
@@ -92,7 +92,7 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 	if at := cut(&doc, "parameters"); at != nil {
 		l.leaves(at, reflect.TypeFor[Rules](), strings.TrimSuffix(grantParameters, "."))
 		if err := at.Decode(&l.parameters); err != nil {
-			return nil, Mistakef("%s:%d: parameters: %w", file, at.Line, err)
+			return nil, Usagef("%s:%d: parameters: %w", file, at.Line, err)
 		}
 	}
 	if at := cut(&doc, "grants"); at != nil {
@@ -222,7 +222,7 @@ func joined(wrong strict.Problems) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return Mistakef("%w; nothing was decided", slices.Compact(wrong))
+	return Usagef("%w; nothing was decided", slices.Compact(wrong))
 }
 
 // grantedFinding says what is wrong with what comes after reap. in a grant. The rule itself need not be there: it is for others to add.

@@ -113,7 +113,7 @@ func TestWhatAnotherBundleGrantsIsNotGranted(t *testing.T) {
 	}
 	says := readLayer(t, "one", "levels: {reap.dirs.landed: observe}\n", true)
 	grants := readLayer(t, "two", "grants: [levels.*]\n", true)
-	var m Mistake
+	var m UsageError
 	if err := c.Stand([]*Layer{says, grants}); !errors.As(err, &m) || !strings.Contains(err.Error(), "have one grant it (in its layer.yaml: grants: [levels.reap.dirs.landed])") {
 		t.Errorf("want it refused, have %v", err)
 	}

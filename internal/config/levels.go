@@ -71,12 +71,12 @@ func (c *Config) SetLevels(written []string) error {
 	for _, w := range written {
 		rule, level, ok := strings.Cut(w, "=")
 		if !ok {
-			return Mistakef("--level: %q is no rule with its level, such as reap.dirs.landed=on; nothing was done", w)
+			return Usagef("--level: %q is no rule with its level, such as reap.dirs.landed=on; nothing was done", w)
 		}
 		r.rule(&yaml.Node{Kind: yaml.ScalarNode, Value: rule}, &yaml.Node{Kind: yaml.ScalarNode, Value: level})
 	}
 	if len(r.wrong) > 0 {
-		return Mistakef("%w; nothing was done", r.wrong)
+		return Usagef("%w; nothing was done", r.wrong)
 	}
 	c.setLevels = r.levels
 	c.levels = overlay(c.levels, c.setLevels)
@@ -210,7 +210,7 @@ func plurals() []string {
 func (c *Config) CheckLevels(rules []string) error {
 	for _, l := range c.levels {
 		if !slices.Contains(rules, l.Rule) {
-			return Mistakef("%w; nothing was done", strict.Problem{File: c.File, Line: c.levelLines[l.Rule], Key: levelsKey,
+			return Usagef("%w; nothing was done", strict.Problem{File: c.File, Line: c.levelLines[l.Rule], Key: levelsKey,
 				Text: fmt.Sprintf("%s: there is no rule %q%s", levelsKey, l.Rule, spelling.Hint(l.Rule, rules))})
 		}
 	}

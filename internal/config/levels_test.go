@@ -33,7 +33,7 @@ rules:
 	if !reflect.DeepEqual(c.Rules.Levels, want) || c.Rules.ConfirmAfter != 7 || c.Rules.Protected[0] != "/keep" {
 		t.Errorf("want %v, got %v of %+v", want, c.Rules.Levels, c.Rules)
 	}
-	var m Mistake
+	var m UsageError
 	if err := c.CheckLevels([]string{"protect.young", "reap.dirs.disposable", "reap.dirs.landed", "reap.processes.mine"}); !errors.As(err, &m) || !strings.Contains(err.Error(), `the nearest is "reap.processes.mine"`) {
 		t.Errorf("a rule that was not loaded: %v", err)
 	}

@@ -64,10 +64,10 @@ func (c *Config) describeMarkers(file string) error {
 	for i, m := range c.Collect.Processes.Markers {
 		where := fmt.Sprintf("%s: collect.processes.markers[%d]", file, i)
 		if m.Name == "" || strings.ContainsAny(m.Name, "= \x00") {
-			return Mistakef("%s: %q is no name of a variable; it wants {name: MY_AGENT_SESSION, value: session}; nothing was done", where, m.Name)
+			return Usagef("%s: %q is no name of a variable; it wants {name: MY_AGENT_SESSION, value: session}; nothing was done", where, m.Name)
 		}
 		if values := []string{subject.MarkerSession, subject.MarkerPID, subject.MarkerFlag, pane}; m.Value != "" && !slices.Contains(values, m.Value) {
-			return Mistakef("%s: the value of %s is %q; it is session, pid, flag or pane%s; nothing was done", where, m.Name, m.Value, spelling.Hint(m.Value, values))
+			return Usagef("%s: the value of %s is %q; it is session, pid, flag or pane%s; nothing was done", where, m.Name, m.Value, spelling.Hint(m.Value, values))
 		}
 		if m.Value == "" { // only then the defaults are read once more
 			known, err := shipped()

@@ -42,7 +42,7 @@ func (c *Config) expand(at sites) error {
 		abs, err := expandFrom(base, *p.path)
 		if err != nil {
 			text := fmt.Sprintf("%s: path %q: %v; nothing was done", p.key, *p.path, err)
-			return Mistakef("%s: %s", at.placeOf(text), text)
+			return Usagef("%s: %s", at.placeOf(text), text)
 		}
 		*p.path = abs
 	}

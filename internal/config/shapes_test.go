@@ -136,7 +136,7 @@ func TestEveryWrongShapeIsRefused(t *testing.T) {
 		switch {
 		case err == nil || c != nil:
 			t.Errorf("%s: %s was loaded:\n%s", k, what, text)
-		case !errors.As(err, new(Mistake)) || !strings.Contains(err.Error(), fmt.Sprintf("/f.yaml:%d: ", line)) || !strings.Contains(err.Error(), says):
+		case !errors.As(err, new(UsageError)) || !strings.Contains(err.Error(), fmt.Sprintf("/f.yaml:%d: ", line)) || !strings.Contains(err.Error(), says):
 			t.Errorf("%s: %s: want line %d and %q, got %v", k, what, line, says, err)
 		}
 	}

@@ -59,7 +59,7 @@ func Code(err error) int {
 		return Done
 	case errors.As(err, &code):
 		return code.Code
-	case errors.As(err, new(config.Mistake)) || UnknownCommand(err):
+	case errors.As(err, new(config.UsageError)) || UnknownCommand(err):
 		return Usage
 	}
 	return Failed

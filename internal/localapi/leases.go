@@ -76,31 +76,31 @@ func leased(named string, asker listen.Conn) (string, error) {
 		kind, ok, rest = snapshot.Kind{Name: snapshot.KindDir}, true, named
 	}
 	if !ok || rest == "" || len(named) > 8192 || strings.ContainsAny(named, "\x00\n") {
-		return "", config.Mistakef("candidate %q: it wants an id such as dir:/home/me/wt/a, session:tmux/default/$4 or process:812@93211, or a folder's whole path", named)
+		return "", config.Usagef("candidate %q: it wants an id such as dir:/home/me/wt/a, session:tmux/default/$4 or process:812@93211, or a folder's whole path", named)
 	}
 	switch at := strings.LastIndexByte(rest, '/'); {
 	case kind.Name == snapshot.KindDir:
 	case kind.Name == snapshot.KindProcess:
 		if _, ticks, _ := strings.Cut(rest, "@"); !ops.IsPID(rest) || ticks == "" {
-			return "", config.Mistakef("candidate %q: it wants the process's start in clock ticks since boot, such as process:812@93211; nothing was held", named)
+			return "", config.Usagef("candidate %q: it wants the process's start in clock ticks since boot, such as process:812@93211; nothing was held", named)
 		}
 		if other := ops.PIDDiffers(asker); other != "" {
-			return "", config.Mistakef("candidate %q: %s; nothing was held", named, other)
+			return "", config.Usagef("candidate %q: %s; nothing was held", named, other)
 		}
 	case at <= 0 || at == len(rest)-1: // as of $4 that a shell has replaced, which would hold nothing
-		return "", config.Mistakef("candidate %q: it wants the whole id, with its source, such as session:tmux/default/$4; nothing was held", named)
+		return "", config.Usagef("candidate %q: it wants the whole id, with its source, such as session:tmux/default/$4; nothing was held", named)
 	}
 	if kind.Name != snapshot.KindDir {
 		return named, nil
 	}
 	if filepath.IsAbs(rest) {
 		if other := ops.FolderDiffers(asker, filepath.Clean(rest)); other != "" {
-			return "", config.Mistakef("candidate %q: %s; nothing was held", named, other)
+			return "", config.Usagef("candidate %q: %s; nothing was held", named, other)
 		}
 	}
 	real, _, err := ops.RealPath(filepath.Clean(rest))
 	if err != nil || !filepath.IsAbs(rest) {
-		return "", config.Mistakef("candidate %q: its path is not a whole one, or cannot be followed: %v", named, err)
+		return "", config.Usagef("candidate %q: its path is not a whole one, or cannot be followed: %v", named, err)
 	}
 	return snapshot.KindDir + ":" + real, nil
 }
@@ -113,7 +113,7 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 		candidate, err = leased(w.Candidate, peer(r))
 	}
 	if err == nil && strings.TrimSpace(w.Reason) == "" {
-		err = config.Mistakef("reason is missing: why it is held, for the reader of winnow holds")
+		err = config.Usagef("reason is missing: why it is held, for the reader of winnow holds")
 	}
 	if err != nil {
 		refuse(out, http.StatusBadRequest, exit.Usage, err.Error(), nil)

@@ -114,7 +114,7 @@ func (s *Server) documents() map[string]Operation {
 		"GET /v1/policies": {true, func(ctx context.Context, o *ops.Ops, _ client.Params) (any, error) { return o.Policies(ctx) }},
 		"GET /v1/explain": {true, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
 			if w.Candidate == "" {
-				return nil, config.Mistakef("candidate is missing: the id of what is to be explained")
+				return nil, config.Usagef("candidate is missing: the id of what is to be explained")
 			}
 			if w.Latest {
 				return o.ExplainLatest(ctx, s.latest.snapshot(), w.Candidate)
@@ -134,13 +134,13 @@ func (s *Server) documents() map[string]Operation {
 				return nil, err
 			}
 			if strings.TrimSpace(w.Candidate) == "" || strings.TrimSpace(w.Reason) == "" {
-				return nil, config.Mistakef("candidate and reason are both wanted: what is to be held, and why")
+				return nil, config.Usagef("candidate and reason are both wanted: what is to be held, and why")
 			}
 			return o.Retain(ctx, w.Candidate, w.Whole, w.Reason, long)
 		}},
 		"DELETE /v1/holds": {true, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
 			if w.Candidate == "" {
-				return nil, config.Mistakef("candidate is missing: what is held")
+				return nil, config.Usagef("candidate is missing: what is held")
 			}
 			if w.Whole {
 				return o.ReleaseHold(ctx, w.Candidate)

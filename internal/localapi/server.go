@@ -151,53 +151,53 @@ func readParams(r *http.Request) (client.Params, error) {
 	var w client.Params
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return w, config.Mistakef("the query cannot be read: %v", err)
+		return w, config.Usagef("the query cannot be read: %v", err)
 	}
 	known := allowedParams[r.Pattern]
 	posts := r.Method == http.MethodPost
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		switch {
 		case posts:
-			return w, config.Mistakef("%s takes no query: %q belongs into the JSON of its body", r.Pattern, name)
+			return w, config.Usagef("%s takes no query: %q belongs into the JSON of its body", r.Pattern, name)
 		case !slices.Contains(known, name):
-			return w, config.Mistakef("%s takes no %q; %s", r.Pattern, name, takes(known))
+			return w, config.Usagef("%s takes no %q; %s", r.Pattern, name, takes(known))
 		case len(q[name]) > 1 && name != "brake":
-			return w, config.Mistakef("%q stands in the query more than once", name)
+			return w, config.Usagef("%q stands in the query more than once", name)
 		}
 	}
 	w.Candidate, w.What, w.As, w.Brakes, w.Stamp, w.Since = client.UnescapeID(q.Get("candidate")), client.UnescapeID(q.Get("what")), q.Get("as"), q["brake"], q.Get("stamp"), q.Get("since")
 	for name, to := range map[string]*bool{"latest": &w.Latest, "whole": &w.Whole} {
 		if *to, err = strconv.ParseBool(cmp.Or(q.Get(name), "false")); err != nil {
-			return w, config.Mistakef("%s %q: it is true or false", name, q.Get(name))
+			return w, config.Usagef("%s %q: it is true or false", name, q.Get(name))
 		}
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
 	switch body = bytes.TrimSpace(body); {
 	case err != nil:
-		return w, config.Mistakef("the body could not be read: %v", err)
+		return w, config.Usagef("the body could not be read: %v", err)
 	case len(body) > MaxBody:
-		return w, config.Mistakef("the body is longer than %d bytes", MaxBody)
+		return w, config.Usagef("the body is longer than %d bytes", MaxBody)
 	case len(body) == 0:
 		return w, nil
 	case !posts:
-		return w, config.Mistakef("%s takes no body: what is asked for stands in the query", r.Pattern)
+		return w, config.Usagef("%s takes no body: what is asked for stands in the query", r.Pattern)
 	case !utf8.Valid(body): // it would be read as another name
-		return w, config.Mistakef("the body is not UTF-8")
+		return w, config.Usagef("the body is not UTF-8")
 	}
 	var words map[string]json.RawMessage
 	if err = json.Unmarshal(body, &words); err == nil {
 		err = json.Unmarshal(body, &w)
 	}
 	if err != nil {
-		return w, config.Mistakef("the body is not the JSON that this asks for: %v", err)
+		return w, config.Usagef("the body is not the JSON that this asks for: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(words)) {
 		if !slices.Contains(known, name) {
-			return w, config.Mistakef("%s takes no %q; %s", r.Pattern, name, takes(known))
+			return w, config.Usagef("%s takes no %q; %s", r.Pattern, name, takes(known))
 		}
 	}
 	if strings.ContainsRune(w.Candidate, utf8.RuneError) { // it may have been another name, which JSON does not carry
-		return w, config.Mistakef("candidate %q: write such a name as answers do: %s; nothing was done", w.Candidate, client.EscapeID("dir:/wt/a\xff"))
+		return w, config.Usagef("candidate %q: write such a name as answers do: %s; nothing was done", w.Candidate, client.EscapeID("dir:/wt/a\xff"))
 	}
 	w.Candidate = client.UnescapeID(w.Candidate)
 	return w, nil
@@ -218,7 +218,7 @@ func span(word, given string) (time.Duration, error) {
 	}
 	d, err := config.Duration(given)
 	if err != nil || d <= 0 {
-		return 0, config.Mistakef("%s %q: give a time such as 90m or 2d, or leave it out", word, given)
+		return 0, config.Usagef("%s %q: give a time such as 90m or 2d, or leave it out", word, given)
 	}
 	return d, nil
 }

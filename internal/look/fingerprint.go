@@ -181,7 +181,7 @@ func (b *Fingerprint) processes(a *Looker, s *snapshot.Snapshot) {
 		if slices.Contains(a.Cfg.Rules.Agents, p.Name) {
 			b.agents[p.PID] = true
 		}
-		if !p.Brief || b.agents[p.PID] || p.Cwd != nil && isBelow(*p.Cwd, places) {
+		if !p.Partial || b.agents[p.PID] || p.Cwd != nil && isBelow(*p.Cwd, places) {
 			matter[p.PID] = true
 		}
 	}

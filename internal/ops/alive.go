@@ -24,7 +24,7 @@ import (
 // WhyAlive looks, and says whether anything is alive in what was asked for. as is a kind of alive.Kinds, "" to find that out from what.
 func (o *Ops) WhyAlive(ctx context.Context, what, as string) (alive.Answer, error) {
 	if as != "" && !slices.Contains(alive.Kinds, as) {
-		return alive.Answer{}, config.Mistakef("--as %q: want one of %s", as, strings.Join(alive.Kinds, ", "))
+		return alive.Answer{}, config.Usagef("--as %q: want one of %s", as, strings.Join(alive.Kinds, ", "))
 	}
 	q, err := o.question(what, as)
 	if err != nil {
@@ -62,7 +62,7 @@ func (o *Ops) WhyAlive(ctx context.Context, what, as string) (alive.Answer, erro
 func (o *Ops) question(what, as string) (alive.Question, error) {
 	q := alive.Question{Asked: what, Kind: as, ID: what}
 	if strings.TrimSpace(what) == "" || strings.ContainsRune(what, 0) {
-		return q, config.Mistakef("it is not said what is asked for: give a folder, a pid, a session, a tab, a terminal or an agent's session id")
+		return q, config.Usagef("it is not said what is asked for: give a folder, a pid, a session, a tab, a terminal or an agent's session id")
 	}
 	kind, rest, prefixed := strings.Cut(what, ":")
 	known, isKind := snapshot.KindOf(what)
@@ -72,7 +72,7 @@ func (o *Ops) question(what, as string) (alive.Question, error) {
 	case as == "" && prefixed:
 		q.Kind = kind
 		if rest == "" || strings.HasSuffix(rest, "/") { // as of $4 without quotes in a shell
-			return q, config.Mistakef("%q names nothing: put the id into single quotes, such as 'session:tmux/default/$4'", what)
+			return q, config.Usagef("%q names nothing: put the id into single quotes, such as 'session:tmux/default/$4'", what)
 		}
 	case as == "" && (strings.ContainsRune(what, '/') || what == "." || what == ".." || what == "~"):
 		q.Kind = alive.Folder
@@ -86,7 +86,7 @@ func (o *Ops) question(what, as string) (alive.Question, error) {
 		return q, o.placed(&q, what)
 	case alive.Process:
 		if other := PIDDiffers(o.Asker); other != "" {
-			return q, config.Mistakef("%q: %s; run winnow why-alive there, or give the number that the process has here", q.Asked, other)
+			return q, config.Usagef("%q: %s; run winnow why-alive there, or give the number that the process has here", q.Asked, other)
 		}
 		return q, o.numbered(&q, strings.TrimPrefix(what, snapshot.KindProcess+":"))
 	}
@@ -107,16 +107,16 @@ func (o *Ops) numbered(q *alive.Question, s string) error {
 	pid, ticks, both := strings.Cut(s, "@")
 	n, err := strconv.Atoi(pid)
 	if err != nil || n <= 0 {
-		return config.Mistakef("%q is no pid: give a number such as 812, or 812@93211 with its start in clock ticks since boot", q.Asked)
+		return config.Usagef("%q is no pid: give a number such as 812, or 812@93211 with its start in clock ticks since boot", q.Asked)
 	}
 	q.PID = n
 	if leads, err := proc.Leads(o.Cfg.Collect.Processes.Root, n); err == nil && !leads {
-		return config.Mistakef("%d is one of the threads of a process, and no process; give the number of its process (Tgid in /proc/%d/status)", n, n)
+		return config.Usagef("%d is one of the threads of a process, and no process; give the number of its process (Tgid in /proc/%d/status)", n, n)
 	}
 	if both {
 		at, err := strconv.ParseUint(ticks, 10, 64)
 		if err != nil {
-			return config.Mistakef("%q: %q is no start in clock ticks since boot (field 22 of /proc/%d/stat)", q.Asked, ticks, n)
+			return config.Usagef("%q: %q is no start in clock ticks since boot (field 22 of /proc/%d/stat)", q.Asked, ticks, n)
 		}
 		q.Ticks = &at
 	}
@@ -131,13 +131,13 @@ func (o *Ops) placed(q *alive.Question, what string) error {
 	if rest, ok := strings.CutPrefix(what, "~"); ok && (rest == "" || rest[0] == '/') { // the shell left it
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return config.Mistakef("%q: %v", q.Asked, err)
+			return config.Usagef("%q: %v", q.Asked, err)
 		}
 		what = home + rest
 	}
 	if o.Asker.Conn != nil && !filepath.IsAbs(what) {
 		if o.AskerFolder == "" {
-			return config.Mistakef("%q: give the folder's whole path", q.Asked)
+			return config.Usagef("%q: give the folder's whole path", q.Asked)
 		}
 		what = filepath.Join(o.AskerFolder, what)
 	}
@@ -170,7 +170,7 @@ func (o *Ops) placed(q *alive.Question, what string) error {
 	case err != nil:
 		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("the folder could not be read: %v", err)})
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return config.Mistakef("%s is no folder; give a folder's path", real)
+		return config.Usagef("%s is no folder; give a folder's path", real)
 	case os.Geteuid() != 0 && int(st.Uid) != os.Geteuid():
 		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: fmt.Sprintf("the folder belongs to another user (uid %d), whose processes do not show what they use", st.Uid)})
 	case os.Geteuid() != 0 && st.Mode&0o022 != 0:
@@ -281,7 +281,7 @@ func findName(s *snapshot.Snapshot, q *alive.Question) error {
 		kind, _ := snapshot.KindOf(found[0])
 		q.Kind, q.ID = kind.Name, found[0]
 	case len(found) > 1:
-		return config.Mistakef("%q is ambiguous: it is the name of %s; give the whole id", q.ID, strings.Join(firstOf(found, 5), ", "))
+		return config.Usagef("%q is ambiguous: it is the name of %s; give the whole id", q.ID, strings.Join(firstOf(found, 5), ", "))
 	case q.Kind == "":
 		q.Kind, q.Guessed = alive.Agent, true
 	default:

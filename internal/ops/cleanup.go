@@ -76,7 +76,7 @@ func (o *Ops) lookFor(ctx context.Context, s *sweep.Sweeper, mem look.PriorState
 		return nil, t, err
 	}
 	if mine && t.ID != arg { // another one that merely has this in its name
-		return nil, t, config.Mistakef("--mine needs the whole id of a worktree, and %s was not found; nothing was done", arg)
+		return nil, t, config.Usagef("--mine needs the whole id of a worktree, and %s was not found; nothing was done", arg)
 	}
 	t.Mine = mine
 	snap.Asked = t.Word()

@@ -30,7 +30,7 @@ func (o *Ops) Brakes(ctx context.Context) ([]brakes.Brake, error) {
 func (o *Ops) ReleaseBrakes(ctx context.Context, rules []string) ([]brakes.Brake, error) {
 	for _, r := range rules {
 		if !slices.Contains(brakes.Rules, r) {
-			return nil, config.Mistakef("unknown brake %q%s", r, spelling.Hint(r, brakes.Rules))
+			return nil, config.Usagef("unknown brake %q%s", r, spelling.Hint(r, brakes.Rules))
 		}
 	}
 	if err := o.TrustState(); err != nil {

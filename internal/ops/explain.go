@@ -79,12 +79,12 @@ func (o *Ops) ExplainLatest(ctx context.Context, seen *snapshot.Snapshot, id str
 }
 
 // errNotThere says that a candidate has gone since the look that showed it.
-var errNotThere = config.Mistakef("it is not there any more; nothing was done")
+var errNotThere = config.Usagef("it is not there any more; nothing was done")
 
 // explainSeen explains a candidate of a look at this machine: all about it is read, and what came of acts on it.
 func (o *Ops) explainSeen(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string) (out document.Explanation, err error) {
 	if other := ThingDiffers(o.Asker, id); other != "" {
-		return out, config.Mistakef("candidate %q: %s; nothing was explained", id, other)
+		return out, config.Usagef("candidate %q: %s; nothing was explained", id, other)
 	}
 	if err := o.InFull(ctx, s, id); err != nil {
 		return out, fmt.Errorf("explain %s: look into it: %w", id, err)

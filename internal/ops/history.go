@@ -27,7 +27,7 @@ func (o *Ops) History(ctx context.Context, since time.Time) (document.History, e
 func (o *Ops) VerifyHistory(ctx context.Context, known string) (document.Verified, error) {
 	v := document.Verified{Ledger: o.LedgerPath(), Chain: ledger.Chain{Faults: []ledger.Fault{}}}
 	if known != "" && !linkPattern.MatchString(known) {
-		return v, config.Mistakef("--head: %.80q is no link: it has 64 hexadecimal digits, as winnow history --verify prints it", known)
+		return v, config.Usagef("--head: %.80q is no link: it has 64 hexadecimal digits, as winnow history --verify prints it", known)
 	}
 	read := false
 	err := o.ReadLedger(func(l *ledger.Ledger) (err error) {

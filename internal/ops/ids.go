@@ -55,14 +55,14 @@ func Positional(id string) bool {
 // findID completes a shortened id among the candidates of a snapshot.
 func findID(s *snapshot.Snapshot, id string) (string, error) {
 	if Positional(id) {
-		return "", config.Mistakef("%q is no tab's id: herdr reads it as a position, where another tab stands after a close; give the id as winnow shows it, such as w1:t3", id)
+		return "", config.Usagef("%q is no tab's id: herdr reads it as a position, where another tab stands after a close; give the id as winnow shows it, such as w1:t3", id)
 	}
 	full, err := pick(id, Ids(s), candidate)
 	if err != nil {
 		if byName := idsOf(s, id); len(byName) == 1 {
 			return byName[0], nil
 		} else if len(byName) > 1 {
-			return "", config.Mistakef("%q is ambiguous: it is the name of %s", id, strings.Join(firstOf(byName, 5), ", "))
+			return "", config.Usagef("%q is ambiguous: it is the name of %s", id, strings.Join(firstOf(byName, 5), ", "))
 		}
 		var failed []string
 		for name, src := range s.Sources {
@@ -98,16 +98,16 @@ func pick(id string, known []string, what string) (string, error) {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return "", config.Mistakef("%q is ambiguous: it fits %s; give more of it", id, strings.Join(firstOf(found, 5), ", "))
+			return "", config.Usagef("%q is ambiguous: it fits %s; give more of it", id, strings.Join(firstOf(found, 5), ", "))
 		}
 	}
 	if len(known) == 0 {
-		return "", config.Mistakef("there is no %s %q, nor any other", what, id)
+		return "", config.Usagef("there is no %s %q, nor any other", what, id)
 	}
 	if near := near(id, known); len(near) > 0 {
-		return "", config.Mistakef("there is no %s %q among the %d; did you mean %s?", what, id, len(known), strings.Join(near, ", "))
+		return "", config.Usagef("there is no %s %q among the %d; did you mean %s?", what, id, len(known), strings.Join(near, ", "))
 	}
-	return "", config.Mistakef("there is no %s %q among the %d; %s lists them", what, id, len(known), lists[what])
+	return "", config.Usagef("there is no %s %q among the %d; %s lists them", what, id, len(known), lists[what])
 }
 
 // What pick calls that which an id is of.

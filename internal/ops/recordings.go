@@ -25,9 +25,9 @@ func (o *Ops) Recordings(ctx context.Context, sweep string, last int) (ids []str
 	}
 	switch {
 	case len(all) == 0:
-		return nil, config.Mistakef("no sweep is recorded in %s: write record: 20 into config.yaml, and sweeps are recorded from then on", o.LedgerPath())
+		return nil, config.Usagef("no sweep is recorded in %s: write record: 20 into config.yaml, and sweeps are recorded from then on", o.LedgerPath())
 	case len(ids) == 0:
-		return nil, config.Mistakef("--sweep: sweep %s is not recorded; the last one that is is %s", sweep, all[0].Sweep)
+		return nil, config.Usagef("--sweep: sweep %s is not recorded; the last one that is is %s", sweep, all[0].Sweep)
 	case last > 0:
 		ids = ids[:min(last, len(ids))]
 	}

@@ -42,7 +42,7 @@ func (o *Ops) Release(ctx context.Context, arg string) (out document.Released, e
 	}
 	for _, id := range held {
 		if other := ThingDiffers(o.Asker, id); other != "" {
-			return out, config.Mistakef("candidate %q: %s; nothing was released", id, other)
+			return out, config.Usagef("candidate %q: %s; nothing was released", id, other)
 		}
 	}
 	for _, id := range held {
@@ -60,7 +60,7 @@ func (o *Ops) Release(ctx context.Context, arg string) (out document.Released, e
 // ReleaseHold lifts the holds on the candidate of this whole id, without a look.
 func (o *Ops) ReleaseHold(ctx context.Context, id string) (document.Released, error) {
 	if other := ThingDiffers(o.Asker, id); other != "" {
-		return document.Released{}, config.Mistakef("candidate %q: %s; nothing was released", id, other)
+		return document.Released{}, config.Usagef("candidate %q: %s; nothing was released", id, other)
 	}
 	l, err := o.openToRelease()
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *Ops) ReleaseHold(ctx context.Context, id string) (document.Released, er
 	case err != nil:
 		return document.Released{}, fmt.Errorf("release %s: %w", id, err)
 	case n == 0:
-		return document.Released{}, config.Mistakef("%q was not held any more", id)
+		return document.Released{}, config.Usagef("%q was not held any more", id)
 	}
 	return document.Released{Released: id}, nil
 }
@@ -106,7 +106,7 @@ func heldBy(holds []snapshot.Hold, t sweep.Target, arg string) ([]string, error)
 	}
 	if t.Worker != nil {
 		if own = slices.Compact(slices.Sorted(slices.Values(own))); len(own) == 0 {
-			return nil, config.Mistakef("nothing of %s is held by Winnow; winnow holds lists what is", workerName(t.Worker))
+			return nil, config.Usagef("nothing of %s is held by Winnow; winnow holds lists what is", workerName(t.Worker))
 		}
 		return own, nil
 	}

@@ -27,7 +27,7 @@ func (o *Ops) Retain(ctx context.Context, id string, whole bool, reason string, 
 		return h, err
 	}
 	if other := ThingDiffers(o.Asker, t.ID); other != "" {
-		return h, config.Mistakef("candidate %q: %s; nothing was held", t.ID, other)
+		return h, config.Usagef("candidate %q: %s; nothing was held", t.ID, other)
 	}
 	if no := t.Keepable(s); no != nil {
 		return h, decline(no)

@@ -38,7 +38,7 @@ func (o *Ops) FindTarget(ctx context.Context, s *snapshot.Snapshot, arg string) 
 			for _, w := range named {
 				where = append(where, w.Source+"/"+w.ID+" with session "+w.Name)
 			}
-			return sweep.Target{}, config.Mistakef("%q is ambiguous: it is %s; give the registry before it, or the session's id", arg, strings.Join(where, " and "))
+			return sweep.Target{}, config.Usagef("%q is ambiguous: it is %s; give the registry before it, or the session's id", arg, strings.Join(where, " and "))
 		}
 		fits := func(id string) bool { return strings.Contains(id, arg) }
 		if blind := unread(s); blind != "" && !slices.ContainsFunc(all, fits) && len(idsOf(s, arg)) == 0 {

@@ -50,7 +50,7 @@ func (o *Ops) CheckRules(ctx context.Context, file string, data []byte, says pro
 		}
 		wrong := strict.Problem{File: file, Key: key, Text: fmt.Sprintf("%s: unknown rule %q%s", key, rule, spelling.Hint(rule, reaping))}
 		wrong.Line = strict.Line(data, wrong.Text, func(string) string { return "" })
-		return config.Mistakef("%w; nothing was trusted", wrong)
+		return config.Usagef("%w; nothing was trusted", wrong)
 	}
 	return nil
 }
@@ -60,19 +60,19 @@ func (o *Ops) CheckRules(ctx context.Context, file string, data []byte, says pro
 func MainCheckout(folder string) (string, error) {
 	abs, err := filepath.Abs(folder)
 	if err != nil {
-		return "", config.Mistakef("%s: %v", text.Quote(folder), err)
+		return "", config.Usagef("%s: %v", text.Quote(folder), err)
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
-		return "", config.Mistakef("%v; give a folder of a repository", err)
+		return "", config.Usagef("%v; give a folder of a repository", err)
 	}
 	place, ok := git.NewFinder().Around(real)
 	if !ok || place.CommonDir == "" {
-		return "", config.Mistakef("%s lies in no git repository; give a folder of one", abs)
+		return "", config.Usagef("%s lies in no git repository; give a folder of one", abs)
 	}
 	main := filepath.Dir(place.CommonDir)
 	if place.Bare || filepath.Base(place.CommonDir) != ".git" {
-		return "", config.Mistakef("the repository of %s has no main checkout with a .git of its own, so it has no %s/%s that could be trusted", abs, project.Folder, project.Name)
+		return "", config.Usagef("the repository of %s has no main checkout with a .git of its own, so it has no %s/%s that could be trusted", abs, project.Folder, project.Name)
 	}
 	return main, nil
 }

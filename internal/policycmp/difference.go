@@ -37,10 +37,10 @@ type Options struct {
 // Check refuses flags that contradict one another.
 func (f Options) Check() error {
 	if f.FailOn != "" && !slices.Contains(document.FailOn, f.FailOn) {
-		return config.Mistakef("--fail-on: unknown word %q%s", f.FailOn, spelling.Hint(f.FailOn, document.FailOn))
+		return config.Usagef("--fail-on: unknown word %q%s", f.FailOn, spelling.Hint(f.FailOn, document.FailOn))
 	}
 	if f.Require < 0 || f.Require > 0 && len(f.Levels) == 0 {
-		return config.Mistakef("--require wants a number of snapshots from 1 on, and --level RULE=LEVEL. Nothing was decided")
+		return config.Usagef("--require wants a number of snapshots from 1 on, and --level RULE=LEVEL. Nothing was decided")
 	}
 	return nil
 }

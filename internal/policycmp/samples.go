@@ -53,7 +53,7 @@ func savedSamples(named []string) (out []compare.Sample, err error) {
 	for _, name := range named {
 		st, err := os.Stat(name)
 		if err != nil {
-			return nil, config.Mistakef("--snapshots: %v; name a snapshot or a folder of snapshots. Nothing was decided", err)
+			return nil, config.Usagef("--snapshots: %v; name a snapshot or a folder of snapshots. Nothing was decided", err)
 		}
 		if !st.IsDir() {
 			out = append(out, savedSample(name))
@@ -64,12 +64,12 @@ func savedSamples(named []string) (out []compare.Sample, err error) {
 			return nil, fmt.Errorf("--snapshots %s: %w; nothing was decided", name, err)
 		}
 		if len(in) == 0 {
-			return nil, config.Mistakef("--snapshots: %s holds no snapshot: no file that ends in .json or .json.gz. Nothing was decided", name)
+			return nil, config.Usagef("--snapshots: %s holds no snapshot: no file that ends in .json or .json.gz. Nothing was decided", name)
 		}
 		out = append(out, in...)
 	}
 	if len(out) > maxSnapshots {
-		return nil, config.Mistakef("--snapshots: %d snapshots, and %d are the most. Nothing was decided", len(out), maxSnapshots)
+		return nil, config.Usagef("--snapshots: %d snapshots, and %d are the most. Nothing was decided", len(out), maxSnapshots)
 	}
 	return out, nil
 }

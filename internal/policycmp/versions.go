@@ -59,7 +59,7 @@ func (d *Difference) versionOf(ctx context.Context, name string) (Version, error
 		tree, out.commit, err = d.revision(ctx, name)
 	}
 	if err != nil {
-		return out, config.Mistakef("%w", err)
+		return out, config.Usagef("%w", err)
 	}
 	return d.withTree(ctx, out, tree)
 }
@@ -73,11 +73,11 @@ func (d *Difference) withTree(ctx context.Context, out Version, tree policy.Tree
 	for _, p := range d.PolicyPaths {
 		path, err := config.Path(p)
 		if err != nil {
-			return out, config.Mistakef("--policy: %w", err)
+			return out, config.Usagef("--policy: %w", err)
 		}
 		more, err := ruleset.Tree(ctx, path)
 		if err != nil {
-			return out, config.Mistakef("--policy: %w", err)
+			return out, config.Usagef("--policy: %w", err)
 		}
 		out.trees = append(out.trees, more)
 	}
@@ -142,17 +142,17 @@ func (d *Difference) configOf(ctx context.Context, flag, name string) (*config.C
 	if _, err := os.Lstat(name); err == nil || name == "" || !inRevision {
 		c, err := config.Load(cmp.Or(name, d.ConfigFile), os.Environ())
 		if err != nil && name != "" {
-			return nil, config.Mistakef("%s: %w", flag, err)
+			return nil, config.Usagef("%s: %w", flag, err)
 		}
 		return c, err
 	}
 	r, err := d.find(ctx, rev)
 	if err != nil {
-		return nil, config.Mistakef("%s: %w; give a file, or REVISION:FILE. Nothing was decided", flag, err)
+		return nil, config.Usagef("%s: %w; give a file, or REVISION:FILE. Nothing was decided", flag, err)
 	}
 	data, err := r.File(ctx, file, config.MaxFile)
 	if err != nil {
-		return nil, config.Mistakef("%s: %w; give a file, or REVISION:FILE. Nothing was decided", flag, err)
+		return nil, config.Usagef("%s: %w; give a file, or REVISION:FILE. Nothing was decided", flag, err)
 	}
 	return config.Parse(name, data, os.Environ())
 }
@@ -169,5 +169,5 @@ func (d *Difference) ambiguous(ctx context.Context, name string) error {
 	if _, err := d.find(ctx, rev); err != nil {
 		return nil
 	}
-	return config.Mistakef("%s is there as a file or folder, and %s is a revision: write ./%s, or refs/heads/%s:PATH for a branch. Nothing was decided", name, rev, name, rev)
+	return config.Usagef("%s is there as a file or folder, and %s is a revision: write ./%s, or refs/heads/%s:PATH for a branch. Nothing was decided", name, rev, name, rev)
 }

@@ -25,7 +25,7 @@ func (d *Difference) Watch(ctx context.Context, show func(*document.Comparison, 
 		return err != nil || !st.IsDir()
 	})
 	if len(folders) == 0 {
-		return config.Mistakef("--watch: neither %s nor %s is a folder, so nothing can be saved there. Nothing was decided", d.Names[0], d.Names[1])
+		return config.Usagef("--watch: neither %s nor %s is a folder, so nothing can be saved there. Nothing was decided", d.Names[0], d.Names[1])
 	}
 	shown, compared, before := "", "", ""
 	for tick := time.Tick(watchInterval); ctx.Err() == nil; {

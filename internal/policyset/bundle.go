@@ -37,17 +37,17 @@ type Key struct{ Flag, File, ID, Algorithm, Scope string }
 func (k Key) read(ctx context.Context) (key, file string, err error) {
 	switch {
 	case k.ID == "":
-		return "", "", config.Mistakef("--key-id is missing: name the key, as policy.bundles will name it; nothing was done")
+		return "", "", config.Usagef("--key-id is missing: name the key, as policy.bundles will name it; nothing was done")
 	case !slices.Contains(bundle.Algorithms, k.Algorithm):
-		return "", "", config.Mistakef("--algorithm: unknown algorithm %q%s; nothing was done", k.Algorithm, spelling.Hint(k.Algorithm, bundle.Algorithms))
+		return "", "", config.Usagef("--algorithm: unknown algorithm %q%s; nothing was done", k.Algorithm, spelling.Hint(k.Algorithm, bundle.Algorithms))
 	case k.File == "":
-		return "", "", config.Mistakef("--%s is missing: name the file of the key; nothing was done", k.Flag)
+		return "", "", config.Usagef("--%s is missing: name the file of the key; nothing was done", k.Flag)
 	}
 	if file, err = config.Path(k.File); err == nil {
 		key, err = ruleset.ReadKey(ctx, file)
 	}
 	if err != nil {
-		return "", "", config.Mistakef("--%s: %w; nothing was done", k.Flag, err)
+		return "", "", config.Usagef("--%s: %w; nothing was done", k.Flag, err)
 	}
 	return key, file, nil
 }
@@ -73,11 +73,11 @@ func Verify(ctx context.Context, of *ops.Ops, name string, k Key) (*document.Ver
 	}
 	v := bundle.Verification{KeyID: k.ID, Algorithm: k.Algorithm, Scope: k.Scope, Key: key}
 	if err := v.Check(); err != nil {
-		return nil, config.Mistakef("--%s: %w; nothing was done", k.Flag, err)
+		return nil, config.Usagef("--%s: %w; nothing was done", k.Flag, err)
 	}
 	packed, err := safeopen.Read(ctx, name, safeopen.Want{Max: bundle.Max})
 	if err != nil {
-		return nil, config.Mistakef("%w; nothing was verified", err)
+		return nil, config.Usagef("%w; nothing was verified", err)
 	}
 	b, err := bundle.Read(packed.Data, &v)
 	if err != nil {
@@ -95,10 +95,10 @@ func Verify(ctx context.Context, of *ops.Ops, name string, k Key) (*document.Ver
 // Bundle packs the policies in a folder, or the embedded ones where it is "", and writes them.
 func Bundle(ctx context.Context, of *ops.Ops, folder string, f BundleOptions) (*document.BuiltBundle, error) {
 	if f.Out == "" {
-		return nil, config.Mistakef("-o is missing: name the file to write; nothing was done")
+		return nil, config.Usagef("-o is missing: name the file to write; nothing was done")
 	}
 	if f.Serial < 0 {
-		return nil, config.Mistakef("--serial is %d; it wants a number from 1 on; nothing was done", f.Serial)
+		return nil, config.Usagef("--serial is %d; it wants a number from 1 on; nothing was done", f.Serial)
 	}
 	o := bundle.BuildOptions{Tree: policy.Tree{Name: ruleset.EmbeddedName, FS: policies.Files}, Tests: f.Tests}
 	if folder != "" {
@@ -107,7 +107,7 @@ func Bundle(ctx context.Context, of *ops.Ops, folder string, f BundleOptions) (*
 			o.Tree, err = ruleset.Tree(ctx, real)
 		}
 		if err != nil {
-			return nil, config.Mistakef("%s: %w", folder, err)
+			return nil, config.Usagef("%s: %w", folder, err)
 		}
 		folder = real
 	}
@@ -146,7 +146,7 @@ func nameBundle(ctx context.Context, of *ops.Ops, folder string, f BundleOptions
 	}
 	written, err := bundle.Manifest(files)
 	if err != nil {
-		return config.Mistakef("the manifest in %s: %w; nothing was done", cmp.Or(folder, ruleset.EmbeddedName), err)
+		return config.Usagef("the manifest in %s: %w; nothing was done", cmp.Or(folder, ruleset.EmbeddedName), err)
 	}
 	var c commit
 	if folder != "" && (f.Revision == "" && written.Revision == "" || f.Serial == 0 && written.Serial == 0) {

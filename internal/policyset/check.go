@@ -47,7 +47,7 @@ func Trees(ctx context.Context, o *ops.Ops, folders, unused []string) ([]policy.
 	}
 	for _, name := range folders {
 		if st, err := os.Stat(name); err == nil && !st.IsDir() && filepath.Ext(name) == ".rego" {
-			return nil, config.Mistakef("%s is a file, and a rule's package is its folder: give the folder of the tree%s. Nothing was read", text.Quote(name), treeOf(name))
+			return nil, config.Usagef("%s is a file, and a rule's package is its folder: give the folder of the tree%s. Nothing was read", text.Quote(name), treeOf(name))
 		}
 		t, err := o.NamedTree(ctx, name)
 		if err != nil {
@@ -144,7 +144,7 @@ func Check(ctx context.Context, o *ops.Ops, folders, unused []string, rulesOf st
 	if rulesOf != "" && len(checked.Refused) == 0 {
 		cfg, err := config.Load(rulesOf, os.Environ())
 		if err != nil {
-			return nil, config.Mistakef("--rules-of: %w", err)
+			return nil, config.Usagef("--rules-of: %w", err)
 		}
 		r := ruleset.Set{Trees: trees, Cfg: cfg}
 		if err := r.Check(sources.Unbuilt(checked.Rules)); err != nil {

@@ -40,13 +40,13 @@ type Options struct {
 // Check refuses what no run can mean.
 func (o *Options) Check() (err error) {
 	if o.only, err = regexp.Compile(o.Run); err != nil {
-		return config.Mistakef("--run: %v; nothing was run", err)
+		return config.Usagef("--run: %v; nothing was run", err)
 	}
 	if o.Threshold < 0 || o.Threshold > 100 {
-		return config.Mistakef("--threshold: %v is no percentage; give 0 to 100. Nothing was run", o.Threshold)
+		return config.Usagef("--threshold: %v is no percentage; give 0 to 100. Nothing was run", o.Threshold)
 	}
 	if o.Timeout <= 0 {
-		return config.Mistakef("--timeout: %s; a test needs some time. Nothing was run", o.Timeout)
+		return config.Usagef("--timeout: %s; a test needs some time. Nothing was run", o.Timeout)
 	}
 	o.Coverage = o.Coverage || o.Threshold > 0
 	return nil
@@ -199,7 +199,7 @@ func Conformance(ctx context.Context, of *ops.Ops, o Options) (*report.PolicyTes
 		}
 	}
 	if len(doc.Tests) == 0 {
-		return nil, config.Mistakef("no incident matches --run %s; nothing was decided", text.Quote(o.Run))
+		return nil, config.Usagef("no incident matches --run %s; nothing was decided", text.Quote(o.Run))
 	}
 	return doc, judge(doc)
 }

@@ -78,7 +78,7 @@ func (l *Loader) published(ctx context.Context, state string, look bundles.Look)
 		case ctx.Err() != nil:
 			return nil, err
 		case err != nil:
-			return nil, config.Mistakef("%w", err)
+			return nil, config.Usagef("%w", err)
 		}
 		pub.found = append(pub.found, f)
 	}
@@ -118,7 +118,7 @@ func (p *published) newest() ([]*bundle.Bundle, error) {
 			newest[i] = f.New
 		}
 		if newest[i] == nil {
-			return nil, NoCopy{config.Mistakef("policy.bundles: there is no good copy of %q, and nothing was decided: %w", f.Name, f.Nothing())}
+			return nil, NoCopy{config.Usagef("policy.bundles: there is no good copy of %q, and nothing was decided: %w", f.Name, f.Nothing())}
 		}
 	}
 	return newest, nil
@@ -134,14 +134,14 @@ func bundleSource(ctx context.Context, c config.Bundle) (bundles.Source, error) 
 			err = v.Check()
 		}
 		if err != nil {
-			return s, config.Mistakef("policy.bundles: verification of %q: %w; nothing was decided", c.Name, err)
+			return s, config.Usagef("policy.bundles: verification of %q: %w; nothing was decided", c.Name, err)
 		}
 		s.Verification = &v
 	}
 	if c.TokenFile != "" {
 		token, err := ReadKey(ctx, c.TokenFile)
 		if err != nil {
-			return s, config.Mistakef("policy.bundles: token_file of %q: %w; nothing was decided", c.Name, err)
+			return s, config.Usagef("policy.bundles: token_file of %q: %w; nothing was decided", c.Name, err)
 		}
 		s.Token = strings.TrimSpace(token)
 	}

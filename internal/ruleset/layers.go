@@ -147,7 +147,7 @@ func (r Set) granted(p *policy.Policy, layers []*config.Layer) error {
 			Fix:     "have a line in the layer.yaml of that bundle, grants: [" + id + "], or take the rule out"})
 	}
 	if err := refused.Err(); err != nil {
-		return config.Mistakef("policies refused, nothing was decided:\n%w", err)
+		return config.Usagef("policies refused, nothing was decided:\n%w", err)
 	}
 	return nil
 }

@@ -160,12 +160,12 @@ func (l *Loader) Trees(ctx context.Context) ([]policy.Tree, error) {
 	for _, p := range l.Cfg.Policy.Paths {
 		t, err := Tree(ctx, p)
 		if err != nil {
-			return nil, config.Mistakef("--policy: %w", err)
+			return nil, config.Usagef("--policy: %w", err)
 		}
 		trees = append(trees, t)
 	}
 	if len(trees)+len(l.Cfg.Policy.Bundles) == 0 {
-		return nil, config.Mistakef("no policies: --no-embedded-policy leaves none; add --policy PATH")
+		return nil, config.Usagef("no policies: --no-embedded-policy leaves none; add --policy PATH")
 	}
 	return trees, nil
 }
@@ -234,7 +234,7 @@ func PolicyError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return errors.New("interrupted while loading policies; nothing was looked at, decided or done")
 	default:
-		return config.Mistakef("policies refused, nothing was decided:\n%w", err)
+		return config.Usagef("policies refused, nothing was decided:\n%w", err)
 	}
 }
 
@@ -247,11 +247,11 @@ func (l *Loader) Limits() eval.Limits {
 func (l *Loader) NamedTree(ctx context.Context, name string) (policy.Tree, error) {
 	path, err := config.Path(name)
 	if err != nil {
-		return policy.Tree{}, config.Mistakef("%s: %v", text.Quote(name), err)
+		return policy.Tree{}, config.Usagef("%s: %v", text.Quote(name), err)
 	}
 	t, err := Tree(ctx, path)
 	if err != nil {
-		return policy.Tree{}, config.Mistakef("%w", err)
+		return policy.Tree{}, config.Usagef("%w", err)
 	}
 	shown := filepath.Clean(name)
 	if strings.ContainsAny(name, "~$") { // what no shell expanded would lead elsewhere

@@ -23,7 +23,7 @@ func Find(system bool, asUser string, writes bool) (Service, *user.User, error) 
 	case err != nil:
 		return s, nil, fmt.Errorf("find out who runs this: %w; nothing was done", err)
 	case !system && asUser != "":
-		return s, nil, config.Mistakef("--as-user %s: your own manager runs what is yours; add --system for the machine's", asUser)
+		return s, nil, config.Usagef("--as-user %s: your own manager runs what is yours; add --system for the machine's", asUser)
 	case !system:
 		base, err := os.UserConfigDir()
 		if err != nil {
@@ -43,7 +43,7 @@ func Find(system bool, asUser string, writes bool) (Service, *user.User, error) 
 	}
 	as, err := user.Lookup(cmp.Or(name, me.Username))
 	if err != nil {
-		return s, nil, config.Mistakef("--as-user: %v; nothing was done", err)
+		return s, nil, config.Usagef("--as-user: %v; nothing was done", err)
 	}
 	s.Place = Place{System: true, User: as.Username, Folder: "/etc/systemd/system", Package: "/usr/lib/systemd/system"}
 	return s, as, nil

@@ -166,7 +166,7 @@ func (set Set) Sources(sc Scope, known []snapshot.Owner) ([]collectors.Source, e
 	if sc.needs(snapshot.KindTerminal) || tabOfEditor { // a tab of Codev's is judged by what its builder has there
 		t, err := codev.Sources(set.codev(sc, known))
 		if err != nil {
-			return nil, config.Mistakef("collect.codev: %v", err)
+			return nil, config.Usagef("collect.codev: %v", err)
 		}
 		out = append(out, sc.ownOnly(snapshot.KindTerminal, t)...)
 	}
@@ -186,7 +186,7 @@ func (set Set) Sources(sc Scope, known []snapshot.Owner) ([]collectors.Source, e
 			Only: sc.only(snapshot.KindTab), Log: set.Log.Named("vscode"),
 		})
 		if err != nil {
-			return nil, config.Mistakef("collect.vscode: %v", err)
+			return nil, config.Usagef("collect.vscode: %v", err)
 		}
 		out = append(out, sc.ownOnly(snapshot.KindTab, t)...)
 	}
@@ -238,7 +238,7 @@ func (set Set) records() ([]collectors.Source, error) {
 			}
 			s, err := records.Source(list.kind, r.Name, r.Format, r.Path, o)
 			if err != nil {
-				return nil, config.Mistakef("collect.%s: %v", list.kind, err)
+				return nil, config.Usagef("collect.%s: %v", list.kind, err)
 			}
 			out = append(out, s)
 		}
@@ -280,7 +280,7 @@ func (set Set) stores() []config.Record {
 func (set Set) builders() ([]config.Record, error) {
 	paths, err := codev.Stores(set.codev(Scope{}, nil))
 	if err != nil {
-		return nil, config.Mistakef("collect.codev: %v", err)
+		return nil, config.Usagef("collect.codev: %v", err)
 	}
 	var out []config.Record
 	for _, path := range paths {
@@ -576,7 +576,7 @@ func unique(list []collectors.Source) ([]collectors.Source, error) {
 	seen := map[string]bool{}
 	for _, s := range list {
 		if seen[s.Name] {
-			return nil, config.Mistakef("two sources are called %q: give one of them another name", s.Name)
+			return nil, config.Usagef("two sources are called %q: give one of them another name", s.Name)
 		}
 		seen[s.Name] = true
 	}

@@ -57,7 +57,7 @@ func (f *Folder) CLIPID() int {
 func (f *Folder) TrustState() error {
 	err := safeopen.Trusted(f.Cfg.State)
 	if errors.Is(err, safeopen.ErrUntrusted) {
-		return config.Mistakef("state folder %s: %w. Nothing was read from it or done: take that right from others (chmod go-w, chown), or give a folder of your own with --state", f.Cfg.State, err)
+		return config.Usagef("state folder %s: %w. Nothing was read from it or done: take that right from others (chmod go-w, chown), or give a folder of your own with --state", f.Cfg.State, err)
 	}
 	return nil // the code that opens it reports any other fault
 }

@@ -24,7 +24,7 @@ type CapOptions struct {
 // Check refuses a number of acts below zero, and kinds that there are not.
 func (f *CapOptions) Check() error {
 	if f.Max < 0 {
-		return config.Mistakef("--max is %d; it is a number of acts, and 0 leaves act.caps as they are", f.Max)
+		return config.Usagef("--max is %d; it is a number of acts, and 0 leaves act.caps as they are", f.Max)
 	}
 	return checkKinds(decision.FlagAllOf, f.AllOf)
 }
@@ -33,7 +33,7 @@ func (f *CapOptions) Check() error {
 func checkKinds(flag string, kinds []string) error {
 	for _, k := range kinds {
 		if !slices.Contains(snapshot.KindNames(), k) {
-			return config.Mistakef("%s: unknown kind %q%s", flag, k, spelling.Hint(k, snapshot.KindNames()))
+			return config.Usagef("%s: unknown kind %q%s", flag, k, spelling.Hint(k, snapshot.KindNames()))
 		}
 	}
 	return nil

@@ -30,9 +30,9 @@ objections contains {
 } if not _known
 
 # METADATA
-# title: A process was read in brief
+# title: A process was read in part
 # description: No rule about processes names such a process in its METADATA (custom.candidates), so little was read.
-objections contains {"message": _unnamed, "evidence": {"brief": true}} if input.process.brief
+objections contains {"message": _unnamed, "evidence": {"partial": true}} if input.process.partial
 
 # METADATA
 # title: The levels of the rules are not known
@@ -51,8 +51,8 @@ objections contains {
 	not place in _accounted
 }
 
-_unnamed := $"it was read in brief only, because {_brief}: take candidates out of the rule that found it"
-_brief := "no rule names such a process in its METADATA (candidates)"
+_unnamed := $"it was read in part only, because {_partial}: take candidates out of the rule that found it"
+_partial := "no rule names such a process in its METADATA (candidates)"
 _levels_unknown := "which rules are turned off is not known (rules.levels)"
 
 # The folder is not of that name, and lies in none.
@@ -79,7 +79,7 @@ _known if {
 _identified if input.identity != ""
 
 # Then the objection of its own says so.
-_identified if input.process.brief
+_identified if input.process.partial
 
 _serverless contains name if {
 	some name, status in input.evidence_sources

@@ -17,11 +17,11 @@ test_everything_was_read if {
 	}
 }
 
-test_a_process_that_was_read_in_brief_keeps if {
-	brief := subjects.changed(subjects.without(subjects.process, ["/identity"]), "/process/brief", true)
-	[objection.evidence | some objection in unknown.objections with input as brief] == [{"brief": true}]
+test_a_process_that_was_read_in_part_keeps if {
+	partial := subjects.changed(subjects.without(subjects.process, ["/identity"]), "/process/partial", true)
+	[objection.evidence | some objection in unknown.objections with input as partial] == [{"partial": true}]
 	subjects.reasons(unknown.objections) == ["its source, the processes, the ledger or its identity could not be read whole"] with input as subjects.without(subjects.process, ["/identity"])
-	count(unknown.objections) == 0 with input as subjects.changed(subjects.process, "/process/brief", false)
+	count(unknown.objections) == 0 with input as subjects.changed(subjects.process, "/process/partial", false)
 }
 
 test_a_terminal_of_a_tower_that_is_not_there_keeps if {

@@ -181,7 +181,7 @@ func (m *Maker) Odd(of *subject.Subject) *subject.Subject {
 		p := *s.Process
 		p.InputEnded, p.CwdDeleted, p.Daemon = maybe(m, m.chance(0.7)), maybe(m, m.chance(0.6)), pick(m, nil, nil, nil, new(""), new("x"))
 		p.Cwd, p.Clients = maybe(m, pick(m, "/w/worktrees/x", "/w/acme")), maybe(m, pick(m, 0, 0, 1))
-		p.ForegroundPGID, p.Kernel, p.Brief = maybe(m, 7), pick(m, nil, nil, nil, new(true)), m.chance(0.03)
+		p.ForegroundPGID, p.Kernel, p.Partial = maybe(m, 7), pick(m, nil, nil, nil, new(true)), m.chance(0.03)
 		p.Listening, p.TTY = maybe(m, pick(m, []int{}, []int{}, []int{5173})), maybe(m, pick(m, "", "", "pts/4"))
 		s.Process, s.Lineage, s.Busy, s.Age = &p, m.lineage(), maybe(m, subject.Processors(pick(m, 0.1, 0.9))), maybe(m, pick(m, 100.0, 7200, 7200))
 	case s.Dir != nil:

@@ -31,7 +31,7 @@ need not run.`,
 func (a *app) notifyTest(ctx context.Context) error {
 	o := a.NotifyOptions()
 	if len(o.Sinks) == 0 {
-		return config.Mistakef("notify names no place: set notify.desktop or notify.webhooks in config.yaml; nothing was sent")
+		return config.Usagef("notify names no place: set notify.desktop or notify.webhooks in config.yaml; nothing was sent")
 	}
 	results, failed := notify.Test(ctx, o), 0
 	for _, r := range results {
