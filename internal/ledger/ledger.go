@@ -76,17 +76,17 @@ func open(path string, tables schema, synchronous string) (*Ledger, error) {
 	return l, nil
 }
 
-// ready makes sure of the tables. Of several that open a new ledger at once SQLite tells some at once that it is busy,
-// without waiting busy_timeout, because they all want to turn it to WAL: one goes after the other, by a lock on the folder. Where
-// that cannot be had they try again for as long.
+// ready makes sure of the tables. Of several that open a new ledger at once SQLite tells some at once that it is busy, because they
+// all want to turn it to WAL: one goes after the other, by a lock on the folder, and each tries again for busyTimeout.
 func (l *Ledger) ready(ctx context.Context) error {
+	began := time.Now()
 	if folder, err := os.Open(filepath.Dir(l.path)); err == nil {
 		defer folder.Close()
-		for began := time.Now(); unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK && time.Since(began) < busyTimeout; {
+		for unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK && time.Since(began) < busyTimeout {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+	for ; ; time.Sleep(10 * time.Millisecond) {
 		err := l.makeTables(ctx)
 		if sqlite.Code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout {
 			return err

@@ -179,16 +179,13 @@ func (o *Ops) placed(q *alive.Question, what string) error {
 	return nil
 }
 
-// errView is why a path below /proc has no real path here: its links lead into the mount namespace of another process, under names that mean other
-// folders in this one.
+// errView is why a path below /proc has no real path here: its links lead into another mount namespace, where names mean other folders.
 var errView = errors.New("a path below /proc leads into the view of another process, and who uses a folder there cannot be asked")
 
 // throughProc reports whether one of the links of a path is one of /proc's own (magic links, proc(5)).
 func throughProc(p string) bool {
 	fd, err := unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
-	if err == nil {
-		_ = unix.Close(fd)
-	}
+	_ = unix.Close(fd)
 	return errors.Is(err, unix.ELOOP)
 }
 

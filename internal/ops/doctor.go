@@ -237,9 +237,7 @@ func checkKernel(state string) []Check {
 		dir = filepath.Dir(dir)
 	}
 	fd, err = unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
-	if err == nil {
-		unix.Close(fd)
-	}
+	unix.Close(fd)
 	out = append(out, probe("openat2", err, "folders are never set aside here"))
 	var stx unix.Statx_t
 	err = unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_BTIME|unix.STATX_MNT_ID, &stx)

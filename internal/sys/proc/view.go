@@ -82,13 +82,10 @@ func statIn(root int, path string, st *unix.Stat_t) error {
 // something anywhere on the machine was renamed meanwhile. The errors are the kernel's.
 func OpenIn(root int, path string) (fd int, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	for range maxWalks {
+	for range 1000 { // a bound for somebody who renames all the time
 		if fd, err = unix.Openat2(root, path, &how); !errors.Is(err, unix.EAGAIN) {
 			break
 		}
 	}
 	return fd, err
 }
-
-// maxWalks bounds what somebody costs who renames all the time.
-const maxWalks = 1000
