@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
-	stages "github.com/winnow-reaper/winnow/test/kit/stage"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -219,7 +219,7 @@ func TestNothingIsClosedThatChanged(t *testing.T) {
 	for _, c := range changes {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == pingsOnly {
-				stages.NeedSecond(t, "it waits for answers that never come")
+				stage.NeedSecond(t, "it waits for answers that never come")
 			}
 			t.Parallel()
 			for _, late := range []bool{false, true} {

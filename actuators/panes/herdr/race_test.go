@@ -21,7 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
-	stages "github.com/winnow-reaper/winnow/test/kit/stage"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -41,50 +41,50 @@ const (
 type mischief struct {
 	name string
 	fact fact
-	do   func(*stage)
+	do   func(*trial)
 }
 
 var mischiefs = []mischief{
-	{"rename", inSnapshot, func(x *stage) { x.s.Rename(x.tab, "mine") }},
-	{"focus", inSnapshot, func(x *stage) { x.s.Focus(x.tab) }},
-	{"agent works", inSnapshot, func(x *stage) { x.s.SetStatus(x.pane, "working") }},
-	{"agent is blocked", inSnapshot, func(x *stage) { x.s.SetStatus(x.pane, "blocked") }},
-	{"split", inSnapshot, func(x *stage) { x.s.Split(x.tab, quiet) }},
-	{"close", inSnapshot, func(x *stage) { x.s.CloseTab(x.tab) }},
-	{"last tab", inSnapshot, func(x *stage) { x.s.CloseTab(x.keep); x.lost = true }},
-	{"move out", inSnapshot, func(x *stage) { x.s.MovePane(x.pane, x.keep) }},
-	{"move in", inSnapshot, func(x *stage) { x.s.MovePane(x.s.Split(x.keep, quiet), x.tab) }},
-	{"hide", inSnapshot, func(x *stage) { x.s.Hide(x.pane) }},
-	{"omitted", inInfo, func(x *stage) { x.s.ProcessInfo(x.pane, herdr.Omitted) }},
-	{"empty", inInfo, func(x *stage) { x.s.ProcessInfo(x.pane, herdr.EmptyList) }},
-	{"no pane", inInfo, func(x *stage) { x.s.ProcessInfo(x.pane, herdr.NotFound) }},
-	{"error", inInfo, func(x *stage) { x.s.ProcessInfo(x.pane, herdr.Erring) }},
-	{"agent in front", inInfo, func(x *stage) {
+	{"rename", inSnapshot, func(x *trial) { x.s.Rename(x.tab, "mine") }},
+	{"focus", inSnapshot, func(x *trial) { x.s.Focus(x.tab) }},
+	{"agent works", inSnapshot, func(x *trial) { x.s.SetStatus(x.pane, "working") }},
+	{"agent is blocked", inSnapshot, func(x *trial) { x.s.SetStatus(x.pane, "blocked") }},
+	{"split", inSnapshot, func(x *trial) { x.s.Split(x.tab, quiet) }},
+	{"close", inSnapshot, func(x *trial) { x.s.CloseTab(x.tab) }},
+	{"last tab", inSnapshot, func(x *trial) { x.s.CloseTab(x.keep); x.lost = true }},
+	{"move out", inSnapshot, func(x *trial) { x.s.MovePane(x.pane, x.keep) }},
+	{"move in", inSnapshot, func(x *trial) { x.s.MovePane(x.s.Split(x.keep, quiet), x.tab) }},
+	{"hide", inSnapshot, func(x *trial) { x.s.Hide(x.pane) }},
+	{"omitted", inInfo, func(x *trial) { x.s.ProcessInfo(x.pane, herdr.Omitted) }},
+	{"empty", inInfo, func(x *trial) { x.s.ProcessInfo(x.pane, herdr.EmptyList) }},
+	{"no pane", inInfo, func(x *trial) { x.s.ProcessInfo(x.pane, herdr.NotFound) }},
+	{"error", inInfo, func(x *trial) { x.s.ProcessInfo(x.pane, herdr.Erring) }},
+	{"agent in front", inInfo, func(x *trial) {
 		x.s.ProcessInfo(x.pane, func(_ int, real herdr.Info) herdr.Info {
 			real.ForegroundPGID, real.Foreground = os.Getpid(), []herdr.Proc{{PID: os.Getpid(), Name: "agent"}}
 			return real
 		})
 	}},
-	{"another shell", inInfo, func(x *stage) {
+	{"another shell", inInfo, func(x *trial) {
 		x.s.ProcessInfo(x.pane, func(_ int, real herdr.Info) herdr.Info {
 			real.ShellPID, real.ForegroundPGID, real.Foreground = os.Getpid(), os.Getpid(), []herdr.Proc{{PID: os.Getpid(), Name: "sh"}}
 			return real
 		})
 	}},
-	{"a key", inShell, func(x *stage) { awake(x.t, x.pid, x.typeIn) }},
-	{"a command", inShell, func(x *stage) {
+	{"a key", inShell, func(x *trial) { awake(x.t, x.pid, x.typeIn) }},
+	{"a command", inShell, func(x *trial) {
 		x.typeIn("sleep 1000\n")
 		wait.Eventually(x.t, "a command", func() bool { return hasChild(x.pid) })
 	}},
-	{"a background command", inShell, func(x *stage) {
+	{"a background command", inShell, func(x *trial) {
 		x.typeIn("sleep 1000 &\n")
 		wait.Eventually(x.t, "a command", func() bool { return hasChild(x.pid) })
 	}},
-	{"another program", inShell, func(x *stage) {
+	{"another program", inShell, func(x *trial) {
 		x.typeIn("exec sleep 1000\n")
 		wait.Eventually(x.t, "a program", func() bool { return procs.Name(x.pid) == "sleep" })
 	}},
-	{"the shell ends", inShell, func(x *stage) {
+	{"the shell ends", inShell, func(x *trial) {
 		_ = syscall.Kill(x.pid, syscall.SIGKILL)
 		wait.Eventually(x.t, "the shell's end", func() bool { return !procs.Lives(x.pid) })
 	}},
@@ -117,8 +117,8 @@ func anyMoment(r *rand.Rand, panes int) moment {
 	}
 }
 
-// stage is one tab on which one act is tried while one change happens to one of its panes.
-type stage struct {
+// trial is one tab on which one act is tried while one change happens to one of its panes.
+type trial struct {
 	t             *testing.T
 	s             *herdr.Server
 	work          string
@@ -140,13 +140,13 @@ type stage struct {
 }
 
 // happen makes the change, once.
-func (x *stage) happen(from int, here bool) {
+func (x *trial) happen(from int, here bool) {
 	x.mischief.do(x)
 	x.changed, x.from, x.here = true, from, here
 }
 
 // play tries the act and tells how it went.
-func (x *stage) play(a *Actuator, m moment) decision.Outcome {
+func (x *trial) play(a *Actuator, m moment) decision.Outcome {
 	w := &world{t: x.t, s: x.s, shells: x.shells}
 	d := w.judged(x.tab)
 	x.base = len(x.s.Calls())
@@ -190,7 +190,7 @@ func (x *stage) play(a *Actuator, m moment) decision.Outcome {
 }
 
 // missed says why the close that was sent should not have been, by what was asked before it.
-func (x *stage) missed(closed int) string {
+func (x *trial) missed(closed int) string {
 	if !x.changed {
 		return ""
 	}
@@ -212,7 +212,7 @@ func (x *stage) missed(closed int) string {
 type tally struct{ caught, window, undisturbed atomic.Int64 }
 
 // judge checks what a schedule left behind.
-func (x *stage) judge(a *Actuator, m moment, out decision.Outcome, n *tally) {
+func (x *trial) judge(a *Actuator, m moment, out decision.Outcome, n *tally) {
 	x.t.Helper()
 	fail := func(format string, args ...any) {
 		x.t.Helper()
@@ -253,7 +253,7 @@ func (x *stage) judge(a *Actuator, m moment, out decision.Outcome, n *tally) {
 }
 
 // clear ends what a schedule left, so that the next one finds an empty server.
-func (x *stage) clear(a *Actuator) {
+func (x *trial) clear(a *Actuator) {
 	for _, id := range []string{x.tab, x.keep} {
 		if x.s.HasTab(id) {
 			x.s.CloseTab(id)
@@ -277,7 +277,7 @@ func (x *stage) clear(a *Actuator) {
 func TestATabThatGoesLiveIsNeverClosed(t *testing.T) {
 	t.Parallel()
 	const workers = 8
-	schedules := stages.Trials(64, 480)
+	schedules := stage.Trials(64, 480)
 	if attack.Raced { // each takes three times as long; all of them are run without the race detector
 		schedules = 64
 	}
@@ -291,7 +291,7 @@ func TestATabThatGoesLiveIsNeverClosed(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, uint64(worker)))
 			var idle []*shell
 			for range schedules / workers {
-				x := &stage{t: t, s: s, mischief: mischiefs[r.IntN(len(mischiefs))]}
+				x := &trial{t: t, s: s, mischief: mischiefs[r.IntN(len(mischiefs))]}
 				panes := 1 + r.IntN(2)
 				var specs []herdr.Pane
 				for range panes {
@@ -343,7 +343,7 @@ func TestATabThatGoesLiveIsNeverClosedForReal(t *testing.T) {
 			r := rand.New(rand.NewPCG(11, uint64(worker)))
 			for range 10 {
 				m := mischiefs[r.IntN(len(mischiefs))]
-				x := &stage{t: t, s: w.s, mischief: m, work: w.s.Workspace("work")}
+				x := &trial{t: t, s: w.s, mischief: m, work: w.s.Workspace("work")}
 				x.keep = w.s.Tab(x.work, "keep", quiet)
 				x.tab = w.s.Tab(x.work, label, make([]herdr.Pane, 1+r.IntN(2))...)
 				panes := w.s.Panes(x.tab)

@@ -113,15 +113,13 @@ func environments(t *testing.T) [][]string {
 	}
 }
 
-var actingRounds = stage.Trials(15, 60)
-
 // race has one process an environment act again and again, all at once, and says how often one acted while another did.
-func race(t *testing.T, a *attack.Attack, program, dir string, u *attack.User, env ...string) {
+func race(t *testing.T, a *attack.Attack, rounds int, program, dir string, u *attack.User, env ...string) {
 	t.Helper()
 	var all []*exec.Cmd
 	var outs []*strings.Builder
 	for _, e := range environments(t) {
-		cmd, out := actor(t, program, u, append(append(e, env...), actingIn+"="+dir, fmt.Sprintf("%s=%d", actingTimes, actingRounds))...), &strings.Builder{}
+		cmd, out := actor(t, program, u, append(append(e, env...), actingIn+"="+dir, fmt.Sprintf("%s=%d", actingTimes, rounds))...), &strings.Builder{}
 		cmd.Stdout, cmd.Stderr = out, out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -133,7 +131,7 @@ func race(t *testing.T, a *attack.Attack, program, dir string, u *attack.User, e
 			a.Lost("process %d: %v: %s", i, err, outs[i])
 			continue
 		}
-		for range actingRounds {
+		for range rounds {
 			a.Held()
 		}
 	}
@@ -144,7 +142,7 @@ func TestAttackTwoActWithDifferentEnvironments(t *testing.T) {
 	base := t.TempDir()
 	program, dir := shared(t, base)
 	a := attack.New(t, "cron, a login and other environments act at the same time")
-	race(t, a, program, dir, nil, actingName+"="+t.Name()+strconv.Itoa(os.Getpid()), actingHome+"="+base)
+	race(t, a, stage.Trials(15, 60), program, dir, nil, actingName+"="+t.Name()+strconv.Itoa(os.Getpid()), actingHome+"="+base)
 }
 
 func TestAttackTwoActWithoutAHome(t *testing.T) {
@@ -154,7 +152,7 @@ func TestAttackTwoActWithoutAHome(t *testing.T) {
 	_, end := acting(t, program, dir+"-2", &attacker)
 	defer end()
 	a := attack.New(t, "a user without a home acts twice at the same time, while another user holds a lock of the same name")
-	race(t, a, program, dir, &victim)
+	race(t, a, stage.Trials(15, 60), program, dir, &victim)
 }
 
 // acting starts one process that acts until end is called.
