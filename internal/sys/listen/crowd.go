@@ -3,6 +3,7 @@ package listen
 import (
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -20,8 +21,8 @@ func NewCrowd(most int) *Crowd { return &Crowd{most: most} }
 
 // Watch is for http.Server.ConnState.
 func (c *Crowd) Watch(conn net.Conn, s http.ConnState) {
-	c.Serve(conn)
-	if s == http.StateClosed || s == http.StateHijacked {
+	// One that was closed as the oldest may still begin to be read: it is not in the way of those that came later.
+	if waited := c.Serve(conn); s == http.StateClosed || s == http.StateHijacked || s == http.StateActive && !waited {
 		return
 	}
 	c.mu.Lock()
@@ -37,16 +38,13 @@ func (c *Crowd) Watch(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// Serve takes a connection out that has asked for something: it is closed for no other one, until it waits again.
-func (c *Crowd) Serve(conn net.Conn) {
+// Serve takes a connection out that has asked for something: it is closed for no other one, until it waits again. It gives whether it waited.
+func (c *Crowd) Serve(conn net.Conn) (waited bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, w := range c.waiting {
-		if inner(w) == inner(conn) {
-			c.waiting = append(c.waiting[:i:i], c.waiting[i+1:]...)
-			return
-		}
-	}
+	before := len(c.waiting)
+	c.waiting = slices.DeleteFunc(c.waiting, func(w net.Conn) bool { return inner(w) == inner(conn) })
+	return len(c.waiting) < before
 }
 
 // inner is what can be compared of a connection.

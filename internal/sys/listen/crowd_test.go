@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,9 +42,11 @@ func TestACrowdIsInNobodysWay(t *testing.T) {
 	}
 	long := dial("GET /long HTTP/1.0\r\n\r\n")
 	<-began
+	var closed atomic.Int32
 	for range 40 {
-		dial("GET / HT")
+		go func(c net.Conn) { _, _ = io.ReadAll(c); closed.Add(1) }(dial("GET / HT"))
 	}
+	wait.Eventually(t, "all but four of them were met and closed", func() bool { return closed.Load() == 36 })
 	for range 3 {
 		if got := string(must.Get(io.ReadAll(dial("GET / HTTP/1.0\r\n\r\n")))(t)); len(got) < 8 || got[len(got)-8:] != "answered" {
 			t.Errorf("an asker beside many that send half a request heard %q", got)
