@@ -122,7 +122,7 @@ func TestIdentityIsUnknownWithoutAPart(t *testing.T) {
 		"boot":              process(func(s *snapshot.Snapshot, _ *snapshot.Process) { s.Host.BootID = "" }),
 		"pid namespace":     process(func(s *snapshot.Snapshot, _ *snapshot.Process) { s.Host.PIDNamespace = nil }),
 		"uid":               process(func(_ *snapshot.Snapshot, p *snapshot.Process) { p.UID = nil }),
-		"read in part":     process(func(_ *snapshot.Snapshot, p *snapshot.Process) { p.Partial = true }),
+		"read in part":      process(func(_ *snapshot.Snapshot, p *snapshot.Process) { p.Partial = true }),
 		"device":            dir(func(d *snapshot.Dir) { d.Device = nil }),
 		"inode":             dir(func(d *snapshot.Dir) { d.Inode = nil }),
 		"birth":             dir(func(d *snapshot.Dir) { d.BornAt = nil }),
