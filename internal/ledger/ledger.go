@@ -77,19 +77,20 @@ func open(path string, tables schema, synchronous string) (*Ledger, error) {
 }
 
 // ready makes sure of the tables. Of several that open a new ledger at once SQLite tells some at once that it is busy, because they
-// all want to turn it to WAL: one goes after the other, by a lock on the folder, and each tries again for busyTimeout.
+// all want to turn it to WAL: those then go one after the other, by a lock on the folder, for at most busyTimeout.
 func (l *Ledger) ready(ctx context.Context) error {
-	began := time.Now()
-	if folder, err := os.Open(filepath.Dir(l.path)); err == nil {
-		defer folder.Close()
-		for unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK && time.Since(began) < busyTimeout {
-			time.Sleep(time.Millisecond)
-		}
-	}
-	for ; ; time.Sleep(10 * time.Millisecond) {
+	var turn *os.File
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := l.makeTables(ctx)
 		if sqlite.Code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout {
 			return err
+		}
+		if turn == nil {
+			turn, _ = os.Open(filepath.Dir(l.path)) // nil where that fails: then there are no turns
+			defer turn.Close()
+		}
+		for unix.Flock(int(turn.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK && time.Since(began) < busyTimeout {
+			time.Sleep(time.Millisecond)
 		}
 	}
 }

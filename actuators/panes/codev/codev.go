@@ -15,8 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators/processes"
 )
 
-// Options says how terminals are closed: with Timeout, and Env, of which CODEV_TOWER_KEY, SHELLPER_SOCKET_DIR and HOME
-// are asked; nil is os.Getenv.
+// Options says how terminals are closed: with Timeout, and Env for CODEV_TOWER_KEY and others, which is os.Getenv if nil.
 type Options = actuators.Options
 
 // The steps of an act, as Options.Step gets them. StepClose is taken at every try; StepTerm and StepKill only where a process has to be
