@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"os"
@@ -62,12 +63,23 @@ func Main(m *testing.M) {
 		play(role)
 	}
 	CloseOnExec()
+	defaultSignals()
 	os.Exit(m.Run())
 }
 
 // CloseOnExec has nothing that the tests start get a descriptor that the tests were started with by mistake: a pipe of whoever runs the tests would have him
 // speak with every process of theirs.
 func CloseOnExec() { _ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
+
+// defaultSignals has what the tests start begin with the usual dispositions, also where the tests were started by nohup, or in the background of a
+// script: what ignores SIGHUP counts as meant to outlive what started it. What a signal is delivered to is no longer handed on as ignored.
+func defaultSignals() {
+	for _, s := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}
 
 // playInit is process 1, where this program was started as that.
 func playInit() {
@@ -143,6 +155,7 @@ func Alone() {
 		return
 	}
 	CloseOnExec()
+	defaultSignals()
 	if code := runAlone(); code != noNamespace {
 		os.Exit(code)
 	}
@@ -162,7 +175,8 @@ func runAlone() int {
 	if err != nil {
 		return noNamespace
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	out := struct{ io.Writer }{os.Stdout} // a pipe, also where that is a file: what writes a file of its own counts as at work
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, out, out
 	err = cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
