@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,19 @@ const testJudge = "winnow/test/kit/judge"
 
 // forTests are kits for tests of our own packages, and no servers.
 var forTests = []string{testJudge, "winnow/test/kit/rules", "winnow/test/kit/worlds"}
+
+// faces is what review and top may import.
+var faces = strings.Fields("winnow/engine/decision winnow/engine/snapshot winnow/engine/subject winnow/internal/config winnow/internal/report winnow/internal/story winnow/internal/text")
+
+// sole are the packages that no others import, by the package that they import, each with the reason.
+var sole = map[string]struct {
+	by  []string
+	why string
+}{
+	"winnow/actuators": {[]string{"winnow/actuators", "winnow/internal/sweep", "winnow/internal/config", "winnow/internal/report",
+		"winnow/internal/look", "winnow/cmd/winnow", "winnow/test"}, "acts are reached through sweep; the others take its caps, and what a folder takes up"},
+	"winnow/engine/plan": {[]string{"winnow/engine/eval", "winnow/engine/sandbox"}, "OPA's plan is run by what decides, here or in a process apart"},
+}
 
 var arrows = []arrow{
 	{"winnow", testJudge, nil, "it is for tests: the program's own judge is in cmd"},
@@ -68,23 +82,16 @@ var arrows = []arrow{
 	{"winnow/internal/sweep", "github.com/spf13/cobra", nil, "an operation returns a document: flags are for commands"},
 	{"winnow/internal/ops", "winnow/internal/render", nil, "an operation returns a document, which others write"},
 	{"winnow/internal/sweep", "winnow/internal/render", nil, "an operation returns a document, which others write"},
-	{"winnow/internal/ops", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
 	{"winnow/internal/document", "winnow/internal/ops", nil, "a document does not know which operation gives it"},
 	{"winnow/internal/document", "winnow/internal/sweep", nil, "a document does not know which operation gives it"},
 	{"winnow/internal/console", "winnow/", []string{"winnow/client", "winnow/internal/document", "winnow/internal/render", "winnow/internal/report",
 		"winnow/internal/text", "winnow/internal/exit", "winnow/internal/sys", "winnow/engine/decision", "winnow/engine/snapshot", "winnow/test/kit"},
 		"the console is a client of the local API, which the command gives it: it knows documents and their words"},
-	{"winnow/internal/daemon", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
-	{"winnow/internal/localapi", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
-	{"winnow/internal/render", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
-	{"winnow/internal/document", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
-	{"winnow/internal/review", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
-	{"winnow/internal/top", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
-	{"winnow/internal/ruleset", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
-	{"winnow/internal/state", "winnow/actuators", nil, "acts are reached through sweep, the only place that acts"},
 	{"winnow/internal/ops", "winnow/internal/daemon", nil, "the daemon runs operations; an operation does not know whether a daemon runs it"},
 	{"winnow/internal/ops", "winnow/internal/localapi", nil, "an operation does not know who asks for it, nor how"},
 	{"winnow/internal/sweep", "winnow/internal/ops", nil, "the pipeline is below the operations"},
+	{"winnow/internal/review", "winnow/", faces, "a face knows documents and their words, and is given what it shows"},
+	{"winnow/internal/top", "winnow/", faces, "a face knows documents and their words, and is given what it shows"},
 	{"winnow/internal/daemon", "winnow/internal/localapi", nil, "the list of what runs beside the daemon is given by the command"},
 	{"winnow/internal/daemon", "github.com/spf13", nil, "flags are for commands"},
 	{"winnow/internal/daemon", "winnow/internal/render", nil, "it gives documents, which others write"},
@@ -103,8 +110,6 @@ var arrows = []arrow{
 	{"winnow/collectors", "winnow/internal/ledger", nil, "a collector sees; it remembers nothing"},
 	{"winnow/actuators", "winnow/internal/ledger", nil, "an actuator writes down what it intends through cmd"},
 	{"winnow/engine/eval", "winnow/engine/sandbox", nil, "how a candidate is decided does not hang on the process that does it"},
-	{"winnow/internal", "winnow/engine/plan", nil, "OPA's plan is run by what decides alone"},
-	{"winnow/cmd", "winnow/engine/plan", nil, "OPA's plan is run by what decides alone"},
 	{"winnow/engine/policy", "winnow/engine/eval", nil, "rules are loaded without being asked"},
 	{"winnow/engine/policy/lint", "winnow/", nil, "it looks at one module: trees and their layers are for who loads them"},
 	{"winnow/engine/explain", "winnow/engine/eval", nil, "why a decision was made is read from its trace"},
@@ -150,6 +155,11 @@ func TestArrows(t *testing.T) {
 				}
 				if under(p.ImportPath, a.from) && under(imp, a.to) && !excepted(imp, a.except) {
 					t.Errorf("%s imports %s: %s", p.ImportPath, imp, a.why)
+				}
+			}
+			for to, only := range sole {
+				if under(imp, to) && !under(p.ImportPath, to) && !excepted(p.ImportPath, only.by) {
+					t.Errorf("%s imports %s: %s", p.ImportPath, imp, only.why)
 				}
 			}
 			for _, s := range standalone {
@@ -215,6 +225,17 @@ func anyUnder(seen map[string]bool, tree string) bool {
 		}
 	}
 	return false
+}
+
+// TestOperationsGiveDocuments: no exported function of an operation, or of the pipeline, writes to somebody's writer.
+func TestOperationsGiveDocuments(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if of := filepath.Dir(f.path); !f.test() && (of == "internal/ops" || of == "internal/sweep") {
+			for _, line := range regexp.MustCompile(`(?m)^func (\([^)]*\) )?[A-Z]\w*\(.*io\.Writer.*`).FindAllString(f.text, -1) {
+				t.Errorf("%s: %s: it gives a document, which others write", f.path, line)
+			}
+		}
+	}
 }
 
 // TestNothingIsPrintedRaw holds that what the program prints goes through the two writers that main makes.
