@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/policyset"
 	"github.com/winnow-reaper/winnow/internal/sweep"
+	"github.com/winnow-reaper/winnow/internal/sys/duration"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -21,7 +22,7 @@ type span time.Duration
 
 // Set implements pflag.Value.
 func (s *span) Set(v string) error {
-	d, err := config.Duration(v)
+	d, err := duration.Parse(v)
 	if err != nil {
 		return fmt.Errorf("%q is no duration: write 90s, 15m, 48h or 2d", v)
 	}

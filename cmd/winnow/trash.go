@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/render"
+	"github.com/winnow-reaper/winnow/internal/sys/duration"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -55,7 +56,7 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 	var least time.Duration
 	if older != "" {
 		var err error
-		if least, err = config.Duration(older); err != nil || least < 0 {
+		if least, err = duration.Parse(older); err != nil || least < 0 {
 			return config.Usagef("--older: %q is no duration: write 12h or 1d; nothing was removed", older)
 		}
 	}

@@ -72,10 +72,10 @@ var uses = sync.OnceValue(func() map[reflect.Type][]use {
 	return all
 })
 
-// useOf lists what a statement reads and the locals that it writes.
-func useOf(s ir.Stmt) (reads []ir.Operand, writes []ir.Local) {
+// useOf adds what a statement reads, and the locals that it writes.
+func useOf(s ir.Stmt, reads []ir.Operand, writes []ir.Local) ([]ir.Operand, []ir.Local) {
 	if call, ok := s.(*ir.CallStmt); ok {
-		reads = slices.Clone(call.Args)
+		reads = append(reads, call.Args...)
 	}
 	v := reflect.ValueOf(s).Elem()
 	for _, u := range uses()[v.Type()] {
@@ -130,10 +130,16 @@ func (c *compiler) compile(body []*ir.Block) {
 	for _, l := range c.rule.params {
 		params[int(l)], most = true, max(most, int(l))
 	}
-	for _, b := range body {
+	var reads []ir.Operand
+	var writes []ir.Local
+	written, used := make([]map[int]int, len(body)), make([]map[int]bool, len(body))
+	for i, b := range body { // each numbers its locals again, but for those that it leaves to later ones
 		seen := map[int]bool{}
+		c.written, c.used = map[int]int{}, map[int]bool{}
+		written[i], used[i] = c.written, c.used
 		eachStmt([]*ir.Block{b}, func(s ir.Stmt) {
-			reads, writes := useOf(s)
+			reads, writes = useOf(s, reads[:0], writes[:0])
+			c.count(s, reads, writes)
 			for _, o := range reads {
 				if l, is := localOf(o); is && !params[l] {
 					most = max(most, l)
@@ -148,15 +154,13 @@ func (c *compiler) compile(body []*ir.Block) {
 		})
 	}
 	c.rule.locals = most + 1
-	for _, b := range body { // each numbers its locals again, but for those that it leaves to later ones
-		c.written, c.used, c.at = map[int]int{}, map[int]bool{}, map[int]int{int(ir.Input): root}
-		eachStmt([]*ir.Block{b}, c.count)
+	for i, b := range body {
+		c.written, c.used, c.at = written[i], used[i], map[int]int{int(ir.Input): root}
 		c.rule.blocks = append(c.rule.blocks, c.block(b))
 	}
 }
 
-func (c *compiler) count(s ir.Stmt) {
-	reads, writes := useOf(s)
+func (c *compiler) count(s ir.Stmt, reads []ir.Operand, writes []ir.Local) {
 	for _, l := range writes {
 		c.written[int(l)]++
 	}

@@ -27,7 +27,7 @@ func TestWhatStatementsReadAndWrite(t *testing.T) {
 		"two are compared":              {&ir.EqualStmt{A: one, B: two}, []ir.Local{1, 2}, nil},
 		"a function gives what it made": {&ir.ReturnLocalStmt{Source: 3}, []ir.Local{3}, nil},
 	} {
-		operands, writes := useOf(c.statement)
+		operands, writes := useOf(c.statement, nil, nil)
 		var reads []ir.Local
 		for _, o := range operands {
 			reads = append(reads, o.Value.(ir.Local))

@@ -313,14 +313,11 @@ func Load(file string, env []string) (*Config, error) {
 
 // Parse is Load of a file that was read somewhere else, such as in a revision of a repository: name is what messages call it.
 func Parse(name string, data []byte, env []string) (*Config, error) {
-	if len(data) > maxConfig {
-		return nil, Usagef("read %s: %d bytes, and %d are the most; nothing was done", name, len(data), maxConfig)
+	if len(data) > MaxFile {
+		return nil, Usagef("read %s: %d bytes, and %d are the most; nothing was done", name, len(data), MaxFile)
 	}
 	return load(name, data, env)
 }
-
-// MaxFile is how many bytes a configuration may have.
-const MaxFile = maxConfig
 
 // Defaults is the configuration that holds where the operator has none.
 func Defaults() (*Config, error) { return load("", nil, nil) }

@@ -207,7 +207,7 @@ func TestAttackThousandsOfMistakes(t *testing.T) {
 	for _, section := range []string{"", "rules:\n  ", "act:\n  caps:\n    "} {
 		var b strings.Builder
 		b.WriteString("version: 1\n" + section)
-		for i := 0; b.Len() < maxConfig-100; i++ {
+		for i := 0; b.Len() < MaxFile-100; i++ {
 			fmt.Fprintf(&b, "k%d: 1\n%s", i, strings.Repeat(" ", len(section)-strings.LastIndexByte(section, '\n')-1))
 		}
 		began := time.Now()

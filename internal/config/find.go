@@ -20,11 +20,11 @@ import (
 // Name is what Winnow's file is called in every place.
 const Name = "config.yaml"
 
-// maxConfig is far more than any configuration needs, in bytes.
-const maxConfig = 256 << 10
+// MaxFile is how many bytes a configuration may have: far more than any needs.
+const MaxFile = 256 << 10
 
 // ruling is what a file that says what Winnow does must be.
-var ruling = safeopen.Want{Max: maxConfig, Ruling: true}
+var ruling = safeopen.Want{Max: MaxFile, Ruling: true}
 
 // find gives the file that was named, or else the first of the two places that has one, or an empty path. The working folder is
 // not one of them: it may be a clone of an untrusted repository.
@@ -94,7 +94,7 @@ func (c *Config) Stray() bool {
 	if err != nil || at == c.File {
 		return false
 	}
-	f, err := safeopen.Read(context.Background(), at, safeopen.Want{Max: maxConfig, Within: time.Second})
+	f, err := safeopen.Read(context.Background(), at, safeopen.Want{Max: MaxFile, Within: time.Second})
 	if err != nil || !looksLikeOurs(f.Data) || bytes.Equal(f.Data, winnow.DefaultConfig) { // the defaults hold anyway
 		return false
 	}

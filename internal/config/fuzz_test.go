@@ -22,7 +22,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add("version: 1\nrules: {protected: [/keep, '**/x', 'worker-*'], landed_after: 2d}\n")
 	f.Add("{version: 1, act: {caps: {share: 0.5}}}")
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > maxConfig {
+		if len(text) > MaxFile {
 			return
 		}
 		dir := t.TempDir()

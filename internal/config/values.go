@@ -104,9 +104,6 @@ func durations(_, to reflect.Type, data any) (any, error) {
 	return d, nil
 }
 
-// Duration is time.ParseDuration with days of 24 hours in front: 2d, 1d12h.
-func Duration(s string) (time.Duration, error) { return duration.Parse(s) }
-
 // checkPatterns refuses invalid patterns, which would protect everything or nothing, and texts that are empty, wherever they come
 // from: a variable of the environment can hold them too.
 func (c *Config) checkPatterns(must need) {
