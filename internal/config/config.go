@@ -446,8 +446,7 @@ func UnknownEnv(env, flags []string) []string {
 }
 
 func tidyDecode(err error) string {
-	s := strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):")
-	return strings.Join(strings.Fields(s), " ")
+	return strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):")), " ")
 }
 
 // check refuses values that no default has and no rule could mean. It gives the first that is wrong.

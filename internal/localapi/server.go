@@ -29,6 +29,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
+	"github.com/winnow-reaper/winnow/internal/sys/duration"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -216,7 +217,7 @@ func span(word, given string) (time.Duration, error) {
 	if given == "" {
 		return 0, nil
 	}
-	d, err := config.Duration(given)
+	d, err := duration.Parse(given)
 	if err != nil || d <= 0 {
 		return 0, config.Usagef("%s %q: give a time such as 90m or 2d, or leave it out", word, given)
 	}

@@ -27,16 +27,20 @@ func Eventually(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// Until asks again and again until something is so, for at most the given time, and reports whether it was.
+// Until asks again and again until something is so, for at most the given time, and reports whether it was. It rests for as long as the question took,
+// so that a question which is a whole look does not take a busy machine from what it waits for.
 func Until(within time.Duration, so func() bool) bool {
 	deadline := time.Now().Add(within)
-	for pause := time.Millisecond; !so(); pause = min(2*pause, 16*time.Millisecond) {
+	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
+		asked := time.Now()
+		if so() {
+			return true
+		}
 		if time.Now().After(deadline) {
 			return false
 		}
-		time.Sleep(pause)
+		time.Sleep(max(pause, min(time.Since(asked), time.Second)))
 	}
-	return true
 }
 
 // Within is the test's context with an end.
