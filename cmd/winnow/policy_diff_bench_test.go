@@ -37,7 +37,7 @@ var benchVersions = map[string]func(dir string) error{
 	"changed": func(dir string) error {
 		return appendTo(filepath.Join(dir, "reap", "processes", "orphan", "orphan.rego"))
 	},
-	"all": func(dir string) error { return appendTo(filepath.Join(dir, "lib", "words", "words.rego")) },
+	"all": func(dir string) error { return appendTo(filepath.Join(dir, "lib", "reasons", "reasons.rego")) },
 }
 
 func appendTo(file string) error {
