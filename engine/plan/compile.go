@@ -130,8 +130,7 @@ func (c *compiler) compile(body []*ir.Block) {
 	for _, l := range c.rule.params {
 		params[int(l)], most = true, max(most, int(l))
 	}
-	var reads []ir.Operand
-	var writes []ir.Local
+	reads, writes := []ir.Operand{}, []ir.Local{} // used again for each statement
 	written, used := make([]map[int]int, len(body)), make([]map[int]bool, len(body))
 	for i, b := range body { // each numbers its locals again, but for those that it leaves to later ones
 		seen := map[int]bool{}

@@ -446,7 +446,8 @@ func UnknownEnv(env, flags []string) []string {
 }
 
 func tidyDecode(err error) string {
-	return strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):")), " ")
+	s := strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):")
+	return strings.Join(strings.Fields(s), " ")
 }
 
 // check refuses values that no default has and no rule could mean. It gives the first that is wrong.

@@ -71,8 +71,8 @@ func Main(m *testing.M) {
 // speak with every process of theirs.
 func CloseOnExec() { _ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
 
-// defaultSignals has what the tests start begin with the usual dispositions, also where the tests were started by nohup, or in the background of a
-// script: what ignores SIGHUP counts as meant to outlive what started it. What a signal is delivered to is no longer handed on as ignored.
+// defaultSignals ends that signals are ignored, as after nohup, or in the background of a script. What the tests start would ignore them too, and
+// what ignores SIGHUP counts as meant to outlive what started it. A signal that is caught here has its default in what is started (execve(2)).
 func defaultSignals() {
 	for _, s := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT} {
 		if signal.Ignored(s) {
@@ -175,7 +175,7 @@ func runAlone() int {
 	if err != nil {
 		return noNamespace
 	}
-	out := struct{ io.Writer }{os.Stdout} // a pipe, also where that is a file: what writes a file of its own counts as at work
+	out := struct{ io.Writer }{os.Stdout} // has exec make a pipe: a process that writes a regular file counts as at work
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, out, out
 	err = cmd.Run()
 	var exit *exec.ExitError

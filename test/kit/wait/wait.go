@@ -27,8 +27,8 @@ func Eventually(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// Until asks again and again until something is so, for at most the given time, and reports whether it was. It rests for as long as the question took,
-// so that a question which is a whole look does not take a busy machine from what it waits for.
+// Until asks again and again until something is so, for at most the given time, and reports whether it was. Between two
+// questions it rests as long as the last one took: many are whole looks, and would slow down on a busy machine what they wait for.
 func Until(within time.Duration, so func() bool) bool {
 	deadline := time.Now().Add(within)
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
