@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // underSystemd runs after it has become the first process of a process, mount and cgroup namespace of its own, which end with it. It starts a real systemd for the user and
@@ -25,7 +26,7 @@ unset DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_STATE_HOME
 manager=$!
 until_() { # WHAT COMMAND...
   what=$1; shift
-  for i in $(seq 1200); do if "$@"; then return; fi; sleep 0.1; done
+  for i in $(seq 3000); do if "$@"; then return; fi; sleep 0.1; done
   echo "not yet: $what"; systemctl --user status --no-pager winnow.service || true; cat "$HOME/systemd.log"; exit 1
 }
 manages() { systemctl --user is-system-running >/dev/null 2>&1 || systemctl --user list-units >/dev/null 2>&1; }
@@ -48,10 +49,10 @@ systemctl --user reload winnow.service
 
 echo "== a daemon that hangs"
 mkdir -p "$HOME/.config/systemd/user/winnow.service.d"
-printf '[Service]\nWatchdogSec=1s\nRestartSec=100ms\nTimeoutAbortSec=1s\n' >"$HOME/.config/systemd/user/winnow.service.d/fast.conf"
+printf '[Service]\nWatchdogSec=4s\nRestartSec=100ms\nTimeoutAbortSec=1s\n' >"$HOME/.config/systemd/user/winnow.service.d/fast.conf"
 systemctl --user daemon-reload
 systemctl --user restart winnow.service
-sleep 3 # it lives longer than the watchdog waits
+sleep 6 # it lives longer than the watchdog waits
 [ "$(unit NRestarts)" = 0 ]
 pid=$(unit MainPID)
 kill -STOP "$pid"
@@ -149,7 +150,7 @@ func TestARealSystemdRunsTheUnits(t *testing.T) {
 	main, home := must.Get(filepath.Abs("../.."))(t), t.TempDir()
 	program := filepath.Join(home, "winnow")
 	run(t, main, nil, "go", "build", "-o", program, "./cmd/winnow")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*wait.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, apart[0], append(apart[1:], "bash", "-c", underSystemd)...)
 	cmd.Dir = home

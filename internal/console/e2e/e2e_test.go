@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
@@ -20,7 +19,7 @@ import (
 )
 
 // within is how long all scenarios may take together, on a machine with much to do.
-const within = 4 * time.Minute
+const within = 4 * wait.Patience
 
 // needs are the programs, or why the test is skipped.
 func needs(t *testing.T) (cache, node, chromium string) {
