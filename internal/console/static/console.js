@@ -9,9 +9,9 @@
   document.addEventListener("input", (event) => { const form = event.target.closest("form"); if (form) form.dataset.touched = ""; });
   const touched = (node) => node instanceof HTMLFormElement && "touched" in node.dataset;
 
-  // A row is known by its id, or by what its first link leads to.
+  // A row is known by its id, by its key, or by what its first link leads to.
   const key = (node) => (node.nodeType !== Node.ELEMENT_NODE ? "" :
-    node.id || (node.matches("tr, li, details") && node.querySelector("a[href]")?.getAttribute("href")) || "");
+    node.id || node.dataset.key || (node.matches("tr, li, details") && node.querySelector("a[href]")?.getAttribute("href")) || "");
   const alike = (a, b) => a.nodeName === b.nodeName && key(a) === key(b);
 
   // morph changes old into now, and keeps each element that both have: with its focus, its selection, and how far it is scrolled.
@@ -33,7 +33,7 @@
     let place = old.firstChild;
     for (const child of [...now.childNodes]) {
       let found = place;
-      while (found && !alike(found, child)) found = key(child) ? found.nextSibling : null;
+      while (found && !alike(found, child)) found = found.nextSibling;
       if (!found) { old.insertBefore(document.adoptNode(child), place); continue; }
       if (found === place) place = place.nextSibling;
       else old.insertBefore(found, place);
