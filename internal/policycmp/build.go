@@ -81,7 +81,7 @@ func (b *Builder) Add(o compare.Outcome, explain func(id string) compare.Explain
 	if o.Err != nil {
 		s.Error = o.Err.Error()
 	} else {
-		s.TakenAt = &o.Snapshot.TakenAt
+		s.TakenAt = new(o.Snapshot.TakenAt) // not the address, which would keep the snapshot in memory
 		b.count(o)
 	}
 	for _, f := range o.Flips {

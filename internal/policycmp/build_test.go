@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/winnow-reaper/winnow/engine/compare"
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -83,14 +85,19 @@ func TestOneRuleIsOneGroup(t *testing.T) {
 	}
 }
 
-// TestOneThingInManySnapshots is one thing on one machine, and another one on another machine.
+// TestOneThingInManySnapshots is one thing on one machine, and another one on another machine. No snapshot stays in memory.
 func TestOneThingInManySnapshots(t *testing.T) {
 	t.Parallel()
 	b := builder()
 	for i := range 30 {
 		b.Add(outcome(fmt.Sprint(i), "h", newReap("dir:/w/1", fmt.Sprint("it is ", i), "protect.p")), unexplained)
 	}
-	b.Add(outcome("other", "g", newReap("dir:/w/1", "m", "protect.p")), unexplained)
+	other := outcome("other", "g", newReap("dir:/w/1", "m", "protect.p"))
+	b.Add(other, unexplained)
+	held := weak.Make(other.Snapshot)
+	if runtime.GC(); held.Value() != nil {
+		t.Error("the snapshot is still in memory")
+	}
 	doc := b.Document("")
 	must.Equal(t, document.Count{Things: 2, Decisions: 31}, doc.Changes.NewReap, "the count")
 	if f := doc.Groups[0].Flips; len(f) != 2 || f[1].Count != 30 || len(f[1].Snapshots) != maxNames || f[1].Snapshots[0] != "0" {
