@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"runtime"
+	"sync"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
@@ -51,6 +52,7 @@ func Run(ctx context.Context, sides [2]Side, samples []Sample) iter.Seq[Outcome]
 		defer cancel()
 		over := make(chan struct{}) // ctx does not end the list: what is left out would look decided
 		defer close(over)
+		alike := sync.OnceValue(func() bool { return sides[base].JoinsAs(sides[base].Config, sides[head].Engine, sides[head].Config) })
 		pending := make(chan chan Outcome, max(1, min(runtime.GOMAXPROCS(0), len(samples), 4)))
 		go func() {
 			defer close(pending)
@@ -61,7 +63,7 @@ func Run(ctx context.Context, sides [2]Side, samples []Sample) iter.Seq[Outcome]
 				case <-over:
 					return
 				}
-				go func() { done <- decideBoth(ctx, sides, s) }()
+				go func() { done <- decideBoth(ctx, sides, alike, s) }()
 			}
 		}()
 		for done := range pending {
@@ -72,15 +74,19 @@ func Run(ctx context.Context, sides [2]Side, samples []Sample) iter.Seq[Outcome]
 	}
 }
 
-// decideBoth decides one sample by both sides.
-func decideBoth(ctx context.Context, sides [2]Side, sample Sample) (out Outcome) {
+// decideBoth decides one sample by both sides, joined once where both join it alike.
+func decideBoth(ctx context.Context, sides [2]Side, alike func() bool, sample Sample) (out Outcome) {
 	out.Sample = sample
 	if out.Snapshot, out.Unknown, out.Err = sample.Read(ctx); out.Err != nil {
 		return out
 	}
 	var decisions [2][]decision.Decision
+	var look *eval.Look
 	for i, side := range sides {
-		r, err := side.Decide(ctx, out.Snapshot, side.Config)
+		if look == nil || !alike() {
+			look = side.Join(out.Snapshot, side.Config)
+		}
+		r, err := side.DecideLook(ctx, look)
 		if out.Err = err; err != nil {
 			return out
 		}

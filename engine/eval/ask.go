@@ -59,6 +59,13 @@ func (e *Engine) asker(txn storage.Transaction, seat *slot) *asker {
 	return a
 }
 
+// done is said when the asker is not used any more.
+func (a *asker) done() {
+	if a.machine != nil {
+		a.engine.program.Release(a.machine)
+	}
+}
+
 // candidate is what is asked of: a subject, written at a desk as far as it is asked for, or a document.
 type candidate struct {
 	subject *subject.Subject

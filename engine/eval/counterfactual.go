@@ -2,7 +2,6 @@ package eval
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -48,9 +47,7 @@ func (e *Engine) Counterfactual(ctx context.Context, sub *subject.Subject, s Sea
 	if _, known := e.kinds[sub.Kind]; !known {
 		return nil, nil
 	}
-	s = s.withDefaults()
-	in := plan.NewEncoder(nil).Document(sub)
-	out, err := e.judge.SearchDocument(ctx, sub.Kind, in, s)
+	out, err := e.judge.SearchSubject(ctx, sub, s.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("explain %s: search what would change its decision: %w", sub.ID, err)
 	}
@@ -60,28 +57,25 @@ func (e *Engine) Counterfactual(ctx context.Context, sub *subject.Subject, s Sea
 	return out, nil
 }
 
-// SearchDocument searches by rules that are asked here.
-func (e *Engine) SearchDocument(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Counterfactual, error) {
+// SearchSubject searches by rules that are asked here.
+func (e *Engine) SearchSubject(ctx context.Context, sub *subject.Subject, s Search) (*decision.Counterfactual, error) {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer e.store.Abort(ctx, txn)
-	levels, err := levelsIn(kind, in)
-	if err != nil {
-		return nil, err
-	}
 	within, done := context.WithTimeout(ctx, s.Within)
 	defer done()
 	w := watch(e.limits)
 	defer w.stop()
-	q := e.kinds[kind]
+	q := e.kinds[sub.Kind]
 	explaining, err := q.explain.get(w)
 	if err != nil {
 		return nil, err
 	}
 	q.ready(e.program)
-	out, err := explain.Search(within, e.policy, kind, in, &decider{e.asker(txn, w.slot()), q, explaining, levels}, s.Decisions, s.First)
+	in := plan.NewEncoder(nil).Document(sub)
+	out, err := explain.Search(within, e.policy, sub.Kind, in, &decider{e.asker(txn, w.slot()), q, explaining, sub}, s.Decisions, s.First)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -91,36 +85,12 @@ func (e *Engine) SearchDocument(ctx context.Context, kind string, in ast.Value, 
 	return &out, nil
 }
 
-// levelsIn reads back from a document what the levels of rules depend on.
-func levelsIn(kind string, in ast.Value) (*subject.Subject, error) {
-	sub := &subject.Subject{Kind: kind, Config: &subject.Config{}}
-	if asked, err := in.Find(ast.Ref{ast.StringTerm("asked")}); err == nil && asked != nil {
-		sub.Asked = &subject.Asked{}
-	}
-	found, err := in.Find(ast.Ref{ast.StringTerm("config"), ast.StringTerm("levels")})
-	if err != nil {
-		return sub, nil // every rule is on
-	}
-	plain, err := ast.JSON(found)
-	if err != nil {
-		return nil, fmt.Errorf("read levels: %w", err)
-	}
-	data, err := json.Marshal(plain)
-	if err == nil {
-		err = json.Unmarshal(data, &sub.Config.Levels)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read levels: %w", err)
-	}
-	return sub, nil
-}
-
 // decider decides the documents of a search, under the limits of every evaluation.
 type decider struct {
 	*asker
 	query      *query
 	explaining rego.PreparedEvalQuery
-	levels     *subject.Subject
+	subject    *subject.Subject
 }
 
 // Decide implements explain.Decider.
@@ -136,7 +106,7 @@ func (d *decider) Decide(ctx context.Context, in ast.Value) (explain.Answer, err
 	}
 	var dec decision.Decision
 	dec.Verdict = decision.Spare
-	leveled(d.levels, said).into(&dec)
+	leveled(d.subject, said).into(&dec)
 	out.Verdict = dec.Verdict
 	level, _ := dec.Counting()
 	out.Found = level == decision.On

@@ -43,10 +43,11 @@ type Failure struct {
 // Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
-	return e.decide(ctx, joined(s, e.withExceptions(c)))
+	return e.DecideLook(ctx, e.join(s, c))
 }
 
-func (e *Engine) decide(ctx context.Context, l *look) (Result, error) {
+// DecideLook is Decide of a snapshot that was joined.
+func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 	var answers []outcome // of what is in scope: most of a machine is not
 	var mu sync.Mutex
 	err := e.askAll(ctx, l, e.ids(l), func(_ int, sub *subject.Subject, said *Reasons, err error) {
@@ -85,7 +86,7 @@ func excepts(c *subject.Config, i int, x snapshot.Keep) bool {
 }
 
 // ids are the candidates of the kinds that some rule is about.
-func (e *Engine) ids(l *look) []string {
+func (e *Engine) ids(l *Look) []string {
 	var lists [][]string
 	for _, kind := range snapshot.Kinds {
 		if _, asked := e.kinds[kind.Name]; asked {
@@ -96,18 +97,18 @@ func (e *Engine) ids(l *look) []string {
 }
 
 // askAll asks of every candidate, wherever this engine's rules are asked.
-func (e *Engine) askAll(ctx context.Context, l *look, ids []string, tell emit) error {
+func (e *Engine) askAll(ctx context.Context, l *Look, ids []string, tell emit) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	if err := e.judge.AskAll(ctx, &Round{Encoder: l.encoder, Guess: l.guess, look: l, ids: ids, emit: tell, answered: make([]bool, len(ids))}); err != nil {
+	if err := e.judge.AskAll(ctx, &Round{Guess: l.guess, look: l, ids: ids, emit: tell, answered: make([]bool, len(ids))}); err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
 	return nil
 }
 
 // result is what was decided, by the answers of all candidates.
-func (e *Engine) result(l *look, answers []outcome) Result {
+func (e *Engine) result(l *Look, answers []outcome) Result {
 	j, s, c := l.joined, l.snapshot, l.config
 	out := Result{
 		Seen: map[string]int{}, PossibleAgent: j.PossibleAgent(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels),
@@ -155,7 +156,7 @@ type outcome struct {
 	err      error
 }
 
-// emit takes the reasons of the i-th candidate; nothing at all of one that is out of scope, whose subject it must not keep then. It may be
+// emit takes the reasons of the i-th candidate; nothing at all of one that is out of scope, whose subject is nil or must not be kept then. It may be
 // called by many at once, each for a candidate of its own.
 type emit func(i int, sub *subject.Subject, said *Reasons, err error)
 
@@ -180,6 +181,7 @@ func (e *Engine) AskAll(ctx context.Context, r *Round) error {
 		a, mine := e.asker(txn, w.slot()), l.encoder.Fork()
 		a.guess = l.guess
 		group.Go(func() {
+			defer a.done()
 			room := new(subject.Subject)
 			for ctx.Err() == nil {
 				from := int(next.Add(batch)) - batch
@@ -187,13 +189,13 @@ func (e *Engine) AskAll(ctx context.Context, r *Round) error {
 					return
 				}
 				for i := from; i < min(from+batch, len(ids)) && ctx.Err() == nil; i++ {
-					sub := room
-					if !l.joined.Fill(sub, ids[i]) {
+					sub, ok := l.subject(ids[i], room)
+					if !ok {
 						continue
 					}
 					said, err := a.ask(ctx, e.kinds[sub.Kind], candidate{subject: sub, encoder: mine})
 					tell(i, sub, said, err)
-					if said != nil || err != nil { // what is out of scope is not asked for again
+					if sub == room && (said != nil || err != nil) { // what is out of scope is not asked for again
 						room = new(subject.Subject)
 					}
 				}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -33,8 +32,7 @@ func (e *Engine) why(ctx context.Context, sub *subject.Subject) (explain.Explana
 	if _, known := e.kinds[sub.Kind]; !known {
 		return out, nil
 	}
-	in := plan.NewEncoder(nil).Document(sub)
-	return e.judge.ExplainDocument(ctx, out, in)
+	return e.judge.ExplainSubject(ctx, out, sub)
 }
 
 // level says of what fired which level its rule has, and what follows from it.
@@ -59,8 +57,9 @@ func level(sub *subject.Subject, out *explain.Explanation) {
 	out.Verdict, out.Level = d.Verdict, d.Level
 }
 
-// ExplainDocument fills in the explanation of a document, by rules that are asked here.
-func (e *Engine) ExplainDocument(ctx context.Context, out explain.Explanation, in ast.Value) (explain.Explanation, error) {
+// ExplainSubject fills in the explanation of a subject, by rules that are asked here.
+func (e *Engine) ExplainSubject(ctx context.Context, out explain.Explanation, sub *subject.Subject) (explain.Explanation, error) {
+	in := plan.NewEncoder(nil).Document(sub)
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return out, fmt.Errorf("explain %s: %w", out.ID, err)

@@ -13,7 +13,7 @@ import (
 
 // Inputs gives the documents of a joined snapshot as Decide makes them.
 func Inputs(j *subject.Index) func(*subject.Subject) ast.Value {
-	return plan.NewEncoder(j).Fork().Document
+	return plan.NewEncoder(j.Common()).Fork().Document
 }
 
 // AskWithoutASeat asks in a way that panics.
@@ -59,7 +59,7 @@ func NewAsker(t testing.TB, e *Engine, j *subject.Index) *Asker {
 	for _, q := range e.kinds {
 		q.ready(e.program)
 	}
-	return &Asker{e, e.asker(txn, w.slot()), plan.NewEncoder(j).Fork(), func() {
+	return &Asker{e, e.asker(txn, w.slot()), plan.NewEncoder(j.Common()).Fork(), func() {
 		w.stop()
 		e.store.Abort(context.Background(), txn)
 	}}

@@ -2,9 +2,8 @@ package eval
 
 import (
 	"context"
+	"reflect"
 	"sync"
-
-	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
@@ -17,10 +16,10 @@ import (
 type Judge interface {
 	// AskAll answers every candidate of a round. The error is only for a ctx that ended.
 	AskAll(ctx context.Context, r *Round) error
-	// ExplainDocument fills in the explanation of one document.
-	ExplainDocument(ctx context.Context, out explain.Explanation, in ast.Value) (explain.Explanation, error)
-	// SearchDocument searches what would have to change for the other verdict of a document of a kind.
-	SearchDocument(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Counterfactual, error)
+	// ExplainSubject fills in the explanation of a subject.
+	ExplainSubject(ctx context.Context, out explain.Explanation, sub *subject.Subject) (explain.Explanation, error)
+	// SearchSubject searches what would have to change for the other verdict of a subject.
+	SearchSubject(ctx context.Context, sub *subject.Subject, s Search) (*decision.Counterfactual, error)
 	// Close ends what the judge started.
 	Close() error
 }
@@ -38,11 +37,9 @@ func (e *Engine) Close() error {
 
 // Round is one asking of many candidates, each known by its place in it.
 type Round struct {
-	// Encoder writes the documents of the round's subjects.
-	Encoder *plan.Encoder
 	// Guess takes OPA's plan at its word, also for what may be reaped: nothing is done by the answers.
 	Guess    bool
-	look     *look
+	look     *Look
 	ids      []string
 	emit     emit
 	answered []bool
@@ -65,32 +62,36 @@ func (r *Round) Answer(i int, said *Reasons, err error) {
 		return
 	}
 	r.answered[i] = true
-	if sub, ok := r.Subject(i); ok {
+	if said == nil && err == nil {
+		r.emit(i, nil, nil, nil)
+	} else if sub, ok := r.Subject(i); ok {
 		r.emit(i, sub, said, err)
 	}
 }
 
 // Subject is the i-th candidate; false where the look has it no more.
-func (r *Round) Subject(i int) (*subject.Subject, bool) { return r.look.joined.Subject(r.ids[i]) }
+func (r *Round) Subject(i int) (*subject.Subject, bool) { return r.look.subject(r.ids[i], nil) }
 
-// Document is a candidate of a kind as one JSON document, with its number in a question.
-type Document struct {
-	N     int
-	Kind  string
-	Value ast.Value
+// Common is what all subjects of the round have in common.
+func (r *Round) Common() *subject.Subject { return r.look.joined.Common() }
+
+// Candidate is a subject with its number in a question.
+type Candidate struct {
+	N       int
+	Subject *subject.Subject
 }
 
-// Answer has the reasons of the document with that number, nil where it is out of scope, or why they said nothing.
+// Answer has the reasons of the candidate with that number, nil where it is out of scope, or why they said nothing.
 type Answer struct {
 	N       int
 	Reasons *Reasons
 	Err     error
 }
 
-// AskDocuments asks of documents as they come in, some workers taking one batch after the other, until todo is closed.
+// AskSubjects asks of candidates as they come in, some workers taking one batch after the other, until todo is closed. They have in common what common has.
 // Answers come in any order, and have to be read to the last. One with an error comes at once, for it may have taken its
 // time; it is ErrUnbuilt where rules would have to be compiled first. guess takes OPA's plan at its word.
-func (e *Engine) AskDocuments(ctx context.Context, workers int, guess bool, todo <-chan []Document) (<-chan []Answer, error) {
+func (e *Engine) AskSubjects(ctx context.Context, common *subject.Subject, workers int, guess bool, todo <-chan []Candidate) (<-chan []Answer, error) {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return nil, err
@@ -99,20 +100,21 @@ func (e *Engine) AskDocuments(ctx context.Context, workers int, guess bool, todo
 	for _, q := range e.kinds {
 		q.ready(e.program)
 	}
-	said := make(chan []Answer, 4)
+	said, encoder := make(chan []Answer, 4), plan.NewEncoder(common)
 	var group sync.WaitGroup
 	for range max(1, workers) {
-		a := e.asker(txn, w.slot())
+		a, mine := e.asker(txn, w.slot()), encoder.Fork()
 		a.guess, a.hasty = guess, true
 		group.Go(func() {
-			for ds := range todo {
-				as := make([]Answer, 0, len(ds))
-				for _, d := range ds {
-					out, err := a.ask(ctx, e.kinds[d.Kind], candidate{input: d.Value})
-					as = append(as, Answer{d.N, out, err})
+			defer a.done()
+			for cs := range todo {
+				as := make([]Answer, 0, len(cs))
+				for _, c := range cs {
+					out, err := a.ask(ctx, e.kinds[c.Subject.Kind], candidate{subject: c.Subject, encoder: mine})
+					as = append(as, Answer{c.N, out, err})
 					if err != nil {
 						said <- as
-						as = make([]Answer, 0, len(ds))
+						as = make([]Answer, 0, len(cs))
 					}
 				}
 				said <- as
@@ -128,17 +130,52 @@ func (e *Engine) AskDocuments(ctx context.Context, workers int, guess bool, todo
 	return said, nil
 }
 
-// look is a snapshot that was joined. It must not be decided twice at the same time.
-type look struct {
+// Look is a snapshot that was joined. It must not be decided twice at the same time.
+type Look struct {
 	snapshot *snapshot.Snapshot
 	config   *subject.Config
 	joined   *subject.Index
 	encoder  *plan.Encoder
 	// guess takes OPA's plan at its word: what is said only serves to leave something out that would be read.
 	guess bool
+	// kept are the subjects that were filled in, by id, where other engines ask for them again; else nil.
+	kept *sync.Map
 }
 
-func joined(s *snapshot.Snapshot, c *subject.Config) *look {
-	j := subject.Join(s, c)
-	return &look{snapshot: s, config: c, joined: j, encoder: plan.NewEncoder(j)}
+// join joins a snapshot for one deciding.
+func (e *Engine) join(s *snapshot.Snapshot, c *subject.Config) *Look {
+	with := e.withExceptions(c)
+	j := subject.Join(s, with)
+	return &Look{snapshot: s, config: with, joined: j, encoder: plan.NewEncoder(j.Common())}
+}
+
+// Join joins a snapshot for several engines that JoinsAs holds of, one after the other. What one of them asked for the next ones need not make again.
+func (e *Engine) Join(s *snapshot.Snapshot, c *subject.Config) *Look {
+	l := e.join(s, c)
+	l.kept = &sync.Map{}
+	return l
+}
+
+// JoinsAs reports whether an engine with a configuration joins each snapshot as another one does.
+func (e *Engine) JoinsAs(c *subject.Config, other *Engine, with *subject.Config) bool {
+	return reflect.DeepEqual(e.withExceptions(c), other.withExceptions(with))
+}
+
+// subject is a candidate of the look, in the room that is given for it where it is not kept; false where the look has it no more.
+func (l *Look) subject(id string, room *subject.Subject) (*subject.Subject, bool) {
+	if l.kept == nil && room != nil {
+		return room, l.joined.Fill(room, id)
+	}
+	if l.kept == nil {
+		return l.joined.Subject(id)
+	}
+	if had, ok := l.kept.Load(id); ok {
+		sub, ok := had.(*subject.Subject)
+		return sub, ok
+	}
+	sub, ok := l.joined.Subject(id)
+	if ok {
+		l.kept.Store(id, sub)
+	}
+	return sub, ok
 }

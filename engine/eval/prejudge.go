@@ -26,9 +26,9 @@ const Unclaimed = "no rule gives a reason to reap it, whatever it holds"
 // of which rules it is known that no answer makes them object less than the best one does: of the shipped ones; what others object to settles nothing. The rules that may find a reason to reap
 // a folder must all be such that no answer makes them find more. The error is only for a ctx that ended.
 func (e *Engine) Prejudge(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool) (map[string]Prejudged, error) {
-	l := joined(subject.Optimistic(s, c), e.withExceptions(c))
+	l := e.join(subject.Optimistic(s, c), c)
 	l.guess = true // what may go is asked about, and decided on again
-	res, err := e.decide(ctx, l)
+	res, err := e.DecideLook(ctx, l)
 	if err != nil {
 		return nil, err
 	}

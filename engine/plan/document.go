@@ -66,23 +66,22 @@ type Encoder struct {
 // room is for how many terms a desk makes room at once: about one document.
 const room = 64
 
-// NewEncoder is a place to write the subjects of a joined snapshot at; nil for single ones, which have nothing in common.
-func NewEncoder(j *subject.Index) *Encoder {
+// NewEncoder is a place to write subjects of a snapshot at, which have in common what common has; nil for single ones, which have nothing in common.
+func NewEncoder(common *subject.Subject) *Encoder {
 	d := &Encoder{sources: map[uintptr]*ast.Term{}}
-	if j == nil {
+	if common == nil {
 		return d
 	}
 	fields := shape().fields
-	common := make([]*ast.Term, len(fields))
-	of := reflect.ValueOf(j.Common()).Elem()
+	d.common = make([]*ast.Term, len(fields))
+	from := reflect.ValueOf(common).Elem()
 	for i := range fields {
 		if f := &fields[i]; f.shared {
-			if value := of.Field(f.index); !f.leftOut(value) {
-				common[i] = f.write(value, d)
+			if value := from.Field(f.index); !f.leftOut(value) {
+				d.common[i] = f.write(value, d)
 			}
 		}
 	}
-	d.common = common
 	return d
 }
 
@@ -90,9 +89,6 @@ func NewEncoder(j *subject.Index) *Encoder {
 func (d *Encoder) Fork() *Encoder {
 	return &Encoder{common: d.common, sources: map[uintptr]*ast.Term{}}
 }
-
-// Common are the terms that all documents of the desk's snapshot have in common.
-func (d *Encoder) Common() []*ast.Term { return d.common }
 
 // Document is the document of a subject: the same as that of its JSON.
 func (d *Encoder) Document(sub *subject.Subject) ast.Value {

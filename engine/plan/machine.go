@@ -99,11 +99,17 @@ type known[T any] struct {
 // stackSize is for how many locals a machine has room at first.
 const stackSize = 4096
 
+// Release takes a machine that is not used any more. The next one is it, with what it remembers of calls.
+func (p *Program) Release(m *Machine) { p.idle.Put(m) }
+
 // Machine is one for the rules that are prepared.
 func (p *Program) Machine() *Machine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.slots)
+	if m, ok := p.idle.Get().(*Machine); ok && len(m.terms) == n && len(m.values) == len(p.funcs) {
+		return m
+	}
 	m := &Machine{
 		slots: p.slots[:n:n], terms: make([]known[*ast.Term], n), fields: make([]known[reflect.Value], n),
 		values: make([]known[*ast.Term], len(p.funcs)), stack: make([]*ast.Term, stackSize),

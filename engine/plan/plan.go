@@ -68,6 +68,7 @@ type Program struct {
 	strings []*ast.Term
 
 	mu    sync.Mutex // for what is below, and what Prepare fills in
+	idle  sync.Pool  // of machines
 	slots []slot
 }
 

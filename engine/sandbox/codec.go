@@ -1,201 +1,161 @@
 package sandbox
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"reflect"
 
-	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/explain"
-	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
+	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
-// The tags of a document's values on the wire. After a tag comes what it needs: a text with its length, a list or an object with the
-// number of its members, and for the two that share, a number of the table that both ends keep.
-const (
-	tagNull byte = iota
-	tagFalse
-	tagTrue
-	tagNumber
-	tagText
-	tagList
-	tagObject
-	// tagShared is a value that was sent before, tagShare one that is sent now and may be meant later.
-	tagShared
-	tagShare
-)
-
-// maxNested is how deep a document may be; subjects are less than ten.
+// maxNested is how deep a subject may be; those of real snapshots are less than ten.
 const maxNested = 64
 
-var errWire = errors.New("a document on the wire is damaged")
+var errWire = errors.New("a subject on the wire is damaged")
 
-// sender writes the documents of one question. Texts go as they are, byte by byte: a path that is no UTF-8 stays the path that it is,
-// which JSON would not keep. What all documents have in common is sent once.
+// Subjects go as CBOR, with texts as they are, byte by byte: a path that is no UTF-8 stays the path that it is, which JSON would not keep.
+var (
+	toWire   = must(cbor.EncOptions{Time: cbor.TimeRFC3339Nano}.UserBufferEncMode())
+	fromWire = must(cbor.DecOptions{
+		UTF8: cbor.UTF8DecodeInvalid, MaxNestedLevels: maxNested, MaxArrayElements: maxFrame, MaxMapPairs: maxFrame,
+	}.DecMode())
+)
+
+func must[T any](is T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return is
+}
+
+// frame is a subject on the wire. What all subjects of a question have in common was sent before them; the map of sources, which many of them share, is
+// sent with the first that has it.
+type frame struct {
+	_       struct{} `cbor:",toarray"`
+	Sources int
+	Map     map[string]string
+	Subject *subject.Subject
+}
+
+// sender writes the subjects of one question.
 type sender struct {
-	share map[*ast.Term]bool
-	sent  map[*ast.Term]uint64
+	to      *bufio.Writer
+	room    bytes.Buffer
+	bare    subject.Subject
+	sources map[uintptr]int
 }
 
-// newSender shares the terms of a desk that many documents have in common.
-func newSender(d *plan.Encoder) *sender {
-	s := &sender{share: map[*ast.Term]bool{}, sent: map[*ast.Term]uint64{}}
-	for _, t := range d.Common() {
-		if t != nil {
-			s.share[t] = true
-		}
+// newSender writes first what all subjects have in common.
+func newSender(to *bufio.Writer, common *subject.Subject) (*sender, error) {
+	s := &sender{to: to, sources: map[uintptr]int{}}
+	return s, s.send(frame{Subject: common})
+}
+
+func (s *sender) subject(sub *subject.Subject) error {
+	s.bare = *sub
+	s.bare.SetCommon(&subject.Subject{})
+	s.bare.EvidenceSources = nil
+	f := frame{Subject: &s.bare}
+	at := reflect.ValueOf(sub.EvidenceSources).Pointer()
+	sent := false
+	if f.Sources, sent = s.sources[at]; !sent {
+		f.Sources, f.Map = len(s.sources), sub.EvidenceSources
+		s.sources[at] = f.Sources
 	}
-	return s
+	return s.send(f)
 }
 
-// document appends a document. Only the values of its own fields are looked up among the shared ones.
-func (s *sender) document(to []byte, v ast.Value) ([]byte, error) { return s.value(to, v, true) }
-
-// value appends a value. It looks up those of the fields of a whole document.
-func (s *sender) value(to []byte, v ast.Value, whole bool) (_ []byte, err error) {
-	switch v := v.(type) {
-	case ast.Null:
-		return append(to, tagNull), nil
-	case ast.Boolean:
-		if v {
-			return append(to, tagTrue), nil
-		}
-		return append(to, tagFalse), nil
-	case ast.Number:
-		return appendText(append(to, tagNumber), string(v)), nil
-	case ast.String:
-		return appendText(append(to, tagText), string(v)), nil
-	case *ast.Array:
-		to = binary.AppendUvarint(append(to, tagList), uint64(v.Len()))
-		for i := 0; i < v.Len() && err == nil; i++ {
-			to, err = s.value(to, v.Elem(i).Value, false)
-		}
-		return to, err
-	case ast.Object:
-		to = binary.AppendUvarint(append(to, tagObject), uint64(v.Len()))
-		err = v.Iter(func(k, v *ast.Term) (err error) {
-			if to, err = s.value(to, k.Value, false); err != nil {
-				return err
-			}
-			if whole {
-				if n, sent := s.sent[v]; sent {
-					to = binary.AppendUvarint(append(to, tagShared), n)
-					return nil
-				}
-				if s.share[v] {
-					s.sent[v] = uint64(len(s.sent))
-					to = append(to, tagShare)
-				}
-			}
-			to, err = s.value(to, v.Value, false)
-			return err
-		})
-		return to, err
-	default:
-		return nil, fmt.Errorf("%w: a %s", errWire, ast.ValueName(v))
+func (s *sender) send(f frame) error {
+	s.room.Reset()
+	if err := toWire.MarshalToBuffer(f, &s.room); err != nil {
+		return err
 	}
-}
-
-func appendText(to []byte, s string) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
+	if _, err := s.to.Write(binary.AppendUvarint(s.to.AvailableBuffer(), uint64(s.room.Len()))); err != nil {
+		return err
+	}
+	_, err := s.room.WriteTo(s.to)
+	return err
 }
 
 // receiver reads what a sender wrote, in the same order.
 type receiver struct {
-	shared []*ast.Term
-	rest   []byte
+	from    *bufio.Reader
+	room    bytes.Buffer
+	common  *subject.Subject
+	sources []map[string]string
 }
 
-// document reads one document, which must be the whole of data.
-func (r *receiver) document(data []byte) (ast.Value, error) {
-	r.rest = data
-	t, err := r.term(0)
+func newReceiver(from *bufio.Reader) (*receiver, error) {
+	r := &receiver{from: from}
+	f, err := r.receive()
 	if err != nil {
 		return nil, err
 	}
-	if len(r.rest) > 0 {
-		return nil, fmt.Errorf("%w: %d bytes too many", errWire, len(r.rest))
-	}
-	return t.Value, nil
-}
-
-func (r *receiver) term(nested int) (*ast.Term, error) {
-	if len(r.rest) == 0 || nested > maxNested {
+	r.common = f.Subject
+	if r.common.Config == nil {
 		return nil, errWire
 	}
-	tag := r.rest[0]
-	r.rest = r.rest[1:]
-	switch tag {
-	case tagNull:
-		return ast.InternedNullTerm, nil
-	case tagFalse, tagTrue:
-		return ast.InternedTerm(tag == tagTrue), nil
-	case tagShare:
-		t, err := r.term(nested + 1)
-		r.shared = append(r.shared, t)
-		return t, err
-	}
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 {
-		return nil, errWire
-	}
-	r.rest = r.rest[size:]
-	if tag == tagShared {
-		if n >= uint64(len(r.shared)) {
-			return nil, errWire
-		}
-		return r.shared[n], nil
-	}
-	if n > uint64(len(r.rest)) { // every member takes a byte at least
-		return nil, errWire
-	}
-	switch tag {
-	case tagNumber, tagText:
-		text := string(r.rest[:n])
-		r.rest = r.rest[n:]
-		if tag == tagNumber {
-			return ast.NewTerm(ast.Number(text)), nil
-		}
-		return ast.StringTerm(text), nil
-	case tagList:
-		return r.list(int(n), nested)
-	case tagObject:
-		return r.object(int(n), nested)
-	default:
-		return nil, errWire
-	}
-}
-
-func (r *receiver) list(n, nested int) (*ast.Term, error) {
-	terms := make([]*ast.Term, n)
-	for i := range terms {
-		var err error
-		if terms[i], err = r.term(nested + 1); err != nil {
-			return nil, err
-		}
-	}
-	return ast.NewTerm(ast.NewArray(terms...)), nil
-}
-
-func (r *receiver) object(n, nested int) (*ast.Term, error) {
-	pairs := make([][2]*ast.Term, n)
-	for i := range pairs {
-		for j := range pairs[i] {
-			var err error
-			if pairs[i][j], err = r.term(nested + 1); err != nil {
-				return nil, err
+	for name, is := range r.common.Config.Custom { // a list of texts comes as a list of anything
+		if list, ok := is.([]any); ok {
+			texts := make([]string, len(list))
+			for i := range list {
+				texts[i], _ = list[i].(string)
 			}
+			r.common.Config.Custom[name] = texts
 		}
 	}
-	return ast.NewTerm(ast.NewObject(pairs...)), nil
+	return r, nil
+}
+
+func (r *receiver) subject() (*subject.Subject, error) {
+	f, err := r.receive()
+	if err != nil {
+		return nil, err
+	}
+	if f.Sources == len(r.sources) {
+		r.sources = append(r.sources, f.Map)
+	}
+	if f.Sources < 0 || f.Sources >= len(r.sources) {
+		return nil, errWire
+	}
+	f.Subject.SetCommon(r.common)
+	f.Subject.EvidenceSources = r.sources[f.Sources]
+	return f.Subject, nil
+}
+
+func (r *receiver) receive() (frame, error) {
+	var f frame
+	n, err := binary.ReadUvarint(r.from)
+	if err != nil {
+		return f, err
+	}
+	if n == 0 || n > maxFrame {
+		return f, errWire
+	}
+	r.room.Reset()
+	if _, err := io.CopyN(&r.room, r.from, int64(n)); err != nil {
+		return f, err
+	}
+	if err := fromWire.Unmarshal(r.room.Bytes(), &f); err != nil {
+		return f, fmt.Errorf("%w: %w", errWire, err)
+	}
+	if f.Subject == nil {
+		return f, errWire
+	}
+	return f, nil
 }
 
 // decode reads a JSON text of the wire. A number stays the one that it is.
@@ -208,7 +168,7 @@ func decode(data []byte, into any) error {
 	return nil
 }
 
-// The questions that the process which judges apart is asked, a line of JSON each; documents follow in frames where it says so.
+// The questions that the process which judges apart is asked, a line of JSON each; subjects follow in frames where it says so.
 type question struct {
 	// Load has what the policies' files hold behind it, as Sources.Send writes it.
 	Load *toLoad `json:"load,omitempty"`
@@ -218,24 +178,19 @@ type question struct {
 	Format *toLoad  `json:"format,omitempty"`
 	// Build has the rules compiled, where they were prepared.
 	Build bool `json:"build,omitempty"`
-	// Decide is how many documents follow, a frame each; they are answered in any order, by their number.
+	// Decide is how many subjects follow, a frame each; they are answered in any order, by their number.
 	Decide int `json:"decide,omitempty"`
 	// Guess says that nothing is done by the answers, so that the plan's word is enough.
 	Guess bool `json:"guess,omitempty"`
 	// Workers bounds how many are judged at once.
 	Workers int `json:"workers,omitempty"`
-	// Explain has one document that follows.
+	// Explain has one subject that follows.
 	Explain *explain.Explanation `json:"explain,omitempty"`
-	// Counterfactual has one document that follows.
-	Counterfactual *toSearch `json:"counterfactual,omitempty"`
+	// Counterfactual has one subject that follows.
+	Counterfactual *eval.Search `json:"counterfactual,omitempty"`
 	// Masks loads masks of the decision log, and Mask is an event that they are asked about.
 	Masks *toMask         `json:"masks,omitempty"`
 	Mask  json.RawMessage `json:"mask,omitempty"`
-}
-
-type toSearch struct {
-	Kind   string      `json:"kind"`
-	Search eval.Search `json:"search"`
 }
 
 type toCheck struct {
@@ -275,8 +230,8 @@ type reply struct {
 	Coverage *tester.Coverage `json:"coverage,omitempty"`
 	// Formatted is one file that is not formatted, and what it would be.
 	Formatted *policy.Formatted `json:"formatted,omitempty"`
-	// Answer is of one document.
-	Answer *wireAnswer `json:"answer,omitempty"`
+	// Answers are of some subjects.
+	Answers []wireAnswer `json:"answers,omitempty"`
 	// Explained is the explanation that was asked for.
 	Explained *explain.Explanation `json:"explained,omitempty"`
 	// Counterfactual is what was found by the search that was asked for.
@@ -288,7 +243,7 @@ type reply struct {
 	Done  bool   `json:"done,omitempty"`
 }
 
-// wireAnswer has the reasons of the document with that number, nil where it is out of scope, or why they said nothing.
+// wireAnswer has the reasons of the subject with that number, nil where it is out of scope, or why they said nothing.
 type wireAnswer struct {
 	N       int           `json:"n"`
 	Reasons *eval.Reasons `json:"reasons,omitempty"`

@@ -4,7 +4,6 @@ package sandbox
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,14 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/explain"
-	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 const (
@@ -198,17 +195,19 @@ func spare(r *eval.Round, which []int, why error) {
 	}
 }
 
-// ask sends the documents of the candidates in todo, and takes the answers as they come.
+// ask sends the subjects of the candidates in todo, and takes the answers as they come.
 func ask(ctx context.Context, c *child, r *eval.Round, todo []int, workers int, timeout time.Duration) (unbuilt bool, err error) {
 	send := func(w *bufio.Writer) error {
-		s := newSender(r.Encoder)
-		mine := r.Encoder.Fork()
+		s, err := newSender(w, r.Common())
+		if err != nil {
+			return err
+		}
 		for _, i := range todo {
 			sub, ok := r.Subject(i)
 			if !ok {
 				return fmt.Errorf("%w: candidate %d of the round is missing", errWire, i)
 			}
-			if err := sendFrame(w, s, sub.Kind, mine.Document(sub)); err != nil {
+			if err := s.subject(sub); err != nil {
 				return err
 			}
 		}
@@ -217,34 +216,24 @@ func ask(ctx context.Context, c *child, r *eval.Round, todo []int, workers int, 
 	// An evaluation that heeds its deadline has an answer right after it, also where two run at once.
 	within := 2*timeout + time.Second/2
 	_, err = c.ask(ctx, question{Decide: len(todo), Guess: r.Guess, Workers: workers}, send, within, func(m reply) {
-		if a := m.Answer; a != nil && a.Unbuilt {
-			unbuilt = true
-		} else if a != nil && a.N >= 0 && a.N < len(todo) {
-			var err error
-			if a.Error != "" {
-				err = errors.New(a.Error)
+		for _, a := range m.Answers {
+			if a.Unbuilt {
+				unbuilt = true
+			} else if a.N >= 0 && a.N < len(todo) {
+				var err error
+				if a.Error != "" {
+					err = errors.New(a.Error)
+				}
+				r.Answer(todo[a.N], a.Reasons, err)
 			}
-			r.Answer(todo[a.N], a.Reasons, err)
 		}
 	})
 	return unbuilt, err
 }
 
-func sendFrame(w *bufio.Writer, s *sender, kind string, v ast.Value) error {
-	data, err := s.document(append([]byte{byte(len(kind))}, kind...), v)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(binary.AppendUvarint(nil, uint64(len(data)))); err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
-}
-
-// ExplainDocument implements eval.Judge.
-func (h *host) ExplainDocument(ctx context.Context, out explain.Explanation, in ast.Value) (explain.Explanation, error) {
-	last, err := h.one(ctx, question{Explain: &out}, out.Kind, in, 3*h.limits.Timeout+time.Second)
+// ExplainSubject implements eval.Judge.
+func (h *host) ExplainSubject(ctx context.Context, out explain.Explanation, sub *subject.Subject) (explain.Explanation, error) {
+	last, err := h.one(ctx, question{Explain: &out}, sub, 3*h.limits.Timeout+time.Second)
 	switch {
 	case ctx.Err() != nil:
 		return out, fmt.Errorf("explain %s: %w", out.ID, ctx.Err())
@@ -260,10 +249,10 @@ func (h *host) ExplainDocument(ctx context.Context, out explain.Explanation, in 
 	return *last.Explained, nil
 }
 
-// SearchDocument implements eval.Judge. The last decision of a search may begin when its time is
+// SearchSubject implements eval.Judge. The last decision of a search may begin when its time is
 // all but over.
-func (h *host) SearchDocument(ctx context.Context, kind string, in ast.Value, s eval.Search) (*decision.Counterfactual, error) {
-	last, err := h.one(ctx, question{Counterfactual: &toSearch{kind, s}}, kind, in, s.Within+2*h.limits.Timeout+time.Second)
+func (h *host) SearchSubject(ctx context.Context, sub *subject.Subject, s eval.Search) (*decision.Counterfactual, error) {
+	last, err := h.one(ctx, question{Counterfactual: &s}, sub, s.Within+2*h.limits.Timeout+time.Second)
 	switch {
 	case err != nil:
 		return nil, err
@@ -278,8 +267,8 @@ func (h *host) SearchDocument(ctx context.Context, kind string, in ast.Value, s 
 // errStart is that the process could not be started again.
 var errStart = errors.New("start the process that evaluates policies")
 
-// one asks a question about one document. A process that does not answer it within that much work is ended.
-func (h *host) one(ctx context.Context, q question, kind string, in ast.Value, within time.Duration) (reply, error) {
+// one asks a question about one subject. A process that does not answer it within that much work is ended.
+func (h *host) one(ctx context.Context, q question, sub *subject.Subject, within time.Duration) (reply, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.child == nil {
@@ -291,7 +280,13 @@ func (h *host) one(ctx context.Context, q question, kind string, in ast.Value, w
 		h.end()
 		return reply{}, fmt.Errorf("%w: %w", errStart, err)
 	}
-	send := func(w *bufio.Writer) error { return sendFrame(w, newSender(plan.NewEncoder(nil)), kind, in) }
+	send := func(w *bufio.Writer) error {
+		s, err := newSender(w, sub)
+		if err != nil {
+			return err
+		}
+		return s.subject(sub)
+	}
 	last, err := h.child.ask(ctx, q, send, within, func(reply) {})
 	if err != nil {
 		h.end()
@@ -302,7 +297,7 @@ func (h *host) one(ctx context.Context, q question, kind string, in ast.Value, w
 	return last, err
 }
 
-// ask sends a question with the documents that belong to it and hands on every line of the answer but the last, which it gives. The
+// ask sends a question with the subjects that belong to it and hands on every line of the answer but the last, which it gives. The
 // process is ended when ctx has ended, and when it has worked for longer than within since it was last heard of.
 func (c *child) ask(ctx context.Context, q question, send func(*bufio.Writer) error, within time.Duration, hear func(reply)) (reply, error) {
 	heard, stop := c.guard(ctx, within)
@@ -322,15 +317,15 @@ func (c *child) ask(ctx context.Context, q question, send func(*bufio.Writer) er
 	return last, wrong
 }
 
-func (c *child) send(q question, documents func(*bufio.Writer) error) error {
+func (c *child) send(q question, subjects func(*bufio.Writer) error) error {
 	w := bufio.NewWriterSize(c.in, 1<<16)
 	line, err := json.Marshal(q)
 	if err != nil {
 		return err
 	}
 	_, err = w.Write(append(line, '\n'))
-	if err == nil && documents != nil {
-		err = documents(w)
+	if err == nil && subjects != nil {
+		err = subjects(w)
 	}
 	return errors.Join(err, w.Flush())
 }

@@ -3,24 +3,22 @@ package sandbox
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/mask"
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
+	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
-// maxFrame is how many bytes one document may have on its way.
+// maxFrame is how many bytes one subject may have on its way.
 const maxFrame = 64 << 20
 
 // Serve is the process that judges apart: it answers the questions that come from in until there are no more. It puts itself
@@ -89,13 +87,13 @@ func (s *server) answer(q question) error {
 	case q.Build:
 		return s.build()
 	case q.Explain != nil:
-		return s.one(q.Explain.Kind, func(in ast.Value) (reply, error) {
-			x, err := s.engine.ExplainDocument(context.Background(), *q.Explain, in)
+		return s.one(func(sub *subject.Subject) (reply, error) {
+			x, err := s.engine.ExplainSubject(context.Background(), *q.Explain, sub)
 			return reply{Explained: &x}, err
 		})
 	case q.Counterfactual != nil:
-		return s.one(q.Counterfactual.Kind, func(in ast.Value) (reply, error) {
-			o, err := s.engine.SearchDocument(context.Background(), q.Counterfactual.Kind, in, q.Counterfactual.Search)
+		return s.one(func(sub *subject.Subject) (reply, error) {
+			o, err := s.engine.SearchSubject(context.Background(), sub, *q.Counterfactual)
 			return reply{Counterfactual: o}, err
 		})
 	default:
@@ -189,36 +187,20 @@ func refusal(err error) reply {
 	return reply{Error: err.Error()}
 }
 
-// frame reads one document: its number of bytes, its kind with a byte for its length, and the document.
-func (s *server) frame() (kind string, data []byte, err error) {
-	n, err := binary.ReadUvarint(s.in)
-	if err != nil {
-		return "", nil, err
-	}
-	if n == 0 || n > maxFrame {
-		return "", nil, errWire
-	}
-	data = make([]byte, n)
-	if _, err := io.ReadFull(s.in, data); err != nil {
-		return "", nil, err
-	}
-	size := int(data[0])
-	if size >= len(data) {
-		return "", nil, errWire
-	}
-	return string(data[1 : 1+size]), data[1+size:], nil
-}
-
-// decide judges the documents that follow while they come in.
+// decide judges the subjects that follow while they come in.
 func (s *server) decide(q question) error {
-	todo := make(chan []eval.Document, 4)
-	answers, err := s.engine.AskDocuments(context.Background(), q.Workers, q.Guess, todo)
+	r, err := newReceiver(s.in)
+	if err != nil {
+		return err
+	}
+	todo := make(chan []eval.Candidate, 4)
+	answers, err := s.engine.AskSubjects(context.Background(), r.common, q.Workers, q.Guess, todo)
 	if err != nil {
 		return err
 	}
 	failed := make(chan error, 1)
 	go func() {
-		failed <- s.receive(q, todo)
+		failed <- s.receive(q, r, todo)
 		close(todo)
 	}()
 	for as := range answers {
@@ -232,70 +214,69 @@ func (s *server) decide(q question) error {
 	return s.say(reply{Done: true})
 }
 
-// receive reads the documents in their order, for they share values, and hands them on: in small batches, so that as little as
+// receive reads the subjects in their order, for they share values, and hands them on: in small batches, so that as little as
 // possible has to be asked again after an unwanted end, and one by one where a single worker looks for the culprit.
-func (s *server) receive(q question, todo chan<- []eval.Document) error {
+func (s *server) receive(q question, r *receiver, todo chan<- []eval.Candidate) error {
 	size := smallBatch
 	if q.Workers <= 1 {
 		size = 1
 	}
-	var r receiver
-	var ds []eval.Document
+	var cs []eval.Candidate
 	for n := range q.Decide {
-		kind, data, err := s.frame()
+		sub, err := s.subject(r)
 		if err != nil {
 			return err
 		}
-		v, err := r.document(data)
-		if err != nil {
-			return err
-		}
-		if !s.engine.HasKind(kind) {
-			return fmt.Errorf("%w: kind %q", errWire, kind)
-		}
-		if ds = append(ds, eval.Document{N: n, Kind: kind, Value: v}); len(ds) == size {
-			todo <- ds
-			ds = nil
+		if cs = append(cs, eval.Candidate{N: n, Subject: sub}); len(cs) == size {
+			todo <- cs
+			cs = nil
 		}
 	}
-	if len(ds) > 0 {
-		todo <- ds
+	if len(cs) > 0 {
+		todo <- cs
 	}
 	return nil
+}
+
+// subject is the next one.
+func (s *server) subject(r *receiver) (*subject.Subject, error) {
+	sub, err := r.subject()
+	if err == nil && !s.engine.HasKind(sub.Kind) {
+		err = fmt.Errorf("%w: kind %q", errWire, sub.Kind)
+	}
+	return sub, err
 }
 
 const smallBatch = 16
 
 func (s *server) tell(as []eval.Answer) error {
-	for _, a := range as {
-		data, err := json.Marshal(reply{Answer: toWire(a)})
-		if err != nil {
-			data, err = json.Marshal(reply{Answer: &wireAnswer{N: a.N, Error: fmt.Sprintf("%v: %v", policy.ErrShape, err)}})
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := s.out.Write(append(data, '\n')); err != nil {
-			return err
+	out := make([]wireAnswer, len(as))
+	for i, a := range as {
+		out[i] = answerOf(a)
+	}
+	err := s.say(reply{Answers: out})
+	if no := (*json.UnsupportedValueError)(nil); !errors.As(err, &no) {
+		return err
+	}
+	for i := range out { // one has evidence that is no JSON
+		if _, err := json.Marshal(out[i]); err != nil {
+			out[i] = wireAnswer{N: out[i].N, Error: fmt.Sprintf("%v: %v", policy.ErrShape, err)}
 		}
 	}
-	return s.out.Flush()
+	return s.say(reply{Answers: out})
 }
 
-// one answers a question about the one document that follows, of a candidate of a kind.
-func (s *server) one(kind string, ask func(ast.Value) (reply, error)) error {
-	named, data, err := s.frame()
+// one answers a question about the one subject that follows.
+func (s *server) one(ask func(*subject.Subject) (reply, error)) error {
+	r, err := newReceiver(s.in)
 	if err != nil {
 		return err
 	}
-	v, err := (&receiver{}).document(data)
+	sub, err := s.subject(r)
 	if err != nil {
 		return err
 	}
-	if named != kind || !s.engine.HasKind(kind) {
-		return fmt.Errorf("%w: kind %q", errWire, named)
-	}
-	return s.end(ask(v))
+	return s.end(ask(sub))
 }
 
 // end says the last line of an answer, or why it is missing.
@@ -307,13 +288,13 @@ func (s *server) end(r reply, err error) error {
 	return s.say(r)
 }
 
-func toWire(a eval.Answer) *wireAnswer {
+func answerOf(a eval.Answer) wireAnswer {
 	switch {
 	case errors.Is(a.Err, eval.ErrUnbuilt):
-		return &wireAnswer{N: a.N, Unbuilt: true}
+		return wireAnswer{N: a.N, Unbuilt: true}
 	case a.Err != nil:
-		return &wireAnswer{N: a.N, Error: a.Err.Error()}
+		return wireAnswer{N: a.N, Error: a.Err.Error()}
 	default:
-		return &wireAnswer{N: a.N, Reasons: a.Reasons}
+		return wireAnswer{N: a.N, Reasons: a.Reasons}
 	}
 }

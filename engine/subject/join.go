@@ -65,6 +65,11 @@ func (j *Index) common() Subject {
 	return Subject{Schema: Schema, Now: j.snap.TakenAt, Host: j.host, Config: j.config, RecordsRead: j.sources.read, Exceptions: []Excepted{}}
 }
 
+// SetCommon gives a subject what all subjects of its snapshot have in common, in these fields.
+func (s *Subject) SetCommon(c *Subject) {
+	s.Schema, s.Now, s.Host, s.Config, s.RecordsRead = c.Schema, c.Now, c.Host, c.Config, c.RecordsRead
+}
+
 // Subject is the document that one candidate is judged on, and false when the snapshot has no such candidate.
 func (j *Index) Subject(id string) (*Subject, bool) {
 	sub := &Subject{}
