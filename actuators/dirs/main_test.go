@@ -22,6 +22,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/original"
 )
 
 // roleVar makes the test binary play a Winnow that is killed in the middle of an act.
@@ -32,7 +34,7 @@ func TestMain(m *testing.M) {
 		crash()
 	}
 	machine.Alone()
-	os.Exit(m.Run())
+	os.Exit(originals.Run(m))
 }
 
 // world is a repository with one linked worktree, and the places that an actuator needs.
@@ -48,27 +50,19 @@ type world struct {
 // newWorld makes a world with two commits on main, a remote that has them, and a worktree on a branch of its own.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, base: base, root: filepath.Join(base, "trees"), main: filepath.Join(base, "repo")}
-	w.tree = filepath.Join(w.root, "work")
+	base := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
+	originals.CopyTo(t, "world", base, func(at string) { original.LinkedWorktree(worldAt(t, at).git, at) })
+	w := worldAt(t, base)
 	w.o = Options{StateTrash: filepath.Join(base, "state", "trash"), Roots: []string{w.root}, Home: filepath.Join(base, "home"), Holders: scanner{}}
-	w.mkdir(w.root)
-	w.mkdir(w.main)
-	w.git(w.main, "init", "-q", "-b", "main")
-	w.write(filepath.Join(w.main, ".gitignore"), "*.env\nignored/\n")
-	w.write(filepath.Join(w.main, "a"), "one\n")
-	w.write(filepath.Join(w.main, "sub/b"), "two\n")
-	w.commit(w.main, "first")
-	w.write(filepath.Join(w.main, "a"), "one and more\n")
-	w.commit(w.main, "second")
-	w.git(w.base, "init", "-q", "--bare", "remote.git")
-	w.git(w.main, "remote", "add", "origin", filepath.Join(base, "remote.git"))
-	w.git(w.main, "push", "-q", "origin", "main")
-	w.git(w.main, "worktree", "add", "-q", "-b", "work", w.tree)
+	w.git(w.main, "update-index", "-q", "--refresh")
+	w.git(w.tree, "update-index", "-q", "--refresh")
 	return w
+}
+
+var originals original.Folders
+
+func worldAt(t testing.TB, base string) *world {
+	return &world{t: t, base: base, root: base + "/trees", main: base + "/repo", tree: base + "/trees/work"}
 }
 
 func (w *world) git(dir string, args ...string) string {
@@ -81,7 +75,7 @@ func (w *world) git(dir string, args ...string) string {
 }
 
 func (w *world) tryGit(dir string, args ...string) (string, error) {
-	all := append([]string{"-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"}, args...)
+	all := append([]string{"-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false", "-c", "maintenance.auto=false"}, args...)
 	c := exec.Command("git", all...)
 	c.Dir = dir
 	c.Env = append(gitsafe.Environ(os.Environ()), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_ALLOW_PROTOCOL=file", "GIT_EDITOR=true")
@@ -121,9 +115,8 @@ func (w *world) identity(path string) decision.Dir {
 		BornAt: time.Unix(x.Btime.Sec, int64(x.Btime.Nsec)).UTC()}
 	if st, err := os.Lstat(filepath.Join(path, ".git")); err == nil && st.Mode().IsRegular() {
 		d.Worktree, d.Main = true, w.main
-		d.Head = strings.TrimSpace(w.git(path, "rev-parse", "HEAD"))
-		d.AdminDir = strings.TrimSpace(w.git(path, "rev-parse", "--absolute-git-dir"))
-		d.CommonDir = strings.TrimSpace(w.git(path, "rev-parse", "--path-format=absolute", "--git-common-dir"))
+		is := strings.Split(w.git(path, "rev-parse", "HEAD", "--absolute-git-dir", "--path-format=absolute", "--git-common-dir"), "\n")
+		d.Head, d.AdminDir, d.CommonDir = is[0], is[1], is[2]
 	}
 	return d
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/original"
 )
 
 // TestMain gives all git processes, the reader's own among them, a home without any configuration.
@@ -43,12 +44,12 @@ func run(m *testing.M) int {
 		}
 	}
 	config := "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n" +
-		"[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[commit]\n\tgpgSign = false\n"
+		"[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[commit]\n\tgpgSign = false\n"
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	return originals.Run(m)
 }
 
 // world is a bare origin, a clone of it that is the main checkout, and a folder for worktrees.
@@ -60,18 +61,16 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	w := &world{TB: t, dir: dir, origin: filepath.Join(dir, "origin.git"), main: filepath.Join(dir, "app"), wts: filepath.Join(dir, "wts")}
-	must.Do(t, os.Mkdir(w.wts, 0o755))
-	w.git(dir, "init", "-q", "--bare", w.origin)
-	w.git(dir, "init", "-q", w.main)
-	w.write(filepath.Join(w.main, "a.txt"), "one\n")
-	w.write(filepath.Join(w.main, ".gitignore"), ".env\nnode_modules\ninner/\n*.log\n")
-	w.git(w.main, "add", ".")
-	w.git(w.main, "commit", "-q", "-m", "first")
-	w.git(w.main, "remote", "add", "origin", w.origin)
-	w.git(w.main, "push", "-q", "origin", "main")
-	w.git(w.main, "remote", "set-head", "origin", "main")
+	originals.CopyTo(t, "world", dir, func(at string) { original.PushedRepository(worldAt(t, at).git, at) })
+	w := worldAt(t, dir)
+	w.git(w.main, "update-index", "-q", "--refresh")
 	return w
+}
+
+var originals original.Folders
+
+func worldAt(t testing.TB, dir string) *world {
+	return &world{TB: t, dir: dir, origin: dir + "/origin.git", main: dir + "/app", wts: dir + "/wts"}
 }
 
 // git runs git and gives its output without the last newline.

@@ -21,12 +21,13 @@ type fork struct{ *prey }
 
 func newFork(t testing.TB, init ...string) fork {
 	t.Helper()
-	f := fork{newPrey(t, init...)}
-	f.write(filepath.Join(f.main, "long.txt"), lines(1, 60, ""))
-	f.git(f.main, "add", ".")
-	f.git(f.main, "commit", "-qm", "long")
-	f.git(f.tree, "reset", "-q", "--hard", "main")
-	return f
+	return fork{copyOf(t, "fork "+strings.Join(init, " "), func(p *prey) {
+		p.fill(init)
+		p.write(filepath.Join(p.main, "long.txt"), lines(1, 60, ""))
+		p.git(p.main, "add", ".")
+		p.git(p.main, "commit", "-qm", "long")
+		p.git(p.tree, "reset", "-q", "--hard", "main")
+	})}
 }
 
 // lines are numbered lines, each with what.

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/original"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -24,21 +25,39 @@ type prey struct {
 
 func newPrey(t testing.TB, init ...string) *prey {
 	t.Helper()
+	return copyOf(t, "prey "+strings.Join(init, " "), func(p *prey) { p.fill(init) })
+}
+
+var originals original.Folders
+
+func TestMain(m *testing.M) { os.Exit(originals.Run(m)) }
+
+// copyOf is a copy of what git made once with fill.
+func copyOf(t testing.TB, name string, fill func(p *prey)) *prey {
+	t.Helper()
+	at := func(dir string) *prey {
+		common := dir + "/main/.git"
+		return &prey{TB: t, dir: dir, home: dir + "/home", main: dir + "/main", tree: dir + "/tree", mark: dir + "/ran", evil: dir + "/evil.sh",
+			common: common, admin: common + "/worktrees/tree"}
+	}
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	at := func(name string) string { return filepath.Join(dir, name) }
-	p := &prey{TB: t, dir: dir, home: at("home"), main: at("main"), tree: at("tree"), mark: at("ran"), evil: at("evil.sh")}
-	p.write(filepath.Join(p.home, ".gitconfig"), "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"+
-		"[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n")
+	originals.CopyTo(t, name, dir, func(dir string) { fill(at(dir)) })
+	p := at(dir)
 	executable.Write(t, p.evil, "#!/bin/sh\necho \"$0 $*\" >>'"+p.mark+"'\nexit 1\n")
-	p.git(dir, append([]string{"init", "-q", p.main}, init...)...)
-	p.common = filepath.Join(p.main, ".git")
+	p.git(p.main, "update-index", "-q", "--refresh")
+	p.git(p.tree, "update-index", "-q", "--refresh")
+	return p
+}
+
+func (p *prey) fill(init []string) {
+	p.write(filepath.Join(p.home, ".gitconfig"), "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"+
+		"[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n")
+	p.git(p.dir, append([]string{"init", "-q", p.main}, init...)...)
 	p.write(filepath.Join(p.main, "a.txt"), "one\n")
 	p.write(filepath.Join(p.main, "b.txt"), "two\n")
 	p.git(p.main, "add", ".")
 	p.git(p.main, "commit", "-q", "-m", "first")
 	p.git(p.main, "worktree", "add", "-q", "-b", "work", p.tree)
-	p.admin = filepath.Join(p.common, "worktrees", "tree")
-	return p
 }
 
 func (p *prey) write(path, text string) {
