@@ -75,7 +75,8 @@ func (w *world) git(dir string, args ...string) string {
 }
 
 func (w *world) tryGit(dir string, args ...string) (string, error) {
-	all := append([]string{"-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false", "-c", "maintenance.auto=false"}, args...)
+	all := append([]string{"-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false",
+		"-c", "maintenance.auto=false"}, args...)
 	c := exec.Command("git", all...)
 	c.Dir = dir
 	c.Env = append(gitsafe.Environ(os.Environ()), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_ALLOW_PROTOCOL=file", "GIT_EDITOR=true")

@@ -52,7 +52,9 @@ func Run(ctx context.Context, sides [2]Side, samples []Sample) iter.Seq[Outcome]
 		defer cancel()
 		over := make(chan struct{}) // ctx does not end the list: what is left out would look decided
 		defer close(over)
-		alike := sync.OnceValue(func() bool { return sides[base].JoinsAs(sides[base].Config, sides[head].Engine, sides[head].Config) })
+		alike := sync.OnceValue(func() bool {
+			return sides[base].JoinsAs(sides[base].Config, sides[head].Engine, sides[head].Config)
+		})
 		pending := make(chan chan Outcome, max(1, min(runtime.GOMAXPROCS(0), len(samples), 4)))
 		go func() {
 			defer close(pending)

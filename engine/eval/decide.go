@@ -156,8 +156,8 @@ type outcome struct {
 	err      error
 }
 
-// emit takes the reasons of the i-th candidate; nothing at all of one that is out of scope, whose subject is nil or must not be kept then. It may be
-// called by many at once, each for a candidate of its own.
+// emit takes the reasons of the i-th candidate; nothing at all of one that is out of scope, whose subject is nil or must not be kept then.
+// It may be called by many at once, each for a candidate of its own.
 type emit func(i int, sub *subject.Subject, said *Reasons, err error)
 
 // AskAll asks of every candidate here, the workers taking a batch after the other.

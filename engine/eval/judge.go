@@ -88,10 +88,12 @@ type Answer struct {
 	Err     error
 }
 
-// AskSubjects asks of candidates as they come in, some workers taking one batch after the other, until todo is closed. They have in common what common has.
+// AskSubjects asks of candidates as they come in, some workers taking one batch after the other, until todo is closed. All have what common has.
 // Answers come in any order, and have to be read to the last. One with an error comes at once, for it may have taken its
 // time; it is ErrUnbuilt where rules would have to be compiled first. guess takes OPA's plan at its word.
-func (e *Engine) AskSubjects(ctx context.Context, common *subject.Subject, workers int, guess bool, todo <-chan []Candidate) (<-chan []Answer, error) {
+func (e *Engine) AskSubjects(
+	ctx context.Context, common *subject.Subject, workers int, guess bool, todo <-chan []Candidate,
+) (<-chan []Answer, error) {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return nil, err
@@ -149,7 +151,7 @@ func (e *Engine) join(s *snapshot.Snapshot, c *subject.Config) *Look {
 	return &Look{snapshot: s, config: with, joined: j, encoder: plan.NewEncoder(j.Common())}
 }
 
-// Join joins a snapshot for several engines that JoinsAs holds of, one after the other. What one of them asked for the next ones need not make again.
+// Join joins a snapshot for several engines that join it alike (JoinsAs), one after the other. What is made for one of them is there for the next.
 func (e *Engine) Join(s *snapshot.Snapshot, c *subject.Config) *Look {
 	l := e.join(s, c)
 	l.kept = &sync.Map{}

@@ -66,7 +66,7 @@ type Encoder struct {
 // room is for how many terms a desk makes room at once: about one document.
 const room = 64
 
-// NewEncoder is a place to write subjects of a snapshot at, which have in common what common has; nil for single ones, which have nothing in common.
+// NewEncoder is a place to write subjects of a snapshot at, which all have what common has; nil for single ones, which have nothing in common.
 func NewEncoder(common *subject.Subject) *Encoder {
 	d := &Encoder{sources: map[uintptr]*ast.Term{}}
 	if common == nil {

@@ -41,12 +41,12 @@ func must[T any](is T, err error) T {
 	return is
 }
 
-// frame is a subject on the wire. What all subjects of a question have in common was sent before them; the map of sources, which many of them share, is
-// sent with the first that has it.
+// frame is a subject on the wire. What all subjects of a question have in common was sent before them. Its sources are the maps that were sent, by
+// number: many subjects share one, which is sent with the first of them.
 type frame struct {
 	_       struct{} `cbor:",toarray"`
-	Sources int
-	Map     map[string]string
+	Number  int
+	Sources map[string]string
 	Subject *subject.Subject
 }
 
@@ -71,9 +71,9 @@ func (s *sender) subject(sub *subject.Subject) error {
 	f := frame{Subject: &s.bare}
 	at := reflect.ValueOf(sub.EvidenceSources).Pointer()
 	sent := false
-	if f.Sources, sent = s.sources[at]; !sent {
-		f.Sources, f.Map = len(s.sources), sub.EvidenceSources
-		s.sources[at] = f.Sources
+	if f.Number, sent = s.sources[at]; !sent {
+		f.Number, f.Sources = len(s.sources), sub.EvidenceSources
+		s.sources[at] = f.Number
 	}
 	return s.send(f)
 }
@@ -125,14 +125,14 @@ func (r *receiver) subject() (*subject.Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.Sources == len(r.sources) {
-		r.sources = append(r.sources, f.Map)
+	if f.Number == len(r.sources) {
+		r.sources = append(r.sources, f.Sources)
 	}
-	if f.Sources < 0 || f.Sources >= len(r.sources) {
+	if f.Number < 0 || f.Number >= len(r.sources) {
 		return nil, errWire
 	}
 	f.Subject.SetCommon(r.common)
-	f.Subject.EvidenceSources = r.sources[f.Sources]
+	f.Subject.EvidenceSources = r.sources[f.Number]
 	return f.Subject, nil
 }
 
