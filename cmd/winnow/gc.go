@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 )
 
 // The program runs for a moment and then ends, so that it collects less often than by default while it is small: that halves the time to its first
@@ -16,16 +17,19 @@ const (
 	leastPercent = 40
 	// roomy is up to how many bytes its heap may grow between two collections while no more than little is left, and roomiest is that where much is left. In
 	// between it grows by slope times what is left above little.
-	little, roomy, roomiest, slope = 10 << 20, 15 << 20, 48 << 20, 8
+	little, usually, roomiest, slope = 10 << 20, 15 << 20, 48 << 20, 8
 	// full is what may be left at most for the heap to have more room than by leastPercent.
 	full = roomiest * 100 / (100 + leastPercent)
 	// softMemory is from where on, in bytes, it collects as often as it must to stay below, since the input of some looks is great.
 	softMemory = 512 << 20
 )
 
+// A command that does the same many times makes much garbage, and sets roomy higher.
+var roomy atomic.Uint64
+
 // percentFor is the garbage collector's percentage where the last collection left so many bytes: a heap that grows up to roomy or roomiest, or by
 // leastPercent, and never by more than gcPercent.
-func percentFor(live uint64) int {
+func percentFor(live, roomy uint64) int {
 	if live >= full {
 		return leastPercent
 	}
@@ -41,12 +45,13 @@ func tuneGC() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
+	roomy.Store(usually)
 	debug.SetGCPercent(gcPercent)
 	afterEach(func() bool {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		left := live[0].Value.Uint64()
-		debug.SetGCPercent(percentFor(left))
+		debug.SetGCPercent(percentFor(left, roomy.Load()))
 		return left < full // it hardly becomes small again
 	})
 }

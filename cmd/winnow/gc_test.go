@@ -13,7 +13,7 @@ func TestHowOftenGarbageIsCollected(t *testing.T) {
 	t.Parallel()
 	const mb = 1 << 20
 	for live, want := range map[uint64]int{0: gcPercent, 1: gcPercent, 2 * mb: gcPercent, 4 * mb: 275, 8 * mb: 87, little: 50, 12 * mb: 158, 14 * mb: 235, 18 * mb: 166, 24 * mb: 100, full: leastPercent, 100 * mb: leastPercent, 1 << 40: leastPercent} {
-		if got := percentFor(live); got != want {
+		if got := percentFor(live, usually); got != want {
 			t.Errorf("%d bytes left: %d %%, want %d", live, got, want)
 		}
 	}

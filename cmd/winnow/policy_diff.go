@@ -90,6 +90,7 @@ policies of HEAD do not load, which git bisect run takes for a commit to pass ov
 }
 
 func (a *app) policyDiff(ctx context.Context, base, head string, f policycmp.Options) error {
+	roomy.Store(30 << 20) // snapshot after snapshot becomes garbage
 	if err := f.Check(); err != nil {
 		return err
 	}

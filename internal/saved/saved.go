@@ -120,8 +120,11 @@ func checked(s *snapshot.Snapshot) error {
 	return checkLabels(s)
 }
 
-// counted is about how many objects and values a document holds, before any room is made for them.
+// counted is about how many objects and values a document holds, before any room is made for them. One with few bytes cannot hold too many.
 func counted(data []byte) (objects, values int) {
+	if len(data) <= maxObjects {
+		return 0, 0
+	}
 	quoted := false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
