@@ -29,6 +29,8 @@ import (
 // roleVar makes the test binary play a Winnow that is killed in the middle of an act.
 const roleVar = "WINNOW_TEST_ROLE"
 
+var originals original.Folders
+
 func TestMain(m *testing.M) {
 	if os.Getenv(roleVar) == "crash" {
 		crash()
@@ -51,18 +53,12 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	base := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	originals.CopyTo(t, "world", base, func(at string) { original.LinkedWorktree(worldAt(t, at).git, at) })
-	w := worldAt(t, base)
+	originals.CopyTo(t, "world", base, func(at string) { original.LinkedWorktree((&world{t: t}).git, at) })
+	w := &world{t: t, base: base, root: base + "/trees", main: base + "/repo", tree: base + "/trees/work"}
 	w.o = Options{StateTrash: filepath.Join(base, "state", "trash"), Roots: []string{w.root}, Home: filepath.Join(base, "home"), Holders: scanner{}}
 	w.git(w.main, "update-index", "-q", "--refresh")
 	w.git(w.tree, "update-index", "-q", "--refresh")
 	return w
-}
-
-var originals original.Folders
-
-func worldAt(t testing.TB, base string) *world {
-	return &world{t: t, base: base, root: base + "/trees", main: base + "/repo", tree: base + "/trees/work"}
 }
 
 func (w *world) git(dir string, args ...string) string {

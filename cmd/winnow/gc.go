@@ -17,14 +17,14 @@ const (
 	leastPercent = 40
 	// roomy is up to how many bytes its heap may grow between two collections while no more than little is left, and roomiest is that where much is left. In
 	// between it grows by slope times what is left above little.
-	little, usually, roomiest, slope = 10 << 20, 15 << 20, 48 << 20, 8
+	little, defaultRoomy, roomiest, slope = 10 << 20, 15 << 20, 48 << 20, 8
 	// full is what may be left at most for the heap to have more room than by leastPercent.
 	full = roomiest * 100 / (100 + leastPercent)
 	// softMemory is from where on, in bytes, it collects as often as it must to stay below, since the input of some looks is great.
 	softMemory = 512 << 20
 )
 
-// A command that does the same many times makes much garbage, and sets roomy higher.
+// roomy is higher in a command that does the same many times and so makes much garbage.
 var roomy atomic.Uint64
 
 // percentFor is the garbage collector's percentage where the last collection left so many bytes: a heap that grows up to roomy or roomiest, or by
@@ -45,7 +45,7 @@ func tuneGC() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	roomy.Store(usually)
+	roomy.Store(defaultRoomy)
 	debug.SetGCPercent(gcPercent)
 	afterEach(func() bool {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

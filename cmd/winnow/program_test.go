@@ -25,6 +25,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // stopAt is the variable by which a test has the program kill itself at the nth step of its acts.
@@ -64,6 +65,7 @@ const listensAt = "WINNOW_TEST_LISTENS_AT"
 // program is main, with the steps of acts counted where a test asks for it.
 func program() {
 	debug.SetGCPercent(gcPercent)
+	sweep.ExplainAll, sweep.ExplainOne = wait.Patience, wait.Patience
 	if socket := os.Getenv(listensAt); socket != "" {
 		if _, err := net.Listen("unix", socket); err != nil {
 			panic(err)

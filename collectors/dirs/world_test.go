@@ -61,17 +61,13 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	originals.CopyTo(t, "world", dir, func(at string) { original.PushedRepository(worldAt(t, at).git, at) })
-	w := worldAt(t, dir)
+	originals.CopyTo(t, "world", dir, func(at string) { original.PushedRepository((&world{TB: t}).git, at) })
+	w := &world{TB: t, dir: dir, origin: dir + "/origin.git", main: dir + "/app", wts: dir + "/wts"}
 	w.git(w.main, "update-index", "-q", "--refresh")
 	return w
 }
 
 var originals original.Folders
-
-func worldAt(t testing.TB, dir string) *world {
-	return &world{TB: t, dir: dir, origin: dir + "/origin.git", main: dir + "/app", wts: dir + "/wts"}
-}
 
 // git runs git and gives its output without the last newline.
 func (w *world) git(dir string, args ...string) string {

@@ -99,6 +99,7 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, e
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
+			a.machine = nil // it stands in the middle of something
 		}
 	}()
 	if a.slot.watchdog.passed.Load() >= maxPassed {

@@ -28,13 +28,14 @@ var errWire = errors.New("a subject on the wire is damaged")
 
 // Subjects go as CBOR, with texts as they are, byte by byte: a path that is no UTF-8 stays the path that it is, which JSON would not keep.
 var (
-	toWire   = must(cbor.EncOptions{Time: cbor.TimeRFC3339Nano}.UserBufferEncMode())
-	fromWire = must(cbor.DecOptions{
+	toWire   = mode(cbor.EncOptions{Time: cbor.TimeRFC3339Nano}.UserBufferEncMode())
+	fromWire = mode(cbor.DecOptions{
 		UTF8: cbor.UTF8DecodeInvalid, MaxNestedLevels: maxNested, MaxArrayElements: maxFrame, MaxMapPairs: maxFrame,
 	}.DecMode())
 )
 
-func must[T any](is T, err error) T {
+// mode is a way to write or to read CBOR. Its options are right, or no test passes.
+func mode[T any](is T, err error) T {
 	if err != nil {
 		panic(err)
 	}

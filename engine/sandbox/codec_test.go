@@ -14,14 +14,23 @@ func FuzzWire(f *testing.F) {
 	c := *worlds.Config()
 	c.Custom = map[string]any{"names": []string{"a", "b\xff"}, "none": []string{}, "days": 2.5, "deep": true, "word": "x\xfe"}
 	j := subject.Join(worlds.New(2, 0.1).World(12), &c)
+	document := plan.NewEncoder(nil).Document
+	send := func(t testing.TB, sub *subject.Subject) []byte {
+		data := sandbox.Send(t, sub)
+		if got, err := sandbox.Receive(data); err != nil || document(got).Compare(document(sub)) != 0 {
+			t.Errorf("%v came back as %v, %v", document(sub), got, err)
+		}
+		return data
+	}
 	for _, kind := range []string{"dir", "session", "process"} {
 		sub, _ := j.Subject(j.IDs(kind)[0])
 		sub.Label += "\xff"
-		data, document := sandbox.Send(f, sub), plan.NewEncoder(nil).Document
-		if got, err := sandbox.Receive(data); err != nil || document(got).Compare(document(sub)) != 0 {
-			f.Fatalf("%v came back as %v, %v", document(sub), document(got), err)
-		}
-		f.Add(data)
+		f.Add(send(f, sub))
 	}
-	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = sandbox.Receive(data) })
+	f.Add([]byte{6, 255, 255, 255, 255, 15})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if sub, err := sandbox.Receive(data); err == nil {
+			send(t, sub)
+		}
+	})
 }

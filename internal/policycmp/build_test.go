@@ -95,9 +95,8 @@ func TestOneThingInManySnapshots(t *testing.T) {
 	other := outcome("other", "g", newReap("dir:/w/1", "m", "protect.p"))
 	b.Add(other, unexplained)
 	held := weak.Make(other.Snapshot)
-	if runtime.GC(); held.Value() != nil {
-		t.Error("the snapshot is still in memory")
-	}
+	runtime.GC()
+	must.Equal(t, true, held.Value() == nil, "the snapshot is gone from memory")
 	doc := b.Document("")
 	must.Equal(t, document.Count{Things: 2, Decisions: 31}, doc.Changes.NewReap, "the count")
 	if f := doc.Groups[0].Flips; len(f) != 2 || f[1].Count != 30 || len(f[1].Snapshots) != maxNames || f[1].Snapshots[0] != "0" {

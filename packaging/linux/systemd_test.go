@@ -11,7 +11,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
-	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // underSystemd runs after it has become the first process of a process, mount and cgroup namespace of its own, which end with it. It starts a real systemd for the user and
@@ -150,7 +149,7 @@ func TestARealSystemdRunsTheUnits(t *testing.T) {
 	main, home := must.Get(filepath.Abs("../.."))(t), t.TempDir()
 	program := filepath.Join(home, "winnow")
 	run(t, main, nil, "go", "build", "-o", program, "./cmd/winnow")
-	ctx, cancel := context.WithTimeout(t.Context(), 4*wait.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, apart[0], append(apart[1:], "bash", "-c", underSystemd)...)
 	cmd.Dir = home

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/git/landing"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/original"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -20,12 +21,9 @@ import (
 type fork struct{ *prey }
 
 func newFork(t testing.TB, init ...string) fork {
-	t.Helper()
-	return fork{copyOf(t, "fork "+strings.Join(init, " "), func(p *prey) {
-		p.fill(init)
-		p.write(filepath.Join(p.main, "long.txt"), lines(1, 60, ""))
-		p.git(p.main, "add", ".")
-		p.git(p.main, "commit", "-qm", "long")
+	return fork{newCopy(t, "fork "+strings.Join(init, " "), func(p *prey) {
+		original.TwoTrees(p.git, p.dir, init...)
+		fork{p}.put(p.main, "long.txt", lines(1, 60, ""))
 		p.git(p.tree, "reset", "-q", "--hard", "main")
 	})}
 }

@@ -24,21 +24,19 @@ type prey struct {
 }
 
 func newPrey(t testing.TB, init ...string) *prey {
-	t.Helper()
-	return copyOf(t, "prey "+strings.Join(init, " "), func(p *prey) { p.fill(init) })
+	return newCopy(t, "prey "+strings.Join(init, " "), func(p *prey) { original.TwoTrees(p.git, p.dir, init...) })
 }
 
 var originals original.Folders
 
 func TestMain(m *testing.M) { os.Exit(originals.Run(m)) }
 
-// copyOf is a copy of what git made once with fill.
-func copyOf(t testing.TB, name string, fill func(p *prey)) *prey {
+// newCopy is a copy of what fill has git make once.
+func newCopy(t testing.TB, name string, fill func(p *prey)) *prey {
 	t.Helper()
 	at := func(dir string) *prey {
-		common := dir + "/main/.git"
 		return &prey{TB: t, dir: dir, home: dir + "/home", main: dir + "/main", tree: dir + "/tree", mark: dir + "/ran", evil: dir + "/evil.sh",
-			common: common, admin: common + "/worktrees/tree"}
+			common: dir + "/main/.git", admin: dir + "/main/.git/worktrees/tree"}
 	}
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	originals.CopyTo(t, name, dir, func(dir string) { fill(at(dir)) })
@@ -47,17 +45,6 @@ func copyOf(t testing.TB, name string, fill func(p *prey)) *prey {
 	p.git(p.main, "update-index", "-q", "--refresh")
 	p.git(p.tree, "update-index", "-q", "--refresh")
 	return p
-}
-
-func (p *prey) fill(init []string) {
-	p.write(filepath.Join(p.home, ".gitconfig"), "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"+
-		"[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n")
-	p.git(p.dir, append([]string{"init", "-q", p.main}, init...)...)
-	p.write(filepath.Join(p.main, "a.txt"), "one\n")
-	p.write(filepath.Join(p.main, "b.txt"), "two\n")
-	p.git(p.main, "add", ".")
-	p.git(p.main, "commit", "-q", "-m", "first")
-	p.git(p.main, "worktree", "add", "-q", "-b", "work", p.tree)
 }
 
 func (p *prey) write(path, text string) {

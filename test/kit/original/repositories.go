@@ -49,3 +49,16 @@ func PushedRepository(git Git, at string) {
 	git(main, "push", "-q", "origin", "main")
 	git(main, "remote", "set-head", "origin", "main")
 }
+
+// TwoTrees is a repository with one commit (main), made with the arguments of git init, and a worktree on a branch of its own, work (tree). The home beside
+// them (home) has git's configuration.
+func TwoTrees(git Git, at string, init ...string) {
+	main := at + "/main"
+	write(map[string]string{main + "/a.txt": "one\n", main + "/b.txt": "two\n",
+		at + "/home/.gitconfig": "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n" +
+			"[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n"})
+	git(at, append([]string{"init", "-q", main}, init...)...)
+	git(main, "add", ".")
+	git(main, "commit", "-q", "-m", "first")
+	git(main, "worktree", "add", "-q", "-b", "work", at+"/tree")
+}
