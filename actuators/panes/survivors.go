@@ -60,9 +60,6 @@ func MembersOf(held []*procact.Held, leader int) (out []Member) {
 	return out
 }
 
-// killedWithin is how long the kernel may take to end a process that was killed.
-const killedWithin = 2 * time.Second
-
 // Burial is how held processes are ended that outlive the end of their panes.
 type Burial struct {
 	// Who is whose panes they were, and By what ended those, for a person: "tab w1:t2", "close".
@@ -94,7 +91,7 @@ func (b Burial) Bury(ctx context.Context, hs []*procact.Held) decision.Outcome {
 		step   string
 		signal unix.Signal
 		wait   time.Duration
-	}{{b.Term, unix.SIGTERM, b.TermGrace}, {b.Kill, unix.SIGKILL, killedWithin}} {
+	}{{b.Term, unix.SIGTERM, b.TermGrace}, {b.Kill, unix.SIGKILL, procact.KilledWithin}} {
 		if len(left) == 0 {
 			break
 		}
@@ -110,7 +107,7 @@ func (b Burial) Bury(ctx context.Context, hs []*procact.Held) decision.Outcome {
 		left = procact.Await(ctx, left, s.wait)
 	}
 	for _, h := range left {
-		spared[h] = fmt.Errorf("it did not end within %s of being killed", killedWithin)
+		spared[h] = fmt.Errorf("it did not end within %s of being killed", procact.KilledWithin)
 	}
 	return b.account(hs, told, spared)
 }

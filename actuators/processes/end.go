@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,10 +15,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/proc/act"
 )
-
-// killWait is how long the kernel has to take a killed process away. One that sits in an uninterruptible call takes longer, and
-// nothing can be done about it.
-const killWait = 5 * time.Second
 
 // ending is a process that was asked to end.
 type ending struct {
@@ -143,7 +138,7 @@ func (a *Actuator) wait(ctx context.Context, asked []*ending) {
 		}
 	}
 	// What has been sent cannot be taken back, so an interruption does not keep from looking how it ended.
-	act.Await(context.WithoutCancel(ctx), heldOf(killed), killWait)
+	act.Await(context.WithoutCancel(ctx), heldOf(killed), act.KilledWithin)
 	for _, e := range asked {
 		if !e.over {
 			e.out = e.readBack(e.want, e.how)

@@ -24,8 +24,6 @@ const (
 	firstPause = 250 * time.Millisecond
 	// lookEvery is the pause between two looks whether a terminal is gone.
 	lookEvery = 50 * time.Millisecond
-	// killedWithin is how long the kernel may take to end a process that was killed.
-	killedWithin = 5 * time.Second
 )
 
 // Act implements actuators.Held. Once the Tower was asked to close the terminal it goes on to the end although ctx ends, but signals
@@ -314,8 +312,8 @@ func (g *handle) kill(ctx context.Context, check func(context.Context) error) (b
 		return false, fmt.Errorf("it did not end within %s of being asked; kill pid %d: %w", g.TermGrace, g.shellper.PID, err)
 	}
 	// What was sent cannot be taken back, so an interruption does not keep from looking how it ended.
-	if !g.waits(context.WithoutCancel(ctx), killedWithin) {
-		return false, fmt.Errorf("it did not end within %s of being killed: it may hang in the kernel; look at it by hand", killedWithin)
+	if !g.waits(context.WithoutCancel(ctx), procact.KilledWithin) {
+		return false, fmt.Errorf("it did not end within %s of being killed: it may hang in the kernel; look at it by hand", procact.KilledWithin)
 	}
 	return true, nil
 }

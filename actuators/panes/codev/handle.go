@@ -233,7 +233,7 @@ func (g *handle) identity(ctx context.Context) (over bool, err error) {
 	}
 	switch {
 	// While it runs, the number is its own. A process that ends gives up its program first, and then its number.
-	case g.shellper.Ended() || errors.Is(err, proc.ErrEnded) && g.waits(ctx, killedWithin):
+	case g.shellper.Ended() || errors.Is(err, proc.ErrEnded) && g.waits(ctx, procact.KilledWithin):
 		return true, nil
 	case errors.Is(err, actuators.ErrGone):
 		return false, actuators.Changed("pid %d is another process now", g.pid())

@@ -5,18 +5,19 @@ import { join } from 'node:path';
 
 const { chromium } = createRequire(join(process.env.WINNOW_E2E_CACHE, 'package.json'))('playwright-core');
 const context = await chromium.launchPersistentContext(process.env.WINNOW_E2E_PROFILE, {
-  executablePath: process.env.WINNOW_E2E_CHROMIUM ?? '/usr/bin/chromium', headless: true, viewport: { width: 1280, height: 800 },
+  executablePath: process.env.WINNOW_E2E_CHROMIUM ?? '/usr/bin/chromium', headless: true, timeout: 0, viewport: { width: 1280, height: 800 },
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 });
+context.setDefaultTimeout(0); // the test has one deadline for a call, against what hangs
 const pages = new Map();
 const calls = {
   open: async ({ window, url }) => {
     const page = await context.newPage();
     pages.set(window, page);
     await page.goto(url, { waitUntil: 'domcontentloaded' });
-    await page.waitForSelector('.monaco-workbench .statusbar-item', { timeout: 90_000 });
+    await page.waitForSelector('.monaco-workbench .statusbar-item');
   },
-  reload: async ({ window }) => { await pages.get(window).reload({ waitUntil: 'domcontentloaded' }); await pages.get(window).waitForSelector('.monaco-workbench .statusbar-item', { timeout: 90_000 }); },
+  reload: async ({ window }) => { await pages.get(window).reload({ waitUntil: 'domcontentloaded' }); await pages.get(window).waitForSelector('.monaco-workbench .statusbar-item'); },
   key: ({ window, key }) => pages.get(window).keyboard.press(key),
   type: ({ window, text }) => pages.get(window).keyboard.type(text, { delay: 5 }),
   labels: ({ window, selector }) => pages.get(window).$$eval(selector, (all) => all.map((e) => e.getAttribute('aria-label') ?? e.textContent ?? '')),

@@ -99,8 +99,7 @@ func TestAnAgentsTabCloses(t *testing.T) {
 			_, said := b.decision(k.name)
 			return strings.Contains(said, "it is the focused tab")
 		})
-		w.ask(map[string]any{"call": "show", "name": "mine"})
-		w.closes(k.name)
+		w.closesBehind(k.name, "mine")
 	}
 	for _, pid := range slices.Concat(review.children, deploy.children) {
 		if !alive(pid) {

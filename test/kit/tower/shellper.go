@@ -256,17 +256,20 @@ func (sh *shellper) again() {
 
 // end ends the shellper as Codev does: it asks, and kills when that was not heard within the wait. Its agent is hung up on.
 func (sh *shellper) end(within time.Duration) {
-	for _, signal := range []os.Signal{unix.SIGTERM, unix.SIGKILL} {
+	for _, s := range []struct {
+		signal os.Signal
+		within time.Duration
+	}{{unix.SIGTERM, within}, {unix.SIGKILL, wait.Patience}} {
 		sh.mu.Lock()
 		if sh.self != nil {
-			_ = sh.self.Signal(signal)
+			_ = sh.self.Signal(s.signal)
 		}
 		sh.mu.Unlock()
 		select {
 		case <-sh.gone:
 			wait.Until(wait.Patience, func() bool { return !procs.Lives(sh.pid) })
 			return
-		case <-time.After(within):
+		case <-time.After(s.within):
 		}
 	}
 }

@@ -28,6 +28,7 @@ const calls = {
     task.presentationOptions = { panel: vscode.TaskPanelKind.New, reveal: vscode.TaskRevealKind.Silent };
     await vscode.tasks.executeTask(task);
   },
+  active: () => vscode.window.activeTerminal?.name ?? '',
   show: ({ name }) => vscode.window.terminals.find((t) => t.name === name)?.show(true),
   send: ({ name, text }) => vscode.window.terminals.find((t) => t.name === name)?.sendText(text),
   list: async () => Promise.all(vscode.window.terminals.map(async (t) => ({

@@ -57,6 +57,10 @@ func send(dir, pidfd int, sig unix.Signal) error {
 	return err
 }
 
+// KilledWithin is how long the kernel may take to end a killed process: two seconds were seen on a machine in heavy use. One in an
+// uninterruptible call takes longer. Tests set it before they run.
+var KilledWithin = 10 * time.Second
+
 // pollFor bounds one wait, so that a context that ended is noticed.
 const pollFor = 50 * time.Millisecond
 
