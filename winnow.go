@@ -3,11 +3,16 @@ package winnow
 
 import "embed"
 
-// DefaultConfig is config.yaml: every key with its default and one comment each. The program reads its defaults from it, so that
+// DefaultConfig is config.yaml: every key but the lists of names with its default and one comment each. The program reads its defaults from it, so that
 // what is written there is what holds.
 //
 //go:embed config.yaml
 var DefaultConfig []byte
+
+// Agents are the files of the agents and orchestrators that the program knows: agents/NAME.yaml.
+//
+//go:embed agents/*.yaml
+var Agents embed.FS
 
 // Incidents are whole snapshots with the decisions that are wanted on them: policy_test/cases, each in one of policy_test/worlds or in one of its own. policy_test/found.json has the rule that finds a reason in the worlds, by what the candidate is.
 //

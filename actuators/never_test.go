@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestNeverProcess(t *testing.T) {
@@ -87,10 +89,7 @@ func TestIsBelow(t *testing.T) {
 
 func TestNobodyOfOurs(t *testing.T) {
 	t.Parallel()
-	cwd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cwd := must.Get(os.Getwd())(t)
 	pids := []int{os.Getpid()}
 	for path, refused := range map[string]bool{cwd: true, filepath.Dir(cwd): true, cwd + "/dirs": false, cwd + "x": false} {
 		if err := NobodyOfOurs("/proc", pids, path); errors.Is(err, ErrRefused) != refused {

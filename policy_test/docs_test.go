@@ -21,6 +21,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 const ownRule = "../docs/guides/write-a-rule.md"
@@ -171,6 +172,34 @@ func ruleDocs(t *testing.T) []ruleDoc {
 	return out
 }
 
+// defaults are config.yaml, the lists that are not in it, and what agents' files add to these.
+func defaults(t *testing.T) *yaml.Node {
+	t.Helper()
+	all := &yaml.Node{Kind: yaml.MappingNode}
+	for _, glob := range []string{"../config.yaml", "../internal/config/defaults/*.yaml", "../agents/*.yaml"} {
+		for _, file := range must.Get(filepath.Glob(glob))(t) {
+			var doc yaml.Node
+			must.Do(t, yaml.Unmarshal(must.Get(os.ReadFile(file))(t), &doc))
+			join(all, doc.Content[0])
+		}
+	}
+	return all
+}
+
+func join(into, from *yaml.Node) {
+	for i := 0; i+1 < len(from.Content); i += 2 {
+		at := slices.IndexFunc(into.Content, func(n *yaml.Node) bool { return n.Value == from.Content[i].Value })
+		switch {
+		case at < 0 || into.Kind != yaml.MappingNode:
+			into.Content = append(into.Content, from.Content[i], from.Content[i+1])
+		case from.Content[i+1].Kind == yaml.MappingNode:
+			join(into.Content[at+1], from.Content[i+1])
+		default:
+			into.Content[at+1].Content = append(into.Content[at+1].Content, from.Content[i+1].Content...)
+		}
+	}
+}
+
 // defaultOf is a parameter's value in config.yaml, short; of several keys, with commas between them, each has its own.
 func defaultOf(t *testing.T, config *yaml.Node, keys string) string {
 	t.Helper()
@@ -290,14 +319,7 @@ func table(t *testing.T, docs []ruleDoc, family string, config *yaml.Node) strin
 // and its parameters, and the tables of all.
 func TestPagesAreCurrent(t *testing.T) {
 	t.Parallel()
-	var config yaml.Node
-	text, err := os.ReadFile("../config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(text, &config); err != nil {
-		t.Fatal(err)
-	}
+	config := defaults(t)
 	const dir = "../docs/reference/rules"
 	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	if err != nil {
@@ -310,11 +332,11 @@ func TestPagesAreCurrent(t *testing.T) {
 		if err != nil && !*update {
 			t.Error(err)
 		}
-		want[page(d.id)] = d.page(t, string(have), config.Content[0])
+		want[page(d.id)] = d.page(t, string(have), config)
 	}
 	for _, family := range []string{"reap", "protect"} {
 		between := regexp.MustCompile(`(?s)(<!-- ` + family + ` -->\n).*?(<!-- end -->)`)
-		rows := table(t, docs, family, config.Content[0])
+		rows := table(t, docs, family, config)
 		want["README.md"] = between.ReplaceAllStringFunc(want["README.md"], func(old string) string {
 			parts := between.FindStringSubmatch(old)
 			return parts[1] + rows + parts[2]

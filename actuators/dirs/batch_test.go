@@ -17,6 +17,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -301,10 +302,7 @@ func TestContentInABatch(t *testing.T) {
 		for i, path := range paths {
 			d := w.decision(path)
 			d.Identity.Dir.In = w.tree
-			g, err := a.Hold(t.Context(), nth(i+1), d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Get(a.Hold(t.Context(), nth(i+1), d))(t)
 			defer g.Close()
 			held = append(held, g)
 			ins = append(ins, decision.Intent{ID: nth(i + 1), Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, At: time.Now(),

@@ -11,6 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // newTrim is a world whose worktree has work in it that nothing else has, and a folder that can be made again; and a judge for which
@@ -215,10 +216,7 @@ func TestContentCrash(t *testing.T) {
 		id := w.identity(path)
 		id.In = w.tree
 		d := decision.Decision{ID: "dir:" + path, Kind: "dir", Verdict: decision.Reap, Identity: decision.Identity{Key: path, Dir: &id}}
-		g, err := New(w.o).Hold(t.Context(), nth(n), d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(New(w.o).Hold(t.Context(), nth(n), d))(t)
 		in := throughJSON(t, decision.Intent{ID: nth(n), Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, At: time.Now(),
 			RestoreUntil: time.Now().Add(time.Hour), Plan: g.Plan()})
 		if err := g.Close(); err != nil {

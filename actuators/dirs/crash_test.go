@@ -10,6 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -355,10 +356,7 @@ func TestPurge(t *testing.T) {
 	if _, err := New(w.o).Purge(t.Context(), tampered); err == nil {
 		t.Error("purged what a tampered plan names")
 	}
-	freed, err := New(w.o).Purge(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	freed := must.Get(New(w.o).Purge(t.Context(), in))(t)
 	// The big file, the worktree's few small ones and its entry; not what has another name.
 	if freed < 1<<20 || freed >= 2<<20 {
 		t.Errorf("freed %d bytes", freed)

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // hostile makes the repository name a program wherever git looks for one, and gives what that program left.
@@ -113,10 +114,7 @@ func TestAttackAConfigurationThatIsSwappedUnderAnAct(t *testing.T) {
 	w := newWorld(t)
 	hostile, ran := w.hostile()
 	path := filepath.Join(w.main, ".git", "config")
-	honest, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	honest := must.Get(os.ReadFile(path))(t)
 	head := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD"))
 	admin := strings.TrimSpace(w.git(w.tree, "rev-parse", "--absolute-git-dir"))
 	_ = ran()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestRefuses is what must never be touched, for any verdict. Each case changes the world, the identity or the options, and
@@ -248,10 +249,7 @@ func TestNothingIsActedOnAfterSaving(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry, err := os.Stat(filepath.Join(w.main, ".git/worktrees/work"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entry := must.Get(os.Stat(filepath.Join(w.main, ".git/worktrees/work")))(t)
 	if err := g.Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestPlansThatAreNotTheActsOwn holds that nothing outside of the act's own folder is read or removed.
@@ -79,10 +80,7 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	folder := filepath.Join(k.Trash, "a")
 	var size int64
 	for _, name := range []string{"pane-0.txt", Manifest} {
-		st, err := os.Lstat(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := must.Get(os.Lstat(filepath.Join(folder, name)))(t)
 		size += st.Size()
 	}
 	stranger := filepath.Join(folder, "stranger")
@@ -156,10 +154,7 @@ func TestBuryAsksTheNeverListAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = c.Process.Kill(), c.Wait() })
-	h, err := procact.Hold("/proc", c.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(procact.Hold("/proc", c.Process.Pid))(t)
 	defer h.Close()
 	b := Burial{Within: time.Millisecond, TermGrace: time.Millisecond, Step: func(string) {}, Log: hclog.NewNullLogger(),
 		Never: actuators.NeverProcess{UID: os.Geteuid(), Self: []int{h.PID}}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // together holds processes and acts on all of them as one. Each may have some below it.
@@ -25,10 +26,7 @@ func together(t *testing.T, ctx context.Context, o Options, begin func(int) erro
 		if i < len(below) {
 			d.Identity.Below, in.Identity.Below = below[i], below[i]
 		}
-		g, err := a.Hold(ctx, "A1", d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(a.Hold(ctx, "A1", d))(t)
 		defer g.Close()
 		held, ins = append(held, g), append(ins, in)
 	}
@@ -84,10 +82,7 @@ func TestBatchSparesWhatChangedBefore(t *testing.T) {
 	a := New(options())
 	var held []actuators.Held
 	for _, p := range []decision.Process{p, q} {
-		g, err := a.Hold(t.Context(), "A1", decide(p))
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(a.Hold(t.Context(), "A1", decide(p)))(t)
 		defer g.Close()
 		held = append(held, g)
 	}

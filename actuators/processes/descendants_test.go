@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -50,10 +51,7 @@ func tree(t *testing.T, script string, below int) (decision.Process, []*act.Held
 
 func descendants(t *testing.T, top int) (out []*act.Held) {
 	t.Helper()
-	all, err := proc.Scan("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(proc.Scan("/proc"))(t)
 	for pid := range all {
 		if descends(all, pid, top) {
 			if h, err := act.Hold("/proc", pid); err == nil {
@@ -184,10 +182,7 @@ func TestLeavesWhatIsBelowOneThatIsSpared(t *testing.T) {
 	again.Name = "else"
 	d, in := decide(p), intent(again)
 	d.Identity.Below, in.Identity.Below = judged(below), judged(below)
-	g, err := New(options()).Hold(t.Context(), "A1", d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(New(options()).Hold(t.Context(), "A1", d))(t)
 	defer g.Close()
 	if out := g.Act(context.Background(), in); out.Outcome != decision.Changed || living(below) != 1 {
 		t.Errorf("%+v, and %d still run", out, living(below))

@@ -24,7 +24,10 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // roleVar makes the test binary play a process that is acted on, or a Winnow that is killed in the middle of an act.
@@ -34,6 +37,7 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVar) {
 	case "":
 		machine.Alone()
+		act.KilledWithin = wait.Patience
 		os.Exit(m.Run())
 	case "wait":
 		play(nil)
@@ -85,10 +89,7 @@ func start(t testing.TB, role string, reap bool) *child {
 	c := &child{Cmd: exec.Command("/proc/self/exe"), in: w, reaped: make(chan struct{})}
 	// It has no stderr: this process's may be a file, to which its child would be seen to write.
 	c.Env, c.Dir, c.Stdin = append(os.Environ(), roleVar+"="+role), t.TempDir(), r
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.StdoutPipe())(t)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,10 +123,7 @@ func (c *child) alive() bool {
 // identify reads a process's identity the way a collector would, by paths and not by the code under test.
 func identify(t testing.TB, pid int) decision.Process {
 	t.Helper()
-	p, err := identity(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(identity(pid))(t)
 	return p
 }
 

@@ -21,7 +21,7 @@ func newInit(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FOLDER]",
 		Short: "Write a commented config.yaml and a copy of the policies to edit",
-		Long: `Init writes config.yaml, with every key and its default, and policies/, a copy of the embedded rules, into FOLDER (the working
+		Long: `Init writes config.yaml, with the keys and their defaults, and policies/, a copy of the embedded rules, into FOLDER (the working
 directory when none is given). It overwrites nothing. The file is read where --config or $WINNOW_CONFIG names it, or unasked as
 ~/.config/winnow/config.yaml; it needs only what you change, and what you leave out keeps up with new versions.
 

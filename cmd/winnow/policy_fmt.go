@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -18,24 +16,18 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
-	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/policyset"
-	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
-	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
-	"github.com/winnow-reaper/winnow/internal/sys/sarif"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-type fmtFlags struct{ write, diff bool }
-
 func newPolicyFmt(a *app) *cobra.Command {
-	var f fmtFlags
+	var write, diff bool
 	cmd := &cobra.Command{
 		Use:   "fmt [FOLDER|FILE...]",
 		Args:  cobra.ArbitraryArgs,
@@ -46,11 +38,10 @@ folder that was named; without FOLDER these are the policies of the configuratio
 others are formatted, and it exits with 2.`,
 		Example: `  winnow policy fmt mine --diff
   winnow policy fmt -w mine`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyFmt(cmd.Context(), paths, f) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyFmt(cmd.Context(), paths, write, diff) },
 	}
-	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
-	cmd.Flags().BoolVarP(&f.write, "write", "w", false, "write the files")
-	cmd.Flags().BoolVar(&f.diff, "diff", false, "show what differs")
+	cmd.Flags().BoolVarP(&write, "write", "w", false, "write the files")
+	cmd.Flags().BoolVar(&diff, "diff", false, "show what differs")
 	return cmd
 }
 
@@ -61,9 +52,6 @@ func (a *app) toFormat(ctx context.Context, paths []string) (trees []policy.Tree
 	}
 	if len(paths) == 0 {
 		return nil, config.Usagef("name a folder or a file to format: the configuration names no policies (policy.paths). Nothing was read")
-	}
-	if inner, outer := overlap(paths); inner != "" {
-		return nil, config.Usagef("%s lies in %s: name one of the two. Nothing was read", text.Quote(inner), text.Quote(outer))
 	}
 	for _, name := range paths {
 		folder, file := name, ""
@@ -83,20 +71,7 @@ func (a *app) toFormat(ctx context.Context, paths []string) (trees []policy.Tree
 	return trees, nil
 }
 
-// overlap gives a path that is, or lies in, another one of the paths, and that other one; "" where there is no such pair.
-func overlap(paths []string) (inner, outer string) {
-	for i, a := range paths {
-		for j, b := range paths {
-			x, y := filepath.Clean(a), filepath.Clean(b)
-			if i != j && (x == y || y == "." && !filepath.IsAbs(x) || strings.HasPrefix(x, y+"/")) {
-				return a, b
-			}
-		}
-	}
-	return "", ""
-}
-
-func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
+func (a *app) policyFmt(ctx context.Context, paths []string, write, differ bool) error {
 	trees, err := a.toFormat(ctx, paths)
 	if err != nil {
 		return err
@@ -105,44 +80,44 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 	if err != nil {
 		return err
 	}
-	policies, tests := sources.Names()
-	doc := report.PolicyFormat{Schema: report.PolicyFormatSchema, Files: slices.Concat([]string{}, policies, tests), Unformatted: []string{}, Written: []string{}, Problems: []lint.Refusal{}}
-	texts := map[string][]byte{}
-	err = sandbox.Format(ctx, sources, a.Limits(), sandbox.Self(), func(f policy.Formatted) { texts[f.File] = f.Text })
-	if err != nil {
-		if doc.Problems, err = policyset.Refusals(err); err != nil {
-			return fmt.Errorf("format policies: %w; no file was written", err)
-		}
-	}
+	doc := report.PolicyFormat{Schema: report.PolicyFormatSchema, Files: []string{}, Unformatted: []string{}, Written: []string{}, Problems: []lint.Refusal{}}
 	var changes bytes.Buffer
-	var left []lint.Refusal
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		old, _ := sources.Data(name)
-		doc.Unformatted = append(doc.Unformatted, name)
-		changes.Write(diff.Diff(name, old, name, texts[name]))
-		if !f.write {
-			left = append(left, unformatted(name, old, texts[name]))
-			continue
+	err = sources.Format(ctx, func(name string, old, formatted []byte) error {
+		doc.Files = append(doc.Files, name)
+		if bytes.Equal(old, formatted) {
+			return nil
 		}
-		if err := writeFormatted(ctx, name, old, texts[name]); err != nil {
-			return err
+		doc.Unformatted = append(doc.Unformatted, name)
+		changes.Write(diff.Diff(name, old, name, formatted))
+		if !write {
+			return nil
 		}
 		doc.Written = append(doc.Written, name)
+		return writeFormatted(ctx, name, old, formatted)
+	})
+	if err != nil {
+		if doc.Problems, err = policyset.Refusals(err); err != nil {
+			return fmt.Errorf("format policies: %w", err)
+		}
 	}
-	doc.OK = len(doc.Problems)+len(left) == 0
-	return cmp.Or(a.present(ctx, formatResult(doc, left, f, changes.String())),
-		exit.CodeIf(len(doc.Problems) > 0, exit.Usage), exit.CodeIf(!doc.OK, exit.Failed))
-}
-
-// unformatted is the problem of a file that is not formatted, at its first line that would change.
-func unformatted(name string, old, formatted []byte) lint.Refusal {
-	same := 0
-	for same < min(len(old), len(formatted)) && old[same] == formatted[same] {
-		same++
-	}
-	return lint.Refusal{
-		File: name, Line: 1 + bytes.Count(old[:same], []byte("\n")), Class: "unformatted", Problem: "it is not formatted from here on", Fix: "winnow policy fmt -w writes it",
-	}
+	doc.OK = len(doc.Problems) == 0 && len(doc.Unformatted) == len(doc.Written)
+	err = a.show(doc, "  ", func(w io.Writer) {
+		a.paint.Refusals(w, doc.Problems, a.paint.Red)
+		names := strings.Join(append(doc.Unformatted, ""), "\n")
+		if differ {
+			names = strings.ReplaceAll(changes.String(), "\t", "        ")
+		}
+		fmt.Fprint(w, termsafe.Lines(names))
+		switch n, files := len(doc.Unformatted), text.Plural(len(doc.Files), "file"); {
+		case write:
+			fmt.Fprintf(w, "%d of %s written\n", n, files)
+		case n > 0:
+			fmt.Fprintf(w, "%d of %s not formatted; winnow policy fmt -w writes them\n", n, files)
+		case len(doc.Problems) == 0:
+			fmt.Fprintf(w, "ok: %s formatted\n", files)
+		}
+	})
+	return cmp.Or(err, exit.CodeIf(len(doc.Problems) > 0, exit.Usage), exit.CodeIf(!doc.OK, exit.Failed))
 }
 
 // writeFormatted replaces a file that still holds what was read.
@@ -155,33 +130,4 @@ func writeFormatted(ctx context.Context, name string, old, formatted []byte) err
 		return fmt.Errorf("write %s: %w; it was left untouched, with the files after it", text.Quote(name), err)
 	}
 	return atomicfile.WriteData(ctx, name, formatted)
-}
-
-func formatResult(doc report.PolicyFormat, left []lint.Refusal, f fmtFlags, changes string) result {
-	r := result{command: "policy fmt", doc: doc}
-	r.suites = func() []junit.Suite {
-		return []junit.Suite{render.RefusalSuite("policy fmt", doc.Files, slices.Concat(doc.Problems, left))}
-	}
-	r.findings = func() ([]sarif.Rule, []sarif.Finding) {
-		rule := sarif.Rule{ID: "unformatted", Short: "The file is not written as opa fmt writes it.", Help: "Run winnow policy fmt -w."}
-		unformatted := render.RefusalFindings(left, sarif.Warning)
-		return append(render.RefusalRules(), rule), append(render.RefusalFindings(doc.Problems, sarif.Error), unformatted...)
-	}
-	r.text = func(p render.Paint, w io.Writer) {
-		p.Refusals(w, doc.Problems, p.Red)
-		names := termsafe.Lines(strings.Join(append(render.CleanNames(doc.Unformatted), ""), "\n"))
-		if f.diff {
-			names = termsafe.Lines(strings.ReplaceAll(changes, "\t", "        "))
-		}
-		fmt.Fprint(w, names)
-		switch n := len(doc.Unformatted); {
-		case f.write:
-			fmt.Fprintf(w, "%d of %s written\n", n, text.Plural(len(doc.Files), "file"))
-		case n > 0:
-			fmt.Fprintf(w, "%d of %s not formatted; winnow policy fmt -w writes them\n", n, text.Plural(len(doc.Files), "file"))
-		case len(doc.Problems) == 0:
-			fmt.Fprintf(w, "ok: %s formatted\n", text.Plural(len(doc.Files), "file"))
-		}
-	}
-	return r
 }

@@ -28,7 +28,7 @@ func newPolicySchema(a *app) *cobra.Command {
 		Use:   "schema [NAME]",
 		Short: "Write a JSON Schema: of config.yaml, of what rules read, of what commands print",
 		Long: `Schema writes the JSON Schema of that name, for editors and for programs that check documents. Without NAME it lists the names: config is
-config.yaml, input what a rule reads below "input.", and the others are what commands print as JSON. It reads no network and no file.
+config.yaml, agent a file of agents.paths, input what a rule reads below "input.", and the others are what commands print as JSON. It reads no network and no file.
 
 With --example, "input" is written as a document with every field, each empty. Regal's language server completes what comes after "input." from it,
 where it is called input.json and lies in the folder of policies or above.`,

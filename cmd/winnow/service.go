@@ -30,7 +30,19 @@ func newService(a *app) *cobra.Command {
 which runs while you are logged in; loginctl enable-linger has it run always. With --system they belong to the machine's, with an instance for each user.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newServiceInstall(a), newServiceUninstall(a), newServiceStatus(a))
+	cmd.AddCommand(newServiceInstall(a))
+	for _, c := range []struct {
+		use, short string
+		run        func(context.Context, serviceFlags) error
+	}{
+		{"uninstall", "Stop what runs, and remove the units that install wrote", a.serviceUninstall},
+		{"status", "What is installed, enabled and active, since when, and where its log is", a.serviceStatus},
+	} {
+		var f serviceFlags
+		below := &cobra.Command{Use: c.use, Short: c.short, RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), f) }}
+		f.scope(below)
+		cmd.AddCommand(below)
+	}
 	return cmd
 }
 
@@ -51,28 +63,6 @@ A file of these names that it did not write is never replaced. Where no manager 
 	f.scope(cmd)
 	cmd.Flags().BoolVar(&f.timer, "timer", false, "sweep once every run.every by a timer, without a daemon between")
 	cmd.Flags().BoolVar(&f.apply, "apply", false, "let it carry the decisions out, as act.enabled does")
-	return cmd
-}
-
-func newServiceUninstall(a *app) *cobra.Command {
-	var f serviceFlags
-	cmd := &cobra.Command{
-		Use:   "uninstall",
-		Short: "Stop what runs, and remove the units that install wrote",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serviceUninstall(cmd.Context(), f) },
-	}
-	f.scope(cmd)
-	return cmd
-}
-
-func newServiceStatus(a *app) *cobra.Command {
-	var f serviceFlags
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "What is installed, enabled and active, since when, and where its log is",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serviceStatus(cmd.Context(), f) },
-	}
-	f.scope(cmd)
 	return cmd
 }
 

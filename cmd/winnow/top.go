@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -16,12 +17,27 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/top"
 )
+
+func newAgents(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "agents",
+		Short: "What agents and orchestrators are known, and which run here",
+		Long: `Agents lists the agents and orchestrators that Winnow knows by their files (docs/reference/agents.md), with the processes of yours that
+are theirs. A folder of agents.paths adds files of your own. A process that none of them names may still be an agent, and is judged by what it does.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			doc, err := a.Agents(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.show(doc, "  ", func(w io.Writer) { a.paint.Agents(w, doc) })
+		},
+	}
+}
 
 func newTop(a *app) *cobra.Command {
 	every := span(2 * time.Second)
@@ -131,12 +147,9 @@ func (w *watch) judge(ctx context.Context) error {
 
 // look reads the processes alone.
 func (w *watch) look(ctx context.Context) (top.Look, error) {
-	s, err := w.app.Look(ctx, sources.Scope{Kind: snapshot.KindProcess, Alone: true}, look.PriorState{})
+	s, err := w.Processes(ctx)
 	if err != nil {
 		return top.Look{}, err
-	}
-	if src := s.Sources[snapshot.Proc]; src.Status != snapshot.OK {
-		return top.Look{}, fmt.Errorf("the processes could not be read: %s", src.Error)
 	}
 	w.mu.Lock()
 	verdicts := w.verdicts

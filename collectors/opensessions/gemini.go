@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // GeminiFolder is where Gemini CLI keeps a folder for each project, and false where there is no such folder.
@@ -21,33 +22,22 @@ func GeminiFolder(env func(string) string, home string) (string, bool) {
 // session works is in tmp/<project>/.project_root. gemini --worktree goes into its worktree; gemini --acp has sessions of any folder, and stays where it
 // was started. No record names a process.
 func GeminiSource(name, path string) collectors.Source {
-	return writtenSource("gemini", name, path, gemini)
+	return writtenSource("gemini", name, path, projects(gemini))
 }
 
-func gemini(ctx context.Context, path string, since time.Time) (all []session, err error) {
-	d, names, err := projects(ctx, path)
-	if err != nil {
+func gemini(_ context.Context, d safeopen.DirFS, project string, files map[string]time.Time) ([]session, error) {
+	var last session
+	for file, at := range files {
+		if at.After(last.at) {
+			last = session{id: file, at: at}
+		}
+	}
+	if last.at.IsZero() {
+		return nil, nil
+	}
+	root, err := fs.ReadFile(d, filepath.Join(project, ".project_root"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	for _, name := range names {
-		files, err := chats(d, name, since)
-		if err != nil {
-			return nil, err
-		}
-		var last session
-		for file, at := range files {
-			if at.After(last.at) {
-				last = session{id: file, at: at}
-			}
-		}
-		if last.at.IsZero() {
-			continue
-		}
-		root, err := fs.ReadFile(d, filepath.Join(name, ".project_root"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		all = append(all, session{name, string(root), last.at})
-	}
-	return all, nil
+	return []session{{project, string(root), last.at}}, nil
 }

@@ -41,30 +41,12 @@ func QwenFolder(env func(string) string, home string) (string, bool) {
 // folder. A worktree that a session made for itself or for a subagent has the session's id in .qwen-session. Only sessions in a terminal write down their process
 // (~/.qwen/sessions/PID.json), so that is not read.
 func QwenSource(name, path string) collectors.Source {
-	return writtenSource("qwen", name, path, qwen)
-}
-
-func qwen(ctx context.Context, path string, since time.Time) (all []session, err error) {
-	d, names, err := projects(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		files, err := chats(d, name, since)
-		if err != nil {
-			return nil, err
-		}
-		of, err := qwenProject(ctx, d, filepath.Join(name, "chats"), files)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, of...)
-	}
-	return all, nil
+	return writtenSource("qwen", name, path, projects(qwenProject))
 }
 
 // qwenProject are the sessions of one project: the one that was written last in the folder that all of them began in, and those that work in worktrees.
-func qwenProject(ctx context.Context, d safeopen.DirFS, chats string, files map[string]time.Time) (all []session, err error) {
+func qwenProject(ctx context.Context, d safeopen.DirFS, project string, files map[string]time.Time) (all []session, err error) {
+	chats := filepath.Join(project, "chats")
 	ids := map[string]time.Time{}
 	for file, at := range files {
 		id, _, _ := strings.Cut(file, ".")

@@ -95,20 +95,32 @@ func chats(d safeopen.DirFS, project string, since time.Time) (map[string]time.T
 	return out, err
 }
 
-// projects are the folders in the folder of all projects.
-func projects(ctx context.Context, path string) (d safeopen.DirFS, names []string, err error) {
-	dir, err := safeopen.Path(path)
-	if err != nil {
-		return d, nil, err
-	}
-	d = safeopen.DirFS{Dir: dir, Want: safeopen.Want{Max: maxFile}, Context: ctx, MaxEntries: maxChats}
-	entries, err := fs.ReadDir(d, ".")
-	for _, e := range entries {
-		if e.IsDir() {
-			names = append(names, e.Name())
+// projects reads a folder of projects. read gives the sessions of one, by the files of its chats and when each was written.
+func projects(read func(ctx context.Context, d safeopen.DirFS, project string, files map[string]time.Time) ([]session, error),
+) func(context.Context, string, time.Time) ([]session, error) {
+	return func(ctx context.Context, path string, since time.Time) (all []session, err error) {
+		dir, err := safeopen.Path(path)
+		if err != nil {
+			return nil, err
 		}
+		d := safeopen.DirFS{Dir: dir, Want: safeopen.Want{Max: maxFile}, Context: ctx, MaxEntries: maxChats}
+		entries, err := fs.ReadDir(d, ".")
+		for _, e := range entries {
+			if !e.IsDir() {
+				continue
+			}
+			files, err := chats(d, e.Name(), since)
+			if err == nil {
+				var more []session
+				more, err = read(ctx, d, e.Name(), files)
+				all = append(all, more...)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return all, err
 	}
-	return d, names, err
 }
 
 // place is the folder that a variable names, or one in the user's home, with a path below it, and false where there is no such thing.

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -12,35 +11,32 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
 )
 
-// Formatted is a file that is not formatted.
-type Formatted struct {
-	// File is its name as Load gives it.
-	File string `json:"file"`
-	// Text is what it would be, as `opa fmt` writes it.
-	Text []byte `json:"text"`
-}
-
-// Format tells of each policy and test that is not formatted. The error wraps Refusals: of the files that are not Rego.
-func (s *Sources) Format(ctx context.Context, step func(string), tell func(Formatted)) error {
+// Format tells of each policy and test, once, what it holds and what it would be as `opa fmt` writes it, and ends at an error of tell. The error wraps
+// Refusals else: of the files that are not Rego.
+func (s *Sources) Format(ctx context.Context, tell func(name string, old, formatted []byte) error) error {
 	refused := slices.Clone(s.refused)
+	told := map[string]bool{}
 	o := ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: ast.CapabilitiesForThisVersion()}
 	for _, t := range s.trees {
 		for _, f := range slices.Concat(t.policies(), t.tests) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
+			if told[f.Name] {
+				continue
+			}
+			told[f.Name] = true
 			if rs := scan(f); len(rs) > 0 {
 				refused = append(refused, rs...)
 				continue
 			}
-			step(f.Name)
 			text, err := formatted(f, &o)
 			if err != nil {
 				refused = append(refused, lint.FromOPA(f.Name, err)...)
 				continue
 			}
-			if !bytes.Equal(text, f.data) {
-				tell(Formatted{f.Name, text})
+			if err := tell(f.Name, f.data, text); err != nil {
+				return err
 			}
 		}
 	}
@@ -57,16 +53,4 @@ func formatted(f File, o *ast.ParserOptions) ([]byte, error) {
 		return nil, fmt.Errorf("the formatted text is no Rego any more, which is a mistake of OPA's formatter: %w", err)
 	}
 	return text, nil
-}
-
-// Data is what a file holds that was read; false where there is no such file.
-func (s *Sources) Data(name string) ([]byte, bool) {
-	for _, t := range s.trees {
-		for _, f := range slices.Concat(t.files, t.tests) {
-			if f.Name == name {
-				return f.data, true
-			}
-		}
-	}
-	return nil, false
 }

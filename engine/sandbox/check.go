@@ -35,20 +35,6 @@ func Check(ctx context.Context, s *policy.Sources, l eval.Limits, program Progra
 	return *last.Checked, nil
 }
 
-// Format is policy.Sources.Format in a process of its own.
-func Format(ctx context.Context, s *policy.Sources, l eval.Limits, program Program, tell func(policy.Formatted)) error {
-	if err := s.Err(); err != nil {
-		return err
-	}
-	l = l.WithDefaults()
-	_, err := once(ctx, program, s, question{Format: &toLoad{Limits: l, Sources: s}}, l.Load, func(r reply) {
-		if r.Formatted != nil {
-			tell(*r.Formatted)
-		}
-	})
-	return err
-}
-
 // Test is tester.Run in a process of its own. A test that takes too much in one step ends that process: the tests without a result are then run
 // one after the other in a fresh one, so that it shows at which one it ends; that one has the result Error. The results are sorted by file and
 // line. Coverage is nil where it was not asked for, and where such a test took it away.

@@ -173,10 +173,9 @@ func decode(data []byte, into any) error {
 type question struct {
 	// Load has what the policies' files hold behind it, as Sources.Send writes it.
 	Load *toLoad `json:"load,omitempty"`
-	// Check, Test and Format have the files behind them too.
-	Check  *toCheck `json:"check,omitempty"`
-	Test   *toTest  `json:"test,omitempty"`
-	Format *toLoad  `json:"format,omitempty"`
+	// Check and Test have the files behind them too.
+	Check *toCheck `json:"check,omitempty"`
+	Test  *toTest  `json:"test,omitempty"`
 	// Build has the rules compiled, where they were prepared.
 	Build bool `json:"build,omitempty"`
 	// Decide is how many subjects follow, a frame each; they are answered in any order, by their number.
@@ -229,8 +228,6 @@ type reply struct {
 	Begins   *tester.Result   `json:"begins,omitempty"`
 	Tested   *tester.Result   `json:"tested,omitempty"`
 	Coverage *tester.Coverage `json:"coverage,omitempty"`
-	// Formatted is one file that is not formatted, and what it would be.
-	Formatted *policy.Formatted `json:"formatted,omitempty"`
 	// Answers are of some subjects.
 	Answers []wireAnswer `json:"answers,omitempty"`
 	// Explained is the explanation that was asked for.

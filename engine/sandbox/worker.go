@@ -76,8 +76,6 @@ func (s *server) answer(q question) error {
 		return s.check(q.Check)
 	case q.Test != nil:
 		return s.test(q.Test)
-	case q.Format != nil:
-		return s.format(q.Format)
 	case q.Masks != nil:
 		return s.masks(q.Masks)
 	case q.Mask != nil:
@@ -146,16 +144,6 @@ func (s *server) test(q *toTest) error {
 			Tested:  func(r tester.Result) { tell(reply{Tested: &r}) },
 			Covered: func(c tester.Coverage) { tell(reply{Coverage: &c}) },
 		})
-		if err != nil {
-			return refusal(err)
-		}
-		return reply{Done: true}
-	})
-}
-
-func (s *server) format(q *toLoad) error {
-	return s.work(q, func(tell func(reply)) reply {
-		err := q.Sources.Format(context.Background(), func(step string) { tell(reply{Step: step}) }, func(f policy.Formatted) { tell(reply{Formatted: &f}) })
 		if err != nil {
 			return refusal(err)
 		}

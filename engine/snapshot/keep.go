@@ -5,8 +5,8 @@ import "time"
 // Keep is an entry that says what is to be kept, why, who says so, and until when. Of one that is a plain glob only Match.Path is known.
 type Keep struct {
 	Match Match  `json:"match" required:"say what is kept: match: {path: ~/code/acme}"`
-	Why   string `json:"why,omitempty" required:"say why it is kept, for who reads it later"`
-	Who   string `json:"who,omitempty" required:"say who asked for it"`
+	Why   string `json:"why,omitempty" required:"say why it is kept, for who reads it later" redact:"hide"`
+	Who   string `json:"who,omitempty" required:"say who asked for it" redact:"hide"`
 	// Until is as it is written: a day, a time, or never; "" for an entry that is a plain glob, which has no end.
 	Until string `json:"until,omitempty" required:"write a day (2026-12-01), a time (2026-12-01T18:00:00Z), or never"`
 	// Rules are the only rules that it keeps against, by their ids; empty for all.
@@ -14,16 +14,16 @@ type Keep struct {
 	// Line is where the entry begins in its file; 0 is unknown.
 	Line int `json:"line,omitempty"`
 	// Tree is the tree of policies that it stands in, File the file as messages name it.
-	Tree string `json:"-"`
-	File string `json:"-"`
+	Tree string `json:"-" redact:"blank"`
+	File string `json:"-" redact:"blank"`
 }
 
 // Match says what an entry keeps: candidates that every text in it matches. Each but Kind is a glob with *, ** and ?; "" is not asked for.
 type Match struct {
-	ID    string `json:"id,omitempty"`
-	Path  string `json:"path,omitempty"`
-	Label string `json:"label,omitempty"`
-	Owner string `json:"owner,omitempty"`
+	ID    string `json:"id,omitempty" redact:"drop"`
+	Path  string `json:"path,omitempty" redact:"glob"`
+	Label string `json:"label,omitempty" redact:"glob"`
+	Owner string `json:"owner,omitempty" redact:"glob"`
 	Kind  string `json:"kind,omitempty" jsonschema:"enum=tab,enum=session,enum=terminal,enum=dir,enum=process"`
 }
 

@@ -45,20 +45,20 @@ type Snapshot struct {
 	TakenAt time.Time `json:"taken_at"`
 	Host    Host      `json:"host"`
 	// Sources says for each thing that was read whether it could be. Its keys are source names.
-	Sources map[string]Source `json:"sources"`
+	Sources map[string]Source `json:"sources" redact:"keys source"`
 	// The candidates, by id.
-	Tabs      map[string]Tab      `json:"tabs,omitempty"`
-	Sessions  map[string]Session  `json:"sessions,omitempty"`
-	Terminals map[string]Terminal `json:"terminals,omitempty"`
-	Dirs      map[string]Dir      `json:"dirs,omitempty"`
-	Processes map[string]*Process `json:"processes,omitempty"`
+	Tabs      map[string]Tab      `json:"tabs,omitempty" redact:"keys id"`
+	Sessions  map[string]Session  `json:"sessions,omitempty" redact:"keys id"`
+	Terminals map[string]Terminal `json:"terminals,omitempty" redact:"keys id"`
+	Dirs      map[string]Dir      `json:"dirs,omitempty" redact:"keys id"`
+	Processes map[string]*Process `json:"processes,omitempty" redact:"keys id"`
 	// What orchestrators and people have written down.
 	Spawns   []Spawn `json:"spawns,omitempty"`
 	Registry []Entry `json:"registry,omitempty"`
 	// OpenSessions are what agents themselves wrote down of the sessions that they have open.
 	OpenSessions []OpenSession       `json:"open_sessions,omitempty"`
 	Holds        []Hold              `json:"holds,omitempty"`
-	Sightings    map[string]Sighting `json:"sightings,omitempty"`
+	Sightings    map[string]Sighting `json:"sightings,omitempty" redact:"keys id"`
 	// Projects are the repositories that bring a file of their own for Winnow.
 	Projects []Project `json:"projects,omitempty"`
 	// Owners is which builders were seen with which terminals at earlier looks.
@@ -75,7 +75,7 @@ type Snapshot struct {
 	Redaction *Redaction `json:"redaction,omitempty"`
 	// Labels are what a person knows of candidates, by id: live, of what must stay, or dead, of what may go. No look writes them and no
 	// policy sees them: they are what the decisions on a saved snapshot are held against.
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]string `json:"labels,omitempty" redact:"keys id"`
 }
 
 // Redaction says how names, paths, labels and values of a snapshot were replaced by stand-ins, and what of them was kept so that the configured
@@ -102,20 +102,20 @@ const (
 
 // Host says on what machine, as whom and under which clock the look was taken.
 type Host struct {
-	Name string `json:"name,omitempty"`
+	Name string `json:"name,omitempty" redact:"word"`
 	// BootID is /proc/sys/kernel/random/boot_id.
 	BootID string `json:"boot_id,omitempty"`
 	// PIDNamespace is the inode of /proc/self/ns/pid.
 	PIDNamespace *uint64 `json:"pid_namespace,omitempty"`
 	UID          *int    `json:"uid,omitempty"`
-	User         string  `json:"user,omitempty"`
-	Home         string  `json:"home,omitempty"`
+	User         string  `json:"user,omitempty" redact:"word"`
+	Home         string  `json:"home,omitempty" redact:"path"`
 	// PID is the looking process; Ancestors are its parents, nearest first, ending with pid 1, or with one that was put into this pid
 	// namespace from outside. Known and empty is [], unknown is absent.
 	PID       *int  `json:"pid,omitempty"`
 	Ancestors []int `json:"ancestors,omitzero"`
 	// Cwd is the looking process's own working directory.
-	Cwd string `json:"cwd,omitempty"`
+	Cwd string `json:"cwd,omitempty" redact:"path"`
 	// OrphanParents are the processes that inherit orphans: pid 1, this user's service manager, known subreapers.
 	OrphanParents []int `json:"orphan_parents,omitempty"`
 	// Container is true where pid 1 is not an init system, so that having pid 1 for a parent proves nothing.
@@ -163,11 +163,11 @@ type Source struct {
 	Kind   string `json:"kind"`
 	Status string `json:"status" jsonschema:"enum=ok,enum=failed,enum=absent"`
 	// Error says what failed and what to do next; only with status failed or absent.
-	Error string `json:"error,omitempty"`
+	Error string `json:"error,omitempty" redact:"hide"`
 	// Cause is a word for the failure that scripts may branch on: permission, timeout, error.
 	Cause string `json:"cause,omitempty"`
 	// Path is the file, folder or socket that was read.
-	Path string `json:"path,omitempty"`
+	Path string `json:"path,omitempty" redact:"path"`
 	// Format is the form in which a spawn ledger or registry is written: json, jsonl, shepherd.
 	Format string `json:"format,omitempty"`
 	// Server is the multiplexer's server that answered, where the source is one that says so itself.
@@ -179,10 +179,10 @@ type Source struct {
 	// Unreadable counts what it listed and could not read, such as processes that refuse to show their working directory.
 	Unreadable int `json:"unreadable,omitempty"`
 	// Refused says what was found and is not a candidate because it is not this user's to decide about, a sentence each, the first few.
-	Refused []string `json:"refused,omitempty"`
+	Refused []string `json:"refused,omitempty" redact:"hide"`
 	// Fetch says of which repositories the default branch could not be fetched, where that was asked for, a sentence each. They were judged by
 	// what had been fetched before.
-	Fetch []string `json:"fetch,omitempty"`
+	Fetch []string `json:"fetch,omitempty" redact:"hide"`
 	// Duplicates counts those of Seen that a source with an earlier name gave too, and that are shown as the other source's.
 	Duplicates int `json:"duplicates,omitempty"`
 }
@@ -190,8 +190,8 @@ type Source struct {
 // Pane is a terminal with processes in it.
 type Pane struct {
 	// ID is the multiplexer's own: %5 for tmux, w1:p4 for herdr.
-	ID       string `json:"id"`
-	Terminal string `json:"terminal,omitempty"`
+	ID       string `json:"id" redact:"word"`
+	Terminal string `json:"terminal,omitempty" redact:"word"`
 	// ShellPID is the pane's first process, which leads its session; ShellStartTicks is field 22 of its stat, in clock ticks
 	// since boot.
 	ShellPID        *int    `json:"shell_pid,omitempty"`
@@ -209,24 +209,24 @@ type Pane struct {
 	// Carriers are the processes elsewhere whose environment names this pane of this server: they were started from it, and their
 	// parents have ended. They are read with Session, or both are absent.
 	Carriers []PaneProc `json:"carriers,omitzero"`
-	Cwd      string     `json:"cwd,omitempty"`
+	Cwd      string     `json:"cwd,omitempty" redact:"path"`
 	TTY      string     `json:"tty,omitempty"`
 	// Dead is true for a pane that is kept although its process ended; its ShellPID must never be signalled.
 	Dead *bool `json:"dead,omitempty"`
 	// StartedAs is the agent that the command runs which a tmux pane was started with, as it is called in rules.agents, "" where it runs none.
 	// Absent where that is not known.
-	StartedAs *string `json:"started_as,omitempty"`
+	StartedAs *string `json:"started_as,omitempty" redact:"word"`
 	// Linked lists the other sessions that show this pane, by their native ids.
-	Linked      []string `json:"linked,omitzero"`
+	Linked      []string `json:"linked,omitzero" redact:"word"`
 	AgentStatus string   `json:"agent_status,omitempty"`
 	// Error says what about the pane could not be read, "" for nothing.
-	Error *string `json:"error,omitempty"`
+	Error *string `json:"error,omitempty" redact:"hide"`
 }
 
 // PaneProc is a process as a member of a pane.
 type PaneProc struct {
 	PID  int    `json:"pid"`
-	Name string `json:"name"`
+	Name string `json:"name" redact:"word"`
 	// Interactive is Process.Interactive, and Rest is Process.Rest.
 	Interactive *bool `json:"interactive,omitempty"`
 	Rest        *Rest `json:"rest,omitempty"`
@@ -244,13 +244,13 @@ type Rest struct {
 // Tab is a herdr tab, or a terminal tab of an editor: then Editor is set, and of the other fields State, Source, ID and Label.
 type Tab struct {
 	// State is as in Session.
-	State  string `json:"state,omitempty"`
-	Source string `json:"source"`
+	State  string `json:"state,omitempty" redact:"digest"`
+	Source string `json:"source" redact:"source"`
 	// ID is herdr's own, such as w1:t3: kept over a restart of the server, and then possibly another tab's.
-	ID string `json:"id,omitempty"`
+	ID string `json:"id,omitempty" redact:"word"`
 	// Label is what the tab was called, or else its position in the workspace.
-	Label     string `json:"label,omitempty"`
-	Workspace string `json:"workspace,omitempty"`
+	Label     string `json:"label,omitempty" redact:"word"`
+	Workspace string `json:"workspace,omitempty" redact:"word"`
 	// LastInWorkspace is true when the workspace has no other tab, so that closing this one would close the workspace.
 	LastInWorkspace *bool `json:"last_in_workspace,omitempty"`
 	// GroupParent is true when the workspace is the main checkout's in a group of workspaces that share a repository: closing it
@@ -270,18 +270,18 @@ type Tab struct {
 // after a window was loaded again an editor calls tabs closed whose shells live, and shows the pid of a task that ended long ago.
 type EditorTab struct {
 	// Window is the id that the window gave itself when it was loaded: the next load has another one. Folders are those that it has open.
-	Window  string   `json:"window"`
-	Folders []string `json:"folders,omitzero"`
+	Window  string   `json:"window" redact:"word"`
+	Folders []string `json:"folders,omitzero" redact:"path"`
 	// Name is what the tab is called now, and CreationName what it was called when it was opened, "" where it got no name. CreationName
 	// is absent where that is not known any more. A name is a label: several tabs may have the same, and people rename them.
-	Name         string  `json:"name,omitempty"`
-	CreationName *string `json:"creation_name,omitempty"`
+	Name         string  `json:"name,omitempty" redact:"word"`
+	CreationName *string `json:"creation_name,omitempty" redact:"word"`
 	// Codev is absent for a tab whose name is not one of a builder of Codev's.
 	Codev *CodevTab `json:"codev,omitempty"`
 	// Shape is shell, task, or pty for one without a process, which an extension draws.
 	Shape string `json:"shape,omitempty"`
 	// Program is the base name of what it was made to run, "" for the person's own shell; absent where that is not known any more.
-	Program *string `json:"program,omitempty"`
+	Program *string `json:"program,omitempty" redact:"word"`
 	// Markers are those of the configured markers' names that whoever opened it put into its environment; absent where that is not known any more.
 	Markers []string `json:"markers,omitzero"`
 	// PID is its process as the editor saw it start, and StartTicks when that began, read while it was there. Both are absent for a pty.
@@ -298,27 +298,27 @@ type EditorTab struct {
 	// Session are the other processes whose session PID leads or led. Known and empty is [], unknown is absent.
 	Session []EditorProc `json:"session,omitzero"`
 	// Error says what about it could not be read, "" for nothing.
-	Error *string `json:"error,omitempty"`
+	Error *string `json:"error,omitempty" redact:"hide"`
 }
 
 // EditorProc is a process that was started in a tab of an editor.
 type EditorProc struct {
 	PID  int    `json:"pid"`
-	Name string `json:"name"`
+	Name string `json:"name" redact:"word"`
 }
 
 // CodevTab is whose tab of Codev's it is, by the name that it was opened with: Kind is builder or dev (the builder's development server), ID the
 // builder in the one form of its id, and Key what every spelling of that id has in common.
 type CodevTab struct {
 	Kind string `json:"kind" jsonschema:"enum=builder,enum=dev"`
-	ID   string `json:"id"`
-	Key  string `json:"key"`
+	ID   string `json:"id" redact:"word"`
+	Key  string `json:"key" redact:"word"`
 }
 
 // Workspace is a workspace of Codev's with the builders in it.
 type Workspace struct {
-	Source string `json:"source"`
-	Path   string `json:"path"`
+	Source string `json:"source" redact:"source"`
+	Path   string `json:"path" redact:"path"`
 	// Builders are the rows of its builders, and Worktrees the folders below .builders. Of both known and empty is [], unknown is absent.
 	Builders  []Builder `json:"builders,omitzero"`
 	Worktrees []Builder `json:"worktrees,omitzero"`
@@ -327,19 +327,19 @@ type Workspace struct {
 // Builder is a row of a builder of Codev's, or the folder of its worktree: its id as it stands there (a folder's is made from its name), and Key,
 // which is CodevTab.Key. A folder that is no builder's by its name has its name for an id.
 type Builder struct {
-	ID  string `json:"id"`
-	Key string `json:"key"`
+	ID  string `json:"id" redact:"word"`
+	Key string `json:"key" redact:"word"`
 }
 
 // Session is a tmux session.
 type Session struct {
 	// State is everything that the source itself says of it and that an act rests on, in one text or digest: what is read right before an act
 	// must give the same. Absent where that could not be read.
-	State  string `json:"state,omitempty"`
-	Source string `json:"source"`
+	State  string `json:"state,omitempty" redact:"digest"`
+	Source string `json:"source" redact:"source"`
 	// ID is tmux's own, such as $4: unique in one server's life only.
-	ID        string     `json:"id,omitempty"`
-	Name      string     `json:"name,omitempty"`
+	ID        string     `json:"id,omitempty" redact:"word"`
+	Name      string     `json:"name,omitempty" redact:"word"`
 	Server    *Server    `json:"server,omitempty"`
 	CreatedAt *time.Time `json:"created_at,omitempty"`
 	// Attached counts the clients that show it, ControlClients those among them that are programs which speak tmux's control mode
@@ -358,7 +358,7 @@ type Session struct {
 	LastActivityAt   *time.Time `json:"last_activity_at,omitempty"`
 	ClientActivityAt *time.Time `json:"client_activity_at,omitempty"`
 	// Group is the session group's name, empty when it is in no group; GroupSize counts the group's members.
-	Group     string `json:"group"`
+	Group     string `json:"group" redact:"word"`
 	GroupSize *int   `json:"group_size,omitempty"`
 	Panes     []Pane `json:"panes,omitempty"`
 	// Popups are the children of its server that are in no pane, with all that lives below them, and that belong to the session, or may:
@@ -366,12 +366,12 @@ type Session struct {
 	// absent.
 	Popups *[]PaneProc `json:"popups,omitempty"`
 	// Error says what about it could not be read, "" for nothing.
-	Error *string `json:"error,omitempty"`
+	Error *string `json:"error,omitempty" redact:"hide"`
 }
 
 // Server identifies one life of a multiplexer's server.
 type Server struct {
-	Socket string `json:"socket"`
+	Socket string `json:"socket" redact:"path"`
 	// PID is the server's own; for herdr that of the process that listens on the socket, 0 where it is in another pid namespace.
 	PID        int        `json:"pid"`
 	StartTicks *uint64    `json:"start_ticks,omitempty"`
@@ -390,13 +390,13 @@ type Server struct {
 // Terminal is a Codev terminal: a pseudo terminal that a process of its own, the shellper, keeps open, also while the Tower is down.
 type Terminal struct {
 	// State is as in Session.
-	State  string `json:"state,omitempty"`
-	Source string `json:"source"`
+	State  string `json:"state,omitempty" redact:"digest"`
+	Source string `json:"source" redact:"source"`
 	// ID is Codev's own, a UUID that a restart of the Tower keeps; pid-<pid> for a shellper that neither the Tower nor its store knows.
-	ID string `json:"id,omitempty"`
+	ID string `json:"id,omitempty" redact:"word"`
 	// Role is who works in it, in the form builder-pir-883: lower case, without leading zeros, not doubled. RoleKind is builder, dev
 	// (a builder's development server), architect, shell, or shellper for one that neither Tower nor store knows; absent where it is not known.
-	Role     string `json:"role,omitempty"`
+	Role     string `json:"role,omitempty" redact:"word"`
 	RoleKind string `json:"role_kind,omitempty"`
 	// Status is the Tower's own word, running or exited; absent where the Tower did not say.
 	Status   string `json:"status,omitempty"`
@@ -404,8 +404,8 @@ type Terminal struct {
 	// Listed says whether the Tower lists it, Recorded whether its store has a row for it.
 	Listed    *bool  `json:"listed,omitempty"`
 	Recorded  *bool  `json:"recorded,omitempty"`
-	Label     string `json:"label,omitempty"`
-	Workspace string `json:"workspace,omitempty"`
+	Label     string `json:"label,omitempty" redact:"word"`
+	Workspace string `json:"workspace,omitempty" redact:"path"`
 	// PID is the shellper's, and StartTicks when that process began: absent where it is not positively this terminal's.
 	PID        *int    `json:"pid,omitempty"`
 	StartTicks *uint64 `json:"start_ticks,omitempty"`
@@ -419,39 +419,39 @@ type Terminal struct {
 	StartedAt  *time.Time `json:"started_at,omitempty"`
 	LastDataAt *time.Time `json:"last_data_at,omitempty"`
 	// Cwd is where Codev started its program: by its row, or else by its shellper's command line.
-	Cwd string `json:"cwd,omitempty"`
+	Cwd string `json:"cwd,omitempty" redact:"path"`
 	// Owner is the builder that it belongs to, as far as that is known.
 	Owner *TerminalOwner `json:"owner,omitempty"`
 	// Error says what about it could not be read, "" for nothing.
-	Error *string `json:"error,omitempty"`
+	Error *string `json:"error,omitempty" redact:"hide"`
 }
 
 // TerminalOwner is the builder that a terminal belongs to.
 type TerminalOwner struct {
 	// ID is the builder's id, in the form of Terminal.Role. How says how it is known: row (the store's row of the terminal), label (a
 	// development server's label), memory (an earlier look knew it), folder (a shellper that neither Tower nor store knows was started in its worktree).
-	ID  string `json:"id"`
+	ID  string `json:"id" redact:"word"`
 	How string `json:"how"`
 	// Key is CodevTab.Key of that builder.
-	Key string `json:"key,omitempty"`
+	Key string `json:"key,omitempty" redact:"word"`
 	// Recorded says whether the store has a row for the builder, by any spelling of its id.
 	Recorded *bool `json:"recorded,omitempty"`
 	// SeenAt is the latest earlier look that saw the builder's row and the terminal together.
 	SeenAt *time.Time `json:"seen_at,omitempty"`
 	// Worktree is where it worked. Gone is true when that folder is positively not there although its workspace is; Unregistered when
 	// it is there and is not a worktree of the workspace's repository any more.
-	Worktree     string `json:"worktree,omitempty"`
+	Worktree     string `json:"worktree,omitempty" redact:"path"`
 	Gone         *bool  `json:"gone,omitempty"`
 	Unregistered *bool  `json:"unregistered,omitempty"`
 }
 
 // Owner remembers which builder a terminal belongs to, as a look found it.
 type Owner struct {
-	Source    string `json:"source"`
-	Terminal  string `json:"terminal"`
-	Workspace string `json:"workspace"`
-	Builder   string `json:"builder"`
-	Worktree  string `json:"worktree,omitempty"`
+	Source    string `json:"source" redact:"source"`
+	Terminal  string `json:"terminal" redact:"word"`
+	Workspace string `json:"workspace" redact:"path"`
+	Builder   string `json:"builder" redact:"word"`
+	Worktree  string `json:"worktree,omitempty" redact:"path"`
 	// Kind is the terminal's RoleKind; absent is builder.
 	Kind string `json:"kind,omitempty"`
 	// PID and StartTicks are the shellper's, in the boot BootID; absent where it was not positively known.
@@ -478,28 +478,28 @@ const (
 // Worker is what is observed of a worker that a registry records, or of a session in scope that no registry records.
 type Worker struct {
 	// ID is the registry entry's; Source is where it stands. Both are absent for a session that no registry records.
-	ID     string `json:"id,omitempty"`
-	Source string `json:"source,omitempty"`
+	ID     string `json:"id,omitempty" redact:"word"`
+	Source string `json:"source,omitempty" redact:"source"`
 	Status string `json:"status,omitempty"`
 	// Session is the candidate's id where it lives, Name the session's name, as recorded or as it is.
-	Session     string `json:"session,omitempty"`
-	Name        string `json:"name,omitempty"`
+	Session     string `json:"session,omitempty" redact:"id"`
+	Name        string `json:"name,omitempty" redact:"word"`
 	Observation string `json:"observation" jsonschema:"enum=active,enum=retained,enum=safe_to_close,enum=closed,enum=stale,enum=unregistered,enum=unknown"`
 	// Why is one sentence for a person, NextCommand the command to run next.
-	Why         string `json:"why"`
-	NextCommand string `json:"next_command"`
+	Why         string `json:"why" redact:"blank"`
+	NextCommand string `json:"next_command" redact:"blank"`
 }
 
 // Dir is a folder that may be disposable: a child of a configured root, or a worktree of a discovered repository.
 type Dir struct {
 	// State is as in Session.
-	State  string `json:"state,omitempty"`
-	Source string `json:"source"`
-	Name   string `json:"name"`
+	State  string `json:"state,omitempty" redact:"digest"`
+	Source string `json:"source" redact:"source"`
+	Name   string `json:"name" redact:"word"`
 	// Path is the folder's real path; no part of it is a symbolic link unless Symlink is true.
-	Path string `json:"path"`
+	Path string `json:"path" redact:"path"`
 	// Root is the folder below which Path was found.
-	Root string `json:"root,omitempty"`
+	Root string `json:"root,omitempty" redact:"path"`
 	// ModifiedAt is the folder's own mtime. ActiveAt is the latest sign of work known without walking the tree: the folder,
 	// git's index, HEAD and reflog. BornAt is statx's btime.
 	ModifiedAt *time.Time `json:"modified_at,omitempty"`
@@ -531,7 +531,7 @@ type Dir struct {
 	Pointers *[]Pointer `json:"pointers,omitempty"`
 	// Nested are the repositories and worktrees inside a folder that is not a checkout and not empty, by relative path; of a checkout
 	// Git.Nested says it. Known and empty is [], unknown is absent.
-	Nested *[]string `json:"nested,omitempty"`
+	Nested *[]string `json:"nested,omitempty" redact:"path"`
 	// Content is there for a folder in a linked worktree that holds only what can be made again: then that folder alone is the candidate,
 	// and its worktree stays.
 	Content *Content `json:"content,omitempty"`
@@ -540,20 +540,20 @@ type Dir struct {
 	Gone *bool `json:"gone,omitempty"`
 	// Skipped says why nothing looked into the folder: something cheaper already keeps it, whatever it holds; no rule gives a reason to reap it; or it
 	// holds more than one look reads.
-	Skipped string `json:"skipped,omitempty"`
+	Skipped string `json:"skipped,omitempty" redact:"hide"`
 	// Error says what about the folder could not be read.
-	Error string `json:"error,omitempty"`
+	Error string `json:"error,omitempty" redact:"hide"`
 }
 
 // Content is what is known of a folder in a worktree beside the folder itself: the worktree that it lies in, what git says of it, and what
 // lies in it. Holders and ActiveAt of its Dir are those of both.
 type Content struct {
 	// Worktree is the worktree's path, ID its id as a candidate and Name its name.
-	Worktree string `json:"worktree"`
-	ID       string `json:"id"`
-	Name     string `json:"name"`
+	Worktree string `json:"worktree" redact:"path"`
+	ID       string `json:"id" redact:"id"`
+	Name     string `json:"name" redact:"word"`
 	// Main is the main checkout of its repository.
-	Main string `json:"main,omitempty"`
+	Main string `json:"main,omitempty" redact:"path"`
 	// Linked is true for a linked worktree, Registered where its repository has an entry for it; Locked where a lock of git's counts: one
 	// whose process has ended does not.
 	Linked     *bool `json:"linked,omitempty"`
@@ -563,7 +563,7 @@ type Content struct {
 	Pattern string `json:"pattern"`
 	// Maker is the tool that made it, by a mark in it (rules.makers), and the folder's own name where only a tool uses that. It is "" where people
 	// use the name too and no mark lies in it, and absent where it could not be read.
-	Maker *string `json:"maker,omitempty"`
+	Maker *string `json:"maker,omitempty" redact:"word"`
 	// Ignored is true where git ignores the folder as a whole. Tracked counts the files in it that the worktree's index has.
 	Ignored *bool `json:"ignored,omitempty"`
 	Tracked *int  `json:"tracked,omitempty"`
@@ -579,18 +579,18 @@ type Git struct {
 	// Registered is true when the repository has an entry for this very path.
 	Registered *bool `json:"registered,omitempty"`
 	// Main is the main checkout's path, CommonDir the repository's git folder and AdminDir this worktree's own one.
-	Main      string `json:"main,omitempty"`
-	CommonDir string `json:"common_dir,omitempty"`
-	AdminDir  string `json:"admin_dir,omitempty"`
+	Main      string `json:"main,omitempty" redact:"path"`
+	CommonDir string `json:"common_dir,omitempty" redact:"path"`
+	AdminDir  string `json:"admin_dir,omitempty" redact:"path"`
 	Head      string `json:"head,omitempty"`
-	Branch    string `json:"branch,omitempty"`
+	Branch    string `json:"branch,omitempty" redact:"path"`
 	Detached  *bool  `json:"detached,omitempty"`
 	Locked    *bool  `json:"locked,omitempty"`
 	// Lock is what the lock says; absent when it is missing, and where it could not be read.
 	Lock *Lock `json:"lock,omitempty"`
 	// Upstream is the remote's default branch that Landed was asked against, such as refs/remotes/origin/main; in a repository without any
 	// remote it is the repository's own, such as refs/heads/main.
-	Upstream string `json:"upstream,omitempty"`
+	Upstream string `json:"upstream,omitempty" redact:"path"`
 	// FetchedAt is when Upstream last moved or was fetched, as far as the repository shows.
 	FetchedAt *time.Time `json:"fetched_at,omitempty"`
 	// Landed is true when HEAD is reachable from Upstream.
@@ -598,12 +598,12 @@ type Git struct {
 	// Landing says how the work got into Upstream. It is absent where this is not known, and its By is "" where no proof holds. It is asked
 	// about a worktree that nothing else keeps. LandingError says why it is not known.
 	Landing      *Landing `json:"landing,omitempty"`
-	LandingError string   `json:"landing_error,omitempty"`
+	LandingError string   `json:"landing_error,omitempty" redact:"hide"`
 	// Ahead counts the commits that HEAD reaches and Upstream does not.
 	Ahead *int `json:"ahead,omitempty"`
 	// Followed is the remote-tracking branch that Branch follows by the repository's configuration, such as refs/remotes/origin/fix, and FollowedGone
 	// says whether it is missing, as "gone" of git branch -vv does. Both are absent where Branch follows none, and where this is not known.
-	Followed     string `json:"followed,omitempty"`
+	Followed     string `json:"followed,omitempty" redact:"path"`
 	FollowedGone *bool  `json:"followed_gone,omitempty"`
 	// PullRequests are the records in the repository of a pull request of Branch, or of HEAD. Known and empty is [], unknown is absent. They
 	// are no proof that anything has landed.
@@ -622,24 +622,24 @@ type Git struct {
 	// what Untracked and Ignored count, a folder that is ignored as a whole as one, with a slash at its end.
 	Dirty          *int      `json:"dirty,omitempty"`
 	Untracked      *int      `json:"untracked,omitempty"`
-	UntrackedPaths *[]string `json:"untracked_paths,omitempty"`
+	UntrackedPaths *[]string `json:"untracked_paths,omitempty" redact:"path"`
 	Ignored        *int      `json:"ignored,omitempty"`
-	IgnoredPaths   *[]string `json:"ignored_paths,omitempty"`
+	IgnoredPaths   *[]string `json:"ignored_paths,omitempty" redact:"path"`
 	// UnmarkedPaths names those of IgnoredPaths that have a name of rules.rebuildable which people use too, and hold no mark of a tool's
 	// (rules.makers): they count as work.
-	UnmarkedPaths *[]string `json:"unmarked_paths,omitempty"`
+	UnmarkedPaths *[]string `json:"unmarked_paths,omitempty" redact:"path"`
 	// Same counts the untracked and ignored paths that Untracked and Ignored leave out, for the main checkout has the same regular file at that
 	// path, byte for byte, or the upstream's tree has, or they are links to what the main checkout has there: of a folder that is ignored as a whole
 	// all in it, but for Scaffold and what can be rebuilt.
 	// DifferingPaths names those of UntrackedPaths and IgnoredPaths at which the main checkout has another file, OnlyHerePaths those at
 	// which it has nothing. What is in neither was not compared.
 	Same           *int      `json:"same,omitempty"`
-	DifferingPaths *[]string `json:"differing_paths,omitempty"`
-	OnlyHerePaths  *[]string `json:"only_here_paths,omitempty"`
+	DifferingPaths *[]string `json:"differing_paths,omitempty" redact:"path"`
+	OnlyHerePaths  *[]string `json:"only_here_paths,omitempty" redact:"path"`
 	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable), what nobody
 	// but a tool writes (rules.tool_files), Same and Scaffold. LeftOutPaths names the first 100 of them, for a rule of one's own that judges them otherwise.
 	LeftOut      *int      `json:"left_out,omitempty"`
-	LeftOutPaths *[]string `json:"left_out_paths,omitempty"`
+	LeftOutPaths *[]string `json:"left_out_paths,omitempty" redact:"path"`
 	// Scaffold counts the untracked and ignored paths that Untracked and Ignored leave out, for a tool wrote them for itself
 	// (rules.scaffold). Reports counts those that they do not leave out, for what a spawned agent wrote for its starter is
 	// work until the spawn is completed.
@@ -652,7 +652,7 @@ type Git struct {
 	Operation *string `json:"operation,omitempty"`
 	// Nested are the repositories inside it, by relative path, submodules that were filled among them. Known and empty is [], unknown is
 	// absent.
-	Nested *[]string `json:"nested,omitempty"`
+	Nested *[]string `json:"nested,omitempty" redact:"path"`
 }
 
 // Landing is the proof that the work of a worktree is in its default branch.
@@ -662,7 +662,7 @@ type Landing struct {
 	// where none of these holds. The first three are about its history, and hold when a later commit took the change back.
 	By string `json:"by"`
 	// Into is the branch, such as refs/remotes/origin/main.
-	Into string `json:"into"`
+	Into string `json:"into" redact:"path"`
 	// Commits are those of Into that brought the work in, for patches and squash, oldest work first.
 	Commits []string `json:"commits,omitzero"`
 }
@@ -683,11 +683,11 @@ type PullRequest struct {
 // Lock is a mark of `git worktree lock`.
 type Lock struct {
 	// Text is the reason, its first 100 bytes and in one line; "" where none was given.
-	Text *string `json:"text,omitempty"`
+	Text *string `json:"text,omitempty" redact:"hide"`
 	// Tool is whose form the reason has (rules.lock_reasons), Owner what that tool calls the agent, PID and StartTicks its process. All are absent
 	// for a reason of any other form.
 	Tool       string  `json:"tool,omitempty"`
-	Owner      string  `json:"owner,omitempty"`
+	Owner      string  `json:"owner,omitempty" redact:"word"`
 	PID        int     `json:"pid,omitempty"`
 	StartTicks *uint64 `json:"start_ticks,omitempty"`
 	// Alive says whether that very process is alive; false only where it positively is not, in this or an earlier boot. Absent where it may be one of
@@ -702,7 +702,7 @@ func (l *Lock) Void() bool { return l != nil && l.Tool != "" && l.Alive != nil &
 // Holder is a live process that uses a Dir, or, with the PID 0, the kernel itself: then Name is a device's, a mount's or says what.
 type Holder struct {
 	PID  int    `json:"pid"`
-	Name string `json:"name"`
+	Name string `json:"name" redact:"word"`
 	// How is one of cwd, exe, root, thread, fd, map, socket, lock, admin (it uses the folder that git keeps for the worktree), argv, env,
 	// watch, link (it has a file open that has another name in it), overlay, mount, loop and swap, the strongest of them; or pane for
 	// the working directory that a multiplexer recorded.
@@ -716,7 +716,7 @@ type Pointer struct {
 	// of the worktree: a copy of it, or, where the folder is gone, the worktree itself that was moved by hand).
 	Kind string `json:"kind"`
 	// Path is where it lies: the link, the file, the folder, or the command that shows it.
-	Path string `json:"path"`
+	Path string `json:"path" redact:"path"`
 }
 
 // SetHolders fills in who uses the folder, as far as found, and whether these are all: never where others outside may use it.
@@ -750,14 +750,14 @@ type Process struct {
 	// Kernel is true for a kernel thread.
 	Kernel *bool `json:"kernel,omitempty"`
 	// Name is comm: at most 15 bytes, settable by the program.
-	Name string  `json:"name"`
-	Exe  *string `json:"exe,omitempty"`
+	Name string  `json:"name" redact:"word"`
+	Exe  *string `json:"exe,omitempty" redact:"path"`
 	UID  *int    `json:"uid,omitempty"`
 	// Script is the base name of the program file that an interpreter runs, and Package the npm package (with its scope) or the python
 	// module that it belongs to. "" means that it runs no file, or one of no package. Absent where that could not be read or understood,
 	// and for what no interpreter runs.
-	Script  *string `json:"script,omitempty"`
-	Package *string `json:"package,omitempty"`
+	Script  *string `json:"script,omitempty" redact:"word"`
+	Package *string `json:"package,omitempty" redact:"word"`
 	// InputEnded is true where nothing can come to its standard input any more and all that came was read: a pipe that no process can
 	// write to, or one of a pair of sockets whose other end was closed. False where that is open, and for a FIFO that some process can write to.
 	// It is asked of what may have been handed over and of all below that; absent for all else, for every other input, and where it is not known.
@@ -776,7 +776,7 @@ type Process struct {
 	// that is not a daemon. Absent for every other program, and where the command line could not be read.
 	Daemon *string `json:"daemon,omitempty"`
 	// Cwd is absent where it could not be read. CwdDeleted is true when that folder no longer exists under any name.
-	Cwd        *string `json:"cwd,omitempty"`
+	Cwd        *string `json:"cwd,omitempty" redact:"path"`
 	CwdDeleted *bool   `json:"cwd_deleted,omitempty"`
 	// CPU is the lifetime CPU time, its reaped children's included, in seconds; RSS is in bytes.
 	CPU *float64 `json:"cpu,omitempty"`
@@ -790,7 +790,7 @@ type Process struct {
 	Clients *int `json:"clients,omitempty"`
 	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a name: by path, or @name for an
 	// abstract one. Known and empty is [], unknown is absent.
-	UnixSockets *[]string `json:"unix_sockets,omitempty"`
+	UnixSockets *[]string `json:"unix_sockets,omitempty" redact:"path"`
 	// IgnoresHangup is true where it ignores SIGHUP (SigIgn of /proc/<pid>/status), as nohup has a program do. What it starts inherits that, and a
 	// program may change it: node sets it back.
 	IgnoresHangup *bool `json:"ignores_hangup,omitempty"`
@@ -810,7 +810,7 @@ type Process struct {
 	WritesFiles *int       `json:"writes_files,omitempty"`
 	OutputAt    *time.Time `json:"output_at,omitempty"`
 	// Markers are the configured variables of its environment, as it was at exec. Known and empty is {}, unknown is absent.
-	Markers *map[string]string `json:"markers,omitempty"`
+	Markers *map[string]string `json:"markers,omitempty" redact:"value" secret:"value"`
 	// PIDNamespace is the inode of its pid namespace, in which numbers that its environment names count.
 	PIDNamespace *uint64 `json:"pid_namespace,omitempty"`
 	// Inode is the pidfs inode where the kernel has one: unique in a boot.
@@ -819,7 +819,7 @@ type Process struct {
 	// it the same process at a later look is then not known.
 	Partial bool `json:"partial,omitempty"`
 	// ArgvDigest is a SHA-256 over the command line, salted with the boot id.
-	ArgvDigest string `json:"argv_digest,omitempty"`
+	ArgvDigest string `json:"argv_digest,omitempty" redact:"digest" secret:"digest"`
 	// Interactive is true for a shell that takes commands from a person: its command line has neither a script nor a command, its
 	// input is its terminal, and where it is in front there nothing shows that it does something else than wait at its prompt. It is
 	// false where one of these is known to be otherwise. Unknown: absent. Not a shell: absent.
@@ -835,32 +835,32 @@ func (p *Process) IsKernel() bool { return p.Kernel != nil && *p.Kernel }
 
 // Record is what an orchestrator wrote down of what it owns or started: an entry of a registry, or a line of a spawn ledger.
 type Record struct {
-	Source string `json:"source"`
-	ID     string `json:"id"`
+	Source string `json:"source" redact:"source"`
+	ID     string `json:"id" redact:"word"`
 	// Status is the owner's state in the record's own word, Kind what a spawn was started for, Role who works.
 	Status string `json:"status,omitempty"`
 	Kind   string `json:"kind,omitempty"`
-	Role   string `json:"role,omitempty"`
+	Role   string `json:"role,omitempty" redact:"word"`
 	// Terminal is true when the record's own format says positively that its owner has ended, false when it says the opposite.
 	// Absent leaves it to Status and the configured list of terminal words.
 	Terminal *bool `json:"terminal,omitempty"`
 	Retained *bool `json:"retained,omitempty"`
 	// Owner is the id of the registry entry for which a spawn was started.
-	Owner string `json:"owner,omitempty"`
-	Path  string `json:"path,omitempty"`
+	Owner string `json:"owner,omitempty" redact:"word"`
+	Path  string `json:"path,omitempty" redact:"path"`
 	// Own is true when Path is a folder that was made for the owner, or was given to it, and false when the owner works in a folder
 	// of another owner. Absent where the record does not say it.
 	Own *bool `json:"own,omitempty"`
 	// Session is a tmux session's name or id, Label a tab's.
-	Session string `json:"session,omitempty"`
-	Label   string `json:"label,omitempty"`
+	Session string `json:"session,omitempty" redact:"word"`
+	Label   string `json:"label,omitempty" redact:"word"`
 	// Server is the herdr session (such as default), Pane the terminal id of a pane there and Tab a tab's id.
-	Server string `json:"server,omitempty"`
-	Pane   string `json:"pane,omitempty"`
-	Tab    string `json:"tab,omitempty"`
+	Server string `json:"server,omitempty" redact:"word"`
+	Pane   string `json:"pane,omitempty" redact:"word"`
+	Tab    string `json:"tab,omitempty" redact:"word"`
 	// PID and Marker tie the record to processes: Marker is the value that its processes carry in their environment.
 	PID    *int   `json:"pid,omitempty"`
-	Marker string `json:"marker,omitempty"`
+	Marker string `json:"marker,omitempty" redact:"value" secret:"value"`
 	// When it began and ended, as registries call that, and as spawn ledgers do.
 	StartedAt   *time.Time `json:"started_at,omitempty"`
 	EndedAt     *time.Time `json:"ended_at,omitempty"`
@@ -881,7 +881,7 @@ type (
 // Asked is a person's own command about one candidate.
 type Asked struct {
 	// ID is the candidate, by its whole id.
-	ID string `json:"id"`
+	ID string `json:"id" redact:"id"`
 	// By says who asked: user, the one who runs Winnow, whose number is UID.
 	By  string `json:"by" jsonschema:"enum=user"`
 	UID int    `json:"uid"`
@@ -891,12 +891,12 @@ type Asked struct {
 
 // OpenSession is an agent's own record of a session that it has open. It stays behind when the agent is killed.
 type OpenSession struct {
-	Source string `json:"source"`
+	Source string `json:"source" redact:"source"`
 	// Agent is whose record it is, such as claude: a name of rules.agents.
-	Agent string `json:"agent,omitempty"`
+	Agent string `json:"agent,omitempty" redact:"word"`
 	// ID is the session's, PID and StartTicks the agent's process (field 22 of its stat), 0 where it is not known which; WrittenAt is when the
 	// record was last written.
-	ID         string     `json:"id,omitempty"`
+	ID         string     `json:"id,omitempty" redact:"word" secret:"word"`
 	PID        int        `json:"pid"`
 	StartTicks *uint64    `json:"start_ticks,omitempty"`
 	WrittenAt  *time.Time `json:"written_at,omitempty"`
@@ -904,7 +904,7 @@ type OpenSession struct {
 	Sole *bool `json:"sole,omitempty"`
 	// Folder is the real path in which the session works, by the record itself: its process may stand elsewhere. Absent where the record does not
 	// say it or could not be read.
-	Folder string `json:"folder,omitempty"`
+	Folder string `json:"folder,omitempty" redact:"path"`
 	// Ended is true where the record itself shows that the process which wrote it, and had the session alone since, has ended.
 	Ended *bool `json:"ended,omitempty"`
 	// AnyProcess is true where the agent's records name no process (OpenCode, Gemini CLI, Qwen Code): the session counts as open while any process of the
@@ -927,15 +927,15 @@ type Ancestry struct {
 type AncestryAgent struct {
 	PID        int    `json:"pid"`
 	StartTicks uint64 `json:"start_ticks"`
-	Name       string `json:"name"`
+	Name       string `json:"name" redact:"word"`
 }
 
 // Hold is an operator's or another program's "keep this".
 type Hold struct {
 	// ID is the candidate that is held.
-	ID     string    `json:"id"`
-	Owner  string    `json:"owner,omitempty"`
-	Reason string    `json:"reason,omitempty"`
+	ID     string    `json:"id" redact:"id"`
+	Owner  string    `json:"owner,omitempty" redact:"word"`
+	Reason string    `json:"reason,omitempty" redact:"blank"`
 	Since  time.Time `json:"since"`
 	// Until is when it lapses; absent is never.
 	Until *time.Time `json:"until,omitempty"`
@@ -945,7 +945,7 @@ type Hold struct {
 type Sighting struct {
 	// Rule is the finding's rule, and Identity what made the candidate the same thing.
 	Rule     string    `json:"rule"`
-	Identity string    `json:"identity"`
+	Identity string    `json:"identity" redact:"blank"`
 	FirstAt  time.Time `json:"first_at"`
 	LastAt   time.Time `json:"last_at"`
 	Count    int       `json:"count"`
@@ -971,16 +971,16 @@ const ProjectUntrusted = "untrusted"
 // Project is a repository that brings a file of its own for Winnow, which can only keep things, and only what the user trusted of it.
 type Project struct {
 	// Path is the real path of the main checkout, File the file's.
-	Path string `json:"path"`
-	File string `json:"file"`
+	Path string `json:"path" redact:"path"`
+	File string `json:"file" redact:"path"`
 	// State says how the file stands to what was trusted: trusted, changed, gone, refused, untrusted. In all but the last one what was
 	// trusted holds. Why says what is the matter.
 	State string `json:"state" jsonschema:"enum=trusted,enum=changed,enum=gone,enum=refused,enum=untrusted"`
-	Why   string `json:"why,omitempty"`
+	Why   string `json:"why,omitempty" redact:"hide"`
 	// SHA256 is the digest of what was trusted, in hexadecimal digits.
-	SHA256 string `json:"sha256,omitempty"`
+	SHA256 string `json:"sha256,omitempty" redact:"digest"`
 	// Worktrees are the real paths of its linked worktrees. Where they could not be read the source says so.
-	Worktrees []string `json:"worktrees,omitempty"`
+	Worktrees []string `json:"worktrees,omitempty" redact:"path"`
 	// Keeps are the entries that keep things of it, with paths relative to the checkout, Off the rules that are turned off there. Known and
 	// empty is [], unknown is absent.
 	Keeps *[]Keep   `json:"keeps,omitempty"`

@@ -23,6 +23,9 @@ func newRecognised(c *Config) recognised {
 	return recognised{names: programs(names), scripts: set(c.AgentScripts), packages: set(c.AgentPackages), interpreters: c.Interpreters}
 }
 
+// Recognises reports whether a process is a program of the agents that the configuration names.
+func (c *Config) Recognises(p *snapshot.Process) bool { return newRecognised(c).agent(p) }
+
 // programs are names of programs as processes have them. npm's packages put .exe behind a program's name on every system.
 func programs(names []string) map[string]bool {
 	all := slices.Clone(names)

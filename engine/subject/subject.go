@@ -403,87 +403,87 @@ type Sighting struct {
 
 // Config is the operator's parameters, the rules section of config.yaml under the same names. Durations are in seconds.
 type Config struct {
-	Shells        []string `json:"shells"`
-	PromptDaemons []string `json:"prompt_daemons"`
-	Agents        []string `json:"agents"`
+	Shells        []string `json:"shells" keeps:"fewer"`
+	PromptDaemons []string `json:"prompt_daemons" keeps:"fewer"`
+	Agents        []string `json:"agents" keeps:"more"`
 	// AgentScripts and AgentPackages are the program files and packages of agents that an interpreter runs, AgentDaemons what their
 	// vendors run for all of them together.
-	AgentScripts  []string      `json:"agent_scripts"`
-	AgentPackages []string      `json:"agent_packages"`
-	AgentDaemons  []AgentDaemon `json:"agent_daemons"`
+	AgentScripts  []string      `json:"agent_scripts" keeps:"more"`
+	AgentPackages []string      `json:"agent_packages" keeps:"more"`
+	AgentDaemons  []AgentDaemon `json:"agent_daemons" keeps:"unknown"`
 	// SessionAgents are the agents whose records of open sessions are read (collectors/opensessions). Their processes may stand in another folder than the
 	// one in which a session works.
-	SessionAgents   []SessionAgent `json:"session_agents"`
-	Interpreters    []string       `json:"interpreters"`
-	Multiplexers    []string       `json:"multiplexers"`
-	NeverProcesses  []string       `json:"never_processes"`
-	OpaqueProcesses []string       `json:"opaque_processes"`
+	SessionAgents   []SessionAgent `json:"session_agents" keeps:"unknown"`
+	Interpreters    []string       `json:"interpreters" keeps:"unknown"`
+	Multiplexers    []string       `json:"multiplexers" keeps:"unknown"`
+	NeverProcesses  []string       `json:"never_processes" keeps:"more"`
+	OpaqueProcesses []string       `json:"opaque_processes" keeps:"fewer"`
 	// Families are what an interpreter may positively be running. PersonalDaemons are names of what people use too. OwnSockets are globs
 	// over unix sockets that serve only the program that made them.
-	Families        []Family         `json:"families"`
-	PersonalDaemons []PersonalDaemon `json:"personal_daemons"`
-	OwnSockets      []string         `json:"own_sockets"`
+	Families        []Family         `json:"families" keeps:"fewer"`
+	PersonalDaemons []PersonalDaemon `json:"personal_daemons" keeps:"unknown"`
+	OwnSockets      []string         `json:"own_sockets" keeps:"fewer"`
 	// DrivenPrograms are globs over the files of programs that tools install for agents and tests to drive.
-	DrivenPrograms []string `json:"driven_programs"`
+	DrivenPrograms []string `json:"driven_programs" keeps:"unknown"`
 	// Markers are collect.processes.markers, those that say who started a process: what the value of each is.
 	Markers Markers `json:"markers"`
 	// MarkerRecords are markers whose value names a session that an orchestrator has on record, PIDMarkers those whose value is the pid of
 	// the agent that started the process.
-	MarkerRecords []MarkerRecord `json:"marker_records"`
-	PIDMarkers    []string       `json:"pid_markers"`
-	IDMarkers     []string       `json:"id_markers"`
-	PaneMarkers   []string       `json:"pane_markers"`
+	MarkerRecords []MarkerRecord `json:"marker_records" keeps:"unknown"`
+	PIDMarkers    []string       `json:"pid_markers" keeps:"unknown"`
+	IDMarkers     []string       `json:"id_markers" keeps:"unknown"`
+	PaneMarkers   []string       `json:"pane_markers" keeps:"unknown"`
 	HelperLabels  Names          `json:"helper_labels"`
 	// EditorNames are the names that agents' terminal tabs of editors are opened with.
 	EditorNames Names `json:"editor_names"`
 	// HerdrProtocols are the protocols of herdr that closing a tab was tried with, AgentIdle herdr's words for a pane without an
 	// agent.
-	HerdrProtocols []int    `json:"herdr_protocols"`
-	AgentIdle      []string `json:"agent_idle"`
+	HerdrProtocols []int    `json:"herdr_protocols" keeps:"fewer"`
+	AgentIdle      []string `json:"agent_idle" keeps:"fewer"`
 	// WorktreeFolders are names of folders that orchestrators keep their agents' worktrees in. RecordedFolders are names of folders
 	// below which nothing may be cleared without the records of the named format.
-	WorktreeFolders []string         `json:"worktree_folders"`
-	RecordedFolders []RecordedFolder `json:"recorded_folders"`
+	WorktreeFolders []string         `json:"worktree_folders" keeps:"fewer"`
+	RecordedFolders []RecordedFolder `json:"recorded_folders" keeps:"more"`
 	Runaway         Runaway          `json:"runaway"`
 	SessionNames    Names            `json:"session_names"`
-	DisposableDirs  []string         `json:"disposable_dirs"`
-	Rebuildable     []string         `json:"rebuildable"`
+	DisposableDirs  []string         `json:"disposable_dirs" keeps:"unknown"`
+	Rebuildable     []string         `json:"rebuildable" keeps:"fewer"`
 	// Makers are the tools that make folders of names that people use too.
-	Makers []Maker `json:"makers"`
+	Makers []Maker `json:"makers" keeps:"unknown"`
 	// ToolFiles are names that only a tool uses: no work, ignored or not.
-	ToolFiles []string `json:"tool_files"`
+	ToolFiles []string `json:"tool_files" keeps:"fewer"`
 	// NamedFiles is how many files of a kind a message names.
-	NamedFiles int        `json:"named_files"`
-	Scaffold   []Scaffold `json:"scaffold"`
+	NamedFiles int        `json:"named_files" keeps:"neither"`
+	Scaffold   []Scaffold `json:"scaffold" keeps:"fewer"`
 	// LockReasons are the forms in which tools write why a worktree is locked while an agent of theirs works in it.
-	LockReasons      []LockReason `json:"lock_reasons"`
-	Protected        []string     `json:"protected"`
-	TerminalStatuses []string     `json:"terminal_statuses"`
+	LockReasons      []LockReason `json:"lock_reasons" keeps:"fewer"`
+	Protected        []string     `json:"protected" keeps:"more"`
+	TerminalStatuses []string     `json:"terminal_statuses" keeps:"fewer"`
 	// OverStatuses are those words for the formats of others, which are read by them and by no others.
-	OverStatuses   []OverStatuses `json:"over_statuses"`
-	SpareListeners bool           `json:"spare_listeners"`
+	OverStatuses   []OverStatuses `json:"over_statuses" keeps:"unknown"`
+	SpareListeners bool           `json:"spare_listeners" keeps:"yes"`
 	Grace          Grace          `json:"grace"`
-	ConfirmAfter   float64        `json:"confirm_after"`
+	ConfirmAfter   float64        `json:"confirm_after" keeps:"larger"`
 	// ConfirmProcessAfter is for how long a process must have been seen idle, ConfirmBusyAfter for how long one that is busy, by Busy,
 	// must have been found over and over.
-	ConfirmProcessAfter float64 `json:"confirm_process_after"`
-	ConfirmBusyAfter    float64 `json:"confirm_busy_after"`
+	ConfirmProcessAfter float64 `json:"confirm_process_after" keeps:"larger"`
+	ConfirmBusyAfter    float64 `json:"confirm_busy_after" keeps:"larger"`
 	Busy                Busy    `json:"busy"`
-	LandedAfter         float64 `json:"landed_after"`
-	AttachedIdle        float64 `json:"attached_idle"`
+	LandedAfter         float64 `json:"landed_after" keeps:"larger"`
+	AttachedIdle        float64 `json:"attached_idle" keeps:"larger"`
 	// SessionIdle is for how long a tmux session that an agent left must have been without activity.
-	SessionIdle float64 `json:"session_idle"`
+	SessionIdle float64 `json:"session_idle" keeps:"larger"`
 	// AbandonedAfter is for how long a worktree must be untouched in which nothing was done.
-	AbandonedAfter float64 `json:"abandoned_after"`
+	AbandonedAfter float64 `json:"abandoned_after" keeps:"larger"`
 	// TrimAfter is for how long nothing may have happened in a worktree before what can be made again in it goes, and TrimMin how much
 	// that must be.
-	TrimAfter float64 `json:"trim_after"`
-	TrimMin   Bytes   `json:"trim_min"`
+	TrimAfter float64 `json:"trim_after" keeps:"larger"`
+	TrimMin   Bytes   `json:"trim_min" keeps:"larger"`
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
-	TerminalIdle float64 `json:"terminal_idle"`
-	SteadyFor    float64 `json:"steady_for"`
+	TerminalIdle float64 `json:"terminal_idle" keeps:"larger"`
+	SteadyFor    float64 `json:"steady_for" keeps:"larger"`
 	// DisposableContent are globs over the paths of folders outside of git whose files are declared disposable.
-	DisposableContent []string `json:"disposable_content"`
+	DisposableContent []string `json:"disposable_content" keeps:"fewer"`
 	// Custom are the parameters that rules of one's own declare (METADATA custom.own), by name: a number (of seconds for a duration), a text,
 	// a boolean or a list of texts.
 	Custom map[string]any `json:"custom"`
@@ -629,14 +629,14 @@ type LockReason struct {
 // Runaway is what a process of an owner that has ended must reach to be one: MinAge is in seconds, MinCPU in processors over its
 // whole life.
 type Runaway struct {
-	MinAge float64    `json:"min_age"`
-	MinCPU Processors `json:"min_cpu"`
+	MinAge float64    `json:"min_age" keeps:"larger"`
+	MinCPU Processors `json:"min_cpu" keeps:"larger"`
 }
 
 // Busy is what a process and all below it may use between two looks and still be idle: CPU in processors, Written in bytes a second.
 type Busy struct {
-	CPU     Processors `json:"cpu"`
-	Written int64      `json:"written"`
+	CPU     Processors `json:"cpu" keeps:"smaller"`
+	Written int64      `json:"written" keeps:"smaller"`
 }
 
 // Processors is an amount of processing: 1 is one processor at work all the time.
@@ -647,17 +647,17 @@ type Bytes int64
 
 // Names is a scope by name.
 type Names struct {
-	Exact  []string `json:"exact"`
-	Prefix []string `json:"prefix"`
+	Exact  []string `json:"exact" keeps:"fewer"`
+	Prefix []string `json:"prefix" keeps:"fewer"`
 }
 
 // Grace is how young a thing is spared, in seconds.
 type Grace struct {
-	Dir     float64 `json:"dir"`
-	Spawn   float64 `json:"spawn"`
-	Process float64 `json:"process"`
-	Session float64 `json:"session"`
+	Dir     float64 `json:"dir" keeps:"larger"`
+	Spawn   float64 `json:"spawn" keeps:"larger"`
+	Process float64 `json:"process" keeps:"larger"`
+	Session float64 `json:"session" keeps:"larger"`
 	// Terminal is since the start of a terminal's process, Shellper the same of one that neither Tower nor store knows.
-	Terminal float64 `json:"terminal"`
-	Shellper float64 `json:"shellper"`
+	Terminal float64 `json:"terminal" keeps:"larger"`
+	Shellper float64 `json:"shellper" keeps:"larger"`
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
 
-	"github.com/winnow-reaper/winnow"
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/collectors/records"
@@ -44,7 +43,12 @@ type Config struct {
 	// Record is of how many of the latest sweeps the ledger keeps what they saw, redacted.
 	Record  int     `json:"record"`
 	Collect Collect `json:"collect"`
-	Policy  Policy  `json:"policy"`
+	// Agents says where files of agents lie besides those of the program, and has what all of them say.
+	Agents struct {
+		Paths []string `json:"paths" path:"given"`
+		Known []Agent  `json:"-"`
+	} `json:"agents"`
+	Policy Policy `json:"policy"`
 	// DecisionLog says where decisions are written down for others.
 	DecisionLog DecisionLog `json:"decision_log"`
 	Rules       Rules       `json:"rules"`
@@ -201,7 +205,7 @@ func (d DecisionLog) Enabled() bool { return d.File.Path != "" || d.Service.URL 
 // Rules is the rules section: what policies see as input.config, and the one parameter that the ledger's clock needs.
 type Rules struct {
 	subject.Config
-	ClockJump float64 `json:"clock_jump"`
+	ClockJump float64 `json:"clock_jump" keeps:"unknown"`
 }
 
 // Alarms says when a report raises one.
@@ -336,47 +340,49 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 			return nil, Usagef("%w; nothing was done", err)
 		}
 	}
-	v := viper.New()
-	v.SetConfigType("yaml")
-	if err := v.ReadConfig(bytes.NewReader(winnow.DefaultConfig)); err != nil {
-		return nil, fmt.Errorf("read the defaults: %w", err)
+	base, err := shipped()
+	if err != nil {
+		return nil, err
 	}
-	known := v.AllKeys()
-	for _, l := range below {
-		if err := v.MergeConfigMap(map[string]any{"rules": l.parameters}); err != nil {
-			return nil, Usagef("read %s: %v", l.File, err)
+	c := Config{read: given{path, data, env}}
+	at := sites{file: path, data: data}
+	v, err := c.merge(base, &at, below)
+	if err != nil {
+		return nil, err
+	}
+	if paths := v.GetStringSlice("agents.paths"); len(paths) > 0 {
+		for _, p := range paths {
+			folder, err := expandFrom(at.folder("agents.paths"), p)
+			if err == nil {
+				err = base.addFolder(folder)
+			}
+			if err != nil {
+				return nil, Usagef("%s: agents.paths: %w; nothing was done", at.placeOf("agents.paths"), err)
+			}
+		}
+		c = Config{read: c.read} // what was merged stands below nothing else, so it is merged once more
+		if v, err = c.merge(base, &at, below); err != nil {
+			return nil, err
 		}
 	}
-	var c Config
-	if path != "" {
-		rest, err := c.takeRules(path, data)
-		if err != nil {
-			return nil, Usagef("%w; nothing was done", err)
-		}
-		if err := v.MergeConfig(bytes.NewReader(rest)); err != nil {
-			return nil, Usagef("read %s: %v", path, err)
-		}
-	}
-	if name := EnvName(levelsKey); slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") && e != name+"=" }) {
-		return nil, Usagef("%s: the levels of rules are not read from the environment: write %s in config.yaml; nothing was done", name, levelsKey)
-	}
-	set := bindEnv(v, known, env)
-	c.customFromEnv(env)
+	c.Agents.Known, at.agents = base.agents, base.files
 
-	err := v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
+	err = v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
 		dc.ErrorUnused = true
 		dc.TagName = "json"
 		dc.Squash = true
 		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, amounts, markers, mapstructure.StringToSliceHookFunc(","))
 	})
-	c.File, c.Digest = path, sha256.Sum256(data)
-	at := sites{file: path, data: data, set: set}
+	all := slices.Clip(data)
+	for _, f := range base.files {
+		all = append(all, f.data...)
+	}
+	c.File, c.Digest = path, sha256.Sum256(all)
 	if err != nil { // the file was held against its shape, so a variable is wrong
 		return nil, Usagef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
 	}
 	c.Rules.Levels = notOn(c.levels)
-	c.read = given{path, data, env}
-	if err := c.describeMarkers(cmp.Or(path, "the environment")); err != nil {
+	if err := c.describeMarkers(at); err != nil {
 		return nil, err
 	}
 	if err := c.expand(at); err != nil {
@@ -386,6 +392,36 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 		return nil, err
 	}
 	return &c, nil
+}
+
+// merge lays layers of policies, the file and the environment over the defaults.
+func (c *Config) merge(base *defaults, at *sites, below []*Layer) (*viper.Viper, error) {
+	v, err := base.viper()
+	if err != nil {
+		return nil, err
+	}
+	known := v.AllKeys()
+	for _, l := range below {
+		if err := v.MergeConfigMap(map[string]any{"rules": l.parameters}); err != nil {
+			return nil, Usagef("read %s: %v", l.File, err)
+		}
+	}
+	env := c.read.env
+	if at.file != "" {
+		rest, err := c.takeRules(at.file, at.data)
+		if err != nil {
+			return nil, Usagef("%w; nothing was done", err)
+		}
+		if err := v.MergeConfig(bytes.NewReader(rest)); err != nil {
+			return nil, Usagef("read %s: %v", at.file, err)
+		}
+	}
+	if name := EnvName(levelsKey); slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") && e != name+"=" }) {
+		return nil, Usagef("%s: the levels of rules are not read from the environment: write %s in config.yaml; nothing was done", name, levelsKey)
+	}
+	at.set = bindEnv(v, known, env)
+	c.customFromEnv(env)
+	return v, nil
 }
 
 // bindEnv lets WINNOW_COLLECT_TIMEOUT stand over collect.timeout, and so on for every key. It gives the keys that were set so.
@@ -422,11 +458,11 @@ func UnknownEnv(env, flags []string) []string {
 	if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, EnvPrefix) }) {
 		return nil // most often; reading the defaults for it takes longer than all else at the start
 	}
-	v := viper.New()
-	v.SetConfigType("yaml")
-	if v.ReadConfig(bytes.NewReader(winnow.DefaultConfig)) != nil {
+	base, err := shipped()
+	if err != nil {
 		return nil
 	}
+	v, _ := base.viper()
 	names := append(slices.Clip(flags), EnvName(levelsKey)) // which is refused, with what to write instead
 	for _, k := range v.AllKeys() {
 		names = append(names, EnvName(k))

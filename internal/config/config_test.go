@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -103,7 +104,7 @@ var slips = []struct{ name, text, says string }{
 	{"an unknown kind", "version: 1\nrules: {protected: [/keep]}\nact: {kinds: [dirs]}\n", `act.kinds: unknown kind "dirs"; the nearest is "dir"`},
 	{"a variable that is not allowed", "version: 1\nrules: {protected: [$PROJECT/keep]}\n", "$PROJECT is not a variable that a path may have: $HOME, $USER, $TMPDIR and $XDG_* are"},
 	{"a marker of an unknown sort", "version: 1\ncollect: {processes: {markers: [{name: MINE, value: sesion}]}}\n", `the value of MINE is "sesion"; it is session, pid, flag or pane; the nearest is "session"`},
-	{"a marker without a name", "version: 1\ncollect: {processes: {markers: [{value: session}]}}\n", `collect.processes.markers[0]: "" is no name of a variable`},
+	{"a marker without a name", "version: 1\ncollect: {processes: {markers: [{value: session}]}}\n", `collect.processes.markers: "" is no name of a variable`},
 	{"a key of a marker", "version: 1\ncollect: {processes: {markers: [{name: MINE, sort: pid}]}}\n", `unknown key "collect.processes.markers[0].sort"`},
 	{"markers in another place", "version: 1\nrules: {markers: [{name: MINE, value: pid}]}\n", "they are described in collect.processes.markers"},
 	{"metrics for everybody", "version: 1\nrun: {metrics: {listen: '0.0.0.0:9479'}}\n", "can be reached by others: give a token_file"},
@@ -265,10 +266,7 @@ func TestTheEnvironmentIsHeldToTheSame(t *testing.T) {
 func TestAPathCountsFromItsFile(t *testing.T) {
 	t.Parallel()
 	file := write(t, "version: 1\nstate: state\npolicy: {paths: [policies]}\ncollect: {dirs: {roots: [wt]}}\n")
-	c, err := Load(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load(file, nil))(t)
 	dir := filepath.Dir(file)
 	for _, got := range []string{c.State, c.Policy.Paths[0], c.Collect.Dirs.Roots[0]} {
 		if filepath.Dir(got) != dir {
@@ -308,10 +306,7 @@ func TestTheStateFolderFollowsXDG(t *testing.T) {
 	state := func(value string) string {
 		t.Helper()
 		t.Setenv("XDG_STATE_HOME", value)
-		c, err := Load(file, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Load(file, nil))(t)
 		return c.State
 	}
 	ledger := func(dir string) {

@@ -320,7 +320,7 @@ func (c *Config) checkLayers(layers []*Layer, levels map[[2]string]string) error
 			if own, ok := strings.CutPrefix(name, "custom."); ok {
 				is, has = ownNow[own], ownOf(l.own)[own]
 			}
-			if direction := directions[name]; direction.harsher(has, is) && !l.Grant(key) {
+			if direction := directions()[name]; direction.harsher(has, is) && !l.Grant(key) {
 				wrong = append(wrong, c.overruled(layers, l, key,
 					"%s %s, which %s says (%s)", shortly(is), direction.than(shortly(has)), l.Name, l.placeOf(key)))
 			}
@@ -473,13 +473,7 @@ func flatten(tree map[string]any, at string, out map[string]any) {
 }
 
 // Parameters are the keys of all parameters below rules, sorted; without those of one's own rules.
-func Parameters() []string {
-	c, err := Defaults()
-	if err != nil {
-		panic(fmt.Sprintf("the defaults cannot be read: %v", err)) // they are part of the program
-	}
-	return slices.Sorted(maps.Keys(flat(c.Rules)))
-}
+func Parameters() []string { return slices.Sorted(maps.Keys(directions())) }
 
 // shortly is a value in a message.
 func shortly(v any) string { return text.Value(v, 80) }

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestEveryParameterHasADirection wants an entry for each parameter that there is, also where its direction is not known, and none for another one.
 func TestEveryParameterHasADirection(t *testing.T) {
 	t.Parallel()
-	if have, want := slices.Sorted(maps.Keys(directions)), Parameters(); !slices.Equal(have, want) {
+	if have, want := Parameters(), slices.Sorted(maps.Keys(flat(must.Get(Defaults())(t).Rules))); !slices.Equal(have, want) {
 		t.Errorf("directions has %q, and the parameters are %q", have, want)
 	}
 }
@@ -34,17 +36,14 @@ func TestHarsher(t *testing.T) {
 		{unknown, []any{"a"}, []any{"b"}, true}, {unknown, []any{"a"}, []any{"a"}, false}, {unknown, "3d", "2d", true},
 	} {
 		if c.d.harsher(c.said, c.now) != c.harsher {
-			t.Errorf("direction %d from %v to %v: want %v", c.d, c.said, c.now, c.harsher)
+			t.Errorf("direction %q from %v to %v: want %v", c.d, c.said, c.now, c.harsher)
 		}
 	}
 }
 
 func readLayer(t *testing.T, name, text string, published bool) *Layer {
 	t.Helper()
-	l, err := ReadLayer(name, name+"/layer.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ReadLayer(name, name+"/layer.yaml", []byte(text)))(t)
 	l.Published = published
 	return l
 }

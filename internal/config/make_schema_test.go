@@ -3,14 +3,12 @@ package config
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/winnow-reaper/winnow"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
@@ -25,21 +23,24 @@ const (
 	nothingAtAll    = `^\+?$`
 )
 
-// JSONSchema is the JSON Schema of config.yaml, for editors: all keys, what values they take, their meaning as config.yaml's comments say it, and
-// their defaults. It refuses unknown keys. What only the program can tell, such as whether a pattern is one, it does not say.
-func JSONSchema() ([]byte, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(winnow.DefaultConfig, &doc); err != nil {
-		return nil, fmt.Errorf("read the defaults: %w", err)
+// JSONSchema is the JSON Schema of config.yaml or of an agent's file, for editors: all keys, what values they take, their meaning as the comments of
+// config.yaml and internal/config/defaults say it, and their defaults. It refuses unknown keys. What only the program can tell, such as whether a pattern
+// is one, it does not say.
+func JSONSchema(of reflect.Type, title string, required ...string) ([]byte, error) {
+	base, err := shipped()
+	if err != nil {
+		return nil, err
 	}
-	s := schemaOf(reflect.TypeFor[Config](), doc.Content[0])
-	s["$schema"], s["title"], s["required"] = "http://json-schema.org/draft-07/schema#", "Winnow's config.yaml", []string{"version"}
-	s["properties"].(object)["version"].(object)["const"] = 1
+	s := schemaOf(of, base.root)
+	s["$schema"], s["title"], s["required"] = "http://json-schema.org/draft-07/schema#", title, required
+	if v, ok := s["properties"].(object)["version"].(object); ok {
+		v["const"] = 1
+	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	err := e.Encode(s)
+	err = e.Encode(s)
 	return out.Bytes(), err
 }
 

@@ -1,17 +1,11 @@
 package config
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/winnow-reaper/winnow"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
@@ -37,44 +31,30 @@ func markers(from, to reflect.Type, data any) (any, error) {
 	return data, nil
 }
 
-// shipped are the markers that config.yaml describes, by their names.
-var shipped = sync.OnceValues(func() (map[string]subject.Marker, error) {
-	var c struct {
-		Collect struct {
-			Processes struct{ Markers []subject.Marker }
-		}
-	}
-	if err := yaml.NewDecoder(bytes.NewReader(winnow.DefaultConfig)).Decode(&c); err != nil {
-		return nil, fmt.Errorf("read the defaults: %w", err)
-	}
-	out := map[string]subject.Marker{}
-	for _, m := range c.Collect.Processes.Markers {
-		out[m.Name] = m
-	}
-	return out, nil
-})
-
 // pane is what the value of a multiplexer's own marker is: the place where a process was started. It says nothing of who did.
 const pane = "pane"
 
-// describeMarkers hands the rules what the value of each marker is. One that is given by its name alone is what the defaults say of it, or the
+// describeMarkers hands the rules what the value of each marker is. One that is given by its name alone is what the agents' files say of it, or the
 // lists of identifying markers (rules.id_markers, rules.pid_markers, rules.marker_records); one that is on none is a flag.
-func (c *Config) describeMarkers(file string) error {
+func (c *Config) describeMarkers(at sites) error {
+	bad := func(format string, args ...any) error {
+		text := "collect.processes.markers: " + fmt.Sprintf(format, args...)
+		return Usagef("%s: %s; nothing was done", at.placeOf(text), text)
+	}
 	c.Rules.Markers = subject.Markers{}
-	for i, m := range c.Collect.Processes.Markers {
-		where := fmt.Sprintf("%s: collect.processes.markers[%d]", file, i)
+	for _, m := range c.Collect.Processes.Markers {
 		if m.Name == "" || strings.ContainsAny(m.Name, "= \x00") {
-			return Usagef("%s: %q is no name of a variable; it wants {name: MY_AGENT_SESSION, value: session}; nothing was done", where, m.Name)
+			return bad("%q is no name of a variable; it wants {name: MY_AGENT_SESSION, value: session}", m.Name)
 		}
 		if values := []string{subject.MarkerSession, subject.MarkerPID, subject.MarkerFlag, pane}; m.Value != "" && !slices.Contains(values, m.Value) {
-			return Usagef("%s: the value of %s is %q; it is session, pid, flag or pane%s; nothing was done", where, m.Name, m.Value, spelling.Hint(m.Value, values))
+			return bad("the value of %s is %q; it is session, pid, flag or pane%s", m.Name, m.Value, spelling.Hint(m.Value, values))
 		}
-		if m.Value == "" { // only then the defaults are read once more
-			known, err := shipped()
-			if err != nil {
-				return err
+		for _, a := range c.Agents.Known {
+			for _, known := range a.Collect.Processes.Markers {
+				if m.Value == "" && m.Name == known.Name {
+					m = known
+				}
 			}
-			m = cmp.Or(known[m.Name], m)
 		}
 		if m.Value == "" {
 			m.Value = c.Rules.Marker(m.Name).Value
@@ -84,6 +64,9 @@ func (c *Config) describeMarkers(file string) error {
 				c.Rules.PaneMarkers = append(slices.Clip(c.Rules.PaneMarkers), m.Name)
 			}
 			continue
+		}
+		if m.Value != subject.MarkerSession && slices.Contains(c.Rules.IDMarkers, m.Name) {
+			return bad("%q is in rules.id_markers, and a %s tells no session from another; write value: session, or take it out there", m.Name, m.Value)
 		}
 		if m.Value == subject.MarkerPID && !slices.Contains(c.Rules.PIDMarkers, m.Name) {
 			c.Rules.PIDMarkers = append(slices.Clip(c.Rules.PIDMarkers), m.Name)

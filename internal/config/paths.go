@@ -15,10 +15,6 @@ import (
 // from the working folder, which may be an untrusted clone; one from the environment, which at names by its key, from the working
 // folder, where it was typed.
 func (c *Config) expand(at sites) error {
-	folder := ""
-	if c.File != "" {
-		folder = filepath.Dir(c.File)
-	}
 	byDefault := c.State == defaultState
 	paths := pathsIn(reflect.ValueOf(c).Elem(), "")
 	for i := range c.Policy.Bundles {
@@ -35,11 +31,7 @@ func (c *Config) expand(at sites) error {
 		paths = append(paths, place{"rules.disposable_content", &c.Rules.DisposableContent[i]})
 	}
 	for _, p := range paths {
-		base := folder
-		if at.set[p.key] {
-			base = ""
-		}
-		abs, err := expandFrom(base, *p.path)
+		abs, err := expandFrom(at.folder(p.key), *p.path)
 		if err != nil {
 			text := fmt.Sprintf("%s: path %q: %v; nothing was done", p.key, *p.path, err)
 			return Usagef("%s: %s", at.placeOf(text), text)

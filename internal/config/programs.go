@@ -21,6 +21,16 @@ func (c *Config) checkPrograms(must need) {
 	for _, d := range c.Rules.PersonalDaemons {
 		must(!anything(d.Name) && d.Is != "", "rules.personal_daemons: %q is %q; it wants the name of a program and a word for what it is", d.Name, d.Is)
 	}
+	for key, list := range map[string][]string{
+		"rules.agents": c.Rules.Agents, "rules.agent_scripts": c.Rules.AgentScripts, "rules.agent_packages": c.Rules.AgentPackages,
+	} {
+		for _, name := range list {
+			must(!strings.ContainsAny(name, "*?[") && !anything(name), "%s: %q; it wants the whole name of an agent's program, without a *", key, name)
+		}
+	}
+	for _, dir := range c.Collect.Dirs.AgentFolders {
+		must(narrow(dir), "collect.dirs.agent_folders: %q; it wants a folder in which an agent alone puts worktrees, such as ~/.tool/worktrees/*", dir)
+	}
 	specific("rules.own_sockets", "", c.Rules.OwnSockets...)
 	specific("rules.driven_programs", "", c.Rules.DrivenPrograms...)
 	for _, m := range c.Rules.MarkerRecords {

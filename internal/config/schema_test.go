@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,27 +14,19 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	data, err := JSONSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(JSONSchema(reflect.TypeFor[Config](), "Winnow's config.yaml", "version"))(t)
+	doc := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(data)))(t)
 	c := jsonschema.NewCompiler()
 	if err := c.AddResource("config.json", doc); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Compile("config.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(c.Compile("config.json"))(t)
 	return s
 }
 
@@ -46,15 +39,38 @@ func valid(s *jsonschema.Schema, text string) error {
 	return s.Validate(v)
 }
 
-// TestSchemaIsCurrent keeps the schema and the page of config.yaml equal to the Go type and to config.yaml's comments.
+// TestSchemaIsCurrent keeps the schemas and the pages equal to the Go types, to the comments of the defaults, and to the agents' files.
 func TestSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	want, err := JSONSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema.File(t, "../../docs/reference/schemas/config.json", string(want))
+	schema.File(t, "../../docs/reference/schemas/config.json", string(must.Get(JSONSchema(reflect.TypeFor[Config](), "Winnow's config.yaml", "version"))(t)))
+	schema.File(t, "../../docs/reference/schemas/agent.json", string(must.Get(JSONSchema(reflect.TypeFor[Agent](), "An agent's file", "agent", "title"))(t)))
 	schema.File(t, "../../docs/reference/config.md", page(t))
+	const agents = "../../docs/reference/agents.md"
+	schema.File(t, agents, table.ReplaceAllString(string(must.Get(os.ReadFile(agents))(t)), "${1}"+agentTable(t)+"${2}"))
+}
+
+var table = regexp.MustCompile(`(?s)(<!-- agents -->\n).*(<!-- end -->)`)
+
+// agentTable is a table of the agents' files.
+func agentTable(t *testing.T) string {
+	out := "| agent | programs | markers | folders of worktrees | seen |\n|---|---|---|---|---|\n"
+	code := func(lists ...[]string) (texts string) {
+		for _, text := range slices.Concat(lists...) {
+			if text = ", `" + text + "`"; !strings.Contains(texts, text) {
+				texts += text
+			}
+		}
+		return strings.TrimPrefix(texts, ", ")
+	}
+	for _, a := range must.Get(shipped())(t).agents {
+		markers := ""
+		for _, m := range a.Collect.Processes.Markers {
+			markers += ", `" + m.Name + "` (" + strings.TrimSuffix(m.Value+"; "+m.Since, "; ") + ")"
+		}
+		out += "| " + strings.Join([]string{a.Title, code(a.Rules.Agents, a.Rules.AgentScripts, a.Rules.AgentPackages),
+			strings.TrimPrefix(markers, ", "), code(a.Collect.Dirs.AgentFolders, a.Rules.WorktreeFolders), a.Seen.Version}, " | ") + " |\n"
+	}
+	return out
 }
 
 var listing = regexp.MustCompile("(?ms)^```yaml\n(version: 1\n.*?)^```$")
@@ -66,16 +82,10 @@ func TestSchemaTakesWhatIsShown(t *testing.T) {
 	if err := valid(s, string(winnow.DefaultConfig)); err != nil {
 		t.Errorf("config.yaml: %v", err)
 	}
-	pages, err := filepath.Glob("../../docs/*/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob("../../docs/*/*.md"))(t)
 	found := 0
 	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		for _, m := range listing.FindAllSubmatch(text, -1) {
 			found++
 			if err := valid(s, string(m[1])); err != nil {

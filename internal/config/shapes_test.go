@@ -195,7 +195,7 @@ func TestSuggestionsAreNear(t *testing.T) {
 		"rulse: {}":                               `unknown key "rulse"; the nearest is "rules"`,
 		"grace: {dir: 1h}":                        `unknown key "grace"; the nearest is "rules.grace"`,
 		"rules: {trash_ttl: 1h}":                  `unknown key "rules.trash_ttl"; the nearest is "act.trash_ttl"`,
-		"zebra: 1":                                `unknown key "zebra"; at the top there are act, alarms, collect, console, decision_log, notify, policy, record, rules, run, state, version`,
+		"zebra: 1":                                `unknown key "zebra"; at the top there are act, agents, alarms, collect, console, decision_log, notify, policy, record, rules, run, state, ...`,
 		"act: {caps: {zebra: 1}}":                 `unknown key "act.caps.zebra"; in act.caps there are jump_within, per_owner, per_sweep, share, share_from, shrunk_within`,
 		"act: {cap: {per_sweep: 1}}":              `the nearest is "act.caps"`,
 		"rules: {levels: {reap.dir.landed: off}}": `rules.levels.reap.dir.landed: "dir" is no folder under reap; the nearest is "dirs"`,

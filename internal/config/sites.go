@@ -2,9 +2,12 @@ package config
 
 import (
 	"cmp"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
@@ -15,18 +18,49 @@ type sites struct {
 	data []byte
 	// set are the keys that the environment gives.
 	set map[string]bool
+	// agents are the agents' files of the operator.
+	agents []sites
+}
+
+// folder is that from which a path counts that is not absolute: that of the file, or "" for one from the environment.
+func (p sites) folder(key string) string {
+	if p.file == "" || p.set[key] {
+		return ""
+	}
+	return filepath.Dir(p.file)
 }
 
 // placeOf is the place of what a message is about. The message begins with the key; of a list it is the entry that the message quotes, where there is
 // one.
 func (p sites) placeOf(message string) string {
-	if key := strict.KeyOf(message); p.set[key] {
+	key := strict.KeyOf(message)
+	if p.set[key] {
 		return EnvName(key)
+	}
+	for _, f := range p.agents {
+		if !p.has(key) && f.has(key) { // a list of the file would stand in its place
+			p = f
+		}
 	}
 	if line := strict.Line(p.data, message, expanded); line > 0 {
 		return p.file + ":" + strconv.Itoa(line)
 	}
 	return cmp.Or(p.file, "the environment")
+}
+
+// has reports whether a key stands in the file.
+func (p sites) has(key string) bool {
+	var at yaml.Node
+	if yaml.Unmarshal(p.data, &at) != nil || len(at.Content) == 0 {
+		return false
+	}
+	value := at.Content[0]
+	for name := range strings.SplitSeq(key, ".") {
+		if _, value = strict.Pair(value, name); value == nil {
+			return false
+		}
+	}
+	return true
 }
 
 var quotedKey = regexp.MustCompile(`'([a-z_]+(?:\.[a-z_]+)*)(?:\[[0-9]+\])*'`)

@@ -19,3 +19,9 @@ func TestPolicyDiffSchemaIsCurrent(t *testing.T) {
 	schema.Current(t, Comparison{}, ComparisonSchema, []string{"../../docs/reference/schemas/policy-diff.json"},
 		[]string{"../../engine/compare", "../../engine/decision", "../../engine/explain", "../report"})
 }
+
+// TestAgentsSchemaIsCurrent keeps the published schema of the agents that are known equal to the Go type.
+func TestAgentsSchemaIsCurrent(t *testing.T) {
+	t.Parallel()
+	schema.Current(t, Agents{}, AgentsSchema, []string{"../../docs/reference/schemas/agents.json"}, nil)
+}

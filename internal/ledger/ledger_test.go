@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 var t0 = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
@@ -27,10 +28,7 @@ var t0 = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 // open makes a ledger in a folder of its own.
 func open(t testing.TB) *ledger.Ledger {
 	t.Helper()
-	l, err := ledger.Open(filepath.Join(t.TempDir(), "state", "ledger.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(filepath.Join(t.TempDir(), "state", "ledger.db")))(t)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -474,10 +472,7 @@ func TestALedgerIsTightened(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	for range 2 {
-		l, err := ledger.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(ledger.Open(path))(t)
 		for _, p := range []string{path, path + "-wal", path + "-shm"} {
 			if st, err := os.Stat(p); err == nil && st.Mode().Perm() != 0o600 {
 				t.Errorf("%s: want mode 0600, got %v", p, st.Mode())

@@ -57,7 +57,7 @@ func (o *Ops) Examine(ctx context.Context, events func(context.Context, *snapsho
 	if err != nil {
 		return append(checks, Check{"source", "sources", Broken, err.Error()})
 	}
-	return byArea(slices.Concat(checks, checkProjects(s), o.checkExceptions(s), o.checkTrash(ctx, s), checkSources(s), events(ctx, s), o.checkHerdr(s), o.checkHost(s), OddHost(o.Cfg.Collect.Processes.Root, s, rules), o.checkRules(s, rules)))
+	return byArea(slices.Concat(checks, checkProjects(s), o.checkExceptions(s), o.checkTrash(ctx, s), checkSources(s), []Check{o.checkAgents(s)}, events(ctx, s), o.checkHerdr(s), o.checkHost(s), OddHost(o.Cfg.Collect.Processes.Root, s, rules), o.checkRules(s, rules)))
 }
 
 // byArea puts the checks of an area together, where its first one stands.

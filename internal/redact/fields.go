@@ -39,60 +39,10 @@ var actions = map[string]action{
 // redacted stands for a text that may name anything.
 const redacted = "redacted"
 
-// fields are the fields of one type whose texts are replaced, by what is done with them: texts, lists and maps of
-// texts, known or unknown. With "keys of" before an action it is done with the keys of a map.
-type fields map[string]string
-
-// names are all texts of a snapshot that may name a person, a machine or a project, by the types of package snapshot.
-var names = newTable(map[string]fields{
-	"Snapshot": {"keys of id": "Sessions Tabs Terminals Dirs Processes Labels Sightings",
-		"keys of source": "Sources"},
-	"Host":       {"word": "Name User", "path": "Home Cwd"},
-	"Source":     {"path": "Path", "hide": "Error Refused Fetch"},
-	"Server":     {"path": "Socket"},
-	"Session":    {"source": "Source", "word": "ID Name Group", "hide": "Error", "digest": "State"},
-	"Tab":        {"source": "Source", "word": "ID Label Workspace", "digest": "State"},
-	"EditorTab":  {"word": "Window Name CreationName Program", "path": "Folders", "hide": "Error"},
-	"EditorProc": {"word": "Name"},
-	"CodevTab":   {"word": "ID Key"},
-	"Pane":       {"path": "Cwd", "word": "ID Terminal Linked StartedAs", "hide": "Error"},
-	"PaneProc":   {"word": "Name"},
-	"Workspace":  {"source": "Source", "path": "Path"},
-	"Builder":    {"word": "ID Key"},
-	"Terminal": {"source": "Source", "word": "ID Role Label", "path": "Workspace Cwd", "hide": "Error",
-		"digest": "State"},
-	"TerminalOwner": {"word": "ID Key", "path": "Worktree"},
-	"Owner":         {"source": "Source", "word": "Builder Terminal", "path": "Workspace Worktree"},
-	"Dir": {"source": "Source", "word": "Name", "path": "Path Root Nested", "hide": "Error Skipped",
-		"digest": "State"},
-	"Holder":  {"word": "Name"},
-	"Pointer": {"path": "Path"},
-	"Content": {"path": "Worktree Main", "word": "Name Maker", "id": "ID"},
-	"Git": {"path": "Main CommonDir AdminDir Branch Upstream Followed UntrackedPaths IgnoredPaths UnmarkedPaths " +
-		"DifferingPaths OnlyHerePaths LeftOutPaths Nested", "hide": "LandingError"},
-	"Landing": {"path": "Into"},
-	"Lock":    {"hide": "Text", "word": "Owner"},
-	"Process": {"word": "Name Script Package", "path": "Exe Cwd UnixSockets", "digest": "ArgvDigest",
-		"value": "Markers"},
-	"Record": {"source": "Source", "word": "ID Role Owner Session Server Pane Tab Label", "path": "Path",
-		"value": "Marker"},
-	"Worker":        {"source": "Source", "word": "ID Name", "blank": "Why NextCommand", "id": "Session"},
-	"Hold":          {"id": "ID", "word": "Owner", "blank": "Reason"},
-	"Asked":         {"id": "ID"},
-	"Project":       {"digest": "SHA256", "path": "Path File Worktrees", "hide": "Why"},
-	"Keep":          {"hide": "Why Who", "blank": "Tree File"},
-	"Match":         {"glob": "Path Label Owner", "drop": "ID"},
-	"OpenSession":   {"source": "Source", "word": "ID Agent", "path": "Folder"},
-	"AncestryAgent": {"word": "Name"},
-	"Sighting":      {"blank": "Identity"}, // see sightings
-})
-
-// secrets are the texts that hold values of variables of the environment.
-var secrets = newTable(map[string]fields{
-	"Process":     {"digest": "ArgvDigest", "value": "Markers"},
-	"Record":      {"value": "Marker"},
-	"OpenSession": {"word": "ID"},
-})
+// names are all texts of a snapshot that may name a person, a machine or a project, secrets those that hold values of variables of the environment. Tags of
+// the fields in package snapshot say what is done with their texts, lists and maps of texts, known or unknown; keys before an action does it with the keys
+// of a map.
+var names, secrets = newTable("redact"), newTable("secret")
 
 // step is what is done with a field: with its texts, and with the keys of a map.
 type step struct {
@@ -100,26 +50,14 @@ type step struct {
 	text, key action
 }
 
-// table has the steps of each type. Fields in which nothing is replaced have none.
+// table has the steps of each type, as a tag says them. Fields in which nothing is replaced have none.
 type table struct {
-	listed map[string]step // by Type.Field
-	known  map[reflect.Type][]step
+	tag   string
+	known map[reflect.Type][]step
 }
 
-func newTable(types map[string]fields) *table {
-	t := &table{listed: map[string]step{}, known: map[reflect.Type][]step{}}
-	for of, lists := range types {
-		for what, list := range lists {
-			name, keys := strings.CutPrefix(what, "keys of ")
-			for field := range strings.FieldsSeq(list) {
-				if keys {
-					t.listed[of+"."+field] = step{key: actions[name]}
-				} else {
-					t.listed[of+"."+field] = step{text: actions[name]}
-				}
-			}
-		}
-	}
+func newTable(tag string) *table {
+	t := &table{tag: tag, known: map[reflect.Type][]step{}}
 	t.steps(reflect.TypeFor[snapshot.Snapshot]())
 	return t
 }
@@ -138,9 +76,14 @@ func (t *table) steps(of reflect.Type) []step {
 	var all []step
 	for i := range of.NumField() {
 		f := of.Field(i)
-		s, listed := t.listed[of.Name()+"."+f.Name]
-		below := t.steps(f.Type)
-		if s.field = i; listed || len(below) > 0 {
+		s := step{field: i}
+		name, keys := strings.CutPrefix(f.Tag.Get(t.tag), "keys ")
+		if keys {
+			s.key = actions[name]
+		} else {
+			s.text = actions[name]
+		}
+		if below := t.steps(f.Type); name != "" || len(below) > 0 {
 			all = append(all, s)
 		}
 	}

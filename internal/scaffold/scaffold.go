@@ -20,7 +20,7 @@ import (
 //go:embed templates
 var files embed.FS
 
-var templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "templates/*")) })
+var templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "templates/*.rego")) })
 
 // Rule is the name of a rule: reap.<folder>.<name> or protect.<name>.
 type Rule struct {

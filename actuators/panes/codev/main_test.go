@@ -22,6 +22,7 @@ import (
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 	case "":
 		machine.Alone()
 		wait.Mostly()
+		procact.KilledWithin = wait.Patience
 		os.Exit(m.Run())
 	case "shellper":
 		playShellper()
@@ -54,10 +56,7 @@ type fake struct {
 // newFake starts a shellper whose command line says what is in conf. It leads a session of its own.
 func newFake(t testing.TB, conf map[string]any) *fake {
 	t.Helper()
-	text, err := json.Marshal(conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(conf))(t)
 	return startFake(t, "node", "/usr/lib/codev/shellper-main.js", string(text))
 }
 
@@ -70,10 +69,7 @@ func startFake(t testing.TB, argv ...string) *fake {
 	c := exec.Command("/proc/self/exe")
 	c.Args, c.Env, c.Dir, c.Stdin = argv, []string{"PATH=" + os.Getenv("PATH"), roleVar + "=shellper"}, t.TempDir(), r
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.StdoutPipe())(t)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	kit "github.com/winnow-reaper/winnow/test/kit/tower"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -196,10 +197,7 @@ func (w *world) answered(method string, f kit.Fault) {
 // end kills a process that the test started, and waits until it has ended.
 func end(t testing.TB, pid int) {
 	t.Helper()
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(procact.Hold("/proc", pid))(t)
 	defer h.Close()
 	if err := h.Signal(unix.SIGKILL); err != nil {
 		t.Fatal(err)

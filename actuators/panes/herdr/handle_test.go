@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -83,10 +84,7 @@ func wantRefused(t *testing.T, w *world, d decision.Decision) {
 
 func clone(t *testing.T, d decision.Decision) decision.Decision {
 	t.Helper()
-	text, err := json.Marshal(d.Identity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(d.Identity))(t)
 	d.Identity = decision.Identity{}
 	if err := json.Unmarshal(text, &d.Identity); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -415,10 +416,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 		t.Errorf("the lock's folder: %v %v", st, err)
 	}
 	// As a program that is being started at this moment has it open too.
-	twin, err := unix.Dup(int(g.lockF.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	twin := must.Get(unix.Dup(int(g.lockF.Fd())))(t)
 	defer func() { _ = unix.Close(twin) }()
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
@@ -428,10 +426,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A lock on a file that lost its name keeps no other program out, so it does not count.
-	f, err := tryLock(a.Lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(tryLock(a.Lock))(t)
 	defer func() { _ = f.Close() }()
 	if err := errors.Join(leadsTo(f, a.Lock), os.Remove(a.Lock)); err != nil {
 		t.Fatal(err)

@@ -17,10 +17,12 @@ import (
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	wire "github.com/winnow-reaper/winnow/internal/sys/herdr"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -43,6 +45,7 @@ func TestMain(m *testing.M) {
 	}
 	machine.Alone()
 	wait.Mostly()
+	procact.KilledWithin = wait.Patience
 	os.Exit(m.Run())
 }
 
@@ -328,19 +331,13 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 
 	w.s.Expect("tab.create", w.work)
 	before := w.s.Tabs()
-	said, err := a.Restore(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := must.Get(a.Restore(t.Context(), in))(t)
 	now := w.s.Tabs()
 	back := now[len(now)-1]
 	if len(now) != len(before)+1 || !strings.Contains(said, "tab "+back) || !strings.Contains(said, filepath.Join(a.Trash, act, "pane-1.txt")) {
 		t.Errorf("tabs %v: %s", now, said)
 	}
-	v, err := a.client(w.s.Socket()).Look(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(a.client(w.s.Socket()).Look(t.Context()))(t)
 	if is := v.Tab(back); is.Workspace != w.work || *is.Label != label || *is.Focused || v.FocusedTab != w.home {
 		t.Errorf("it is %+v", is)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -66,10 +67,7 @@ func actuator(t testing.TB, o Options) *Actuator {
 // start.
 func settled(t testing.TB, pid int) (ticks uint64) {
 	t.Helper()
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(procact.Hold("/proc", pid))(t)
 	defer h.Close()
 	var last uint64
 	still := 0
@@ -91,10 +89,7 @@ func settled(t testing.TB, pid int) (ticks uint64) {
 
 func holdTab(t testing.TB, a *Actuator, d decision.Decision) *held {
 	t.Helper()
-	h, err := a.Hold(t.Context(), act, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(a.Hold(t.Context(), act, d))(t)
 	t.Cleanup(func() { _ = h.Close() })
 	return h.(*held)
 }
@@ -191,15 +186,9 @@ func (s *shell) typeIn(t testing.TB, text string) {
 // awake types something that starts no process, and waits until the shell has run.
 func awake(t testing.TB, pid int, typeIn func(string)) {
 	t.Helper()
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(procact.Hold("/proc", pid))(t)
 	defer h.Close()
-	before, err := h.Turns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(h.Turns())(t)
 	typeIn("x=1\n")
 	wait.Eventually(t, "a shell that has run", func() bool {
 		now, err := h.Turns()

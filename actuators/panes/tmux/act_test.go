@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -76,10 +77,7 @@ func TestDoSavesWhatAFullScreenProgramHides(t *testing.T) {
 	})
 	a := actuator(t, Options{})
 	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
-	text, err := os.ReadFile(filepath.Join(filepath.Join(a.Trash, act), "pane-0.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(filepath.Join(a.Trash, act), "pane-0.txt")))(t)
 	for _, want := range []string{"line-1\n", "line-50\n", "line-100\n", "full screen\n"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q was not saved", want)

@@ -10,11 +10,16 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
-func TestMain(m *testing.M) { attack.Main(m) }
+func TestMain(m *testing.M) {
+	procact.KilledWithin = wait.Patience
+	attack.Main(m)
+}
 
 // Another user has a socket where the judged session's server was. A request for it must not run tmux there.
 func TestAttackAnotherUserHasTheServersSocket(t *testing.T) {

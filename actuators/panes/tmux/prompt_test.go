@@ -14,6 +14,7 @@ import (
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -181,15 +182,9 @@ func TestStillLeavesWhatIsNotRead(t *testing.T) {
 
 func turnsOf(t testing.TB, pid int) uint64 {
 	t.Helper()
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(procact.Hold("/proc", pid))(t)
 	defer h.Close()
-	n, err := h.Turns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(h.Turns())(t)
 	return n
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -155,10 +156,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	judge.WantErr(t, actuators.ErrRefused, err, "not one of its own")
 	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 
-	got, err := a.Restore(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(a.Restore(t.Context(), in))(t)
 	back := s.ID(name)
 	if back == d.Identity.Session.ID || !strings.Contains(got, back) || !strings.Contains(got, "3 panes") {
 		t.Errorf("session %s is back as %s: %s", d.Identity.Session.ID, back, got)
@@ -209,10 +207,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	got, err := a.Restore(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(a.Restore(t.Context(), in))(t)
 	s.End(s.PID())
 	if !s.Has("only") || !strings.Contains(got, "2 panes") || !strings.Contains(got, dir) {
 		t.Errorf("the session is there: %v: %s", s.Has("only"), got)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -57,10 +58,7 @@ func (s *server) ticks(pid int) uint64 {
 
 func held(t testing.TB, a *Actuator, d decision.Decision) *handle {
 	t.Helper()
-	g, err := a.Hold(t.Context(), act, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(a.Hold(t.Context(), act, d))(t)
 	t.Cleanup(func() { _ = g.Close() })
 	return g.(*handle)
 }
@@ -90,10 +88,7 @@ func child(t testing.TB, file string) int {
 		pid = n
 		return err == nil && strings.HasSuffix(string(text), "\n")
 	})
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(procact.Hold("/proc", pid))(t)
 	t.Cleanup(func() {
 		_ = h.Signal(unix.SIGKILL)
 		h.Close()

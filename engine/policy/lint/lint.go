@@ -20,13 +20,8 @@ func Safety(modules ...*ast.Module) Refusals {
 	return lint(modules, noNegation, noDisguise(modules), noWith, noPartialObject, typedParameters, noSprintf, smallNumbers, noSchemas)
 }
 
-// Shipped is Safety and what is asked of the policies that are shipped besides: METADATA, and no literal that an operator may
-// want to change. Modules must have been parsed with their annotations.
-func Shipped(modules ...*ast.Module) Refusals {
-	return append(Safety(modules...), Advice(modules...)...)
-}
-
-// Advice is what Shipped finds besides Safety.
+// Advice is what is asked of the policies that are shipped besides: METADATA, and no literal that an operator may want to change. Modules must have
+// been parsed with their annotations.
 func Advice(modules ...*ast.Module) Refusals {
 	return lint(modules, described(modules), noLiterals)
 }

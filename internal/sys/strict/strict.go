@@ -76,6 +76,9 @@ type File struct {
 	root *yaml.Node
 }
 
+// Root is the mapping at the top.
+func (f *File) Root() *yaml.Node { return f.root }
+
 // Read holds data, which messages call file, against a shape, and reads it into v unless that is nil. The error is of the type Problems.
 func Read(file string, data []byte, s Shape, v any) (*File, error) {
 	c := &checker{file: file, shape: s, tree: keysOf(s.Type)}

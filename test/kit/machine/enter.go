@@ -19,10 +19,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
-	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // The names under which the test's own program plays other programs: process 1 of the machine, an agent that starts what it is told to,
@@ -150,10 +148,9 @@ func again(ctx context.Context, dir string, asRoot bool, args ...string) (*exec.
 // Alone is for the TestMain of a package whose tests run the program, which looks at all processes: it runs the tests once more in namespaces of their own, where
 // no other process of the machine is and none uses their temporary files, and ends as they do. In that run it
 // returns. It returns too where the machine allows no such namespaces: then Inside is false, and the tests run beside all that the machine runs.
-// A killed process has as long as it needs to end. Before it come the roles that the test's program plays.
+// Before it come the roles that the test's program plays.
 func Alone() {
 	playInit()
-	act.KilledWithin = wait.Patience
 	if Inside() {
 		return
 	}
