@@ -43,6 +43,7 @@ type Agent struct {
 		AgentScripts    []string                 `json:"agent_scripts"`
 		AgentPackages   []string                 `json:"agent_packages"`
 		AgentDaemons    []subject.AgentDaemon    `json:"agent_daemons"`
+		PersonalDaemons []subject.PersonalDaemon `json:"personal_daemons"`
 		SessionAgents   []subject.SessionAgent   `json:"session_agents"`
 		IDMarkers       []string                 `json:"id_markers"`
 		PIDMarkers      []string                 `json:"pid_markers"`
@@ -71,8 +72,7 @@ var lists embed.FS
 type defaults struct {
 	root   *yaml.Node
 	agents []Agent
-	// files are those of the operator.
-	files []sites
+	files  []sites // those of the operator
 }
 
 // shipped are the defaults that the program has in it.
