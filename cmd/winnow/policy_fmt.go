@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -80,10 +81,11 @@ func (a *app) policyFmt(ctx context.Context, paths []string, write, differ bool)
 	if err != nil {
 		return err
 	}
-	doc := report.PolicyFormat{Schema: report.PolicyFormatSchema, Files: []string{}, Unformatted: []string{}, Written: []string{}, Problems: []lint.Refusal{}}
+	policies, tests := sources.Names()
+	files := slices.Concat([]string{}, policies, tests)
+	doc := report.PolicyFormat{Schema: report.PolicyFormatSchema, Files: files, Unformatted: []string{}, Written: []string{}, Problems: []lint.Refusal{}}
 	var changes bytes.Buffer
 	err = sources.Format(ctx, func(name string, old, formatted []byte) error {
-		doc.Files = append(doc.Files, name)
 		if bytes.Equal(old, formatted) {
 			return nil
 		}
@@ -108,7 +110,7 @@ func (a *app) policyFmt(ctx context.Context, paths []string, write, differ bool)
 			names = strings.ReplaceAll(changes.String(), "\t", "        ")
 		}
 		fmt.Fprint(w, termsafe.Lines(names))
-		switch n, files := len(doc.Unformatted), text.Plural(len(doc.Files), "file"); {
+		switch n, files := len(doc.Unformatted), text.Plural(len(files), "file"); {
 		case write:
 			fmt.Fprintf(w, "%d of %s written\n", n, files)
 		case n > 0:

@@ -11,21 +11,16 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
 )
 
-// Format tells of each policy and test, once, what it holds and what it would be as `opa fmt` writes it, and ends at an error of tell. The error wraps
+// Format tells of each policy and test what it holds and what it would be as `opa fmt` writes it, and ends at an error of tell. The error wraps
 // Refusals else: of the files that are not Rego.
 func (s *Sources) Format(ctx context.Context, tell func(name string, old, formatted []byte) error) error {
 	refused := slices.Clone(s.refused)
-	told := map[string]bool{}
 	o := ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: ast.CapabilitiesForThisVersion()}
 	for _, t := range s.trees {
 		for _, f := range slices.Concat(t.policies(), t.tests) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if told[f.Name] {
-				continue
-			}
-			told[f.Name] = true
 			if rs := scan(f); len(rs) > 0 {
 				refused = append(refused, rs...)
 				continue
