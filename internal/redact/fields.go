@@ -83,6 +83,9 @@ func (t *table) steps(of reflect.Type) []step {
 		} else {
 			s.text = actions[name]
 		}
+		if name != "" && actions[name] == nil {
+			panic(of.Name() + "." + f.Name + " has a tag that names no action: " + name) // it would not be replaced
+		}
 		if below := t.steps(f.Type); name != "" || len(below) > 0 {
 			all = append(all, s)
 		}
