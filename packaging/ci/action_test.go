@@ -65,7 +65,7 @@ func TestAChangeThatReapsMore(t *testing.T) {
 		"which `--fail-on` new-reap forbids")
 	has(t, r.log, "::error::winnow policies: failed: diff.")
 	got := documents(t, r)
-	if want := []string{"check.sarif", "conformance.sarif", "diff.sarif", "fmt.sarif", "regal.sarif", "test.sarif", "check.xml", "conformance.xml", "diff.xml", "fmt.xml", "test.xml"}; !slices.Equal(got, want) {
+	if want := []string{"check.sarif", "conformance.sarif", "diff.sarif", "regal.sarif", "test.sarif", "check.xml", "conformance.xml", "diff.xml", "test.xml"}; !slices.Equal(got, want) {
 		t.Errorf("want %q, got %q", want, got)
 	}
 	if state := w.git("status", "--porcelain", "--ignored"); state != "" {
