@@ -86,7 +86,7 @@ func TestGitLab(t *testing.T) {
 		t.Errorf("%q stay, %v", left, err)
 	}
 	r := result{outputs: map[string]string{"sarif": filepath.Join(w.dir, job.Artifacts.Paths[0], "sarif"), "junit": filepath.Dir(filepath.Join(w.dir, job.Artifacts.Reports["junit"]))}}
-	if names := documents(t, r); len(names) != 8 {
+	if names := documents(t, r); len(names) != 6 {
 		t.Errorf("got %q\n%s", names, log.String())
 	}
 	comment, err := os.ReadFile(filepath.Join(w.dir, job.Artifacts.Paths[0], "comment.md"))
