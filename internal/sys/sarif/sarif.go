@@ -56,132 +56,80 @@ func New(tool Tool, root string, rules []Rule, findings []Finding) Log {
 	for i, r := range rules {
 		at[r.ID] = i
 	}
-	results := make([]result, 0, len(findings))
+	results := make([]object, 0, len(findings))
 	for _, f := range findings {
 		i, known := at[f.Rule]
 		if !known {
 			i, at[f.Rule] = len(rules), len(rules)
 			rules = append(rules, Rule{ID: f.Rule})
 		}
-		results = append(results, result{
-			RuleID: f.Rule, RuleIndex: i, Level: f.Level, Message: message{Text: f.Message},
-			Locations: []location{{Physical: physical{Artifact: artifactOf(f.File, root), Region: regionOf(f)}}},
+		results = append(results, object{
+			"ruleId": f.Rule, "ruleIndex": i, "level": f.Level, "message": object{"text": f.Message},
+			"locations": []object{{"physicalLocation": placeOf(f, root)}},
 		})
 	}
-	d := driver{Name: tool.Name, Version: tool.Version, URL: tool.URL, Rules: make([]descriptor, 0, len(rules))}
-	for _, r := range rules {
-		d.Rules = append(d.Rules, descriptor{ID: r.ID, Short: newMessage(r.Short), Help: newMessage(r.Help)})
-	}
-	return Log{
-		Schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", Version: "2.1.0",
-		Runs: []run{{Tool: toolComponent{d}, Automation: automationOf(tool.Category), Columns: "unicodeCodePoints", Results: results}},
-	}
+	driver := object{"name": tool.Name, "rules": descriptors(rules)}
+	driver.add("version", tool.Version, tool.Version)
+	driver.add("informationUri", tool.URL, tool.URL)
+	run := object{"tool": object{"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+	// The part of the id before its last slash is what GitHub calls the category.
+	run.add("automationDetails", tool.Category, object{"id": tool.Category + "/"})
+	return Log{"$schema": schema, "version": "2.1.0", "runs": []object{run}}
 }
+
+const schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 // Log is a whole document. It is written as JSON.
-type Log struct {
-	Schema  string `json:"$schema"`
-	Version string `json:"version"`
-	Runs    []run  `json:"runs"`
-}
+type Log object
 
-type run struct {
-	Tool       toolComponent `json:"tool"`
-	Automation *automation   `json:"automationDetails,omitempty"`
-	Columns    string        `json:"columnKind"`
-	Results    []result      `json:"results"`
-}
+// object is one of the standard, by its names.
+type object map[string]any
 
-// automation is the run among others: the part of the id before its last slash is what GitHub calls the category.
-type automation struct {
-	ID string `json:"id"`
-}
-
-func automationOf(category string) *automation {
-	if category == "" {
-		return nil
+// add leaves out what there is no word for.
+func (o object) add(name, word string, value any) {
+	if word != "" {
+		o[name] = value
 	}
-	return &automation{category + "/"}
 }
 
-type toolComponent struct {
-	Driver driver `json:"driver"`
-}
-
-type driver struct {
-	Name    string       `json:"name"`
-	Version string       `json:"version,omitempty"`
-	URL     string       `json:"informationUri,omitempty"`
-	Rules   []descriptor `json:"rules"`
-}
-
-type descriptor struct {
-	ID    string   `json:"id"`
-	Short *message `json:"shortDescription,omitempty"`
-	Help  *message `json:"help,omitempty"`
-}
-
-type message struct {
-	Text string `json:"text"`
-}
-
-func newMessage(text string) *message {
-	if text == "" {
-		return nil
+func descriptors(rules []Rule) []object {
+	out := make([]object, 0, len(rules))
+	for _, r := range rules {
+		d := object{"id": r.ID}
+		d.add("shortDescription", r.Short, object{"text": r.Short})
+		d.add("help", r.Help, object{"text": r.Help})
+		out = append(out, d)
 	}
-	return &message{text}
-}
-
-type result struct {
-	RuleID    string     `json:"ruleId"`
-	RuleIndex int        `json:"ruleIndex"`
-	Level     string     `json:"level"`
-	Message   message    `json:"message"`
-	Locations []location `json:"locations"`
-}
-
-type location struct {
-	Physical physical `json:"physicalLocation"`
-}
-
-type physical struct {
-	Artifact artifact `json:"artifactLocation"`
-	Region   *region  `json:"region,omitempty"`
-}
-
-type artifact struct {
-	URI  string `json:"uri"`
-	Base string `json:"uriBaseId,omitempty"`
-}
-
-type region struct {
-	Line    int      `json:"startLine"`
-	Column  int      `json:"startColumn,omitempty"`
-	Snippet *message `json:"snippet,omitempty"`
+	return out
 }
 
 // srcRoot is what the standard and GitHub call the repository's folder (3.14.14).
 const srcRoot = "%SRCROOT%"
 
-func artifactOf(file, root string) artifact {
+// placeOf is a physicalLocation.
+func placeOf(f Finding, root string) object {
+	artifact := object{}
+	file := f.File
 	if filepath.IsAbs(file) {
 		inside, err := filepath.Rel(root, file)
 		if err != nil || inside == ".." || strings.HasPrefix(inside, "../") {
-			return artifact{URI: (&url.URL{Scheme: "file", Path: file}).String()}
+			artifact["uri"] = (&url.URL{Scheme: "file", Path: file}).String()
 		}
 		file = inside
 	}
-	// A first part with a colon would be read as a scheme; url.URL puts ./ before it.
-	return artifact{URI: (&url.URL{Path: filepath.ToSlash(filepath.Clean(file))}).String(), Base: srcRoot}
-}
-
-func regionOf(f Finding) *region {
+	if len(artifact) == 0 {
+		// A first part with a colon would be read as a scheme; url.URL puts ./ before it.
+		artifact["uri"], artifact["uriBaseId"] = (&url.URL{Path: filepath.ToSlash(filepath.Clean(file))}).String(), srcRoot
+	}
+	place := object{"artifactLocation": artifact}
 	if f.Line < 1 {
-		return nil
+		return place
 	}
-	r := &region{Line: f.Line, Column: max(0, f.Column)}
-	if f.Snippet != "" {
-		r.Snippet = &message{f.Snippet}
+	region := object{"startLine": f.Line}
+	if f.Column > 0 {
+		region["startColumn"] = f.Column
 	}
-	return r
+	region.add("snippet", f.Snippet, object{"text": f.Snippet})
+	place["region"] = region
+	return place
 }
