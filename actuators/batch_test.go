@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // batcher is an actuator that can hold so many at once.
@@ -83,9 +84,7 @@ func TestBatch(t *testing.T) {
 			c.ByKind["session"] = jointly{batcher{s, 3}, 3}
 		}
 		acts := c.Carry(t.Context(), "S", sessions(4))
-		if diff := cmp.Diff([]string{"1 done", "2 done", "3 done", "4 done"}, outcomes(acts)); diff != "" {
-			t.Errorf("acts (-want +got):\n%s", diff)
-		}
+		must.Equal(t, []string{"1 done", "2 done", "3 done", "4 done"}, outcomes(acts), "acts")
 		var steps []string
 		for _, call := range s.calls {
 			what, _, _ := strings.Cut(call, " ")
@@ -102,9 +101,7 @@ func TestBatch(t *testing.T) {
 		if s.looks != 4 {
 			t.Errorf("%d looks, want two a batch", s.looks)
 		}
-		if diff := cmp.Diff([]string{"1", "2", "3", "4"}, s.of("act")); diff != "" {
-			t.Errorf("order (-want +got):\n%s", diff)
-		}
+		must.Equal(t, []string{"1", "2", "3", "4"}, s.of("act"), "order")
 	}
 }
 
@@ -142,12 +139,8 @@ func TestOneOfABatchFails(t *testing.T) {
 			carrier := s.carrier()
 			carrier.ByKind["session"] = batcher{s, 9}
 			acts := carrier.Carry(t.Context(), "S", sessions(3))
-			if diff := cmp.Diff([]string{"1 done", "2 " + c.want, "3 done"}, outcomes(acts)); diff != "" {
-				t.Errorf("acts (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff([]string{"1", "3"}, s.of("act")); diff != "" {
-				t.Errorf("acted on (-want +got):\n%s", diff)
-			}
+			must.Equal(t, []string{"1 done", "2 " + c.want, "3 done"}, outcomes(acts), "acts")
+			must.Equal(t, []string{"1", "3"}, s.of("act"), "acted on")
 			closed := s.of("close")
 			slices.Sort(closed)
 			if len(closed) != len(slices.Compact(closed)) || len(closed) < 2 {
@@ -180,9 +173,7 @@ func TestAJudgementGrowsOld(t *testing.T) {
 			return nil
 		}
 		acts := c.Carry(t.Context(), "S", sessions(5))
-		if diff := cmp.Diff([]string{"1 done", "2 done", "3 done", "4 changed", "5 done"}, outcomes(acts)); diff != "" {
-			t.Errorf("acts (-want +got):\n%s", diff)
-		}
+		must.Equal(t, []string{"1 done", "2 done", "3 done", "4 changed", "5 done"}, outcomes(acts), "acts")
 		if s.looks != 3 {
 			t.Errorf("%d looks, want one before the intents and two before acts", s.looks)
 		}
@@ -218,9 +209,7 @@ func TestABatchIsInterrupted(t *testing.T) {
 			c.ByKind["session"] = jointly{batcher{s, 9}, 9}
 		}
 		acts := c.Carry(ctx, "S", sessions(4))
-		if diff := cmp.Diff([]string{"1 done", "2 done", "3 failed", "4 failed"}, outcomes(acts)); diff != "" {
-			t.Errorf("acts (-want +got):\n%s", diff)
-		}
+		must.Equal(t, []string{"1 done", "2 done", "3 failed", "4 failed"}, outcomes(acts), "acts")
 		for _, a := range acts[2:] {
 			if !strings.Contains(a.Detail, "not tried") || !strings.Contains(a.Detail, "a key was pressed") {
 				t.Errorf("act: %+v", a)
@@ -239,9 +228,7 @@ func TestJointlyActsOnOneAtLeast(t *testing.T) {
 	c := s.carrier()
 	c.ByKind["session"] = lazy{batcher{s, 9}}
 	acts := c.Carry(t.Context(), "S", sessions(2))
-	if diff := cmp.Diff([]string{"1 failed", "2 failed"}, outcomes(acts)); diff != "" {
-		t.Errorf("acts (-want +got):\n%s", diff)
-	}
+	must.Equal(t, []string{"1 failed", "2 failed"}, outcomes(acts), "acts")
 }
 
 type lazy struct{ batcher }

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // stage plays the judge, the journal and an actuator, and writes down in which order it was asked.
@@ -139,16 +138,12 @@ func TestOrder(t *testing.T) {
 		"hold process:p", "again process:p", "intend process:p", "save process:p", "again process:p", "act process:p", "close process:p", "settled done",
 		"hold dir:d", "again dir:d", "intend dir:d", "save dir:d", "again dir:d", "act dir:d", "close dir:d", "settled done",
 	}
-	if diff := cmp.Diff(want, s.calls); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, s.calls, "calls")
 	var got []string
 	for _, a := range acts {
 		got = append(got, a.Candidate+" "+a.Outcome.Outcome)
 	}
-	if diff := cmp.Diff([]string{"tab:t refused", "session:s done", "process:p done", "dir:d done"}, got); diff != "" {
-		t.Errorf("acts (-want +got):\n%s", diff)
-	}
+	must.Equal(t, []string{"tab:t refused", "session:s done", "process:p done", "dir:d done"}, got, "acts")
 	if len(told) != len(acts) {
 		t.Errorf("reported %v", told)
 	}
@@ -232,9 +227,7 @@ func TestOutcomes(t *testing.T) {
 			case done:
 				want = append(want, "again session:s", "intend session:s", "save session:s", "again session:s", "act session:s", "close session:s", "settled "+c.outcome)
 			}
-			if diff := cmp.Diff(want, s.calls); diff != "" {
-				t.Errorf("calls (-want +got):\n%s", diff)
-			}
+			must.Equal(t, want, s.calls, "calls")
 		})
 	}
 	s := newStage()
@@ -263,9 +256,7 @@ func TestIntent(t *testing.T) {
 	want := decision.Intent{ID: "A1", Sweep: "S", Candidate: "dir:d", Decision: decision.DecisionID("S", "dir:d"), Kind: "dir", Label: "second",
 		Identity: decision.Identity{Key: "dir:d", Dir: &decision.Dir{Path: "/w/d", Head: "second"}},
 		Findings: []decision.Reason{{Rule: "second"}}, At: noon, RestoreUntil: noon.Add(time.Hour), Plan: json.RawMessage(`{"plan":1}`)}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("intent (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, got, "intent")
 }
 
 type journal struct {

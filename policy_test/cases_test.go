@@ -6,13 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	kit "github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
@@ -40,9 +39,7 @@ func TestCases(t *testing.T) {
 				if _, ok := j.Subject(id); !ok {
 					t.Errorf("%s: no such candidate in this world", id)
 				}
-				if diff := cmp.Diff(want, got[id]); diff != "" {
-					t.Errorf("%s: %s (-want +got):\n%s", c.Sentence, id, diff)
-				}
+				must.Equal(t, want, got[id], "%s: %s", c.Sentence, id)
 			}
 		})
 	}
@@ -59,10 +56,7 @@ func TestSightings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			world := parse(t, worldOf(t, c))
-			r, err := e.Decide(t.Context(), world, configOf(t, c))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(e.Decide(t.Context(), world, configOf(t, c)))(t)
 			next := eval.Sightings(world.Sightings, world, r.Decisions)
 			for id, want := range c.Remembered {
 				if _, left := next[id]; left != want {
@@ -94,9 +88,7 @@ func TestEveryRuleHasItsCases(t *testing.T) {
 		}
 	}
 	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: embedded})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for rule := range p.Rules() {
 		if !reaps[rule] && !alone[rule] {
 			t.Errorf("%s: no case in which it alone decides", rule)
@@ -111,10 +103,7 @@ func decide(t *testing.T, e *eval.Engine, c *subject.Config, world document) map
 
 func judged(t *testing.T, e *eval.Engine, c *subject.Config, s *snapshot.Snapshot) map[string]*Want {
 	t.Helper()
-	r, err := e.Decide(t.Context(), s, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(e.Decide(t.Context(), s, c))(t)
 	for _, f := range r.Errors {
 		t.Errorf("%s: %v", f.ID, f.Err)
 	}

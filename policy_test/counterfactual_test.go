@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/figures"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -46,10 +47,7 @@ func TestEveryWayIsTheSmallest(t *testing.T) {
 					if !ok || c.Want[id] == nil {
 						continue
 					}
-					o, err := engine.Counterfactual(t.Context(), sub, eval.Search{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					o := must.Get(engine.Counterfactual(t.Context(), sub, eval.Search{}))(t)
 					proves(t, stock, sub, o)
 					if testing.Verbose() {
 						data, _ := json.Marshal(o)
@@ -113,10 +111,7 @@ func verdict(t *testing.T, stock rego.PreparedEvalQuery, doc any) string {
 // otherwise is a document with one fact otherwise.
 func otherwise(t *testing.T, doc any, c decision.Change) any {
 	t.Helper()
-	ref, err := ast.ParseRef(c.Fact)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ref := must.Get(ast.ParseRef(c.Fact))(t)
 	return set(t, doc, ref[1:], c)
 }
 

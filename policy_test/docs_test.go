@@ -32,19 +32,12 @@ var listing = regexp.MustCompile("(?m)^`([^`\n]+\\.rego)`\n\n```rego\n((?s:.*?))
 // written writes the files of a page into a folder of its own and returns it.
 func written(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(page))(t)
 	dir := t.TempDir()
 	for _, m := range listing.FindAllStringSubmatch(string(text), -1) {
 		file := filepath.Join(dir, m[1])
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(m[2]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Do(t, os.WriteFile(file, []byte(m[2]), 0o644))
 	}
 	return filepath.Join(dir, "mine")
 }
@@ -88,17 +81,10 @@ func TestRegoTestsPass(t *testing.T) {
 		least int
 	}{"shipped": {"../policies", 300}, "own rule": {written(t, ownRule), 3}} {
 		modules, store, err := tester.Load([]string{test.dir}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		txn, err := store.NewTransaction(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		txn := must.Get(store.NewTransaction(t.Context()))(t)
 		results, err := tester.NewRunner().SetStore(store).SetModules(modules).SetTimeout(time.Minute).RunTests(t.Context(), txn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ran := 0
 		for r := range results {
 			if ran++; !r.Pass() {
@@ -165,9 +151,7 @@ func ruleDocs(t *testing.T) []ruleDoc {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	slices.SortStableFunc(out, func(a, b ruleDoc) int { return strings.Compare(b.id[:1], a.id[:1]) })
 	return out
 }
@@ -321,10 +305,7 @@ func TestPagesAreCurrent(t *testing.T) {
 	t.Parallel()
 	config := defaults(t)
 	const dir = "../docs/reference/rules"
-	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	index := must.Get(os.ReadFile(filepath.Join(dir, "README.md")))(t)
 	docs := ruleDocs(t)
 	want := map[string]string{"README.md": string(index)}
 	for _, d := range docs {
@@ -354,10 +335,7 @@ func TestPagesAreCurrent(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, f := range entries {
 		if _, ok := want[f.Name()]; !ok {
 			t.Errorf("docs/reference/rules/%s: no such rule", f.Name())

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	ruleset "github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
@@ -59,10 +60,7 @@ func TestAttackNothingThatAnExceptionSaysReaps(t *testing.T) {
 		for i, more := range exceptionsSaying() {
 			with := *config
 			with.Exceptions = append(more, config.Exceptions...)
-			after, err := e.Decide(t.Context(), s, &with)
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := must.Get(e.Decide(t.Context(), s, &with))(t)
 			wrong := ""
 			for _, now := range after.Decisions {
 				was := before[now.ID]
@@ -91,9 +89,7 @@ func TestWhatARepositoryKeepsWithoutARuleThatReadsIt(t *testing.T) {
 		}
 	}
 	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{{Name: "own", FS: files}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	bare := eval.New(p, eval.Limits{})
 	config := configOf(t, Case{})
 	world := func(keeps any) document {

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -54,10 +55,7 @@ func TestParametersReapNoMoreInTheDirectionThatKeeps(t *testing.T) {
 			var before map[string]bool
 			for step, v := range steps(config.Direction(key), at(t, base, key)) {
 				now := world
-				res, err := e.Decide(t.Context(), now, with(t, base, key, v))
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(e.Decide(t.Context(), now, with(t, base, key, v)))(t)
 				goes := reaped(world, res.Decisions)
 				for id := range before {
 					if before[id] && !goes[id] {
@@ -126,14 +124,9 @@ func at(t *testing.T, c *subject.Config, key string) any {
 
 func tree(t *testing.T, c *subject.Config) map[string]any {
 	t.Helper()
-	data, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(c))(t)
 	var out map[string]any
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &out))
 	return out
 }
 
@@ -150,10 +143,7 @@ func with(t *testing.T, c *subject.Config, key string, v any) *subject.Config {
 		return c
 	}
 	section[parts[len(parts)-1]] = v
-	data, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(doc))(t)
 	var out subject.Config
 	if err := json.Unmarshal(data, &out); err != nil {
 		t.Fatalf("%s: %v", key, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -236,10 +237,7 @@ func parsedWithout(t *testing.T, whole *snapshot.Snapshot, world document, path 
 			fields.FieldByIndex(field.Index).SetZero()
 		}
 	}
-	data, err := json.Marshal(part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(part))(t)
 	if err := json.Unmarshal(data, &out); err != nil {
 		t.Fatalf("read the world without %s: %v", strings.Join(path, " "), err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -51,9 +52,7 @@ func TestNoAnswerIsBetterThanTheBest(t *testing.T) {
 			by := rand.New(rand.NewPCG(uint64(round), uint64(len(name))))
 			s := answered(by, world)
 			settled, err := e.Prejudge(t.Context(), s, config, func(string) bool { return true })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			where := fmt.Sprintf("%s, round %d", name, round)
 			best, real := byID(t, e, subject.Optimistic(s, config), config), byID(t, e, s, config)
 			for id, d := range real {

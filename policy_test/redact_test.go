@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/redact"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -67,14 +68,8 @@ func alike(t *testing.T, e *eval.Engine, config *subject.Config, s *snapshot.Sna
 	t.Helper()
 	r := redact.New(redact.Options{Config: config})
 	copied := r.Snapshot(s)
-	before, err := e.Decide(t.Context(), s, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := e.Decide(t.Context(), copied, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(e.Decide(t.Context(), s, config))(t)
+	after := must.Get(e.Decide(t.Context(), copied, config))(t)
 	got, want := map[string]Want{}, map[string]Want{}
 	for _, d := range before.Decisions {
 		want[r.ID(d.ID)] = wanted(d)
@@ -130,10 +125,7 @@ var plainWord = regexp.MustCompile(`^(|\.|\.\.|home|tmp|proc|usr|bin|run|user|va
 
 // words are all texts of a snapshot and the parts of those that are paths.
 func words(t *testing.T, s *snapshot.Snapshot) (out []string) {
-	data, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(s))(t)
 	dec := json.NewDecoder(bytes.NewReader(data))
 	for {
 		token, err := dec.Token()

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -58,14 +59,8 @@ func opa(t *testing.T) rego.PreparedEvalQuery {
 		options = append(options, rego.Module(path, string(text)))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := rego.New(options...).PrepareForEval(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	must.Do(t, err)
+	return must.Get(rego.New(options...).PrepareForEval(t.Context()))(t)
 }
 
 // both are the engine and OPA.
@@ -83,10 +78,7 @@ func (b *both) agree(t *testing.T, config *subject.Config, world document) {
 	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
 			sub, _ := j.Subject(id)
-			text, err := json.Marshal(sub)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(json.Marshal(sub))(t)
 			want, ok := b.asked.Load(string(text))
 			if !ok {
 				want, _ = b.asked.LoadOrStore(string(text), stock(t, b.opa, sub))
@@ -105,10 +97,7 @@ func stock(t *testing.T, q rego.PreparedEvalQuery, sub *subject.Subject) *Want {
 	if err != nil || len(rs) != 1 {
 		t.Fatalf("%s: %d answers: %v", sub.ID, len(rs), err)
 	}
-	data, err := json.Marshal(rs[0].Expressions[0].Value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(rs[0].Expressions[0].Value))(t)
 	var said struct {
 		Verdict    string            `json:"verdict"`
 		Level      string            `json:"level"`
@@ -116,9 +105,7 @@ func stock(t *testing.T, q rego.PreparedEvalQuery, sub *subject.Subject) *Want {
 		Objections []decision.Reason `json:"objections"`
 		InScope    bool              `json:"in_scope"`
 	}
-	if err := json.Unmarshal(data, &said); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &said))
 	if !said.InScope {
 		if said.Verdict != decision.Spare {
 			t.Errorf("%s: %s although it is out of scope", sub.ID, said.Verdict)

@@ -10,20 +10,16 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestSpansAgree holds that a rule's message and the program's own columns write the same duration in the same words.
 func TestSpansAgree(t *testing.T) {
 	t.Parallel()
-	source, err := policies.Files.ReadFile("lib/reasons/reasons.rego")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(policies.Files.ReadFile("lib/reasons/reasons.rego"))(t)
 	q, err := rego.New(rego.Query("x := [data.policies.lib.reasons.span(s) | some s in input]"), rego.StrictBuiltinErrors(true),
 		rego.Module("words.rego", string(source))).PrepareForEval(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var seconds []float64
 	for _, edge := range []float64{0, 1, 10, 60, 3600, 86400, 10 * 86400, 31 * 86400, 366 * 86400, 60 * 366 * 86400} {
 		seconds = append(seconds, edge-1, edge-0.25, edge, edge+0.25, edge+1)
@@ -38,10 +34,7 @@ func TestSpansAgree(t *testing.T) {
 	if err != nil || len(rs) != 1 {
 		t.Fatal(rs, err)
 	}
-	data, err := json.Marshal(rs[0].Bindings["x"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(rs[0].Bindings["x"]))(t)
 	var spans []string
 	if err := json.Unmarshal(data, &spans); err != nil || len(spans) != len(seconds) {
 		t.Fatalf("%d spans of %d: %v", len(spans), len(seconds), err)

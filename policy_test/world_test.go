@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 type (
@@ -25,49 +26,29 @@ type (
 
 func cases(t *testing.T) map[string]Case {
 	t.Helper()
-	all, err := policytest.Incidents()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return must.Get(policytest.Incidents())(t)
 }
 
 // worldOf is the case's snapshot, remembered sightings among it.
 func worldOf(t *testing.T, c Case) document {
 	t.Helper()
-	doc, err := c.Document()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must.Get(c.Document())(t)
 }
 
 // configOf is what the policies see as input.config in a case.
 func configOf(t *testing.T, c Case) *subject.Config {
 	t.Helper()
-	config, err := c.Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return config
+	return must.Get(c.Rules())(t)
 }
 
 func parse(t *testing.T, doc document) *snapshot.Snapshot {
 	t.Helper()
-	s, err := policytest.Parse(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(policytest.Parse(doc))(t)
 }
 
 func plain(t *testing.T, v any) document {
 	t.Helper()
-	out, err := policytest.Plain(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return must.Get(policytest.Plain(v))(t)
 }
 
 // shipped is an engine over the policies that Winnow ships with, and over trees of one's own on top.
@@ -75,9 +56,7 @@ func shipped(t *testing.T, more ...policy.Tree) *eval.Engine {
 	t.Helper()
 	trees := append(slices.Clone(embedded), more...)
 	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: trees})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return eval.New(p, eval.Limits{Timeout: time.Minute, Workers: 1})
 }
 

@@ -159,9 +159,7 @@ func TestBatchThatGrowsOld(t *testing.T) {
 	var ins []decision.Intent
 	for i, path := range paths {
 		g, in, err := w.hold(nth(i+1), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer g.Close()
 		held, ins = append(held, g), append(ins, in)
 	}
@@ -232,9 +230,7 @@ func TestCrashInABatch(t *testing.T) {
 		var ins []decision.Intent
 		for i, path := range paths {
 			g, in, err := w.hold(fmt.Sprintf("%sx%d", nth(n), i), path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			g.Close()
 			ins = append(ins, in)
 		}
@@ -284,9 +280,7 @@ func TestContentInABatch(t *testing.T) {
 			w.write(filepath.Join(path, "made"), "x\n")
 		}
 		old := time.Now().Add(-90 * time.Hour).Truncate(time.Second)
-		if err := os.Chtimes(w.tree, old, old); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(w.tree, old, old))
 		a := New(w.o)
 		moves := 0
 		a.o.Step = func(step string) {

@@ -35,9 +35,7 @@ func TestContentGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	w, j, path := newTrim(t)
 	old := time.Now().Add(-90 * time.Hour)
-	if err := errors.Join(os.Chtimes(path, old, old), os.Chtimes(w.tree, old, old)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Chtimes(path, old, old), os.Chtimes(w.tree, old, old)))
 	before, files := w.state(), w.list(path)
 	d := j.Until(decision.Reap, "dir:"+path, path)
 	if d.Action != decision.Trim || len(d.Findings) != 1 || d.Findings[0].Rule != "reap.content.rebuildable" {
@@ -62,9 +60,7 @@ func TestContentGoesAndComesBack(t *testing.T) {
 	if st, err := os.Stat(w.tree); err != nil || st.ModTime().Sub(old).Abs() > time.Second {
 		t.Errorf("the worktree is of %v (%v) afterwards, and was of %v: the act is no work", st.ModTime(), err, old)
 	}
-	if _, err := a.Restore(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(a.Restore(t.Context(), in))(t)
 	if st, err := os.Stat(path); err != nil || time.Since(st.ModTime()) > time.Hour {
 		t.Errorf("what was brought back is of %v (%v); want now", st.ModTime(), err)
 	}
@@ -195,12 +191,8 @@ func TestContentComesBackIntoItsWorktreeOnly(t *testing.T) {
 	w.write(filepath.Join(path, "again"), "made again\n")
 	_, err = a.Restore(t.Context(), in)
 	judge.WantErr(t, actuators.ErrRefused, err, "something is at")
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.Restore(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(path))
+	must.Get(a.Restore(t.Context(), in))(t)
 	if _, err := os.Lstat(filepath.Join(path, "a/large")); err != nil {
 		t.Error(err)
 	}
@@ -219,9 +211,7 @@ func TestContentCrash(t *testing.T) {
 		g := must.Get(New(w.o).Hold(t.Context(), nth(n), d))(t)
 		in := throughJSON(t, decision.Intent{ID: nth(n), Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, At: time.Now(),
 			RestoreUntil: time.Now().Add(time.Hour), Plan: g.Plan()})
-		if err := g.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Close())
 		cut := w.dies("do", n, in)
 		out := decision.Outcome{Outcome: decision.Done}
 		if cut {

@@ -38,9 +38,7 @@ func TestCrashWhileSettingAside(t *testing.T) {
 	outcomes := map[string]int{}
 	for n := 1; ; n++ {
 		g, in, err := w.hold(nth(n), w.tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		g.Close()
 		if !w.dies("do", n, in) {
 			w.restore(in)
@@ -84,9 +82,7 @@ func TestCrashThenAProcessEnters(t *testing.T) {
 	putBack := 0
 	for n := 1; ; n++ {
 		g, in, err := w.hold(nth(n), w.tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		g.Close()
 		if !w.dies("do", n, in) {
 			w.restore(in)
@@ -119,9 +115,7 @@ func TestAttackWorkAfterACrash(t *testing.T) {
 	busy(w)
 	for n := 1; ; n++ {
 		g, in, err := w.hold(nth(n), w.tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		g.Close()
 		if !w.dies("do", n, in) {
 			return
@@ -277,9 +271,7 @@ func TestSettleOfNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	in := w.aside("A1", w.tree)
-	if err := os.Rename(filepath.Join(w.o.StateTrash, "A1", treeName), w.base+"/elsewhere"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(w.o.StateTrash, "A1", treeName), w.base+"/elsewhere"))
 	if out := New(w.o).Settle(t.Context(), in); out.Outcome != decision.Failed || !strings.Contains(out.Detail, "refs/winnow/A1/") {
 		t.Errorf("settled: %+v", out)
 	}
@@ -323,9 +315,7 @@ func TestPurge(t *testing.T) {
 	link(w, w.base+"/precious", w.tree+"/link")
 	w.write(w.tree+"/ignored/big", strings.Repeat("x", 1<<20))
 	w.write(w.tree+"/ignored/shared", strings.Repeat("x", 1<<20))
-	if err := os.Link(w.tree+"/ignored/shared", w.base+"/precious/shared"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Link(w.tree+"/ignored/shared", w.base+"/precious/shared"))
 	w.write(w.tree+"/ignored/cache/module/file", "x\n")
 	chmod(w, w.tree+"/ignored/cache/module", 0o500)
 	w.mkdir(w.tree + "/ignored/closed/inner")
@@ -392,9 +382,7 @@ func TestRestoreFindsNoRoom(t *testing.T) {
 	w.git(w.main, "worktree", "remove", w.root+"/moved")
 	w.git(w.main, "branch", "-q", "-D", "next")
 	// The folder around it is gone, too.
-	if err := os.Remove(w.root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(w.root))
 	where, err := New(w.o).Restore(t.Context(), in)
 	if err != nil || !strings.HasPrefix(where, w.tree+" (") {
 		t.Errorf("restore: %q %v", where, err)

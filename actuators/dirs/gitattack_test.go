@@ -157,9 +157,7 @@ func TestAttackAConfigurationThatIsSwappedUnderAnAct(t *testing.T) {
 	}
 	close(done)
 	swapping.Wait()
-	if err := os.WriteFile(path, honest, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, honest, 0o600))
 	if left := w.git(w.main, "for-each-ref", "refs/winnow/"); left != "" {
 		t.Errorf("refs are left: %s", left)
 	}
@@ -173,9 +171,7 @@ func TestRefsThatGitPacked(t *testing.T) {
 	head := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD"))
 	before := w.git(w.main, "for-each-ref")
 	r := New(w.o).repo(filepath.Join(w.main, ".git"), admin)
-	if _, err := r.Keep(t.Context(), refPrefix("one"), head); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(r.Keep(t.Context(), refPrefix("one"), head))(t)
 	if _, err := r.Keep(t.Context(), refPrefix("one"), head); err == nil {
 		t.Error("refs that were there were made once more")
 	}
@@ -183,9 +179,7 @@ func TestRefsThatGitPacked(t *testing.T) {
 		t.Errorf("the ref is %s", got)
 	}
 	w.git(w.main, "pack-refs", "--all", "--prune")
-	if err := r.Drop(t.Context(), refPrefix("one")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Drop(t.Context(), refPrefix("one")))
 	if after := w.git(w.main, "for-each-ref"); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}

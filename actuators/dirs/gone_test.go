@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // vanish removes the worktree's folder as a person does, and gives the path of its entry. Nothing has happened in that for days.
@@ -77,15 +78,11 @@ func TestTheEntryOfAWorktreeThatIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.git(w.main, "worktree", "add", "-q", "--detach", filepath.Join(w.root, "other"))
-	if err := os.RemoveAll(filepath.Join(w.root, "other")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(w.root, "other")))
 	admin := w.vanish()
 	before := w.goneState(admin)
 	g, in, err := w.goneIntent("A1", admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out := w.act(g, in)
 	if err := g.Close(); err != nil || out.Outcome != decision.Done {
 		t.Fatalf("%+v, %v", out, err)
@@ -98,9 +95,7 @@ func TestTheEntryOfAWorktreeThatIsGone(t *testing.T) {
 		t.Errorf("found by the manifest: %+v, %v", asides, wrong)
 	}
 	w.git(w.main, "branch", "-q", "-D", "work") // which git refuses while the entry is there
-	if _, err := New(w.o).Restore(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(New(w.o).Restore(t.Context(), in))(t)
 	if diff := cmp.Diff(before, w.goneState(admin)); diff != "" {
 		t.Error(diff)
 	}
@@ -122,9 +117,7 @@ func TestNoEntryComesBackIntoAnother(t *testing.T) {
 			w := newWorld(t)
 			admin := w.vanish()
 			g, in, err := w.goneIntent("A1", admin)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if out := w.act(g, in); out.Outcome != decision.Done {
 				t.Fatalf("%+v", out)
 			}
@@ -137,9 +130,7 @@ func TestNoEntryComesBackIntoAnother(t *testing.T) {
 			if now := w.git(w.main, "worktree", "list", "--porcelain"); now != before {
 				t.Errorf("before\n%s\nafterwards\n%s", before, now)
 			}
-			if _, err := New(w.o).Purge(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(New(w.o).Purge(t.Context(), in))(t)
 			if refs := w.git(w.main, "for-each-ref", "refs/winnow"); refs != "" {
 				t.Errorf("after the purge: %s", refs)
 			}
@@ -162,9 +153,7 @@ func TestCrashWithAnEntry(t *testing.T) {
 	outcomes, n := map[string]int{}, 1
 	for ; ; n++ {
 		g, in, err := w.goneIntent(nth(n), admin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		g.Close()
 		died := w.dies("do", n, in)
 		if died {
@@ -188,9 +177,7 @@ func TestCrashWithAnEntry(t *testing.T) {
 		t.Errorf("%d steps, outcomes: %v", n-1, outcomes)
 	}
 	g, in, err := w.goneIntent("P1", admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer g.Close()
 	if out := w.act(g, in); out.Outcome != decision.Done {
 		t.Fatalf("%+v", out)
@@ -257,9 +244,7 @@ func TestTheFolderComesBackAtEachStep(t *testing.T) {
 				}
 			}
 			g, in, err := w.goneIntent("A1", admin)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			out := w.act(g, in)
 			g.Close()
 			if _, err := os.Lstat(filepath.Join(admin, "HEAD")); out.Outcome == decision.Done || err != nil {

@@ -9,11 +9,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestHostile changes the world between the hold and the act, or in the middle of the act, as an attacker would who wants another
@@ -78,14 +78,10 @@ func TestHostile(t *testing.T) {
 			}
 			after := w.list(w.base + "/precious")
 			delete(after, ".")
-			if diff := cmp.Diff(precious, after); diff != "" {
-				t.Errorf("outside of the root (-want +got):\n%s", diff)
-			}
+			must.Equal(t, precious, after, "outside of the root")
 			for _, at := range []string{w.tree, w.tree + ".away", w.root + ".away/work"} {
 				if id, err := os.Lstat(at + "/.git"); err == nil && id.Mode().IsRegular() {
-					if diff := cmp.Diff(tree, w.list(at)); diff != "" {
-						t.Errorf("the worktree (-want +got):\n%s", diff)
-					}
+					must.Equal(t, tree, w.list(at), "the worktree")
 					return
 				}
 			}
@@ -134,9 +130,7 @@ func TestRenameRace(t *testing.T) {
 		if at, err := i.look(); err != nil || !at.away {
 			t.Fatalf("another folder is in the trash: %+v %v", at, err)
 		}
-		if err := i.putBack(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, i.putBack())
 	}
 	close(stop)
 	<-stopped
@@ -212,12 +206,8 @@ func TestOldPathComesBack(t *testing.T) {
 	if _, err := os.Stat(w.tree + "/build/out"); err != nil {
 		t.Error(err)
 	}
-	if err := os.RemoveAll(w.tree); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := New(w.o).Restore(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(w.tree))
+	must.Get(New(w.o).Restore(t.Context(), in))(t)
 	w.same(before)
 }
 
@@ -259,9 +249,7 @@ func TestImmutable(t *testing.T) {
 func TestMounts(t *testing.T) {
 	const inside = "WINNOW_TEST_MOUNTS"
 	if os.Getenv(inside) != "" {
-		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 		if os.Getenv(inside) == "plain" {
 			// In this user namespace the folders of root belong to no known user, so they do not lead to a trash.
 			tmpfs(t, "/tmp")
@@ -295,17 +283,13 @@ func TestMounts(t *testing.T) {
 
 func bind(t *testing.T, from, to string) {
 	t.Helper()
-	if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mount(from, to, "", unix.MS_BIND, ""))
 	t.Cleanup(func() { unix.Unmount(to, unix.MNT_DETACH) })
 }
 
 func tmpfs(t *testing.T, at string) {
 	t.Helper()
-	if err := unix.Mount("tmpfs", at, "tmpfs", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mount("tmpfs", at, "tmpfs", 0, ""))
 	t.Cleanup(func() { unix.Unmount(at, unix.MNT_DETACH) })
 }
 
@@ -314,9 +298,7 @@ func mountInside(t *testing.T) {
 	w.write(w.base+"/precious/file", "x\n")
 	w.mkdir(w.tree + "/ignored")
 	g, in, err := w.hold("A1", w.tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer g.Close()
 	bind(t, w.base+"/precious", w.tree+"/ignored")
 	if out := w.act(g, in); out.Outcome != decision.Refused || !strings.Contains(out.Detail, "mounted") {
@@ -341,9 +323,7 @@ func mountInTrash(t *testing.T) {
 		t.Errorf("purge: %v", err)
 	}
 	// A mount that comes after the look at the mounts is not entered either.
-	if err := unix.Unmount(at, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Unmount(at, 0))
 	once := false
 	w.o.Step = func(step string) {
 		if step == "purge.folder" && !once {
@@ -381,9 +361,7 @@ func otherMount(t *testing.T) {
 	if st, err := os.Stat(trash); err != nil || st.Mode().Perm() != 0o700 {
 		t.Errorf("the trash: %v %v", st.Mode(), err)
 	}
-	if _, err := New(w.o).Restore(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(New(w.o).Restore(t.Context(), in))(t)
 	w.same(before)
 	in = w.aside("A2", w.tree)
 	if freed, err := New(w.o).Purge(t.Context(), in); err != nil || freed == 0 {
@@ -409,9 +387,7 @@ func otherRepository(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(w.main, ".git", commonTrash, "A1", adminName, "HEAD")); err != nil {
 		t.Error(err)
 	}
-	if _, err := New(w.o).Restore(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(New(w.o).Restore(t.Context(), in))(t)
 	w.same(before)
 	in = w.aside("A2", w.tree)
 	if freed, err := New(w.o).Purge(t.Context(), in); err != nil || freed == 0 {

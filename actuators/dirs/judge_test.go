@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // looser takes every folder that is called work or plain, also one that is locked or holds work.
@@ -94,9 +95,7 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 			if _, err := os.Lstat(path); out.Outcome != decision.Done || err == nil {
 				t.Fatalf("%+v, %v", out, err)
 			}
-			if _, err := a.Restore(t.Context(), throughJSON(t, j.Intent)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(a.Restore(t.Context(), throughJSON(t, j.Intent)))(t)
 			w.same(before)
 			for name, want := range files {
 				if got := w.list(path)[name]; got != want {

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -242,16 +243,12 @@ func TestAttackWorkAtAnyTime(t *testing.T) {
 	for n := range trials {
 		l := lateIn(w, fmt.Sprintf("any%d", n))
 		g, in, err := l.hold(nth(n), l.tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		wait := time.Duration(rand.Int64N(int64(60 * time.Millisecond)))
 		wrote := make(chan error, 1)
 		go func() { time.Sleep(wait); wrote <- l.put("late.txt", "work\n") }()
 		out := l.act(g, in)
-		if err := errors.Join(<-wrote, g.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(<-wrote, g.Close()))
 		l.close()
 		if out.Outcome == decision.Done {
 			done++

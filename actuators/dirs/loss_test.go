@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // losses are the ways in which a worktree can hold work. Each of them is lost, or at risk, when the folder is removed.
@@ -176,9 +176,7 @@ func TestLossMatrix(t *testing.T) {
 				t.Fatalf("restore: %q %v", where, err)
 			}
 			w.same(before)
-			if diff := cmp.Diff(objects, w.objects(reached...)); diff != "" {
-				t.Errorf("the objects that it leads to (-want +got):\n%s", diff)
-			}
+			must.Equal(t, objects, w.objects(reached...), "the objects that it leads to")
 			if out, err := w.tryGit(w.tree, "fsck", "--no-dangling"); err != nil {
 				t.Errorf("fsck: %v\n%s", err, out)
 			}
@@ -236,12 +234,8 @@ func TestBranchChangedMeanwhile(t *testing.T) {
 			if got := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD")); got != head {
 				t.Errorf("HEAD is %s, want %s", got, head)
 			}
-			if diff := cmp.Diff(files, w.list(w.tree)); diff != "" {
-				t.Errorf("the files (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(was, status()); diff != "" {
-				t.Errorf("the status (-want +got):\n%s", diff)
-			}
+			must.Equal(t, files, w.list(w.tree), "the files")
+			must.Equal(t, was, status(), "the status")
 			if out, err := w.tryGit(w.tree, "symbolic-ref", "HEAD"); (err == nil) != c.branch {
 				t.Errorf("HEAD is on %s %v", out, err)
 			}
@@ -318,9 +312,7 @@ func TestAnObjectGone(t *testing.T) {
 			if !errors.Is(err, actuators.ErrPart) || !strings.Contains(err.Error(), id) || !strings.HasPrefix(where, w.tree) {
 				t.Errorf("restore: %q %v", where, err)
 			}
-			if diff := cmp.Diff(files, w.list(w.tree)); diff != "" {
-				t.Errorf("the files (-want +got):\n%s", diff)
-			}
+			must.Equal(t, files, w.list(w.tree), "the files")
 			if refs := w.git(w.main, "for-each-ref", "--format=%(refname)", "refs/winnow/A1"); !strings.Contains(refs, "refs/winnow/A1/head") {
 				t.Errorf("what keeps its commits went: %q", refs)
 			}
@@ -340,9 +332,7 @@ func TestNoHookRuns(t *testing.T) {
 	in := func() decision.Intent {
 		w.git(w.main, "config", "core.fsmonitor", w.base+"/monitor")
 		g, in, err := w.hold("A1", w.tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer g.Close()
 		os.Remove(ran) // the test's own git may have run them
 		if out := w.act(g, in); out.Outcome != decision.Done {
@@ -350,9 +340,7 @@ func TestNoHookRuns(t *testing.T) {
 		}
 		return in
 	}()
-	if _, err := New(w.o).Restore(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(New(w.o).Restore(t.Context(), in))(t)
 	if _, err := os.Lstat(ran); err == nil {
 		t.Error("something of the repository's was run")
 	}

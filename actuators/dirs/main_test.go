@@ -144,9 +144,7 @@ func throughJSON(t testing.TB, in decision.Intent) decision.Intent {
 	if err == nil {
 		err = json.Unmarshal(text, &out)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return out
 }
 
@@ -298,9 +296,7 @@ func enter(t testing.TB, dir string) (pid int, leave func()) {
 	t.Helper()
 	c := exec.Command("sleep", "300")
 	c.Dir = dir
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	done := false
 	leave = func() {
 		if !done {

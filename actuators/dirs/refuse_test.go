@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/must"
@@ -102,9 +100,7 @@ func TestRefuses(t *testing.T) {
 			was := *d.Identity.Dir
 			// The same between the hold and the act, where that is possible: the identity and the options are then as they were.
 			g, in, err := w.hold("A1", w.tree)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			c.change(w, d.Identity.Dir)
 			_, err = New(w.o).Hold(t.Context(), "A2", d)
 			if !errors.Is(err, c.want) {
@@ -164,9 +160,7 @@ func TestPlainFolder(t *testing.T) {
 		if err != nil || where != path {
 			t.Fatalf("restore: %q %v", where, err)
 		}
-		if diff := cmp.Diff(before, w.list(path)); diff != "" {
-			t.Errorf("it came back changed (-want +got):\n%s", diff)
-		}
+		must.Equal(t, before, w.list(path), "it came back changed")
 		for at, step := range []string{"held", "dir.check", "dir.trash", "dir.move", "dir.look", "dir.compare"} {
 			late, id := fmt.Sprintf("late%d", at), nth(100*(n+1)+at)
 			one := *w
@@ -199,9 +193,7 @@ func TestLockedWorktree(t *testing.T) {
 	w.git(w.main, "worktree", "lock", "--reason", "in use", w.tree)
 	before := w.state()
 	in := w.aside("A1", w.tree)
-	if _, err := New(w.o).Restore(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(New(w.o).Restore(t.Context(), in))(t)
 	w.same(before)
 	for n, change := range [][]string{{"unlock"}, {"lock"}} {
 		for at, step := range []string{"dir.refs", "held", "dir.check", "dir.look"} {
@@ -246,22 +238,16 @@ func TestNothingIsActedOnAfterSaving(t *testing.T) {
 	w := newWorld(t)
 	before := w.state()
 	g, _, err := w.hold("A1", w.tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	entry := must.Get(os.Stat(filepath.Join(w.main, ".git/worktrees/work")))(t)
-	if err := g.Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Save(t.Context()))
 	if refs := w.git(w.main, "for-each-ref", "refs/winnow/A1"); refs == "" {
 		t.Error("no refs keep its commits")
 	}
 	if now, err := os.Stat(filepath.Join(w.main, ".git/worktrees/work")); err != nil || !now.ModTime().Equal(entry.ModTime()) {
 		t.Errorf("saving changed its entry: %v", err)
 	}
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Close())
 	w.same(before)
 }
 

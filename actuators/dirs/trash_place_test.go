@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // shellNames are names that mean something to a shell.
@@ -179,23 +180,14 @@ func TestAttackManifestInARoot(t *testing.T) {
 		m := manifest{Schema: manifestSchema, Intent: decision.Intent{ID: "M", Candidate: "dir:" + p.From, Kind: "dir",
 			Identity: decision.Identity{Key: "k", Dir: &d}, At: time.Now()}}
 		change(w, &m, &p)
-		text, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Intent.Plan = text
-		if text, err = json.Marshal(m); err != nil {
-			t.Fatal(err)
-		}
-		w.write(trash+"/"+manifestName, string(text))
+		m.Intent.Plan = must.Get(json.Marshal(p))(t)
+		w.write(trash+"/"+manifestName, string(must.Get(json.Marshal(m))(t)))
 		if p.Admin != nil {
-			if err := os.Rename(w.root+"/mine/M-admin", trash+"/admin"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(w.root+"/mine/M-admin", trash+"/admin"))
 		}
 		before := w.list(w.base)
 		found, wrong := New(w.o).Asides(t.Context(), nil)
-		_, err = New(w.o).Purge(t.Context(), m.Intent)
+		_, err := New(w.o).Purge(t.Context(), m.Intent)
 		switch diff := cmp.Diff(before, w.list(w.base)); {
 		case len(found) > 0:
 			a.Lost("%s: it was taken for an act: %+v", name, found)
@@ -233,15 +225,11 @@ func TestAttackUnsafeTrash(t *testing.T) {
 			w.mkdir(filepath.Dir(at))
 			var in decision.Intent
 			g, in, err := w.hold("A1", w.tree)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if place == "repository" { // as if it were on another mount
 				p := w.plan(in)
 				p.Admin.To = filepath.Join(at, "A1", adminName)
-				if in.Plan, err = json.Marshal(p); err != nil {
-					t.Fatal(err)
-				}
+				in.Plan = must.Get(json.Marshal(p))(t)
 			}
 			put(w, at)
 			if place == "state" { // one that was there before is not taken either
@@ -355,9 +343,7 @@ func TestAttackPurgeOfWhatChanged(t *testing.T) {
 	// A hard link that goes elsewhere changes nothing here.
 	w := newWorld(t)
 	w.write(w.tree+"/ignored/shared", "x\n")
-	if err := os.Link(w.tree+"/ignored/shared", w.base+"/shared"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Link(w.tree+"/ignored/shared", w.base+"/shared"))
 	in := w.aside("A1", w.tree)
 	remove(w, w.base+"/shared")
 	if _, err := New(w.o).Purge(t.Context(), in); err != nil {
@@ -379,9 +365,7 @@ func TestAttackLinkOnTheWayHome(t *testing.T) {
 			w.git(w.main, "worktree", "add", "-q", "-b", "far", w.tree)
 		}
 		in := w.aside("A1", w.tree)
-		if err := os.Rename(w.base+"/trees", w.base+"/trees.old"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(w.base+"/trees", w.base+"/trees.old"))
 		link(w, w.base+"/precious", w.base+"/trees")
 		where, err := New(w.o).Restore(t.Context(), in)
 		left, listed := os.ReadDir(w.base + "/precious")

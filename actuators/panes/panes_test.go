@@ -26,9 +26,7 @@ func TestPlansThatAreNotTheActsOwn(t *testing.T) {
 	precious, trash := filepath.Join(dir, "precious", "pane-0.txt"), filepath.Join(dir, "trash")
 	err := errors.Join(os.Mkdir(filepath.Dir(precious), 0o700), os.WriteFile(precious, []byte("work"), 0o600), os.Mkdir(trash, 0o700),
 		os.Symlink(filepath.Dir(precious), filepath.Join(trash, "link")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	plan := func(act, socket string, files ...string) []byte {
 		p := map[string]any{"act": act, "socket": socket}
 		var panes []map[string]string
@@ -74,9 +72,7 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	t.Parallel()
 	k := Kept{Trash: filepath.Join(t.TempDir(), "trash"), Act: "a", Panes: 1}
 	write := func(f *os.File) error { _, err := f.WriteString("text"); return err }
-	if err := k.Save("plan", func(w Writer) error { return w(File(0), write) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, k.Save("plan", func(w Writer) error { return w(File(0), write) }))
 	folder := filepath.Join(k.Trash, "a")
 	var size int64
 	for _, name := range []string{"pane-0.txt", Manifest} {
@@ -84,9 +80,7 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 		size += st.Size()
 	}
 	stranger := filepath.Join(folder, "stranger")
-	if err := os.WriteFile(stranger, []byte("kept"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(stranger, []byte("kept"), 0o600))
 	in := decision.Intent{ID: "a", Plan: []byte(`{"act":"a","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)}
 	if freed, err := Purge(k.Trash, in); !errors.Is(err, syscall.ENOTEMPTY) || freed != size {
 		t.Errorf("freed %d of %d, and said of what it did not make: %v", freed, size, err)
@@ -109,12 +103,8 @@ func TestPurgeTakesFilesOnly(t *testing.T) {
 	t.Parallel()
 	k := Kept{Trash: t.TempDir(), Act: "a", Panes: 1}
 	path := filepath.Join(k.Trash, "a", File(0))
-	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("elsewhere", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Dir(path), 0o700))
+	must.Do(t, os.Symlink("elsewhere", path))
 	if _, err := k.Purge(); err == nil || !strings.Contains(err.Error(), "it was left") {
 		t.Error(err)
 	}
@@ -135,9 +125,7 @@ func TestSaveOverwritesNothing(t *testing.T) {
 		t.Errorf("%v, %v is left after an error", left, err)
 	}
 	once := func(write Writer) error { return write(File(0), nothing) }
-	if err := k.Save(nil, once); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, k.Save(nil, once))
 	if err := k.Save(nil, once); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a folder was filled twice: %v", err)
 	}
@@ -150,9 +138,7 @@ func TestSaveOverwritesNothing(t *testing.T) {
 func TestBuryAsksTheNeverListAgain(t *testing.T) {
 	t.Parallel()
 	c := exec.Command("sleep", "1000")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	t.Cleanup(func() { _, _ = c.Process.Kill(), c.Wait() })
 	h := must.Get(procact.Hold("/proc", c.Process.Pid))(t)
 	defer h.Close()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestAttackTrashThatIsNone has the trash for texts be a link, or a folder that others can write: no text is put there, and nothing in it
@@ -20,9 +21,7 @@ func TestAttackTrashThatIsNone(t *testing.T) {
 	} {
 		base := t.TempDir()
 		precious, at := filepath.Join(base, "precious"), filepath.Join(base, "trash")
-		if err := errors.Join(os.Mkdir(precious, 0o700), put(precious, at)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Mkdir(precious, 0o700), put(precious, at)))
 		k := Kept{Trash: at, Act: "A1", Panes: 1}
 		err := k.Save(struct{}{}, func(w Writer) error { return w(File(0), func(*os.File) error { return nil }) })
 		_, purged := k.Purge()

@@ -26,9 +26,7 @@ func tree(t *testing.T, script string, below int) (decision.Process, []*act.Held
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	done := make(chan struct{})
 	t.Cleanup(func() { cmd.Process.Kill(); <-done })
 	go func() { cmd.Wait(); close(done) }()

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -52,14 +53,9 @@ func TestEndsAProcess(t *testing.T) {
 func TestEndsAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	child := start(t, "wait", true)
-	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, child.Process.Signal(unix.SIGSTOP))
 	for stopped := false; !stopped; {
-		h, err := proc.Hold("/proc", child.Process.Pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(proc.Hold("/proc", child.Process.Pid))(t)
 		stopped = h.Was.State == 'T'
 		h.Close()
 	}
@@ -141,10 +137,7 @@ func TestSparesWhatEndedOrChanged(t *testing.T) {
 				_ = g.Close()
 			}
 			// The same when it comes out between the hold and the signal. Boot and namespace cannot change in between.
-			g, err = New(options()).Hold(t.Context(), "A1", decide(was))
-			if err != nil {
-				t.Fatal(err)
-			}
+			g = must.Get(New(options()).Hold(t.Context(), "A1", decide(was)))(t)
 			defer g.Close()
 			if p.BootID != was.BootID || p.PIDNamespace != was.PIDNamespace {
 				return
@@ -163,10 +156,7 @@ func TestGoneBetweenHoldAndSignal(t *testing.T) {
 	t.Parallel()
 	child := start(t, "wait", true)
 	p := identify(t, child.Process.Pid)
-	g, err := New(options()).Hold(t.Context(), "A1", decide(p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(New(options()).Hold(t.Context(), "A1", decide(p)))(t)
 	defer g.Close()
 	child.in.Close()
 	<-child.reaped
@@ -216,14 +206,11 @@ func TestCrash(t *testing.T) {
 			t.Parallel()
 			child := start(t, "deaf", true)
 			p := identify(t, child.Process.Pid)
-			text, err := json.Marshal(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(json.Marshal(p))(t)
 			w := exec.Command("/proc/self/exe")
 			w.Env = append(os.Environ(), roleVar+"=crash", "WINNOW_TEST_STEP="+c.step)
 			w.Stdin, w.Stderr = bytes.NewReader(text), os.Stderr
-			err = w.Run()
+			err := w.Run()
 			if killed := err != nil && w.ProcessState.ExitCode() == -1; killed != (c.step != "none") {
 				t.Fatalf("the act ended with %v", err)
 			}

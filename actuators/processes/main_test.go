@@ -83,16 +83,12 @@ type child struct {
 func start(t testing.TB, role string, reap bool) *child {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := &child{Cmd: exec.Command("/proc/self/exe"), in: w, reaped: make(chan struct{})}
 	// It has no stderr: this process's may be a file, to which its child would be seen to write.
 	c.Env, c.Dir, c.Stdin = append(os.Environ(), roleVar+"="+role), t.TempDir(), r
 	out := must.Get(c.StdoutPipe())(t)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	r.Close()
 	var once sync.Once
 	wait := func() { once.Do(func() { c.Wait(); close(c.reaped) }) }
@@ -123,8 +119,7 @@ func (c *child) alive() bool {
 // identify reads a process's identity the way a collector would, by paths and not by the code under test.
 func identify(t testing.TB, pid int) decision.Process {
 	t.Helper()
-	p := must.Get(identity(pid))(t)
-	return p
+	return must.Get(identity(pid))(t)
 }
 
 func identity(pid int) (decision.Process, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 const calm = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
@@ -54,9 +55,7 @@ func TestRead(t *testing.T) {
 func TestThisMachine(t *testing.T) {
 	t.Parallel()
 	p, err := Read("/proc", []string{"/proc", t.TempDir(), "/none such"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if p.DiskFree == nil || *p.DiskFree < 0 || *p.DiskFree > 1 || p.InodesFree == nil || *p.InodesFree < 0 || *p.InodesFree > 1 {
 		t.Errorf("free: %v, %v", p.DiskFree, p.InodesFree)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestChanged: every change of a file or to what is in a folder shows, and what is not there shows when it comes.
@@ -18,23 +19,23 @@ func TestChanged(t *testing.T) {
 		"written, same mtime": func(t *testing.T, dir string) { rewrite(t, filepath.Join(dir, "file")) },
 		"replaced": func(t *testing.T, dir string) {
 			files.Write(t, filepath.Join(dir, "new"), "text")
-			check(t, os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "file")))
+			must.Do(t, os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "file")))
 		},
-		"gone":            func(t *testing.T, dir string) { check(t, os.Remove(filepath.Join(dir, "file"))) },
+		"gone":            func(t *testing.T, dir string) { must.Do(t, os.Remove(filepath.Join(dir, "file"))) },
 		"come":            func(t *testing.T, dir string) { files.Write(t, filepath.Join(dir, "missing"), "") },
 		"one in a folder": func(t *testing.T, dir string) { files.Write(t, filepath.Join(dir, "folder", "x"), "") },
 		"the link's aim": func(t *testing.T, dir string) {
-			check(t, os.Remove(filepath.Join(dir, "link")))
-			check(t, os.Symlink("b", filepath.Join(dir, "link")))
+			must.Do(t, os.Remove(filepath.Join(dir, "link")))
+			must.Do(t, os.Symlink("b", filepath.Join(dir, "link")))
 		},
-		"mode": func(t *testing.T, dir string) { check(t, os.Chmod(filepath.Join(dir, "file"), 0o400)) },
+		"mode": func(t *testing.T, dir string) { must.Do(t, os.Chmod(filepath.Join(dir, "file"), 0o400)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			files.Write(t, filepath.Join(dir, "file"), "text")
-			check(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
-			check(t, os.Symlink("a", filepath.Join(dir, "link")))
+			must.Do(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+			must.Do(t, os.Symlink("a", filepath.Join(dir, "link")))
 			var paths []string
 			for _, n := range []string{"file", "file", "missing", "folder", "link"} {
 				paths = append(paths, filepath.Join(dir, n))
@@ -54,17 +55,9 @@ func TestChanged(t *testing.T) {
 
 // rewrite writes other text of the same length and sets the time of the change back, as rsync and tar do.
 func rewrite(t *testing.T, path string) {
-	st, err := os.Stat(path)
-	check(t, err)
-	check(t, os.WriteFile(path, []byte("TEXT"), 0o600))
-	check(t, os.Chtimes(path, st.ModTime(), st.ModTime()))
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(os.Stat(path))(t)
+	must.Do(t, os.WriteFile(path, []byte("TEXT"), 0o600))
+	must.Do(t, os.Chtimes(path, st.ModTime(), st.ModTime()))
 }
 
 func TestSince(t *testing.T) {

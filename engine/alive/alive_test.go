@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
@@ -333,14 +334,9 @@ func TestOf(t *testing.T) {
 // resolves fails where the place of a fact is not in the snapshot.
 func resolves(t *testing.T, s *snapshot.Snapshot, a Answer) {
 	t.Helper()
-	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(s))(t)
 	var doc any
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &doc))
 	var facts []string
 	for _, p := range a.Proofs {
 		facts = append(facts, p.Fact)

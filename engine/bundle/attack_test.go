@@ -97,15 +97,9 @@ func zeros(t *testing.T, n int64) []byte {
 	var out bytes.Buffer
 	gz := must.Get(gzip.NewWriterLevel(&out, gzip.BestSpeed))(t)
 	tw := tar.NewWriter(gz)
-	if err := tw.WriteHeader(&tar.Header{Name: "x", Typeflag: tar.TypeReg, Size: n}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.CopyN(gz, zero{}, n); err != nil {
-		t.Fatal(err)
-	}
-	if err := gz.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tw.WriteHeader(&tar.Header{Name: "x", Typeflag: tar.TypeReg, Size: n}))
+	must.Get(io.CopyN(gz, zero{}, n))(t)
+	must.Do(t, gz.Close())
 	return out.Bytes()
 }
 
@@ -206,9 +200,7 @@ func unsecured(t *testing.T, text string) string {
 	var sc struct {
 		Signatures []string `json:"signatures"`
 	}
-	if err := json.Unmarshal([]byte(text), &sc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &sc))
 	parts := strings.Split(sc.Signatures[0], ".")
 	parts[0] = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"acme","typ":"JWT"}`))
 	sc.Signatures[0] = parts[0] + "." + parts[1] + "."
@@ -225,9 +217,7 @@ func unpacked(t *testing.T, data []byte) map[string]string {
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		files[strings.TrimPrefix(h.Name, "/")] = string(must.Get(io.ReadAll(tr))(t))
 	}
 }

@@ -50,20 +50,14 @@ func tree(more map[string]string) policy.Tree {
 func build(t *testing.T, o bundle.BuildOptions) ([]byte, *bundle.Bundle) {
 	t.Helper()
 	data, b, err := bundle.Build(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data, b
 }
 
 func write(t *testing.T, path string, data []byte) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Do(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -204,19 +198,11 @@ func archive(t *testing.T, entries ...entry) []byte {
 		if e.Typeflag != tar.TypeXGlobalHeader {
 			e.Size, e.Mode = int64(len(e.data)), 0o600
 		}
-		if err := tw.WriteHeader(&e.Header); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(tw, e.data); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tw.WriteHeader(&e.Header))
+		must.Get(io.WriteString(tw, e.data))(t)
 	}
-	if err := tw.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := gz.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tw.Close())
+	must.Do(t, gz.Close())
 	return out.Bytes()
 }
 

@@ -69,8 +69,7 @@ func TestExceptionsInBundlesOfStockOPA(t *testing.T) {
 	for flag, want := range map[string]int{"--v1-compatible": 1, "--bundle": 0} {
 		path := filepath.Join(t.TempDir(), "b.tar.gz")
 		stockopa.Must(t, dir, "build", flag, "rules", "-o", path)
-		b, err := bundle.Read(must.Get(os.ReadFile(path))(t), nil)
-		must.Do(t, err)
+		b := must.Get(bundle.Read(must.Get(os.ReadFile(path))(t), nil))(t)
 		all := exceptionsOf(t, b).Exceptions()
 		must.Equal(t, want, len(all), "exceptions with %s", flag)
 		if want == 1 && (all[0].Line != 0 || all[0].Until != "2026-12-01") {
@@ -84,8 +83,7 @@ func TestExceptionsInBundlesOfStockOPA(t *testing.T) {
 		packed["rules/"+name] = text
 	}
 	v := &bundle.Verification{KeyID: "default", Algorithm: "ES256", Key: key.publicPEM}
-	b, err := bundle.Read(pack(t, packed), v)
-	must.Do(t, err)
+	b := must.Get(bundle.Read(pack(t, packed), v))(t)
 	must.Equal(t, 3, exceptionsOf(t, b).Exceptions()[0].Line, "the line of a packed file")
 	packed["rules/"+policy.ExceptionsName] = strings.Replace(excepted, "ann", "eve", 1)
 	if _, err := bundle.Read(pack(t, packed), v); err == nil {
@@ -113,8 +111,7 @@ func TestExceptionsOfABundleAreNeverPassedOver(t *testing.T) {
 		t.Errorf("twice: %v", err)
 	}
 	wrong := map[string]string{"reap/dirs/scratch/scratch.rego": scratch, "data.json": `{"exceptions": [{"match": {"label": "x"}, "why": "y", "who": "z"}]}`}
-	b, err := bundle.Read(pack(t, wrong), nil)
-	must.Do(t, err)
+	b := must.Get(bundle.Read(pack(t, wrong), nil))(t)
 	if _, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{b.Tree("mine", "bundle:mine")}}); err == nil || !strings.Contains(err.Error(), "bundle:mine/exceptions.yaml: exceptions[0].until is missing") {
 		t.Errorf("one without an end: %v", err)
 	}

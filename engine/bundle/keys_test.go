@@ -25,9 +25,7 @@ func newPair(t *testing.T, key crypto.Signer) pair {
 	p.privatePEM = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must.Get(x509.MarshalPKCS8PrivateKey(key))(t)}))
 	p.publicPEM = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must.Get(x509.MarshalPKIXPublicKey(key.Public()))(t)}))
 	for path, text := range map[string]string{p.private: p.privatePEM, p.public: p.publicPEM} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/sandbox"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
@@ -49,14 +50,9 @@ func TestCandidates(t *testing.T) {
 				}
 			}
 			o := policy.LoadOptions{Trees: []policy.Tree{{Name: "x", FS: rules.Small(more), Prefix: "p"}}}
-			here, err := policy.Load(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			here := must.Get(policy.Load(t.Context(), o))(t)
 			e, there, err := sandbox.Load(t.Context(), o, eval.Limits{}, sandbox.Self())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			_ = e.Close()
 			for _, p := range []*policy.Policy{here, there} {
 				if of, all := p.Candidates("process"); !slices.Equal(of, c.want) || all != c.all {

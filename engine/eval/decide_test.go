@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
@@ -39,15 +40,10 @@ func stockOf(t testing.TB, own map[string]string) func(t testing.TB, sub *subjec
 	for name, text := range files {
 		options = append(options, rego.Module(name, text))
 	}
-	q, err := rego.New(options...).PrepareForEval(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(rego.New(options...).PrepareForEval(t.Context()))(t)
 	return func(t testing.TB, sub *subject.Subject) decision.Decision {
 		var in any
-		if err := json.Unmarshal(worlds.JSON(t, sub), &in); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(worlds.JSON(t, sub), &in))
 		rs, err := q.Eval(context.Background(), rego.EvalInput(in))
 		if err != nil || len(rs) != 1 {
 			t.Fatalf("%d results, %v", len(rs), err)
@@ -56,9 +52,7 @@ func stockOf(t testing.TB, own map[string]string) func(t testing.TB, sub *subjec
 			decision.Decision
 			Scope bool `json:"in_scope"`
 		}
-		if err := json.Unmarshal(worlds.JSON(t, rs[0].Bindings["d"]), &out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(worlds.JSON(t, rs[0].Bindings["d"]), &out))
 		out.InScope = out.Scope
 		return out.Decision
 	}
@@ -79,9 +73,7 @@ func reasons(t testing.TB, d decision.Decision) string {
 	}
 	plain := worlds.JSON(t, map[string]any{"verdict": d.Verdict, "findings": d.Findings, "objections": d.Objections})
 	var loose any
-	if err := json.Unmarshal(plain, &loose); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(plain, &loose))
 	return string(worlds.JSON(t, loose))
 }
 
@@ -96,10 +88,7 @@ func TestDecideAgreesWithMain(t *testing.T) {
 		for seed := range uint64(4) {
 			m := worlds.New(seed, missing)
 			s := m.World(120)
-			have, err := e.Decide(t.Context(), s, worlds.Config())
-			if err != nil {
-				t.Fatal(err)
-			}
+			have := must.Get(e.Decide(t.Context(), s, worlds.Config()))(t)
 			if len(have.Errors) > 0 {
 				t.Fatal(have.Errors)
 			}
@@ -146,10 +135,7 @@ func TestInputIsItsJSON(t *testing.T) {
 		for _, kind := range snapshot.KindNames() {
 			for _, id := range j.IDs(kind) {
 				sub, _ := j.Subject(id)
-				want, err := ast.InterfaceToValue(sub)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := must.Get(ast.InterfaceToValue(sub))(t)
 				if have := input(sub); have.Compare(want) != 0 {
 					t.Fatalf("%s: want\n%v\nhave\n%v", id, want, have)
 				}
@@ -190,10 +176,7 @@ func TestDecideCountsWhatItSaw(t *testing.T) {
 	t.Parallel()
 	s := worlds.New(5, 0).World(30)
 	s.Tabs = map[string]snapshot.Tab{"tab:herdr/default/w1:t1": {Source: "herdr/default"}}
-	r, err := worlds.Engine(t, rules.Shipped(t), eval.Limits{}).Decide(t.Context(), s, defaults())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(worlds.Engine(t, rules.Shipped(t), eval.Limits{}).Decide(t.Context(), s, defaults()))(t)
 	want := map[string]int{"dir": 10, "session": 10, "process": 12, "tab": 1, "terminal": 0}
 	if diff := gocmp.Diff(want, r.Seen); diff != "" {
 		t.Errorf("(-want +have):\n%s", diff)

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
@@ -145,10 +146,7 @@ func TestExplainSaysWhatWouldHaveToBeDifferent(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			have, err := e.Explain(t.Context(), dirSubject(t, c.dir))
-			if err != nil {
-				t.Fatal(err)
-			}
+			have := must.Get(e.Explain(t.Context(), dirSubject(t, c.dir)))(t)
 			c.want.ID, c.want.Label, c.want.Kind = "dir:/w/"+c.dir.Name, "/w/"+c.dir.Name, "dir"
 			for _, fired := range [][]explain.Fired{have.Findings, have.Objections} {
 				for i := range fired {
@@ -167,9 +165,7 @@ type number int
 func TestExplainNamesFactsWithTheirSource(t *testing.T) {
 	t.Parallel()
 	x, err := worlds.Engine(t, rules.Load(t, checked()), eval.Limits{}).Explain(t.Context(), dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &snapshot.Git{Dirty: new(3)}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(x.Objections) != 1 {
 		t.Fatalf("%d objections", len(x.Objections))
 	}
@@ -213,9 +209,7 @@ func TestCounterfactual(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			have, err := e.Counterfactual(t.Context(), dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &c.git}), eval.Search{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if have.Decided == 0 {
 				t.Error("nothing was decided")
 			}
@@ -234,9 +228,7 @@ func TestCounterfactualTriesAnotherCandidatesWayFirst(t *testing.T) {
 	ask := func(name string, s eval.Search) *decision.Counterfactual {
 		t.Helper()
 		o, err := e.Counterfactual(t.Context(), dirSubject(t, snapshot.Dir{Name: name, Git: &snapshot.Git{Dirty: new(3)}}), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return o
 	}
 	first := ask("x-review-0000000a", eval.Search{})
@@ -274,17 +266,11 @@ func TestExplainAgreesWithDecide(t *testing.T) {
 	t.Parallel()
 	e := worlds.Engine(t, rules.Shipped(t), eval.Limits{})
 	s := worlds.New(3, 0.05).World(90)
-	r, err := e.Decide(t.Context(), s, worlds.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(e.Decide(t.Context(), s, worlds.Config()))(t)
 	j := subject.Join(s, worlds.Config())
 	for _, d := range r.Decisions {
 		sub, _ := j.Subject(d.ID)
-		x, err := e.Explain(t.Context(), sub)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(e.Explain(t.Context(), sub))(t)
 		have := decision.Decision{Verdict: x.Verdict, Findings: plain(x.Findings), Objections: plain(x.Objections)}
 		if diff := cmp.Diff(reasons(t, d), reasons(t, have)); diff != "" {
 			t.Fatalf("%s (-decision +explanation):\n%s", d.ID, diff)

@@ -9,6 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/plan"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // Inputs gives the documents of a joined snapshot as Decide makes them.
@@ -51,10 +52,7 @@ type Asker struct {
 // NewAsker asks an engine's rules of the subjects of a joined snapshot. It must be closed.
 func NewAsker(t testing.TB, e *Engine, j *subject.Index) *Asker {
 	t.Helper()
-	txn, err := e.store.NewTransaction(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	txn := must.Get(e.store.NewTransaction(t.Context()))(t)
 	w := watch(e.limits)
 	for _, q := range e.kinds {
 		q.ready(e.program)

@@ -10,6 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
@@ -39,10 +40,7 @@ func TestHostilePoliciesSpare(t *testing.T) {
 			for _, n := range []string{"bad-review-0000000b", "x-review-0000000a", "y-review-0000000c"} {
 				s.Dirs["dir:/w/"+n] = snapshot.Dir{Source: "dirs//w", Name: n, Path: "/w/" + n}
 			}
-			r, err := e.Decide(t.Context(), s, worlds.Config())
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(e.Decide(t.Context(), s, worlds.Config()))(t)
 			if len(r.Errors) != 1 || r.Errors[0].ID != "dir:/w/bad-review-0000000b" {
 				t.Fatalf("want one error, have %v", r.Errors)
 			}
@@ -68,10 +66,7 @@ func TestScopeThatFailsSpares(t *testing.T) {
 	p := rules.Load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"},
 		policy.Tree{Name: "mine", FS: rules.Tree(map[string]string{"reap/dirs/mine/mine.rego": bad}), Prefix: "my"})
 	s := &snapshot.Snapshot{TakenAt: worlds.Now, Dirs: map[string]snapshot.Dir{"dir:/w/x": {Source: "dirs//w", Name: "x", Path: "/w/x"}}}
-	r, err := worlds.Engine(t, p, eval.Limits{}).Decide(t.Context(), s, worlds.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(worlds.Engine(t, p, eval.Limits{}).Decide(t.Context(), s, worlds.Config()))(t)
 	if len(r.Errors) != 1 || len(r.Decisions) != 1 || r.Decisions[0].Verdict != decision.Spare || !r.Decisions[0].InScope {
 		t.Errorf("have %+v", r)
 	}

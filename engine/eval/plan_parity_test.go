@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/policytest"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/worlds"
@@ -48,26 +49,14 @@ func TestPlanSaysWhatOPASays(t *testing.T) {
 			same.hold(t, m, fmt.Sprintf("further world %d, %g missing", seed, missing), m.Further(150), config)
 		}
 	}
-	all, err := policytest.Incidents()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(policytest.Incidents())(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
-		doc, err := c.Document()
-		if err != nil {
-			t.Fatal(err)
-		}
-		config, err := c.Rules()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(c.Document())(t)
+		config := must.Get(c.Rules())(t)
 		for _, missing := range []float64{0, 0.03} {
-			s, err := policytest.Parse(without(random, missing, doc))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(policytest.Parse(without(random, missing, doc)))(t)
 			same.hold(t, nil, fmt.Sprintf("%s, %g missing", name, missing), s, config)
 		}
 	}
@@ -149,9 +138,7 @@ func saying(t *testing.T, reasons []decision.Reason) []decision.Reason {
 	said := map[string]decision.Reason{}
 	for _, r := range reasons {
 		var plain decision.Reason
-		if err := json.Unmarshal(worlds.JSON(t, decision.Reason{Rule: r.Rule, Message: r.Message, Evidence: r.Evidence}), &plain); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(worlds.JSON(t, decision.Reason{Rule: r.Rule, Message: r.Message, Evidence: r.Evidence}), &plain))
 		said[string(worlds.JSON(t, plain))] = plain
 	}
 	out := make([]decision.Reason, 0, len(said))

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
@@ -28,14 +29,8 @@ func TestDecidesWithoutAPlan(t *testing.T) {
 		t.Fatal("the shipped rules have no plan that runs")
 	}
 	eval.WithoutPlan(stock)
-	want, err := stock.Decide(t.Context(), s, worlds.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	have, err := planned.Decide(t.Context(), s, worlds.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(stock.Decide(t.Context(), s, worlds.Config()))(t)
+	have := must.Get(planned.Decide(t.Context(), s, worlds.Config()))(t)
 	if diff := gocmp.Diff(want, have); diff != "" || len(want.Decisions) < 30 {
 		t.Errorf("%d decisions (-topdown +plan):\n%s", len(want.Decisions), diff)
 	}
@@ -47,19 +42,13 @@ func TestNobodyIsReapedByThePlanAlone(t *testing.T) {
 	t.Parallel()
 	s := worlds.New(5, 0).World(300)
 	e := worlds.Engine(t, rules.Shipped(t), eval.Limits{Timeout: time.Minute})
-	before, err := e.Decide(t.Context(), s, worlds.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(e.Decide(t.Context(), s, worlds.Config()))(t)
 	kept := map[string]bool{}
 	for _, d := range before.Decisions {
 		kept[d.ID] = d.Verdict == decision.Spare && len(d.Findings) > 0
 	}
 	eval.Forget(e)
-	after, err := e.Decide(t.Context(), s, worlds.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(e.Decide(t.Context(), s, worlds.Config()))(t)
 	wrong := 0
 	for _, d := range after.Decisions {
 		if !kept[d.ID] {
@@ -84,10 +73,7 @@ func TestAnErrorOfThePlanIsTopdowns(t *testing.T) {
 	if !eval.HasPlan(e) {
 		t.Fatal("no plan")
 	}
-	r, err := e.Decide(t.Context(), worlds.Three(), worlds.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(e.Decide(t.Context(), worlds.Three(), worlds.Config()))(t)
 	if len(r.Errors) != 3 || !strings.Contains(r.Errors[0].Err.Error(), "my/reap/dirs/mine/mine.rego:") {
 		t.Errorf("have %v", r.Errors)
 	}
@@ -98,15 +84,9 @@ func TestAnErrorOfThePlanIsTopdowns(t *testing.T) {
 func TestPreparedPoliciesDecideTheSame(t *testing.T) {
 	t.Parallel()
 	o := policy.LoadOptions{Trees: []policy.Tree{{Name: "embedded", FS: policies.Files}}}
-	built, err := policy.Load(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	built := must.Get(policy.Load(t.Context(), o))(t)
 	o.Prepared = policies.Prepared
-	prepared, err := policy.Load(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prepared := must.Get(policy.Load(t.Context(), o))(t)
 	if prepared.Plan() == nil {
 		t.Fatal("what was prepared was not used")
 	}
@@ -118,27 +98,15 @@ func TestPreparedPoliciesDecideTheSame(t *testing.T) {
 	}
 	s := worlds.New(6, 0.1).World(90)
 	a, b := worlds.Engine(t, built, eval.Limits{Timeout: time.Minute}), worlds.Engine(t, prepared, eval.Limits{Timeout: time.Minute})
-	want, err := a.Decide(t.Context(), s, worlds.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	have, err := b.Decide(t.Context(), s, worlds.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(a.Decide(t.Context(), s, worlds.Config()))(t)
+	have := must.Get(b.Decide(t.Context(), s, worlds.Config()))(t)
 	if diff := gocmp.Diff(want, have); diff != "" {
 		t.Errorf("(-built +prepared):\n%s", diff)
 	}
 	j := subject.Join(s, worlds.Config())
 	sub, _ := j.Subject(want.Decisions[0].ID)
-	x, err := a.Explain(t.Context(), sub)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := b.Explain(t.Context(), sub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(a.Explain(t.Context(), sub))(t)
+	y := must.Get(b.Explain(t.Context(), sub))(t)
 	if diff := gocmp.Diff(x, y, gocmp.FilterPath(func(p gocmp.Path) bool { return p.Last().String() == ".File" }, gocmp.Ignore())); diff != "" {
 		t.Errorf("explained (-built +prepared):\n%s", diff)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
@@ -32,14 +33,10 @@ func ask(t *testing.T, reaps, keeps string) (*policy.Policy, *asker) {
 		files[name] = text
 	}
 	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{{Name: "made up", FS: rules.Tree(files)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	q, err := rego.New(rego.Compiler(p.Compiler()), rego.Query("findings := data.policies.reap.dirs.mine.findings; objections := data.policies.protect.mine.objections; s := [x | x := data.policies.reap.dirs.mine.in_scope]")).
 		PrepareForEval(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return p, &asker{query: q}
 }
 
@@ -77,9 +74,7 @@ func document(t *testing.T, git, holders string) ast.Value {
 	t.Helper()
 	v, err := ast.ValueFromReader(strings.NewReader(fmt.Sprintf(
 		`{"kind": "dir", "id": "dir:/w/x", "dir": {"name": "x", "path": "/w/x", "git": %s, "holders": %s}, "source": {"name": "dirs//w", "status": "ok"}}`, git, holders)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return v
 }
 
@@ -124,10 +119,7 @@ func TestSearch(t *testing.T) {
 			t.Parallel()
 			p, a := ask(t, c.reaps, c.keeps)
 			in := document(t, c.git, c.holders)
-			o, err := explain.Search(t.Context(), p, "dir", in, a, 500, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := must.Get(explain.Search(t.Context(), p, "dir", in, a, 500, nil))(t)
 			if o.Verdict != c.verdict || told(o) != c.want || !strings.HasPrefix(o.Limit, c.limit) || (o.Limit == "") != (c.limit == "") {
 				t.Errorf("to %s: %q (%s), want to %s: %q (%s)", o.Verdict, told(o), o.Limit, c.verdict, c.want, c.limit)
 			}

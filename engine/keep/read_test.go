@@ -52,11 +52,9 @@ exceptions:
 	must.Equal(t, "2026-12-02T00:00:00Z", ends(t, a), "a day is over at its end")
 	must.Equal(t, "2026-12-01T08:00:00Z", ends(t, b), "a time")
 	must.Equal(t, "reap.dirs.landed reap.dirs.prunable", strings.Join(b.Rules, " "), "rules")
-	all, err = keep.ReadExceptions(keep.Source{}, []byte(one))
-	must.Do(t, err)
+	all = must.Get(keep.ReadExceptions(keep.Source{}, []byte(one)))(t)
 	must.Equal(t, "", ends(t, all[0]), "one without an end")
-	all, err = keep.ReadExceptions(keep.Source{}, []byte("exceptions: []\n"))
-	must.Do(t, err)
+	all = must.Get(keep.ReadExceptions(keep.Source{}, []byte("exceptions: []\n")))(t)
 	must.Equal(t, 0, len(all), "entries of an empty list")
 }
 

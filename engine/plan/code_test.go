@@ -7,6 +7,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestEncodedPlansSayTheSame: a plan that was written and read gives what it gave before.
@@ -16,17 +17,12 @@ func TestEncodedPlansSayTheSame(t *testing.T) {
 	for name, body := range programs {
 		ref := ast.MustParseRef("data.t.x")
 		planned, err := plan.Build(t.Context(), ast.MustCompileModules(map[string]string{"t.rego": "package t\n\n" + body + "\n"}), []ast.Ref{ref})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		data, err := plan.Encode(planned)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		p, err := plan.New(planned)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(plan.New(planned))(t)
 		again, err := plan.Decode(data)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

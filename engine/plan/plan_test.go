@@ -96,16 +96,11 @@ func TestAgreesWithTopdown(t *testing.T) {
 			c := ast.MustCompileModules(map[string]string{"t.rego": "package t\n\n" + body + "\n"})
 			ref := ast.MustParseRef("data.t.x")
 			planned, err := plan.Build(t.Context(), c, []ast.Ref{ref})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, f := range planned.Funcs.Funcs {
 				kindsOf(f.Blocks, statements)
 			}
-			p, err := plan.New(planned)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(plan.New(planned))(t)
 			rule := p.Rule(ref)
 			if rule == nil {
 				t.Fatalf("the plan has no %v", ref)
@@ -138,11 +133,7 @@ func TestAgreesWithTopdown(t *testing.T) {
 // input is the document that programs are asked of.
 func input(t testing.TB) ast.Value {
 	t.Helper()
-	v, err := ast.ValueFromReader(strings.NewReader(document))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Get(ast.ValueFromReader(strings.NewReader(document)))(t)
 }
 
 func kindsOf(bs []*ir.Block, to map[string]bool) {
@@ -177,9 +168,7 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 	t.Parallel()
 	c := ast.MustCompileModules(map[string]string{"t.rego": "package t\n\nh if input.n == 4\n\nx if h with input as {\"n\": 4}\n"})
 	planned, err := plan.Build(t.Context(), c, []ast.Ref{ast.MustParseRef("data.t.x")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := plan.New(planned); err == nil || !strings.Contains(err.Error(), "WithStmt") {
 		t.Errorf("have %v, want WithStmt to be refused", err)
 	}
@@ -203,13 +192,8 @@ y := 7
 `})
 	x, y := ast.MustParseRef("data.t.x"), ast.MustParseRef("data.t.y")
 	planned, err := plan.Build(t.Context(), c, []ast.Ref{x, y})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.New(planned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	p := must.Get(plan.New(planned))(t)
 	p.Prepare(p.Rule(x), p.Rule(y))
 	m, cancel := p.Machine(), topdown.NewCancel()
 	m.Document(ast.NewObject())

@@ -10,15 +10,14 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
 func load(t testing.TB, trees ...policy.Tree) *policy.Policy {
 	t.Helper()
 	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: trees})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return p
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 )
 
@@ -18,9 +19,7 @@ func TestShippedPoliciesAreClean(t *testing.T) {
 	for _, tree := range []fs.FS{policies.Files, policies.Observing} {
 		for name, text := range rules.Texts(t, tree) {
 			m, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{ProcessAnnotation: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			modules = append(modules, m)
 		}
 	}

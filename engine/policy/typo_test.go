@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
@@ -114,10 +115,7 @@ func everyNth(all []misspelt, n int) func(func(misspelt) bool) {
 func with(t *testing.T, files map[string]string) fs.FS {
 	t.Helper()
 	files = maps.Clone(files)
-	data, err := fs.ReadFile(policies.Files, ".manifest")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(fs.ReadFile(policies.Files, ".manifest"))(t)
 	files[".manifest"] = string(data)
 	return rules.Tree(files)
 }
@@ -125,10 +123,7 @@ func with(t *testing.T, files map[string]string) fs.FS {
 // fields are the places of all fields in a file, each field of a line once.
 func fields(t *testing.T, file, text string) []misspelt {
 	t.Helper()
-	m, err := ast.ParseModule(file, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(ast.ParseModule(file, text))(t)
 	seen := map[string]bool{}
 	var out []misspelt
 	ast.WalkRefs(m, func(r ast.Ref) bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
@@ -27,10 +28,7 @@ func TestRefusalsAreInWords(t *testing.T) {
 	t.Parallel()
 	attack.WithoutRaces(t)
 	const golden = "testdata/refusals.txtar"
-	archive, err := txtar.ParseFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Get(txtar.ParseFile(golden))(t)
 	trees, order, want := map[string]map[string]string{}, []string{}, map[string]string{}
 	for _, f := range archive.Files {
 		name, file, _ := strings.Cut(f.Name, "/")
@@ -65,9 +63,7 @@ func TestRefusalsAreInWords(t *testing.T) {
 		archive.Files[i].Data = []byte(have)
 	}
 	if *update {
-		if err := os.WriteFile(golden, txtar.Format(archive), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, txtar.Format(archive), 0o644))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -173,9 +174,7 @@ func TestAttackEveryCandidate(t *testing.T) {
 			files[path] = strings.Replace(files[path], `input.dir.name == "bad-review-0000000b"`, `input.dir.name != "good"`, 1)
 		}
 		e, err := loadApart(t, files, eval.Limits{Timeout: 100 * time.Millisecond, HeapBytes: 64 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		s := worlds.Three()
 		for i := range 300 {
 			n := fmt.Sprintf("n-review-%08x", i)

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -51,9 +52,7 @@ func TestAttackMemoryAndTime(t *testing.T) {
 	a := attack.New(t, "a policy takes memory or time in one step of a built-in function, or with its answer")
 	const limit, timeout = 80 << 20, 100 * time.Millisecond
 	idle := apart(t, eval.Limits{}, policy.Tree{Name: "p", FS: rules.Small(nil), Prefix: "p"})
-	if _, err := idle.Decide(t.Context(), worlds.Three(), worlds.Config()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(idle.Decide(t.Context(), worlds.Three(), worlds.Config()))(t)
 	_ = idle.Close()
 	base := sandbox.Peak(idle)
 	for name := range rules.Violent {
@@ -63,9 +62,7 @@ func TestAttackMemoryAndTime(t *testing.T) {
 			e, _, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
 				{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: rules.Tree(files), Prefix: "my"},
 			}}, eval.Limits{Timeout: timeout, HeapBytes: limit, Load: 5 * time.Second}, sandbox.Self())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer e.Close()
 			r, err := e.Decide(t.Context(), worlds.Three(), worlds.Config())
 			_ = e.Close()
@@ -103,9 +100,7 @@ func TestAttackExplaining(t *testing.T) {
 	sub, _ := j.Subject("dir:/w/bad-review-0000000b")
 	for _, name := range []string{"every of every without an end", "sprintf wide", "shared lists in a message", "long evidence"} {
 		e, err := loadApart(t, rules.ViolentRule(name), eval.Limits{Timeout: 100 * time.Millisecond, HeapBytes: 64 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for range 2 { // the second one asks a fresh process
 			x, err := e.Explain(t.Context(), sub)
 			if err != nil || x.Error == "" || x.Verdict != decision.Spare || len(x.Objections) != 1 || x.Objections[0].Rule != decision.PolicyError {
@@ -126,9 +121,7 @@ func TestAttackSearching(t *testing.T) {
 	sub, _ := j.Subject("dir:/w/bad-review-0000000b")
 	for _, name := range []string{"every of every without an end", "sprintf wide"} {
 		e, err := loadApart(t, rules.ViolentRule(name), eval.Limits{Timeout: 100 * time.Millisecond, HeapBytes: 64 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for range 2 { // the second one may ask a fresh process
 			if o, err := e.Counterfactual(t.Context(), sub, eval.Search{Within: time.Second}); err == nil && (len(o.Ways) > 0 || o.Limit == "") {
 				a.Lost("%s: %+v", name, o)

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/tester"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
@@ -25,9 +26,7 @@ func TestAttackTests(t *testing.T) {
 		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
 	}
 	secret := t.TempDir() + "/secret.json"
-	if err := os.WriteFile(secret, []byte(`{"type": "string"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(secret, []byte(`{"type": "string"}`), 0o600))
 	t.Setenv("WINNOW_TEST_SECRET", "x")
 	a := attack.New(t, "a test of a policy runs for ever, takes all memory, or reaches the network, the environment or a file")
 	for name, c := range map[string]struct {
@@ -49,9 +48,7 @@ func TestAttackTests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := "package h_test\n\ntest_bad if {\n\t" + c.body + "\n}\n\ntest_good if true\n"
 			s, err := policy.Read(t.Context(), policy.LoadOptions{Tests: true, Trees: []policy.Tree{{Name: "h", FS: rules.Tree(map[string]string{"h_test.rego": text}), Prefix: "h"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			begin := time.Now()
 			results, _, err := sandbox.Test(t.Context(), s, eval.Limits{HeapBytes: 32 << 20, Load: time.Second}, sandbox.Self(), tester.Options{Timeout: time.Second / 2, Workers: 1})
 			took := time.Since(begin)

@@ -9,6 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
@@ -42,9 +43,7 @@ _named if {
 	}
 	begin := time.Now()
 	e, p, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded, {Name: "mine", FS: rules.Tree(files), Prefix: "my"}}}, limits, sandbox.Self())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, err := e.Decide(t.Context(), worlds.New(1, 0).World(300), worlds.Config())
 	_ = e.Close()
 	t.Logf("%d rules, %s, %d MiB", len(p.Rules()), time.Since(begin).Round(time.Millisecond), sandbox.Peak(e)>>20)

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 	"github.com/winnow-reaper/winnow/test/kit/worlds"
@@ -26,9 +27,7 @@ import (
 func apart(t testing.TB, l eval.Limits, trees ...policy.Tree) *eval.Engine {
 	t.Helper()
 	e, _, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: trees}, l, sandbox.Self())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = e.Close() })
 	return e
 }
@@ -44,14 +43,8 @@ func TestApartDecidesTheSame(t *testing.T) {
 		s := worlds.New(seed, 0.05*float64(seed%3)).World(300)
 		s.Dirs["dir:/w/\xff-review-0000000a"] = snapshot.Dir{Source: "dirs//w", Name: "\xff-review-0000000a", Path: "/w/\xff-review-0000000a"}
 		s.Dirs["dir:/w/\xfe-review-0000000a"] = snapshot.Dir{Source: "dirs//w", Name: "\xfe-review-0000000a", Path: "/w/\xfe-review-0000000a"}
-		want, err := here.Decide(t.Context(), s, worlds.Config())
-		if err != nil {
-			t.Fatal(err)
-		}
-		have, err := there.Decide(t.Context(), s, worlds.Config())
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(here.Decide(t.Context(), s, worlds.Config()))(t)
+		have := must.Get(there.Decide(t.Context(), s, worlds.Config()))(t)
 		// JSON writes the mark for a byte that is no UTF-8 in two ways; the candidate and its reasons are the same.
 		text := func(r eval.Result) string {
 			return strings.ReplaceAll(string(worlds.JSON(t, r.Decisions)), `\ufffd`, "\ufffd")
@@ -80,14 +73,8 @@ func TestApartExplainsTheSame(t *testing.T) {
 	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
 			sub, _ := j.Subject(id)
-			want, err := here.Explain(t.Context(), sub)
-			if err != nil {
-				t.Fatal(err)
-			}
-			have, err := there.Explain(t.Context(), sub)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(here.Explain(t.Context(), sub))(t)
+			have := must.Get(there.Explain(t.Context(), sub))(t)
 			if diff := gocmp.Diff(string(worlds.JSON(t, want)), string(worlds.JSON(t, have))); diff != "" {
 				t.Fatalf("%s (-here +there):\n%s", id, diff)
 			}
@@ -107,13 +94,9 @@ func TestApartSearchesTheSame(t *testing.T) {
 		for _, id := range ids[:min(3, len(ids))] {
 			sub, _ := j.Subject(id)
 			want, err := here.Counterfactual(t.Context(), sub, eval.Search{Decisions: 60})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			have, err := there.Counterfactual(t.Context(), sub, eval.Search{Decisions: 60})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if diff := gocmp.Diff(string(worlds.JSON(t, want)), string(worlds.JSON(t, have))); diff != "" {
 				t.Fatalf("%s (-here +there):\n%s", id, diff)
 			}
@@ -126,9 +109,7 @@ func TestApartLoadsTheSame(t *testing.T) {
 	t.Parallel()
 	want := rules.Shipped(t)
 	e, have, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded}}, eval.Limits{}, sandbox.Self())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer e.Close()
 	if diff := gocmp.Diff(want.Rules(), have.Rules()); diff != "" || want.Digest != have.Digest || want.Revision != have.Revision || len(want.Files) != len(have.Files) {
 		t.Errorf("digest %s %s, revision %s %s: %s", want.Digest, have.Digest, want.Revision, have.Revision, diff)

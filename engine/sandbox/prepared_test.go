@@ -11,6 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
 	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
@@ -36,9 +37,7 @@ func TestACachedPlanDecidesTheSame(t *testing.T) {
 	decide := func(c policy.Cache, trees []policy.Tree) (eval.Result, bool) {
 		t.Helper()
 		e, p, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: trees, Cache: c}, eval.Limits{Timeout: time.Minute}, sandbox.Self())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer e.Close()
 		unbuilt := sandbox.Unbuilt(e)
 		r, err := e.Decide(t.Context(), worlds.Three(), worlds.Config())
@@ -110,14 +109,10 @@ func TestAGuessNeedsNoCompiledRules(t *testing.T) {
 	kept := &cache{data: map[string][]byte{}}
 	for _, again := range []bool{false, true} {
 		e, _, err := sandbox.Load(t.Context(), policy.LoadOptions{Trees: trees, Cache: kept}, eval.Limits{Timeout: time.Minute}, sandbox.Self())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer e.Close()
 		settled, err := e.Prejudge(t.Context(), worlds.Three(), worlds.Config(), func(string) bool { return true })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for id, f := range settled {
 			if want := id != "dir:/w/x-review-0000000a"; (f.Why != "") != want {
 				t.Errorf("%s stays because %q, want that it is settled %v", id, f.Why, want)

@@ -25,9 +25,7 @@ func made(t *testing.T, name string, serial int64) []byte {
 	t.Helper()
 	tree := policy.Tree{Name: "t", FS: fstest.MapFS{"lib/x/x.rego": {Data: []byte("package policies.lib.x\n\n" + name + " := 1\n")}}}
 	data, _, err := bundle.Build(t.Context(), bundle.BuildOptions{Tree: tree, Revision: name, Serial: serial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 
@@ -35,11 +33,7 @@ var polling = Polling{Max: time.Hour, Timeout: wait.Patience}
 
 func find(t *testing.T, state string, s Source, p Polling, l Look) *Found {
 	t.Helper()
-	f, err := Find(t.Context(), state, s, p, l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return must.Get(Find(t.Context(), state, s, p, l))(t)
 }
 
 // running is the bundle that is used, kept as a sweep keeps it.
@@ -49,9 +43,7 @@ func running(t *testing.T, state string, f *Found) string {
 	if f.New != nil {
 		b = f.New
 	}
-	if err := f.Keep(t.Context(), state, b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Keep(t.Context(), state, b))
 	if b == nil {
 		return ""
 	}
@@ -80,12 +72,8 @@ func TestWhatIsOlderDoesNotComeBack(t *testing.T) {
 		for _, p := range c.published {
 			var name string
 			var serial int64
-			if _, err := fmt.Sscan(p, &name, &serial); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, made(t, name, serial), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(fmt.Sscan(p, &name, &serial))(t)
+			must.Do(t, os.WriteFile(file, made(t, name, serial), 0o600))
 			f := find(t, state, Source{Name: "n", From: file}, polling, Look{Ask: true})
 			got = append(got, running(t, state, f))
 			s := f.Status(cmp.Or(f.New, f.Last))
@@ -103,9 +91,7 @@ func TestTheCopyIsForThisUserAloneAndTheOnlyOne(t *testing.T) {
 	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "b.tar.gz")
 	for serial, name := range []string{"a", "b"} {
-		if err := os.WriteFile(file, made(t, name, int64(serial+1)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, made(t, name, int64(serial+1)), 0o644))
 		running(t, state, find(t, state, Source{Name: "n", From: file}, polling, Look{Ask: true}))
 	}
 	entries := must.Get(os.ReadDir(filepath.Join(state, "n")))(t)
@@ -194,9 +180,7 @@ func TestARejectedBundleDoesNotRun(t *testing.T) {
 	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "b.tar.gz")
 	for serial, name := range []string{"a", "b"} {
-		if err := os.WriteFile(file, made(t, name, int64(serial+1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, made(t, name, int64(serial+1)), 0o600))
 		f := find(t, state, Source{Name: "n", From: file}, polling, Look{Ask: true})
 		if name == "b" {
 			f.Reject(errors.New("it does not load"))

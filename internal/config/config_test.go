@@ -178,9 +178,7 @@ func TestMarkersSayWhatTheirValueIs(t *testing.T) {
 collect: {processes: {markers: [CLAUDE_PID, CLAUDECODE, {name: MINE, value: session, agent: me, since: "2"}, {name: NUMBER, value: pid}, RECORDED, IDENTIFYING, ELSE, TMUX, {name: PLACE, value: pane}]}}
 rules: {id_markers: [IDENTIFYING], marker_records: [{marker: RECORDED, format: json}]}
 `), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := subject.Markers{
 		{Name: "CLAUDE_PID", Value: "pid", Agent: "claude", Since: "2.1.214"}, {Name: "CLAUDECODE", Value: "flag", Agent: "claude"},
 		{Name: "MINE", Value: "session", Agent: "me", Since: "2"}, {Name: "NUMBER", Value: "pid"}, {Name: "RECORDED", Value: "session"},
@@ -290,9 +288,7 @@ func TestVariablesThatAreNoPlaceAreRefused(t *testing.T) {
 func write(t testing.TB, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -311,9 +307,7 @@ func TestTheStateFolderFollowsXDG(t *testing.T) {
 	}
 	ledger := func(dir string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "ledger.db"), nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "ledger.db"), nil, 0o600)))
 	}
 	for value, want := range map[string]string{"": older, "state": older, xdg: newer} {
 		if got := state(value); got != want {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -28,9 +29,7 @@ func FuzzConfig(f *testing.F) {
 		dir := t.TempDir()
 		load := func(text string) (*Config, error) {
 			file := filepath.Join(dir, "config.yaml")
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 			began := time.Now()
 			c, err := Load(file, nil)
 			if took := time.Since(began); took > wait.Patience {

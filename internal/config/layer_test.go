@@ -52,15 +52,11 @@ func readLayer(t *testing.T, name, text string, published bool) *Layer {
 func TestStand(t *testing.T) {
 	t.Parallel()
 	c, err := Load(write(t, "version: 1\nrules:\n  landed_after: 72h\n  levels: {reap.dirs.landed: off}\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	org := readLayer(t, "org", "levels: {reap.dirs.landed: observe, protect.young: on, reap.dirs.prunable: ask}\nparameters: {landed_after: 48h, abandoned_after: 96h}\ngrants: [parameters.abandoned_after]\n", true)
 	mine := readLayer(t, "mine", "levels: {reap.dirs.prunable: off}\nparameters: {abandoned_after: 1h, session_idle: 3h}\n", false)
 	for range 2 { // it begins again each time
-		if err := c.Stand([]*Layer{org, mine}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Stand([]*Layer{org, mine}))
 		if c.Rules.LandedAfter != 72*3600 || c.Rules.AbandonedAfter != 3600 || c.Rules.SessionIdle != 3*3600 {
 			t.Errorf("landed_after %v, abandoned_after %v, session_idle %v", c.Rules.LandedAfter, c.Rules.AbandonedAfter, c.Rules.SessionIdle)
 		}
@@ -77,9 +73,7 @@ func TestStand(t *testing.T) {
 func TestDefaultsThatAreHeld(t *testing.T) {
 	t.Parallel()
 	c, err := Load(write(t, "version: 1\nrules:\n  landed_after: 1h\n  abandoned_after: 9000h\n  levels: {protect.young: {dir: off}, reap.dirs.prunable: off}\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := c.Stand([]*Layer{readLayer(t, "org", "grants: [reap.*]\ndefaults: free\n", true)}); err != nil {
 		t.Errorf("defaults that are free: %v", err)
 	}
@@ -107,9 +101,7 @@ func TestDefaultsThatAreHeld(t *testing.T) {
 func TestWhatAnotherBundleGrantsIsNotGranted(t *testing.T) {
 	t.Parallel()
 	c, err := Load(write(t, "version: 1\nrules:\n  levels: {reap.dirs.landed: on}\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	says := readLayer(t, "one", "levels: {reap.dirs.landed: observe}\n", true)
 	grants := readLayer(t, "two", "grants: [levels.*]\n", true)
 	var m UsageError

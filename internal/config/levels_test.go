@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestLevelsAreRead holds what becomes of each way to write a level, and that the rest of the file is read as ever.
@@ -22,9 +23,7 @@ rules:
     protect.young: {process: off, dir: on}
   confirm_after: 7s
 `), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []subject.RuleLevel{
 		{Rule: "protect.young", Kind: "process", Level: "off"},
 		{Rule: "reap.dirs.disposable", Kind: "dir", Level: "off"},

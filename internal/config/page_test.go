@@ -16,9 +16,7 @@ import (
 func page(t *testing.T) string {
 	t.Helper()
 	var doc yaml.Node
-	if err := yaml.Unmarshal(winnow.DefaultConfig, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(winnow.DefaultConfig, &doc))
 	var b strings.Builder
 	b.WriteString("<!-- Written from config.yaml: go test ./internal/config -run Schema -update -->\n# config.yaml\n\n")
 	head, _, _ := strings.Cut(doc.Content[0].Content[0].HeadComment+doc.HeadComment, "\n\n")

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestProtectingKeepsTheRest adds a glob to files of every shape: the list has the old and the new, and every old line is still there.
@@ -62,8 +64,6 @@ func FuzzProtecting(f *testing.F) {
 			t.Fatalf("%q and %q gave %q, with %q, %v", data, glob, out, list, err)
 		}
 		var doc any
-		if err := yaml.Unmarshal([]byte(out), &doc); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, yaml.Unmarshal([]byte(out), &doc))
 	})
 }

@@ -23,11 +23,8 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	data := must.Get(JSONSchema(reflect.TypeFor[Config](), "Winnow's config.yaml", "version"))(t)
 	doc := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(data)))(t)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("config.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	s := must.Get(c.Compile("config.json"))(t)
-	return s
+	must.Do(t, c.AddResource("config.json", doc))
+	return must.Get(c.Compile("config.json"))(t)
 }
 
 // valid holds a text of YAML against the schema.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // key is one key of config.yaml with the type that it becomes.
@@ -244,9 +245,7 @@ func TestAWrongValueIsNamedWithItsLine(t *testing.T) {
 		}
 	}
 	c, err := load("/f.yaml", []byte("version: 1\nrules: {levels: {reap.dirs.landed: off,\n  reap.dirs.landde: off}}\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := `/f.yaml:3: rules.levels: there is no rule "reap.dirs.landde"; the nearest is "reap.dirs.landed"`
 	if err := c.CheckLevels([]string{"reap.dirs.landed", "protect.live"}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("want %q, got %v", want, err)

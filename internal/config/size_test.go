@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestParseSize(t *testing.T) {
@@ -27,9 +29,7 @@ func TestSizesAreReadStrictly(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	load := func(value string) (*Config, error) {
-		if err := os.WriteFile(file, []byte("version: 1\nact:\n  trash_max: "+value+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte("version: 1\nact:\n  trash_max: "+value+"\n"), 0o600))
 		return Load(file, nil)
 	}
 	if c, err := load("500MB"); err != nil || c.Act.TrashMax != 500e6 {

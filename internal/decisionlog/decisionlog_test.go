@@ -160,8 +160,7 @@ mask contains x if {
 	x := concat("", [a, b, c, d, e, f, g, h])
 	x == "never"
 }`} {
-		m, err := load(text, 100*time.Millisecond)
-		must.Do(t, err)
+		m := must.Get(load(text, 100*time.Millisecond))(t)
 		if out, err := encoded(t, m); err == nil || out["input"] != nil {
 			t.Errorf("%s: %v, %v", name, out["input"], err)
 		}

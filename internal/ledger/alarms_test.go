@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func refused(ids ...string) []decision.Act {
@@ -43,23 +44,22 @@ func TestAlarmMemoryIsKept(t *testing.T) {
 		Refusals: map[string]alarm.Refusal{"dir:/w/a": {Kind: "dir", Label: "a", Identity: "k", Outcome: "refused", Detail: "no", FirstAt: t0, LastAt: t0.Add(4), Count: 2}},
 		Capped:   map[string]alarm.Capped{"tab": {Detail: "too many", FirstAt: t0, LastAt: t0.Add(5), Count: 3}},
 	}
-	ok(t, l.SaveAlarmMemory(ctx, alarm.Change{
+	must.Do(t, l.SaveAlarmMemory(ctx, alarm.Change{
 		Rules: "r1", Scope: alarm.Delta[alarm.Scoped]{Put: memory.Scope}, Peaks: alarm.Delta[alarm.Peak]{Put: memory.Peaks},
 		Sources: alarm.Delta[alarm.Source]{Put: memory.Sources}, Refusals: alarm.Delta[alarm.Refusal]{Put: memory.Refusals},
 		Capped: alarm.Delta[alarm.Capped]{Put: memory.Capped},
 	}))
 	is := func(want alarm.Memory) {
 		t.Helper()
-		got, err := l.AlarmMemory(ctx)
-		ok(t, err)
+		got := must.Get(l.AlarmMemory(ctx))(t)
 		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("memory (-want +got):\n%s", d)
 		}
 	}
 	is(memory)
-	ok(t, l.SaveAlarmMemory(ctx, alarm.Change{Rules: "r1"})) // nothing changes
+	must.Do(t, l.SaveAlarmMemory(ctx, alarm.Change{Rules: "r1"})) // nothing changes
 	is(memory)
-	ok(t, l.SaveAlarmMemory(ctx, alarm.Change{
+	must.Do(t, l.SaveAlarmMemory(ctx, alarm.Change{
 		Rules: "r2", Scope: alarm.Delta[alarm.Scoped]{Put: map[string]alarm.Scoped{"process:1@2": {Source: "proc", OutSince: t0}}, Forget: []string{"dir:/w/a", "session:tmux/$1"}},
 		Peaks: alarm.Delta[alarm.Peak]{Forget: []string{"tab", "dir"}}, Sources: alarm.Delta[alarm.Source]{Forget: []string{"proc", "none"}},
 		Refusals: alarm.Delta[alarm.Refusal]{Forget: []string{"dir:/w/a"}}, Capped: alarm.Delta[alarm.Capped]{Forget: []string{"tab"}},
@@ -86,9 +86,8 @@ func TestAlarmMemoryOfEverySize(t *testing.T) {
 			delta alarm.Delta[alarm.Scoped]
 			want  map[string]alarm.Scoped
 		}{{all, all.Put}, {all, all.Put}, {gone, nil}} {
-			ok(t, l.SaveAlarmMemory(ctx, alarm.Change{Scope: c.delta}))
-			got, err := l.AlarmMemory(ctx)
-			ok(t, err)
+			must.Do(t, l.SaveAlarmMemory(ctx, alarm.Change{Scope: c.delta}))
+			got := must.Get(l.AlarmMemory(ctx))(t)
 			if d := cmp.Diff(c.want, got.Scope, cmpopts.EquateEmpty()); d != "" {
 				t.Fatalf("%d (-want +got):\n%s", n, d)
 			}
@@ -101,13 +100,11 @@ func TestAlarmMemoryIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	before := alarm.Change{Rules: "r1", Scope: alarm.Delta[alarm.Scoped]{Put: map[string]alarm.Scoped{"dir:/w/a": {Source: "dirs//w"}}}}
-	ok(t, l.SaveAlarmMemory(t.Context(), before))
-	db, err := sql.Open("sqlite", l.Path())
-	ok(t, err)
+	must.Do(t, l.SaveAlarmMemory(t.Context(), before))
+	db := must.Get(sql.Open("sqlite", l.Path()))(t)
 	defer db.Close()
-	_, err = db.Exec("CREATE TRIGGER no BEFORE INSERT ON peaks BEGIN SELECT raise(ROLLBACK, 'no room'); END")
-	ok(t, err)
-	err = l.SaveAlarmMemory(t.Context(), alarm.Change{
+	must.Get(db.Exec("CREATE TRIGGER no BEFORE INSERT ON peaks BEGIN SELECT raise(ROLLBACK, 'no room'); END"))(t)
+	err := l.SaveAlarmMemory(t.Context(), alarm.Change{
 		Rules: "r2", Scope: alarm.Delta[alarm.Scoped]{Forget: []string{"dir:/w/a"}},
 		Peaks:  alarm.Delta[alarm.Peak]{Put: map[string]alarm.Peak{"tab": {At: t0}}},
 		Capped: alarm.Delta[alarm.Capped]{Put: map[string]alarm.Capped{"tab": {FirstAt: t0, LastAt: t0, Count: 1}}},
@@ -115,14 +112,13 @@ func TestAlarmMemoryIsAllOrNothing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), l.Path()) {
 		t.Errorf("got %v; want an error that names the file", err)
 	}
-	m, err := l.AlarmMemory(t.Context())
-	ok(t, err)
+	m := must.Get(l.AlarmMemory(t.Context()))(t)
 	if m.Rules != "r1" || len(m.Scope) != 1 || len(m.Capped) != 0 {
 		t.Errorf("half of it was written: %+v", m)
 	}
 	// The same for the acts: where the one part ends the transaction, the other is not written outside of it.
 	_, err = db.Exec("CREATE TRIGGER never BEFORE INSERT ON refusals BEGIN SELECT raise(ROLLBACK, 'no room'); END; DROP TRIGGER no")
-	ok(t, err)
+	must.Do(t, err)
 	acts := append(refused("dir:/w/a"), decision.Act{Candidate: "tab:x", Kind: "tab", Outcome: decision.Outcome{Outcome: decision.Capped}})
 	if err := l.NoteActs(t.Context(), t0, acts, nil); err == nil {
 		t.Error("no error")
@@ -141,18 +137,14 @@ func TestNoteActs(t *testing.T) {
 	keys := map[string]string{"dir:/w/a": "k"}
 	capped := decision.Act{Candidate: "tab:x", Kind: "tab", Outcome: decision.Outcome{Outcome: decision.Capped, Detail: "too many"}}
 	for i := range 2 {
-		ok(t, l.NoteActs(over, t0.Add(time.Duration(i)), append(refused("dir:/w/a"), capped), keys))
+		must.Do(t, l.NoteActs(over, t0.Add(time.Duration(i)), append(refused("dir:/w/a"), capped), keys))
 	}
 	want := map[string]alarm.Refusal{"dir:/w/a": {
 		Kind: "dir", Label: "a", Identity: "k", Outcome: "refused", Detail: "git said no", FirstAt: t0, LastAt: t0.Add(1), Count: 2,
 	}}
-	got, err := l.Refusals(t.Context())
-	ok(t, err)
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("refusals (-want +got):\n%s", d)
-	}
-	m, err := l.AlarmMemory(t.Context())
-	ok(t, err)
+	got := must.Get(l.Refusals(t.Context()))(t)
+	must.Equal(t, want, got, "refusals")
+	m := must.Get(l.AlarmMemory(t.Context()))(t)
 	if d := cmp.Diff(map[string]alarm.Capped{"tab": {Detail: "too many", FirstAt: t0, LastAt: t0.Add(1), Count: 2}}, m.Capped); d != "" {
 		t.Errorf("capped (-want +got):\n%s", d)
 	}
@@ -161,7 +153,7 @@ func TestNoteActs(t *testing.T) {
 	}
 	done := refused("dir:/w/a")
 	done[0].Outcome.Outcome = decision.Done
-	ok(t, l.NoteActs(t.Context(), t0, done, keys))
+	must.Do(t, l.NoteActs(t.Context(), t0, done, keys))
 	if got, err := l.Refusals(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("got %v, %v; want no refusals", got, err)
 	}
@@ -171,11 +163,9 @@ func TestNoteActs(t *testing.T) {
 func TestNoteActsBesideOthers(t *testing.T) {
 	t.Parallel()
 	first := open(t)
-	second, err := ledger.Open(first.Path())
-	ok(t, err)
+	second := must.Get(ledger.Open(first.Path()))(t)
 	defer second.Close()
-	reader, err := ledger.OpenReadOnly(first.Path())
-	ok(t, err)
+	reader := must.Get(ledger.OpenReadOnly(first.Path()))(t)
 	defer reader.Close()
 	const times = 20
 	errs := make(chan error, 3)
@@ -209,12 +199,11 @@ func TestNoteActsBesideOthers(t *testing.T) {
 			}
 		}
 	}()
-	ok(t, <-errs)
-	ok(t, <-errs)
+	must.Do(t, <-errs)
+	must.Do(t, <-errs)
 	close(done)
-	ok(t, <-errs)
-	rs, err := reader.Refusals(t.Context())
-	ok(t, err)
+	must.Do(t, <-errs)
+	rs := must.Get(reader.Refusals(t.Context()))(t)
 	if n := rs["dir:/w/a"].Count; n != 2*times {
 		t.Errorf("counted %d; want %d", n, 2*times)
 	}
@@ -263,18 +252,16 @@ func TestKilledWhileRememberingTheMemoryIsWhole(t *testing.T) {
 				t.Fatal(lines.Text())
 			}
 			if left == 0 {
-				ok(t, cmd.Process.Kill())
+				must.Do(t, cmd.Process.Kill())
 			}
 		}
 		if cmd.Wait(); cmd.ProcessState.Success() {
 			t.Fatal("the process ended by itself")
 		}
-		l, err := ledger.Open(path)
-		ok(t, err)
-		ok(t, l.Check(t.Context()))
-		m, err := l.AlarmMemory(t.Context())
-		ok(t, err)
-		ok(t, l.Close())
+		l := must.Get(ledger.Open(path))(t)
+		must.Do(t, l.Check(t.Context()))
+		m := must.Get(l.AlarmMemory(t.Context()))(t)
+		must.Do(t, l.Close())
 		g := m.Peaks["tab"].Seen
 		if g != said && g != said+1 {
 			t.Fatalf("generation %d is there, and %d was acknowledged", g, said)
@@ -306,13 +293,11 @@ func TestACollapseAcrossRestarts(t *testing.T) {
 		ds = append(ds, decision.Decision{ID: id, Kind: "session", InScope: true})
 	}
 	for i, want := range []int{0, 1, 1, 0} {
-		l, err := ledger.Open(path)
-		ok(t, err)
-		m, err := l.AlarmMemory(t.Context())
-		ok(t, err)
+		l := must.Get(ledger.Open(path))(t)
+		m := must.Get(l.AlarmMemory(t.Context()))(t)
 		change, alarms := alarm.Look(m, s, ds, "r", limits)
-		ok(t, l.SaveAlarmMemory(t.Context(), change))
-		ok(t, l.Close())
+		must.Do(t, l.SaveAlarmMemory(t.Context(), change))
+		must.Do(t, l.Close())
 		if len(alarms) != want {
 			t.Errorf("look %d gave %v; want %d alarms", i, alarms, want)
 		}

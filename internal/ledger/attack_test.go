@@ -16,28 +16,28 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // filled makes a ledger with something in every table that matters.
 func filled(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	l, err := ledger.Open(path)
-	ok(t, err)
+	l := must.Get(ledger.Open(path))(t)
 	ctx := t.Context()
 	for i := range 3 {
 		id := fmt.Sprint(i)
-		ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0}))
-		ok(t, l.SaveDecisions(ctx, id, some(60)))
-		ok(t, l.Intend(ctx, intent("01A"+id, t0)))
-		ok(t, l.Hold(ctx, snapshot.Hold{ID: "dir:/w/" + id, Owner: "me", Reason: "mine", Since: t0}))
+		must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0}))
+		must.Do(t, l.SaveDecisions(ctx, id, some(60)))
+		must.Do(t, l.Intend(ctx, intent("01A"+id, t0)))
+		must.Do(t, l.Hold(ctx, snapshot.Hold{ID: "dir:/w/" + id, Owner: "me", Reason: "mine", Since: t0}))
 	}
 	sightings := map[string]snapshot.Sighting{}
 	for i := range 60 {
 		sightings[fmt.Sprintf("dir:/w/%d", i)] = snapshot.Sighting{Rule: "reap.dir.done", Identity: "x", FirstAt: t0, LastAt: t0, Count: 1}
 	}
-	ok(t, l.SaveSightings(ctx, sightings))
-	ok(t, l.Close())
+	must.Do(t, l.SaveSightings(ctx, sightings))
+	must.Do(t, l.Close())
 	return path
 }
 
@@ -96,8 +96,7 @@ func use(path string) error {
 func TestAttackALedgerThatIsNone(t *testing.T) {
 	a := attack.New(t, "a FIFO, a link, a device, a folder, a file that others can write, a database of another program in the place of the ledger")
 	target := filled(t)
-	whole, err := os.ReadFile(target)
-	ok(t, err)
+	whole := must.Get(os.ReadFile(target))(t)
 	for name, make := range map[string]func(path string) error{
 		"fifo":   func(p string) error { return syscall.Mkfifo(p, 0o600) },
 		"folder": func(p string) error { return os.Mkdir(p, 0o700) },
@@ -120,7 +119,7 @@ func TestAttackALedgerThatIsNone(t *testing.T) {
 		"another program's": func(p string) error { return execute(p, "CREATE TABLE mine (x)") },
 	} {
 		path := filepath.Join(t.TempDir(), "ledger.db")
-		ok(t, make(path))
+		must.Do(t, make(path))
 		before, _ := os.ReadFile(unlessFIFO(path))
 		err, ended := used(path)
 		after, _ := os.ReadFile(unlessFIFO(path))
@@ -183,9 +182,8 @@ func TestAttackALedgerOfAnotherShape(t *testing.T) {
 		"PRAGMA writable_schema = 1; UPDATE sqlite_schema SET rootpage = 99999 WHERE name = 'holds'",
 	} {
 		path := filled(t)
-		ok(t, execute(path, text))
-		before, err := os.ReadFile(path)
-		ok(t, err)
+		must.Do(t, execute(path, text))
+		before := must.Get(os.ReadFile(path))(t)
 		err, ended := used(path)
 		after, _ := os.ReadFile(path)
 		switch {
@@ -205,27 +203,26 @@ func TestAttackALedgerOfAnotherShape(t *testing.T) {
 
 func TestAttackALedgerOfAnotherUser(t *testing.T) {
 	victim, attacker := attack.Users(t)
-	whole, err := os.ReadFile(filled(t))
-	ok(t, err)
+	whole := must.Get(os.ReadFile(filled(t)))(t)
 	a := attack.New(t, "another user's file, link, journal or folder in the place of the ledger's")
 	shared := filepath.Dir(victim.Home)
 	own := func(name string) string {
 		dir := filepath.Join(shared, name)
-		ok(t, os.Mkdir(dir, 0o700))
+		must.Do(t, os.Mkdir(dir, 0o700))
 		return filepath.Join(dir, "ledger.db")
 	}
 	file, link, wal, shm := own("file"), own("link"), own("wal"), own("shm")
 	attacker.Write(t, file, string(whole), 0o644)
 	attacker.Link(t, filled(t), link)
 	for path, end := range map[string]string{wal: "-wal", shm: "-shm"} {
-		ok(t, os.WriteFile(path, whole, 0o600))
+		must.Do(t, os.WriteFile(path, whole, 0o600))
 		attacker.Write(t, path+end, "", 0o644)
 	}
 	theirs := filepath.Join(shared, "theirs")
 	attacker.Mkdir(t, theirs, 0o755)
-	ok(t, os.WriteFile(filepath.Join(theirs, "ledger.db"), whole, 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(theirs, "ledger.db"), whole, 0o600))
 	open := filepath.Join(shared, "open")
-	ok(t, errors.Join(os.Mkdir(open, 0o777), os.Chmod(open, 0o777), os.WriteFile(filepath.Join(open, "ledger.db"), whole, 0o600)))
+	must.Do(t, errors.Join(os.Mkdir(open, 0o777), os.Chmod(open, 0o777), os.WriteFile(filepath.Join(open, "ledger.db"), whole, 0o600)))
 	for _, path := range []string{file, link, wal, shm, filepath.Join(theirs, "ledger.db"), filepath.Join(open, "ledger.db")} {
 		if err, ended := used(path); !ended || !errors.Is(err, ledger.ErrCorrupt) {
 			a.Lost("%s: %v", path, err)
@@ -239,9 +236,9 @@ func TestAttackALedgerOfAnotherUser(t *testing.T) {
 func TestAnHonestLedgerOpens(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
-	ok(t, execute(path, "ANALYZE"))
+	must.Do(t, execute(path, "ANALYZE"))
 	link := filepath.Join(t.TempDir(), "state")
-	ok(t, os.Symlink(filepath.Dir(path), link))
+	must.Do(t, os.Symlink(filepath.Dir(path), link))
 	for _, p := range []string{path, filepath.Join(link, "ledger.db")} {
 		if err, ended := used(p); !ended || err != nil && !strings.Contains(err.Error(), "UNIQUE") {
 			t.Errorf("%s: %v", p, err)
@@ -253,8 +250,7 @@ func TestAttackALedgerThatIsDamaged(t *testing.T) {
 	attack.WithoutRaces(t)
 	t.Parallel()
 	a := attack.New(t, "bytes of the ledger are changed, or its end is cut off")
-	whole, err := os.ReadFile(filled(t))
-	ok(t, err)
+	whole := must.Get(os.ReadFile(filled(t)))(t)
 	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 120 {
@@ -266,7 +262,7 @@ func TestAttackALedgerThatIsDamaged(t *testing.T) {
 			data = data[:random.IntN(len(data))]
 		}
 		path := filepath.Join(dir, fmt.Sprint(i), "ledger.db")
-		ok(t, errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)))
+		must.Do(t, errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)))
 		switch err, ended := used(path); {
 		case !ended:
 			a.Lost("%d: it did not end", i)
@@ -275,14 +271,13 @@ func TestAttackALedgerThatIsDamaged(t *testing.T) {
 		default:
 			a.Held()
 		}
-		ok(t, os.RemoveAll(filepath.Dir(path)))
+		must.Do(t, os.RemoveAll(filepath.Dir(path)))
 	}
 }
 
 // For every content of a ledger's file, opening and using it is done or says why not, and ends.
 func FuzzLedgerFile(f *testing.F) {
-	whole, err := os.ReadFile(filled(f))
-	ok(f, err)
+	whole := must.Get(os.ReadFile(filled(f)))(f)
 	for _, at := range []uint32{18, 60, 100, 4096, 9000} {
 		f.Add(at, []byte{0xff, 0, 7}, uint32(0))
 	}
@@ -292,7 +287,7 @@ func FuzzLedgerFile(f *testing.F) {
 		copy(data[int(at)%len(data):], change)
 		data = data[:len(data)-int(cut)%len(data)]
 		path := filepath.Join(t.TempDir(), "ledger.db")
-		ok(t, os.WriteFile(path, data, 0o600))
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		if err, ended := used(path); !ended || errors.Is(err, errPanicked) {
 			t.Fatalf("ended: %v; %v", ended, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // jsonl appends each value as a line to a file, with one write and one fsync: the least that is durable.
@@ -23,16 +24,15 @@ func jsonl[T any](b *testing.B, f *os.File, all []T) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	for i := range all {
-		ok(b, enc.Encode(all[i]))
+		must.Do(b, enc.Encode(all[i]))
 	}
-	_, err := f.Write(buf.Bytes())
-	ok(b, err)
-	ok(b, f.Sync())
+	must.Get(f.Write(buf.Bytes()))(b)
+	must.Do(b, f.Sync())
 }
 
 func appendable(b *testing.B) *os.File {
 	f, err := os.OpenFile(filepath.Join(b.TempDir(), "decisions.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	ok(b, err)
+	must.Do(b, err)
 	b.Cleanup(func() { f.Close() })
 	return f
 }
@@ -45,10 +45,10 @@ func BenchmarkDecisions(b *testing.B) {
 			l := open(b)
 			for i := 0; b.Loop(); i++ {
 				id := fmt.Sprint(i)
-				ok(b, l.BeginSweep(b.Context(), ledger.Sweep{ID: id, Started: t0}))
-				ok(b, l.SaveDecisions(b.Context(), id, all))
+				must.Do(b, l.BeginSweep(b.Context(), ledger.Sweep{ID: id, Started: t0}))
+				must.Do(b, l.SaveDecisions(b.Context(), id, all))
 				b.StopTimer()
-				ok(b, l.Prune(b.Context(), ledger.Keep{Decisions: 5, Sweeps: 5}))
+				must.Do(b, l.Prune(b.Context(), ledger.Keep{Decisions: 5, Sweeps: 5}))
 				b.StartTimer()
 			}
 		})
@@ -66,7 +66,7 @@ func BenchmarkIntent(b *testing.B) {
 	b.Run("ledger", func(b *testing.B) {
 		l := open(b)
 		for i := 0; b.Loop(); i++ {
-			ok(b, l.Intend(b.Context(), intent(fmt.Sprint(i), t0)))
+			must.Do(b, l.Intend(b.Context(), intent(fmt.Sprint(i), t0)))
 		}
 	})
 	b.Run("jsonl", func(b *testing.B) {
@@ -83,23 +83,19 @@ func BenchmarkTrash(b *testing.B) {
 		l := open(b)
 		for i := range n {
 			in := below(fmt.Sprintf("%06d", i), "/w/"+fmt.Sprint(i%7))
-			ok(b, l.Intend(b.Context(), in))
-			ok(b, l.Settled(b.Context(), in.ID, decision.Outcome{Outcome: decision.Done}))
+			must.Do(b, l.Intend(b.Context(), in))
+			must.Do(b, l.Settled(b.Context(), in.ID, decision.Outcome{Outcome: decision.Done}))
 		}
 		b.Run(fmt.Sprintf("asked/%d", n), func(b *testing.B) {
 			for b.Loop() {
-				_, err := l.Restorable(b.Context())
-				ok(b, err)
-				_, err = l.Unsettled(b.Context())
-				ok(b, err)
-				_, err = l.Roots(b.Context())
-				ok(b, err)
+				must.Get(l.Restorable(b.Context()))(b)
+				must.Get(l.Unsettled(b.Context()))(b)
+				must.Get(l.Roots(b.Context()))(b)
 			}
 		})
 		b.Run(fmt.Sprintf("all/%d", n), func(b *testing.B) {
 			for b.Loop() {
-				_, err := l.Acts(b.Context(), time.Time{})
-				ok(b, err)
+				must.Get(l.Acts(b.Context(), time.Time{}))(b)
 			}
 		})
 	}
@@ -109,9 +105,8 @@ func BenchmarkTrash(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	l := open(b)
 	for b.Loop() {
-		again, err := ledger.Open(l.Path())
-		ok(b, err)
-		ok(b, again.Close())
+		again := must.Get(ledger.Open(l.Path()))(b)
+		must.Do(b, again.Close())
 	}
 }
 
@@ -125,10 +120,9 @@ func BenchmarkAlarmMemory(b *testing.B) {
 		s.Dirs[d.ID] = snapshot.Dir{Source: "dirs//w", Path: d.Label, BornAt: new(t0)}
 	}
 	look := func(l *ledger.Ledger, ds []decision.Decision) {
-		m, err := l.AlarmMemory(b.Context())
-		ok(b, err)
+		m := must.Get(l.AlarmMemory(b.Context()))(b)
 		change, _ := alarm.Look(m, s, ds, "rules", limits)
-		ok(b, l.SaveAlarmMemory(b.Context(), change))
+		must.Do(b, l.SaveAlarmMemory(b.Context(), change))
 	}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
@@ -163,14 +157,14 @@ func BenchmarkSteadySweep(b *testing.B) {
 			l, ctx := open(b), b.Context()
 			sweep := func(i int) {
 				id, later := fmt.Sprintf("%026d", i), time.Duration(i)*time.Minute
-				ok(b, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(later), Mode: "dry-run", Sources: map[string]int{"proc": 300}, Rules: strings.Repeat("r", 64), Digest: strings.Repeat("d", 71)}))
-				ok(b, l.SaveDecisions(ctx, id, aging(n, later)))
-				ok(b, l.SaveSightings(ctx, awaited(n/10, later)))
-				ok(b, l.SaveAncestries(ctx, descended(n/10, later)))
+				must.Do(b, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(later), Mode: "dry-run", Sources: map[string]int{"proc": 300}, Rules: strings.Repeat("r", 64), Digest: strings.Repeat("d", 71)}))
+				must.Do(b, l.SaveDecisions(ctx, id, aging(n, later)))
+				must.Do(b, l.SaveSightings(ctx, awaited(n/10, later)))
+				must.Do(b, l.SaveAncestries(ctx, descended(n/10, later)))
 				up := later.Seconds()
-				ok(b, l.SaveLook(ctx, ledger.Look{At: t0.Add(later), BootID: "b", UpSeconds: &up}))
-				ok(b, l.FinishSweep(ctx, id, t0.Add(later), map[string]int{"seen": n}, 0))
-				ok(b, l.Prune(ctx, ledger.Keep{Decisions: 200, Sweeps: 10000}))
+				must.Do(b, l.SaveLook(ctx, ledger.Look{At: t0.Add(later), BootID: "b", UpSeconds: &up}))
+				must.Do(b, l.FinishSweep(ctx, id, t0.Add(later), map[string]int{"seen": n}, 0))
+				must.Do(b, l.Prune(ctx, ledger.Keep{Decisions: 200, Sweeps: 10000}))
 			}
 			sweep(0)
 			fileSize(b, l) // the log is empty after it
@@ -199,36 +193,34 @@ func BenchmarkYear(b *testing.B) {
 		l, ctx := open(b), b.Context()
 		for i := range sweeps {
 			id, later := fmt.Sprintf("%026d", i), time.Duration(i)*time.Minute
-			ok(b, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(later), Mode: "dry-run", Sources: map[string]int{"proc": 300}, Rules: strings.Repeat("r", 64), Digest: strings.Repeat("d", 71)}))
+			must.Do(b, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(later), Mode: "dry-run", Sources: map[string]int{"proc": 300}, Rules: strings.Repeat("r", 64), Digest: strings.Repeat("d", 71)}))
 			if i >= sweeps-decisions {
 				all := aging(n, later)
 				for k := i % 100; k < n; k += 100 {
 					all[k].Objections = append(all[k].Objections, decision.Reason{Rule: "protect.live", Message: fmt.Sprintf("process %d (%c) works in it", i, 'a'+i%2)})
 				}
-				ok(b, l.SaveDecisions(ctx, id, all))
+				must.Do(b, l.SaveDecisions(ctx, id, all))
 			}
-			ok(b, l.FinishSweep(ctx, id, t0.Add(later), map[string]map[string]int{"dir": {"seen": n, "in_scope": n, "reap": 0, "spare": n, "unknown": 0}}, 0))
+			must.Do(b, l.FinishSweep(ctx, id, t0.Add(later), map[string]map[string]int{"dir": {"seen": n, "in_scope": n, "reap": 0, "spare": n, "unknown": 0}}, 0))
 		}
-		ok(b, l.SaveSightings(ctx, awaited(n/10, 0)))
-		ok(b, l.Prune(ctx, ledger.Keep{Decisions: decisions, Sweeps: sweeps}))
+		must.Do(b, l.SaveSightings(ctx, awaited(n/10, 0)))
+		must.Do(b, l.Prune(ctx, ledger.Keep{Decisions: decisions, Sweeps: sweeps}))
 		b.ReportMetric(float64(fileSize(b, l))/1e6, "file-MB")
 	}
 }
 
 // written is what this process has written so far, in bytes.
 func written(b *testing.B) (n int64) {
-	data, err := os.ReadFile("/proc/self/io")
-	ok(b, err)
+	data := must.Get(os.ReadFile("/proc/self/io"))(b)
 	_, text, _ := strings.Cut(string(data), "wchar: ")
-	_, err = fmt.Sscan(text, &n)
-	ok(b, err)
+	must.Get(fmt.Sscan(text, &n))(b)
 	return n
 }
 
 // cpu is the processor time of this process so far.
 func cpu(b *testing.B) time.Duration {
 	var u unix.Rusage
-	ok(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
+	must.Do(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestBefore gives what a look is compared with: the earliest sweep of the last minutes and of this boot, and the most that was read from a source,
@@ -19,8 +20,8 @@ func TestBefore(t *testing.T) {
 	now := t0.Add(48 * time.Hour)
 	sweep := func(id string, ago time.Duration, rules, boot string, sources map[string]int, ds ...decision.Decision) {
 		t.Helper()
-		ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: now.Add(-ago), Mode: "dry-run", Rules: rules, BootID: boot, Sources: sources}))
-		ok(t, l.SaveDecisions(ctx, id, ds))
+		must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: now.Add(-ago), Mode: "dry-run", Rules: rules, BootID: boot, Sources: sources}))
+		must.Do(t, l.SaveDecisions(ctx, id, ds))
 	}
 	d := func(id, verdict string, rules ...string) decision.Decision {
 		x := decision.Decision{ID: id, Kind: "session", Verdict: verdict, InScope: true, Findings: []decision.Reason{}, Objections: []decision.Reason{}}
@@ -43,8 +44,7 @@ func TestBefore(t *testing.T) {
 	sweep("8", 5*minute, "r", "b", map[string]int{"proc": 80}, d("session:later", "spare", decision.RuleLive))
 
 	ask := ledger.Asked{Rules: "r", BootID: "b", Jump: now.Add(-15 * minute), Shrunk: now.Add(-24 * time.Hour), InBoot: []string{"proc"}}
-	got, err := l.Census(ctx, ask)
-	ok(t, err)
+	got := must.Get(l.Census(ctx, ask))(t)
 	want := ledger.Census{
 		At:   now.Add(-10 * minute),
 		Used: map[string]bool{"session:live": true, "session:owned": true, "session:shown": true},
@@ -54,8 +54,7 @@ func TestBefore(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	ask.Rules = "new"
-	got, err = l.Census(ctx, ask)
-	ok(t, err)
+	got = must.Get(l.Census(ctx, ask))(t)
 	if diff := cmp.Diff(ledger.Census{Used: map[string]bool{}, Most: map[string]ledger.Most{}}, got); diff != "" {
 		t.Errorf("with rules without a known sweep: -want +got:\n%s", diff)
 	}

@@ -10,35 +10,32 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // chainedLedger has four acts: one that was purged, one restored, one refused, one open.
 func chainedLedger(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	l, err := ledger.Open(path)
-	ok(t, err)
+	l := must.Get(ledger.Open(path))(t)
 	defer l.Close()
 	ctx, until := t.Context(), t0.Add(time.Hour)
 	for i := range 4 {
-		ok(t, l.Intend(ctx, intent(fmt.Sprint("01A", i), t0.Add(time.Duration(i)*time.Second))))
+		must.Do(t, l.Intend(ctx, intent(fmt.Sprint("01A", i), t0.Add(time.Duration(i)*time.Second))))
 	}
-	ok(t, l.Settled(ctx, "01A0", decision.Outcome{Outcome: decision.Done, RestoreUntil: &until}))
-	ok(t, l.Settled(ctx, "01A1", decision.Outcome{Outcome: decision.Done, RestoreUntil: &until}))
-	ok(t, l.Settled(ctx, "01A2", decision.Outcome{Outcome: decision.Refused, Detail: "no"}))
-	ok(t, l.MarkPurged(ctx, "01A0", t0))
-	ok(t, l.MarkRestored(ctx, "01A1", t0))
+	must.Do(t, l.Settled(ctx, "01A0", decision.Outcome{Outcome: decision.Done, RestoreUntil: &until}))
+	must.Do(t, l.Settled(ctx, "01A1", decision.Outcome{Outcome: decision.Done, RestoreUntil: &until}))
+	must.Do(t, l.Settled(ctx, "01A2", decision.Outcome{Outcome: decision.Refused, Detail: "no"}))
+	must.Do(t, l.MarkPurged(ctx, "01A0", t0))
+	must.Do(t, l.MarkRestored(ctx, "01A1", t0))
 	return path
 }
 
 func verified(t *testing.T, path, known string) ledger.Chain {
 	t.Helper()
-	l, err := ledger.OpenReadOnly(path)
-	ok(t, err)
+	l := must.Get(ledger.OpenReadOnly(path))(t)
 	defer l.Close()
-	c, err := l.Verify(t.Context(), known)
-	ok(t, err)
-	return c
+	return must.Get(l.Verify(t.Context(), known))(t)
 }
 
 func TestAChainThatWasNotTouchedHolds(t *testing.T) {
@@ -48,14 +45,13 @@ func TestAChainThatWasNotTouchedHolds(t *testing.T) {
 	if !c.Holds() || c.Entries != 9 || c.Acts != 4 || len(c.Head) != 64 {
 		t.Fatalf("chain: %+v", c)
 	}
-	l, err := ledger.Open(path)
-	ok(t, err)
+	l := must.Get(ledger.Open(path))(t)
 	defer l.Close()
-	ok(t, l.Settled(t.Context(), "01A2", decision.Outcome{Outcome: decision.Refused, Detail: "no"})) // again: nothing is written
+	must.Do(t, l.Settled(t.Context(), "01A2", decision.Outcome{Outcome: decision.Refused, Detail: "no"})) // again: nothing is written
 	if head, err := l.Head(t.Context()); err != nil || head != c.Head {
 		t.Errorf("head %s, %v; want %s", head, err, c.Head)
 	}
-	ok(t, l.Settled(t.Context(), "01A3", decision.Outcome{Outcome: decision.Gone}))
+	must.Do(t, l.Settled(t.Context(), "01A3", decision.Outcome{Outcome: decision.Gone}))
 	if after := verified(t, path, strings.ToUpper(c.Head)); !after.Holds() || after.Head == c.Head || after.Entries != 10 {
 		t.Errorf("an earlier head is in the chain: %+v", after)
 	}
@@ -67,8 +63,7 @@ func TestAChainThatWasNotTouchedHolds(t *testing.T) {
 // TestAChainShowsWhatWasDoneByHand edits the file of a ledger as a person with the sqlite3 program does.
 func TestAChainShowsWhatWasDoneByHand(t *testing.T) {
 	t.Parallel()
-	whole, err := os.ReadFile(chainedLedger(t))
-	ok(t, err)
+	whole := must.Get(os.ReadFile(chainedLedger(t)))(t)
 	for name, c := range map[string]struct {
 		change string
 		want   string // in the first fault
@@ -99,12 +94,12 @@ func TestAChainShowsWhatWasDoneByHand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "ledger.db")
-			ok(t, os.WriteFile(path, whole, 0o600))
+			must.Do(t, os.WriteFile(path, whole, 0o600))
 			if before := verified(t, path, ""); !before.Holds() {
 				t.Fatalf("before: %+v", before)
 			}
 			for statement := range strings.SplitSeq(c.change, ";") {
-				ok(t, execute(path, statement))
+				must.Do(t, execute(path, statement))
 			}
 			got := verified(t, path, "")
 			if got.Holds() {
@@ -126,7 +121,7 @@ func TestAChainThatWasRewrittenIsShownByAHeadThatWasKept(t *testing.T) {
 		"DELETE FROM chain WHERE n = 9", "UPDATE acts SET restored_at = NULL WHERE id = '01A1'",
 		"UPDATE chain_head SET n = 8, link = (SELECT link FROM chain WHERE n = 8)",
 	} {
-		ok(t, execute(path, s))
+		must.Do(t, execute(path, s))
 	}
 	if c := verified(t, path, ""); !c.Holds() {
 		t.Errorf("nothing in the file shows it: %+v", c)
@@ -162,13 +157,12 @@ func TestTwoWritersShareOneChain(t *testing.T) {
 func TestFaultsAreBounded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	l, err := ledger.Open(path)
-	ok(t, err)
+	l := must.Get(ledger.Open(path))(t)
 	for i := range 30 {
-		ok(t, l.Intend(t.Context(), intent(fmt.Sprintf("01C%02d", i), t0)))
+		must.Do(t, l.Intend(t.Context(), intent(fmt.Sprintf("01C%02d", i), t0)))
 	}
-	ok(t, l.Close())
-	ok(t, execute(path, "UPDATE acts SET sweep = 'other'"))
+	must.Do(t, l.Close())
+	must.Do(t, execute(path, "UPDATE acts SET sweep = 'other'"))
 	if c := verified(t, path, ""); len(c.Faults) != 20 || c.More != 10 {
 		t.Errorf("%d faults and %d more", len(c.Faults), c.More)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // The test binary runs itself to be killed: with crashEnv it intends and settles acts in the ledger there until it is, with
@@ -70,13 +71,11 @@ func actForever(path string) error {
 // again starts this test binary again with one more variable.
 func again(t *testing.T, env string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
-	self, err := os.Executable()
-	ok(t, err)
+	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), env)
-	out, err := cmd.StdoutPipe()
-	ok(t, err)
-	ok(t, cmd.Start())
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	return cmd, bufio.NewScanner(out)
 }
@@ -118,14 +117,11 @@ func TestKilledAtAnyPointNothingAcknowledgedIsLost(t *testing.T) {
 // check compares what is in the ledger with what was acknowledged. One act at the very end may be further than what was reported.
 func check(t *testing.T, path string, said map[string]string) {
 	t.Helper()
-	l, err := ledger.Open(path)
-	ok(t, err)
+	l := must.Get(ledger.Open(path))(t)
 	defer l.Close()
-	ok(t, l.Check(t.Context()))
-	acts, err := l.Acts(t.Context(), time.Time{})
-	ok(t, err)
-	unsettled, err := l.Unsettled(t.Context())
-	ok(t, err)
+	must.Do(t, l.Check(t.Context()))
+	acts := must.Get(l.Acts(t.Context(), time.Time{}))(t)
+	unsettled := must.Get(l.Unsettled(t.Context()))(t)
 	open := map[string]bool{}
 	for _, in := range unsettled {
 		open[in.ID] = true
@@ -159,9 +155,8 @@ func TestLockOfAKilledProcessIsFree(t *testing.T) {
 	if !errors.As(err, &held) || held.PID != cmd.Process.Pid {
 		t.Errorf("got %v; want held by %d", err, cmd.Process.Pid)
 	}
-	ok(t, cmd.Process.Kill())
+	must.Do(t, cmd.Process.Kill())
 	cmd.Wait()
-	unlock, err := lock.Take(path)
-	ok(t, err)
-	ok(t, unlock())
+	unlock := must.Get(lock.Take(path))(t)
+	must.Do(t, unlock())
 }

@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestPassed(t *testing.T) {
@@ -46,11 +45,11 @@ func TestWaited(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()
 	look := func(up float64, at time.Duration) {
-		ok(t, l.SaveLook(ctx, ledger.Look{At: t0.Add(at), BootID: "a", UpSeconds: &up}))
+		must.Do(t, l.SaveLook(ctx, ledger.Look{At: t0.Add(at), BootID: "a", UpSeconds: &up}))
 	}
 	look(100, 0)
 	look(200, 100*time.Second)
-	ok(t, l.Intend(ctx, intent("01AAA", t0)))
+	must.Do(t, l.Intend(ctx, intent("01AAA", t0)))
 	look(260, 8*24*time.Hour)
 	look(270, 9*24*time.Hour)
 	if got, err := l.Waited(ctx, "01AAA"); err != nil || got != 70*time.Second {
@@ -69,19 +68,19 @@ func TestAdopt(t *testing.T) {
 	out := decision.Outcome{Outcome: decision.Done, RestoreUntil: &until}
 	for id, want := range map[string]bool{"01UNKNOWN": true, "01KEPT": false, "01RESTORED": true, "01PURGED": true, "01OPEN": false, "01REFUSED": true} {
 		if id != "01UNKNOWN" {
-			ok(t, l.Intend(ctx, intent(id, t0)))
+			must.Do(t, l.Intend(ctx, intent(id, t0)))
 		}
 		switch id {
 		case "01REFUSED":
-			ok(t, l.Settled(ctx, id, decision.Outcome{Outcome: decision.Refused}))
+			must.Do(t, l.Settled(ctx, id, decision.Outcome{Outcome: decision.Refused}))
 		case "01KEPT", "01RESTORED", "01PURGED":
-			ok(t, l.Settled(ctx, id, out))
+			must.Do(t, l.Settled(ctx, id, out))
 		}
 		switch id {
 		case "01RESTORED":
-			ok(t, l.MarkRestored(ctx, id, t0))
+			must.Do(t, l.MarkRestored(ctx, id, t0))
 		case "01PURGED":
-			ok(t, l.MarkPurged(ctx, id, t0))
+			must.Do(t, l.MarkPurged(ctx, id, t0))
 		}
 		if got, err := l.Adopt(ctx, intent(id, t0), out); err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", id, got, err, want)
@@ -90,9 +89,6 @@ func TestAdopt(t *testing.T) {
 			t.Errorf("%s again: %v, %v", id, again, err)
 		}
 	}
-	acts, err := l.Restorable(ctx)
-	ok(t, err)
-	if d := cmp.Diff([]string{"01UNKNOWN", "01RESTORED", "01REFUSED", "01PURGED", "01KEPT"}, ids(acts)); d != "" {
-		t.Errorf("restorable (-want +got):\n%s", d)
-	}
+	acts := must.Get(l.Restorable(ctx))(t)
+	must.Equal(t, []string{"01UNKNOWN", "01RESTORED", "01REFUSED", "01PURGED", "01KEPT"}, ids(acts), "restorable")
 }

@@ -37,38 +37,28 @@ func open(t testing.TB) *ledger.Ledger {
 	return l
 }
 
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestOpenMakesAPrivateLedger(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	ok(t, l.SaveSightings(t.Context(), nil))
+	must.Do(t, l.SaveSightings(t.Context(), nil))
 	for path, want := range map[string]os.FileMode{filepath.Dir(l.Path()): 0o700, l.Path(): 0o600, l.Path() + "-wal": 0o600} {
-		info, err := os.Stat(path)
-		ok(t, err)
+		info := must.Get(os.Stat(path))(t)
 		if got := info.Mode().Perm(); got != want {
 			t.Errorf("%s has mode %o; want %o", filepath.Base(path), got, want)
 		}
 	}
-	ok(t, l.Check(t.Context()))
+	must.Do(t, l.Check(t.Context()))
 }
 
 func TestAPathThatLooksLikeAnAddress(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a?mode=ro&b#c%20d", "ledger.db")
 	for range 2 {
-		l, err := ledger.Open(path)
-		ok(t, err)
-		ok(t, l.SaveLook(t.Context(), ledger.Look{At: t0}))
-		ok(t, l.Close())
+		l := must.Get(ledger.Open(path))(t)
+		must.Do(t, l.SaveLook(t.Context(), ledger.Look{At: t0}))
+		must.Do(t, l.Close())
 	}
-	_, err := os.Stat(path)
-	ok(t, err)
+	must.Get(os.Stat(path))(t)
 }
 
 // TestTheTablesStayAsTheyAre: with other statements a file is of another version, and versions that lie side by side
@@ -77,15 +67,14 @@ func TestTheTablesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
 	g, err := ledger.OpenGrants(lock.Acting{Home: filepath.Join(state, "none")}, state, nil)
-	ok(t, err)
-	ok(t, g.Close())
+	must.Do(t, err)
+	must.Do(t, g.Close())
 	for path, want := range map[string]string{open(t).Path(): "15 658dc3eb0a8efe2d", filepath.Join(state, "grants.db"): "1 ba9978976ab165a5"} {
-		db, err := sql.Open("sqlite", path)
-		ok(t, err)
+		db := must.Get(sql.Open("sqlite", path))(t)
 		var version int
 		var all string
-		ok(t, db.QueryRow("SELECT user_version, (SELECT group_concat(sql, char(0) ORDER BY sql) FROM sqlite_schema) FROM pragma_user_version").Scan(&version, &all))
-		ok(t, db.Close())
+		must.Do(t, db.QueryRow("SELECT user_version, (SELECT group_concat(sql, char(0) ORDER BY sql) FROM sqlite_schema) FROM pragma_user_version").Scan(&version, &all))
+		must.Do(t, db.Close())
 		sum := sha256.Sum256([]byte(all))
 		if got := fmt.Sprintf("%d %x", version, sum[:8]); got != want {
 			t.Errorf("version and digest of the tables are %s, and were %s", got, want)
@@ -97,22 +86,20 @@ func TestWhatIsNoLedgerIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	of := func(version int) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
-			ok(t, execute(path, fmt.Sprintf("CREATE TABLE other (x); PRAGMA user_version = %d", version)))
+			must.Do(t, execute(path, fmt.Sprintf("CREATE TABLE other (x); PRAGMA user_version = %d", version)))
 		}
 	}
 	write := func(text string) func(*testing.T, string) {
-		return func(t *testing.T, path string) { ok(t, os.WriteFile(path, []byte(text), 0o600)) }
+		return func(t *testing.T, path string) { must.Do(t, os.WriteFile(path, []byte(text), 0o600)) }
 	}
 	cut := func(t *testing.T, path string) {
-		l, err := ledger.Open(path)
-		ok(t, err)
-		ok(t, l.Close())
-		data, err := os.ReadFile(path)
-		ok(t, err)
+		l := must.Get(ledger.Open(path))(t)
+		must.Do(t, l.Close())
+		data := must.Get(os.ReadFile(path))(t)
 		for i := 100; i < 4096; i++ { // the header says that it is a database, and the schema's page is rubbish
 			data[i] = 0x5a
 		}
-		ok(t, os.WriteFile(path, data, 0o600))
+		must.Do(t, os.WriteFile(path, data, 0o600))
 	}
 	for name, tc := range map[string]struct {
 		make func(*testing.T, string)
@@ -128,14 +115,13 @@ func TestWhatIsNoLedgerIsLeftAsItIs(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "ledger.db")
 			tc.make(t, path)
-			before, err := os.ReadFile(path)
-			ok(t, err)
+			before := must.Get(os.ReadFile(path))(t)
 			for _, open := range []func(string) (*ledger.Ledger, error){ledger.Open, ledger.OpenReadOnly} {
 				l, err := open(path)
 				if err == nil {
 					// A damaged page is found where it is read, at the latest.
 					_, err = l.Sightings(t.Context())
-					ok(t, l.Close())
+					must.Do(t, l.Close())
 				}
 				if !errors.Is(err, tc.want) {
 					t.Errorf("got %v; want %v", err, tc.want)
@@ -144,8 +130,7 @@ func TestWhatIsNoLedgerIsLeftAsItIs(t *testing.T) {
 					t.Errorf("%v does not name the file, or not say %q", err, tc.says)
 				}
 			}
-			after, err := os.ReadFile(path)
-			ok(t, err)
+			after := must.Get(os.ReadFile(path))(t)
 			if string(before) != string(after) {
 				t.Error("the file was changed")
 			}
@@ -162,15 +147,12 @@ func TestReadOnly(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Fatal("reading made a file")
 	}
-	w, err := ledger.Open(path)
-	ok(t, err)
+	w := must.Get(ledger.Open(path))(t)
 	defer w.Close()
-	ok(t, w.Hold(t.Context(), snapshot.Hold{ID: "dir:/w", Owner: "me", Since: t0}))
-	r, err := ledger.OpenReadOnly(path)
-	ok(t, err)
+	must.Do(t, w.Hold(t.Context(), snapshot.Hold{ID: "dir:/w", Owner: "me", Since: t0}))
+	r := must.Get(ledger.OpenReadOnly(path))(t)
 	defer r.Close()
-	holds, err := r.Holds(t.Context())
-	ok(t, err)
+	holds := must.Get(r.Holds(t.Context()))(t)
 	if len(holds) != 1 {
 		t.Errorf("got %d holds; want 1", len(holds))
 	}
@@ -185,8 +167,8 @@ func TestFolderThatMayNotBeWritten(t *testing.T) {
 		t.Skip("root may write everywhere; run as a plain user to see this")
 	}
 	dir := t.TempDir()
-	ok(t, os.Chmod(dir, 0o500))
-	t.Cleanup(func() { ok(t, os.Chmod(dir, 0o700)) })
+	must.Do(t, os.Chmod(dir, 0o500))
+	t.Cleanup(func() { must.Do(t, os.Chmod(dir, 0o700)) })
 	for _, path := range []string{filepath.Join(dir, "ledger.db"), filepath.Join(dir, "state", "ledger.db")} {
 		if _, err := ledger.Open(path); err == nil || !strings.Contains(err.Error(), "--state") {
 			t.Errorf("got %v; want an error that says what to do", err)
@@ -211,10 +193,9 @@ func openAtOnce(t *testing.T, path string, n int, write func(l *ledger.Ledger, i
 	all.Wait()
 	close(errs)
 	for err := range errs {
-		ok(t, err)
+		must.Do(t, err)
 	}
-	r, err := ledger.OpenReadOnly(path)
-	ok(t, err)
+	r := must.Get(ledger.OpenReadOnly(path))(t)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -226,8 +207,7 @@ func TestTwoOpenANewLedgerAtOnce(t *testing.T) {
 	r := openAtOnce(t, path, n, func(l *ledger.Ledger, i int) error {
 		return l.Hold(t.Context(), snapshot.Hold{ID: "dir:/w", Owner: fmt.Sprint(i), Since: t0})
 	})
-	holds, err := r.Holds(t.Context())
-	ok(t, err)
+	holds := must.Get(r.Holds(t.Context()))(t)
 	if len(holds) != n {
 		t.Errorf("got %d holds; want %d", len(holds), n)
 	}
@@ -237,8 +217,7 @@ func TestTwoOpenANewLedgerAtOnce(t *testing.T) {
 func TestReaderBesideAWriter(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	r, err := ledger.OpenReadOnly(w.Path())
-	ok(t, err)
+	r := must.Get(ledger.OpenReadOnly(w.Path()))(t)
 	defer r.Close()
 	generation := func(n int) map[string]snapshot.Sighting {
 		all := map[string]snapshot.Sighting{}
@@ -247,7 +226,7 @@ func TestReaderBesideAWriter(t *testing.T) {
 		}
 		return all
 	}
-	ok(t, w.SaveSightings(t.Context(), generation(0)))
+	must.Do(t, w.SaveSightings(t.Context(), generation(0)))
 	done := make(chan error, 1)
 	go func() {
 		for n := 1; n <= 40; n++ {
@@ -262,12 +241,11 @@ func TestReaderBesideAWriter(t *testing.T) {
 	for reading := true; reading; {
 		select {
 		case err := <-done:
-			ok(t, err)
+			must.Do(t, err)
 			reading = false
 		default:
 		}
-		all, err := r.Sightings(t.Context())
-		ok(t, err)
+		all := must.Get(r.Sightings(t.Context()))(t)
 		if len(all) != 50 {
 			t.Fatalf("saw %d sightings of 50: half a transaction", len(all))
 		}
@@ -300,12 +278,9 @@ func TestSightingsAreReplacedWhole(t *testing.T) {
 	}
 	next := map[string]snapshot.Sighting{"session:tmux/x/$2": {Rule: "reap.sessions.finished", Identity: "k2", FirstAt: t0, LastAt: t0, Count: 1}}
 	for _, want := range []map[string]snapshot.Sighting{first, next, {}} {
-		ok(t, l.SaveSightings(t.Context(), want))
-		got, err := l.Sightings(t.Context())
-		ok(t, err)
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("sightings (-want +got):\n%s", d)
-		}
+		must.Do(t, l.SaveSightings(t.Context(), want))
+		got := must.Get(l.Sightings(t.Context()))(t)
+		must.Equal(t, want, got, "sightings")
 	}
 }
 
@@ -315,16 +290,13 @@ func TestHolds(t *testing.T) {
 	until := t0.Add(time.Hour)
 	mine := snapshot.Hold{ID: "dir:/w", Owner: "me", Reason: "looking", Since: t0, Until: &until}
 	theirs := snapshot.Hold{ID: "dir:/w", Owner: "them", Reason: "ours", Since: t0}
-	ok(t, l.Hold(ctx, snapshot.Hold{ID: "dir:/w", Owner: "me", Reason: "old", Since: t0.Add(-time.Hour)}))
-	ok(t, l.Hold(ctx, theirs))
-	ok(t, l.Hold(ctx, mine))
+	must.Do(t, l.Hold(ctx, snapshot.Hold{ID: "dir:/w", Owner: "me", Reason: "old", Since: t0.Add(-time.Hour)}))
+	must.Do(t, l.Hold(ctx, theirs))
+	must.Do(t, l.Hold(ctx, mine))
 	check := func(want ...snapshot.Hold) {
 		t.Helper()
-		got, err := l.Holds(ctx)
-		ok(t, err)
-		if d := cmp.Diff(append([]snapshot.Hold{}, want...), got); d != "" {
-			t.Errorf("holds (-want +got):\n%s", d)
-		}
+		got := must.Get(l.Holds(ctx))(t)
+		must.Equal(t, append([]snapshot.Hold{}, want...), got, "holds")
 	}
 	check(mine, theirs)
 	later := until.Add(time.Hour)
@@ -348,15 +320,13 @@ func TestHolds(t *testing.T) {
 		}
 		check(put, theirs)
 	}
-	n, err := l.Release(ctx, "dir:/w", "me")
-	ok(t, err)
+	n := must.Get(l.Release(ctx, "dir:/w", "me"))(t)
 	check(theirs)
 	if n != 1 {
 		t.Errorf("released %d; want 1", n)
 	}
-	ok(t, l.Hold(ctx, mine))
-	n, err = l.Release(ctx, "dir:/w", "")
-	ok(t, err)
+	must.Do(t, l.Hold(ctx, mine))
+	n = must.Get(l.Release(ctx, "dir:/w", ""))(t)
 	if check(); n != 2 {
 		t.Errorf("released %d; want 2", n)
 	}
@@ -369,25 +339,21 @@ func TestSweepsAndTheirDecisions(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()
 	begun := ledger.Sweep{ID: "01A", Started: t0, Mode: "apply", Revision: "1", Digest: "sha256:x"}
-	ok(t, l.BeginSweep(ctx, begun))
-	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "01B", Started: t0.Add(time.Minute), Mode: "dry-run"}))
+	must.Do(t, l.BeginSweep(ctx, begun))
+	must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: "01B", Started: t0.Add(time.Minute), Mode: "dry-run"}))
 	decisions := []decision.Decision{
 		{ID: "dir:/w/b", Kind: "dir", Verdict: decision.Reap, InScope: true, Label: "/w/b", Owner: "/w",
 			Findings: []decision.Reason{{Rule: "reap.dirs.landed", Message: "m", Evidence: map[string]any{"a": "b"}}}, Objections: []decision.Reason{}, FirstSighting: true},
 		{ID: "dir:/w/a", Kind: "dir", Verdict: decision.Spare, InScope: true, Findings: nil, Objections: nil},
 		{ID: "dir:/w/c", Kind: "dir", Verdict: decision.Spare},
 	}
-	ok(t, l.SaveDecisions(ctx, "01A", decisions))
-	got, err := l.Decisions(ctx, "01A")
-	ok(t, err)
+	must.Do(t, l.SaveDecisions(ctx, "01A", decisions))
+	got := must.Get(l.Decisions(ctx, "01A"))(t)
 	want := []decision.Decision{
 		{ID: "dir:/w/a", Kind: "dir", Verdict: decision.Spare, InScope: true, Findings: []decision.Reason{}, Objections: []decision.Reason{}}, byRules(decisions[0])}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("decisions (-want +got):\n%s", d)
-	}
-	ok(t, l.FinishSweep(ctx, "01A", t0.Add(time.Second), map[string]int{"seen": 3}, 3))
-	sweeps, err := l.Sweeps(ctx, t0)
-	ok(t, err)
+	must.Equal(t, want, got, "decisions")
+	must.Do(t, l.FinishSweep(ctx, "01A", t0.Add(time.Second), map[string]int{"seen": 3}, 3))
+	sweeps := must.Get(l.Sweeps(ctx, t0))(t)
 	finished := begun
 	finished.Finished, finished.Counts, finished.Exit = new(t0.Add(time.Second)), []byte(`{"seen":3}`), new(3)
 	if d := cmp.Diff([]ledger.Sweep{{ID: "01B", Started: t0.Add(time.Minute), Mode: "dry-run"}, finished}, sweeps); d != "" {
@@ -412,13 +378,10 @@ func TestDecisionsOfEverySize(t *testing.T) {
 	l, ctx := open(t), t.Context()
 	for _, n := range []int{0, 1, 63, 64, 65, 128, 200} {
 		id := fmt.Sprint("sweep", n)
-		ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0}))
-		ok(t, l.SaveDecisions(ctx, id, some(n)))
-		got, err := l.Decisions(ctx, id)
-		ok(t, err)
-		if d := cmp.Diff(allByRules(some(n)), got); d != "" {
-			t.Errorf("%d decisions (-want +got):\n%s", n, d)
-		}
+		must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0}))
+		must.Do(t, l.SaveDecisions(ctx, id, some(n)))
+		got := must.Get(l.Decisions(ctx, id))(t)
+		must.Equal(t, allByRules(some(n)), got, "%d decisions", n)
 	}
 }
 
@@ -427,30 +390,24 @@ func TestPruneKeepsTheLatest(t *testing.T) {
 	l, ctx := open(t), t.Context()
 	for i := range 10 {
 		id := fmt.Sprint("s", i)
-		ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(time.Duration(i) * time.Minute)}))
-		ok(t, l.SaveDecisions(ctx, id, some(3)))
+		must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(time.Duration(i) * time.Minute)}))
+		must.Do(t, l.SaveDecisions(ctx, id, some(3)))
 	}
-	ok(t, l.Intend(ctx, decision.Intent{ID: "A1", Sweep: "s0", Candidate: some(3)[1].ID, At: t0}))
+	must.Do(t, l.Intend(ctx, decision.Intent{ID: "A1", Sweep: "s0", Candidate: some(3)[1].ID, At: t0}))
 	for range 2 { // the second finds nothing more to do
-		ok(t, l.Prune(ctx, ledger.Keep{Decisions: 2, Sweeps: 5}))
+		must.Do(t, l.Prune(ctx, ledger.Keep{Decisions: 2, Sweeps: 5}))
 		var sweeps, kept []string
-		all, err := l.Sweeps(ctx, time.Time{})
-		ok(t, err)
+		all := must.Get(l.Sweeps(ctx, time.Time{}))(t)
 		for _, s := range all {
 			sweeps = append(sweeps, s.ID)
-			ds, err := l.Decisions(ctx, s.ID)
-			ok(t, err)
+			ds := must.Get(l.Decisions(ctx, s.ID))(t)
 			for _, d := range ds {
 				kept = append(kept, s.ID+" "+d.ID)
 			}
 		}
-		if d := cmp.Diff([]string{"s9", "s8", "s7", "s6", "s5", "s0"}, sweeps); d != "" {
-			t.Errorf("sweeps (-want +got):\n%s", d)
-		}
+		must.Equal(t, []string{"s9", "s8", "s7", "s6", "s5", "s0"}, sweeps, "sweeps")
 		want := []string{"s9 dir:/w/000000", "s9 dir:/w/000001", "s9 dir:/w/000002", "s8 dir:/w/000000", "s8 dir:/w/000001", "s8 dir:/w/000002"}
-		if d := cmp.Diff(want, kept); d != "" {
-			t.Errorf("decisions (-want +got):\n%s", d)
-		}
+		must.Equal(t, want, kept, "decisions")
 	}
 }
 
@@ -478,8 +435,6 @@ func TestALedgerIsTightened(t *testing.T) {
 				t.Errorf("%s: want mode 0600, got %v", p, st.Mode())
 			}
 		}
-		if err := errors.Join(l.Close(), os.Chmod(path, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(l.Close(), os.Chmod(path, 0o644)))
 	}
 }

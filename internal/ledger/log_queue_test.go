@@ -7,6 +7,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func events(ids ...string) (all []ledger.Event) {
@@ -18,8 +19,7 @@ func events(ids ...string) (all []ledger.Event) {
 
 func waiting(t *testing.T, l *ledger.Ledger) string {
 	t.Helper()
-	all, err := l.Events(t.Context(), "service", 0, 100)
-	ok(t, err)
+	all := must.Get(l.Events(t.Context(), "service", 0, 100))(t)
 	var got []string
 	for _, e := range all {
 		got = append(got, e.ID)
@@ -31,9 +31,9 @@ func waiting(t *testing.T, l *ledger.Ledger) string {
 func TestEventsWaitInTheirOrder(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()
-	ok(t, l.QueueEvents(ctx, events("a", "b", "c"), 1<<20))
-	ok(t, l.QueueEvents(ctx, events("b", "d"), 1<<20))
-	ok(t, l.IntendLogged(ctx, intent("01AAA", t0), events("e"), 1<<20))
+	must.Do(t, l.QueueEvents(ctx, events("a", "b", "c"), 1<<20))
+	must.Do(t, l.QueueEvents(ctx, events("b", "d"), 1<<20))
+	must.Do(t, l.IntendLogged(ctx, intent("01AAA", t0), events("e"), 1<<20))
 	if err := l.IntendLogged(ctx, intent("01AAA", t0), events("f"), 1<<20); err == nil {
 		t.Error("an act was intended twice")
 	}
@@ -41,19 +41,18 @@ func TestEventsWaitInTheirOrder(t *testing.T) {
 		t.Errorf("waiting: %s", got)
 	}
 	again, err := ledger.Open(l.Path()) // as after a restart
-	ok(t, err)
+	must.Do(t, err)
 	if got := waiting(t, again); got != "a b c d e" {
 		t.Errorf("waiting after a restart: %s", got)
 	}
-	ok(t, again.Close())
-	first, err := l.Events(ctx, "service", 0, 2)
-	ok(t, err)
+	must.Do(t, again.Close())
+	first := must.Get(l.Events(ctx, "service", 0, 2))(t)
 	next, err := l.Events(ctx, "service", first[1].N, 1)
 	if err != nil || next[0].ID != "c" || string(next[0].JSON) != `{"decision_id":"c"}` {
 		t.Errorf("after the first two: %+v, %v", next, err)
 	}
-	ok(t, l.Delivered(ctx, first))
-	ok(t, l.Refused(ctx, next))
+	must.Do(t, l.Delivered(ctx, first))
+	must.Do(t, l.Refused(ctx, next))
 	if got := waiting(t, l); got != "d e" {
 		t.Errorf("waiting: %s", got)
 	}
@@ -73,10 +72,10 @@ func TestEventsWaitInTheirOrder(t *testing.T) {
 func TestEventsWithoutRoomAreCounted(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()
-	ok(t, l.QueueEvents(ctx, []ledger.Event{{Sink: "file", ID: "a", JSON: []byte(`{}`)}}, 1<<20))
+	must.Do(t, l.QueueEvents(ctx, []ledger.Event{{Sink: "file", ID: "a", JSON: []byte(`{}`)}}, 1<<20))
 	room := int64(3 * len(`{"decision_id":"a"}`))
-	ok(t, l.QueueEvents(ctx, events("a", "b", "c", "d"), room))
-	ok(t, l.QueueEvents(ctx, events("e"), room))
+	must.Do(t, l.QueueEvents(ctx, events("a", "b", "c", "d"), room))
+	must.Do(t, l.QueueEvents(ctx, events("e"), room))
 	if got := waiting(t, l); got != "c d e" {
 		t.Errorf("waiting: %s", got)
 	}
@@ -100,8 +99,8 @@ func TestVerdictsBeforeASweep(t *testing.T) {
 		if i == 2 {
 			s.Mode, s.Sources = "cleanup", nil
 		}
-		ok(t, l.BeginSweep(ctx, s))
-		ok(t, l.SaveDecisions(ctx, s.ID, []decision.Decision{{ID: "dir:/w/a", Verdict: verdict, InScope: true}}))
+		must.Do(t, l.BeginSweep(ctx, s))
+		must.Do(t, l.SaveDecisions(ctx, s.ID, []decision.Decision{{ID: "dir:/w/a", Verdict: verdict, InScope: true}}))
 	}
 	for before, want := range map[string]string{"s1": decision.Spare, "s2": decision.Reap, "not yet": decision.Reap} {
 		if got, err := l.Verdicts(ctx, before); err != nil || got["dir:/w/a"] != want {

@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestSteady(t *testing.T) {
@@ -49,9 +48,7 @@ func TestSteady(t *testing.T) {
 			if name == "time since boot went back" {
 				tc.steady = &tc.at
 			}
-			if d := cmp.Diff([]*time.Time{tc.steady, tc.resume}, []*time.Time{steady, resume}); d != "" {
-				t.Errorf("steady since, last resume (-want +got):\n%s", d)
-			}
+			must.Equal(t, []*time.Time{tc.steady, tc.resume}, []*time.Time{steady, resume}, "steady since, last resume")
 		})
 	}
 }
@@ -68,11 +65,8 @@ func TestLookIsKept(t *testing.T) {
 		{At: t0.Add(2 * time.Second), Asleep: &[]snapshot.Asleep{}},
 		{At: t0.Add(3 * time.Second), Asleep: &[]snapshot.Asleep{{From: t0.Add(-time.Hour), Until: t0, Seconds: 1800.5}}},
 	} {
-		ok(t, l.SaveLook(ctx, want))
-		got, err := l.Look(ctx)
-		ok(t, err)
-		if d := cmp.Diff(&want, got); d != "" {
-			t.Errorf("look (-want +got):\n%s", d)
-		}
+		must.Do(t, l.SaveLook(ctx, want))
+		got := must.Get(l.Look(ctx))(t)
+		must.Equal(t, &want, got, "look")
 	}
 }

@@ -9,15 +9,13 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestOwnersAreWhatWasSavedLast(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	l, err := ledger.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(path))(t)
 	at := time.Unix(1769882400, 5).UTC()
 	a := snapshot.Owner{Source: "codev/default", Terminal: "a", Workspace: "/w", Builder: "builder-1", Worktree: "/w/.builders/1", FirstAt: at, LastAt: at.Add(time.Hour)}
 	a.Kind, a.BootID, a.PID, a.StartTicks, a.RowAt = "dev", "a-boot", 812, 1<<63-1, &at
@@ -25,28 +23,17 @@ func TestOwnersAreWhatWasSavedLast(t *testing.T) {
 	other := a
 	other.Source = "codev/other"
 	for _, next := range [][]snapshot.Owner{{b, other, a}, {}, {a}} {
-		if err := l.SaveOwners(t.Context(), next); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if l, err = ledger.Open(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.SaveOwners(t.Context(), next))
+		must.Do(t, l.Close())
+		l = must.Get(ledger.Open(path))(t)
 		want := next
 		if len(next) == 3 {
 			want = []snapshot.Owner{a, b, other}
 		}
-		got, err := l.Owners(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(l.Owners(t.Context()))(t)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestRepositories gives the owners of folders that the latest sweeps decided on, and neither those of other kinds nor of earlier sweeps.
@@ -17,12 +18,12 @@ func TestRepositories(t *testing.T) {
 	l, ctx := open(t), t.Context()
 	sweep := func(i int, owners ...string) {
 		id := fmt.Sprint("sweep", i)
-		ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(time.Duration(i) * time.Minute)}))
+		must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(time.Duration(i) * time.Minute)}))
 		all := []decision.Decision{{ID: "process:1@1", Kind: "process", InScope: true, Owner: "/w/process"}}
 		for _, owner := range owners {
 			all = append(all, decision.Decision{ID: fmt.Sprint("dir:/w/", i, owner), Kind: "dir", InScope: true, Owner: owner})
 		}
-		ok(t, l.SaveDecisions(ctx, id, all))
+		must.Do(t, l.SaveDecisions(ctx, id, all))
 	}
 	sweep(0, "/w/old")
 	for i := 1; i < 20; i++ {
@@ -30,8 +31,7 @@ func TestRepositories(t *testing.T) {
 	}
 	want := func(want string) {
 		t.Helper()
-		got, err := l.Repositories(ctx)
-		ok(t, err)
+		got := must.Get(l.Repositories(ctx))(t)
 		if d := cmp.Diff(want, fmt.Sprint(got)); d != "" {
 			t.Error(d)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // below is an intent on a folder below a root.
@@ -23,14 +24,14 @@ func below(id, root string) decision.Intent {
 func TestRoots(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()
-	ok(t, l.Intend(ctx, below("01A", "/w/b")))
-	ok(t, l.Intend(ctx, below("01B", "/w/a")))
-	ok(t, l.Intend(ctx, below("01C", "/w/b")))
-	ok(t, l.Intend(ctx, below("01D", "")))
+	must.Do(t, l.Intend(ctx, below("01A", "/w/b")))
+	must.Do(t, l.Intend(ctx, below("01B", "/w/a")))
+	must.Do(t, l.Intend(ctx, below("01C", "/w/b")))
+	must.Do(t, l.Intend(ctx, below("01D", "")))
 	process := intent("01E", t0)
 	process.Kind, process.Identity = "process", decision.Identity{Key: "k", Process: &decision.Process{PID: 1}}
-	ok(t, l.Intend(ctx, process))
-	ok(t, l.Settled(ctx, "01A", decision.Outcome{Outcome: decision.Done}))
+	must.Do(t, l.Intend(ctx, process))
+	must.Do(t, l.Settled(ctx, "01A", decision.Outcome{Outcome: decision.Done}))
 	if added, err := l.Adopt(ctx, below("01F", "/w/\xff"), decision.Outcome{Outcome: decision.Done, RestoreUntil: new(t0)}); err != nil || !added {
 		t.Fatal(added, err)
 	}
@@ -38,8 +39,7 @@ func TestRoots(t *testing.T) {
 	if added, err := l.Adopt(ctx, below("01F", "/w/other"), decision.Outcome{Outcome: decision.Done}); err != nil || added {
 		t.Fatal(added, err)
 	}
-	roots, err := l.Roots(ctx)
-	ok(t, err)
+	roots := must.Get(l.Roots(ctx))(t)
 	if diff := cmp.Diff([]string{"/w/a", "/w/b", "/w/\xff"}, roots); diff != "" {
 		t.Error(diff)
 	}
@@ -51,19 +51,18 @@ func TestASweepDoesNotReadAllActs(t *testing.T) {
 	l := open(t)
 	for i := range 20 {
 		in := below(fmt.Sprintf("%03d", i), "/w")
-		ok(t, l.Intend(t.Context(), in))
-		ok(t, l.Settled(t.Context(), in.ID, decision.Outcome{Outcome: decision.Done, RestoreUntil: new(t0)}))
+		must.Do(t, l.Intend(t.Context(), in))
+		must.Do(t, l.Settled(t.Context(), in.ID, decision.Outcome{Outcome: decision.Done, RestoreUntil: new(t0)}))
 		if i > 3 {
-			ok(t, l.MarkPurged(t.Context(), in.ID, t0))
+			must.Do(t, l.MarkPurged(t.Context(), in.ID, t0))
 		}
 	}
-	db, err := sql.Open("sqlite", l.Path())
-	ok(t, err)
+	db := must.Get(sql.Open("sqlite", l.Path()))(t)
 	defer db.Close()
 	for question, index := range ledger.EverySweep {
 		var a, b, c int
 		var first string
-		ok(t, db.QueryRow("EXPLAIN QUERY PLAN SELECT id, intent FROM acts "+question, 1).Scan(&a, &b, &c, &first))
+		must.Do(t, db.QueryRow("EXPLAIN QUERY PLAN SELECT id, intent FROM acts "+question, 1).Scan(&a, &b, &c, &first))
 		if !strings.Contains(first, index) {
 			t.Errorf("%s: %s; want the index %s", question, first, index)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // model is what a ledger has to say of decisions, kept in the plainest way: all of them, of every sweep.
@@ -129,7 +130,7 @@ func TestWhatWasSavedIsReadBack(t *testing.T) {
 			acts := 0
 			save := func(id string, i int) {
 				ds := w.step(i)
-				ok(t, l.SaveDecisions(ctx, id, append(ds, decision.Decision{ID: "dir:/out", Kind: "dir"})))
+				must.Do(t, l.SaveDecisions(ctx, id, append(ds, decision.Decision{ID: "dir:/out", Kind: "dir"})))
 				m.saved[id] = ds
 				for range w.IntN(2) {
 					acts++
@@ -140,12 +141,12 @@ func TestWhatWasSavedIsReadBack(t *testing.T) {
 					if w.IntN(4) == 0 {
 						of = "dir:/none"
 					}
-					ok(t, l.Intend(ctx, decision.Intent{ID: fmt.Sprintf("act%04d", acts), Sweep: id, Candidate: of, At: t0}))
+					must.Do(t, l.Intend(ctx, decision.Intent{ID: fmt.Sprintf("act%04d", acts), Sweep: id, Candidate: of, At: t0}))
 				}
 			}
 			for i := range 40 {
 				id := fmt.Sprintf("s%03d", i)
-				ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(time.Duration(i) * time.Minute), Rules: "r", BootID: "b", Sources: map[string]int{"proc": 1}}))
+				must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(time.Duration(i) * time.Minute), Rules: "r", BootID: "b", Sources: map[string]int{"proc": 1}}))
 				m.ids = append(m.ids, id)
 				switch w.IntN(8) {
 				case 0: // it was cut short
@@ -161,17 +162,15 @@ func TestWhatWasSavedIsReadBack(t *testing.T) {
 					late = late[1:]
 				}
 				if w.IntN(3) == 0 {
-					ok(t, l.Prune(ctx, keep))
+					must.Do(t, l.Prune(ctx, keep))
 					for _, id := range m.ids[:max(0, len(m.ids)-keep.Decisions)] {
 						m.pruned[id] = true
 					}
 				}
 				if w.IntN(10) == 0 { // as every command of the program does
 					path := l.Path()
-					ok(t, l.Close())
-					var err error
-					l, err = ledger.Open(path)
-					ok(t, err)
+					must.Do(t, l.Close())
+					l = must.Get(ledger.Open(path))(t)
 					defer l.Close()
 				}
 				for _, id := range m.ids {
@@ -187,15 +186,13 @@ func TestWhatWasSavedIsReadBack(t *testing.T) {
 
 func (m *model) check(t *testing.T, l *ledger.Ledger, id string) {
 	t.Helper()
-	got, err := l.Decisions(t.Context(), id)
-	ok(t, err)
+	got := must.Get(l.Decisions(t.Context(), id))(t)
 	want := m.decisions(id)
 	if d := gocmp.Diff(want, got); d != "" {
 		t.Fatalf("decisions of %s (-want +got):\n%s", id, d)
 	}
 	i := slices.Index(m.ids, id)
-	verdicts, err := l.Verdicts(t.Context(), id)
-	ok(t, err)
+	verdicts := must.Get(l.Verdicts(t.Context(), id))(t)
 	var before map[string]string
 	for _, earlier := range slices.Backward(m.ids[:i]) {
 		if !m.pruned[earlier] {
@@ -213,7 +210,7 @@ func (m *model) check(t *testing.T, l *ledger.Ledger, id string) {
 		return
 	}
 	b, err := l.Census(t.Context(), ledger.Asked{Rules: "r", BootID: "b", Jump: t0.Add(time.Duration(i) * time.Minute), Shrunk: t0})
-	ok(t, err)
+	must.Do(t, err)
 	used := map[string]bool{}
 	for _, d := range want {
 		if d.Verdict == decision.Spare && d.Used() {
@@ -232,8 +229,7 @@ func (m *model) check(t *testing.T, l *ledger.Ledger, id string) {
 			owners[d.Owner] = true
 		}
 	}
-	repositories, err := l.Repositories(t.Context())
-	ok(t, err)
+	repositories := must.Get(l.Repositories(t.Context()))(t)
 	if want := slices.Sorted(maps.Keys(owners)); !slices.Equal(repositories, want) {
 		t.Fatalf("repositories %v, want %v", repositories, want)
 	}
@@ -242,8 +238,8 @@ func (m *model) check(t *testing.T, l *ledger.Ledger, id string) {
 func TestDecisionsOfASweepAreSavedOnce(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()
-	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "s", Started: t0}))
-	ok(t, l.SaveDecisions(ctx, "s", some(3)))
+	must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: "s", Started: t0}))
+	must.Do(t, l.SaveDecisions(ctx, "s", some(3)))
 	if err := l.SaveDecisions(ctx, "s", some(2)); err == nil {
 		t.Error("they were saved twice")
 	}
@@ -261,15 +257,14 @@ func TestASteadySweepIsSmall(t *testing.T) {
 	var size int64
 	for i := range sweeps {
 		id := fmt.Sprint("s", i)
-		ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(time.Duration(i) * time.Minute)}))
-		ok(t, l.SaveDecisions(ctx, id, aging(1000, time.Duration(i)*time.Minute)))
+		must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(time.Duration(i) * time.Minute)}))
+		must.Do(t, l.SaveDecisions(ctx, id, aging(1000, time.Duration(i)*time.Minute)))
 		if i == 0 {
 			size = fileSize(t, l)
 		}
 	}
 	for i := range sweeps {
-		got, err := l.Decisions(ctx, fmt.Sprint("s", i))
-		ok(t, err)
+		got := must.Get(l.Decisions(ctx, fmt.Sprint("s", i)))(t)
 		if d := gocmp.Diff(allByRules(aging(1000, time.Duration(i)*time.Minute)), got); d != "" {
 			t.Fatalf("sweep %d (-want +got):\n%s", i, d)
 		}
@@ -282,13 +277,10 @@ func TestASteadySweepIsSmall(t *testing.T) {
 // fileSize is the size of a ledger with all that was written to it.
 func fileSize(t testing.TB, l *ledger.Ledger) int64 {
 	t.Helper()
-	db, err := sql.Open("sqlite", l.Path())
-	ok(t, err)
+	db := must.Get(sql.Open("sqlite", l.Path()))(t)
 	defer db.Close()
-	_, err = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
-	ok(t, err)
-	st, err := os.Stat(l.Path())
-	ok(t, err)
+	must.Get(db.Exec("PRAGMA wal_checkpoint(TRUNCATE)"))(t)
+	st := must.Get(os.Stat(l.Path()))(t)
 	return st.Size()
 }
 
@@ -332,23 +324,21 @@ func TestAFileThatIsMostlyEmptyShrinks(t *testing.T) {
 	attack.WithoutRaces(t)
 	t.Parallel()
 	l, ctx := open(t), t.Context()
-	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "old", Started: t0}))
-	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "new", Started: t0}))
-	ok(t, l.SaveDecisions(ctx, "new", aging(10, 0)))
-	ok(t, l.Intend(ctx, intent("01AAA", t0)))
-	db, err := sql.Open("sqlite", l.Path())
-	ok(t, err)
-	_, err = db.Exec(`WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 3000)
+	must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: "old", Started: t0}))
+	must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: "new", Started: t0}))
+	must.Do(t, l.SaveDecisions(ctx, "new", aging(10, 0)))
+	must.Do(t, l.Intend(ctx, intent("01AAA", t0)))
+	db := must.Get(sql.Open("sqlite", l.Path()))(t)
+	_, err := db.Exec(`WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 3000)
 		INSERT INTO standing SELECT 1000 + i, 0, 1, 'dir:/' || i, 'dir', 'spare', '', '', '', hex(zeroblob(4000)), 0 FROM c`)
-	ok(t, errors.Join(err, db.Close()))
+	must.Do(t, errors.Join(err, db.Close()))
 	before := fileSize(t, l)
-	ok(t, l.Prune(ctx, ledger.Keep{Decisions: 1, Sweeps: 10}))
+	must.Do(t, l.Prune(ctx, ledger.Keep{Decisions: 1, Sweeps: 10}))
 	if after := fileSize(t, l); before < 16<<20 || after > 1<<20 {
 		t.Errorf("the file had %d bytes and has %d", before, after)
 	}
-	ok(t, l.Check(ctx))
-	got, err := l.Decisions(ctx, "new")
-	ok(t, err)
+	must.Do(t, l.Check(ctx))
+	got := must.Get(l.Decisions(ctx, "new"))(t)
 	if d := gocmp.Diff(allByRules(aging(10, 0)), got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
@@ -362,11 +352,10 @@ func TestDamagedMemoryIsReported(t *testing.T) {
 	t.Parallel()
 	for _, damage := range []string{"x'00'", "x''", "substr(value, 1, length(value) - 5)"} {
 		l, ctx := open(t), t.Context()
-		ok(t, l.SaveSightings(ctx, map[string]snapshot.Sighting{"dir:/w": {Rule: "r", Identity: "i", FirstAt: t0, LastAt: t0, Count: 1}}))
-		db, err := sql.Open("sqlite", l.Path())
-		ok(t, err)
-		_, err = db.Exec("UPDATE remembered SET value = " + damage)
-		ok(t, errors.Join(err, db.Close()))
+		must.Do(t, l.SaveSightings(ctx, map[string]snapshot.Sighting{"dir:/w": {Rule: "r", Identity: "i", FirstAt: t0, LastAt: t0, Count: 1}}))
+		db := must.Get(sql.Open("sqlite", l.Path()))(t)
+		_, err := db.Exec("UPDATE remembered SET value = " + damage)
+		must.Do(t, errors.Join(err, db.Close()))
 		if got, err := l.Sightings(ctx); !errors.Is(err, ledger.ErrCorrupt) {
 			t.Errorf("%s: %v, %v", damage, got, err)
 		}
@@ -377,8 +366,7 @@ func TestDamagedMemoryIsReported(t *testing.T) {
 func TestDecisionsAreReadBesideAWriter(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	r, err := ledger.OpenReadOnly(w.Path())
-	ok(t, err)
+	r := must.Get(ledger.OpenReadOnly(w.Path()))(t)
 	defer r.Close()
 	ctx := t.Context()
 	done := make(chan error, 1)
@@ -394,18 +382,15 @@ func TestDecisionsAreReadBesideAWriter(t *testing.T) {
 	for reading := true; reading; {
 		select {
 		case err := <-done:
-			ok(t, err)
+			must.Do(t, err)
 			reading = false
 		default:
 		}
-		sweeps, err := r.Sweeps(ctx, time.Time{})
-		ok(t, err)
+		sweeps := must.Get(r.Sweeps(ctx, time.Time{}))(t)
 		for _, s := range sweeps {
-			ds, err := r.Decisions(ctx, s.ID)
-			ok(t, err)
+			ds := must.Get(r.Decisions(ctx, s.ID))(t)
 			var i int
-			_, err = fmt.Sscanf(s.ID, "s%d", &i)
-			ok(t, err)
+			must.Get(fmt.Sscanf(s.ID, "s%d", &i))(t)
 			if len(ds) == 0 { // not saved yet, or pruned meanwhile
 				continue
 			}
@@ -454,20 +439,18 @@ func TestWhatIsSeenAgain(t *testing.T) {
 			}
 			owners = append(owners, o)
 		}
-		ok(t, l.SaveSightings(ctx, sightings))
-		ok(t, l.SaveOwners(ctx, owners))
+		must.Do(t, l.SaveSightings(ctx, sightings))
+		must.Do(t, l.SaveOwners(ctx, owners))
 		for _, o := range owners { // saving leaves what it was given as it was
 			if o.LastAt != at || o.RowAt != nil && o.RowAt.Before(t0.Add(-time.Hour)) {
 				t.Fatalf("it was changed: %v", o)
 			}
 		}
-		got, err := l.Sightings(ctx)
-		ok(t, err)
+		got := must.Get(l.Sightings(ctx))(t)
 		if d := gocmp.Diff(sightings, got); d != "" {
 			t.Fatalf("look %d (-want +got):\n%s", i, d)
 		}
-		all, err := l.Owners(ctx)
-		ok(t, err)
+		all := must.Get(l.Owners(ctx))(t)
 		if d := gocmp.Diff(append([]snapshot.Owner{}, owners...), all); d != "" {
 			t.Fatalf("look %d (-want +got):\n%s", i, d)
 		}

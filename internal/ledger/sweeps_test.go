@@ -6,6 +6,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestFresh: what happened while nothing looked, no look knows.
@@ -42,18 +43,15 @@ func TestFresh(t *testing.T) {
 func TestASameSweep(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()
-	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "s1", Started: t0}))
-	ok(t, l.SaveDecisions(ctx, "s1", some(3)))
-	ok(t, l.SameSweep(ctx, ledger.Sweep{ID: "s2", Started: t0.Add(time.Minute), Mode: "observe", Revision: "r", Digest: "d", Sources: map[string]int{"a": 1}}, t0.Add(time.Minute+time.Second), map[string]int{"x": 1}, 0))
-	all, err := l.Sweeps(ctx, time.Time{})
-	ok(t, err)
+	must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: "s1", Started: t0}))
+	must.Do(t, l.SaveDecisions(ctx, "s1", some(3)))
+	must.Do(t, l.SameSweep(ctx, ledger.Sweep{ID: "s2", Started: t0.Add(time.Minute), Mode: "observe", Revision: "r", Digest: "d", Sources: map[string]int{"a": 1}}, t0.Add(time.Minute+time.Second), map[string]int{"x": 1}, 0))
+	all := must.Get(l.Sweeps(ctx, time.Time{}))(t)
 	if len(all) != 2 || all[0].ID != "s2" || all[0].Finished == nil || all[0].Revision != "r" {
 		t.Fatalf("sweeps: %+v", all)
 	}
-	one, err := l.Decisions(ctx, "s1")
-	ok(t, err)
-	two, err := l.Decisions(ctx, "s2")
-	ok(t, err)
+	one := must.Get(l.Decisions(ctx, "s1"))(t)
+	two := must.Get(l.Decisions(ctx, "s2"))(t)
 	if len(one) != 3 || len(two) != 3 {
 		t.Errorf("%d decisions at the whole sweep, %d at the short one, want 3 and 3", len(one), len(two))
 	}
@@ -67,14 +65,14 @@ func TestBrakesAreKept(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()
 	got := map[string]int{"before": 1}
-	ok(t, l.Brakes(ctx, &got))
+	must.Do(t, l.Brakes(ctx, &got))
 	if len(got) != 1 {
 		t.Errorf("nothing was saved, and %v was read", got)
 	}
 	for _, want := range []int{1, 2} {
-		ok(t, l.SaveBrakes(ctx, map[string]int{"held": want}))
+		must.Do(t, l.SaveBrakes(ctx, map[string]int{"held": want}))
 		got = nil
-		ok(t, l.Brakes(ctx, &got))
+		must.Do(t, l.Brakes(ctx, &got))
 		if got["held"] != want {
 			t.Errorf("saved %d, read %v", want, got)
 		}

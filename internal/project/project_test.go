@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/project"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestParse(t *testing.T) {
@@ -93,9 +94,7 @@ func TestStore(t *testing.T) {
 		t.Fatalf("before anything is trusted: %v, %v", all, err)
 	}
 	for _, text := range []string{"version: 1\n", "version: 1\nprotected: [x]\n"} {
-		if err := s.Trust("/w/a", []byte(text), time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Trust("/w/a", []byte(text), time.Now()))
 	}
 	all, err := s.All(t.Context())
 	if err != nil || len(all) != 1 || all[0].Says.Protected[0].Match.Path != "x" {
@@ -133,20 +132,13 @@ func TestAttackTheListOfWhatIsTrusted(t *testing.T) {
 		"huge":     func(f string, _ []byte) error { return os.Truncate(f, 8<<30) },
 	} {
 		s := project.Store{State: t.TempDir()}
-		if err := s.Trust("/w/a", []byte("version: 1\nprotected: [x]\n"), time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Trust("/w/a", []byte("version: 1\nprotected: [x]\n"), time.Now()))
 		files, err := filepath.Glob(filepath.Join(s.State, "trusted", "*.json"))
 		if err != nil || len(files) != 1 {
 			t.Fatalf("%v, %v", files, err)
 		}
-		data, err := os.ReadFile(files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := change(files[0], data); err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(files[0]))(t)
+		must.Do(t, change(files[0], data))
 		if all, err := s.All(t.Context()); err == nil {
 			a.Lost("%s: it was read as %+v", name, all)
 			continue
@@ -158,10 +150,7 @@ func TestAttackTheListOfWhatIsTrusted(t *testing.T) {
 // TestAttackAnEntryOfAWorktree adds entries to a repository that lead to folders which are not its worktrees.
 func TestAttackAnEntryOfAWorktree(t *testing.T) {
 	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	run := func(args ...string) {
 		cmd := exec.Command("git", args...)
 		cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
@@ -176,19 +165,14 @@ func TestAttackAnEntryOfAWorktree(t *testing.T) {
 	}
 	main := filepath.Join(dir, "main")
 	list := func() string {
-		got, err := project.Worktrees(t.Context(), main)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(project.Worktrees(t.Context(), main))(t)
 		return strings.Join(got, " ")
 	}
 	want := filepath.Join(dir, "main-wt")
 	if got := list(); got != want {
 		t.Fatalf("want %s, got %s", want, got)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "plain"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "plain"), 0o755))
 	a := attack.New(t, "an entry of a repository's worktrees leads to a folder that is not one of them")
 	admin := filepath.Join(main, ".git", "worktrees", "evil")
 	for name, gitdir := range map[string]string{
@@ -196,9 +180,7 @@ func TestAttackAnEntryOfAWorktree(t *testing.T) {
 		"a plain folder": filepath.Join(dir, "plain", ".git"), "a relative way out": "../../../../other-wt/.git", "the root": "/.git",
 		"its own main checkout": filepath.Join(main, ".git"), "nothing": "", "two lines": want + "/.git\n/", "a device": "/dev/zero",
 	} {
-		if err := errors.Join(os.MkdirAll(admin, 0o755), os.WriteFile(filepath.Join(admin, "gitdir"), []byte(gitdir+"\n"), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(admin, 0o755), os.WriteFile(filepath.Join(admin, "gitdir"), []byte(gitdir+"\n"), 0o644)))
 		if got := list(); got != want {
 			a.Lost("%s: %s", name, got)
 			continue

@@ -9,6 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestADryRunPromisesNoMoreThanTheCapsLetThrough says on the first line what one sweep does, and of each cap one line with the flag that lifts it.
@@ -23,9 +24,7 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 		r := &Report{Mode: mode, Decisions: ds, Census: map[string]Count{"process": {Seen: 200, InScope: 135, Reap: 135}}}
 		r.Held(caps.Plan([]string{"process"}, ds, past))
 		var out bytes.Buffer
-		if err := r.Write(&out, text.Paint{Width: 1000}, "text", false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Write(&out, text.Paint{Width: 1000}, "text", false))
 		return out.String(), r
 	}
 	got, r := say(DryRun, actuators.Past{})

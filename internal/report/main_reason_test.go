@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func because(rule, message string, evidence map[string]any) decision.Reason {
@@ -27,11 +28,7 @@ var shippedPolicies = sync.OnceValues(func() (*policy.Policy, error) {
 
 func shipped(t *testing.T) *policy.Policy {
 	t.Helper()
-	p, err := shippedPolicies()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(shippedPolicies())(t)
 }
 
 // TestTheMainReason gives candidates with several objections, and holds which one a person is told.
@@ -165,10 +162,7 @@ func TestWhatIsRecordedOfABranch(t *testing.T) {
 // is told from one that states something.
 func TestEveryShippedRuleHasAPlace(t *testing.T) {
 	t.Parallel()
-	folders, err := fs.ReadDir(policies.Files, "protect")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folders := must.Get(fs.ReadDir(policies.Files, "protect"))(t)
 	unknown := regexp.MustCompile(`contains reasons\.keep\([^"\n]*"([^"]+)"`)
 	seen := 0
 	for _, f := range folders {
@@ -176,16 +170,10 @@ func TestEveryShippedRuleHasAPlace(t *testing.T) {
 		if len(shipped(t).Rule(rule).Summaries) == 0 {
 			t.Errorf("the METADATA of %s has no summary", rule)
 		}
-		files, err := fs.Glob(policies.Files, "protect/"+f.Name()+"/*.rego")
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(fs.Glob(policies.Files, "protect/"+f.Name()+"/*.rego"))(t)
 		var source []byte
 		for _, name := range files {
-			text, err := fs.ReadFile(policies.Files, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(fs.ReadFile(policies.Files, name))(t)
 			source = append(source, text...)
 		}
 		for _, m := range unknown.FindAllStringSubmatch(string(source), -1) {

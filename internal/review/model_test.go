@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/story"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -145,10 +146,7 @@ func TestAPanicLeavesTheTerminalAsItWas(t *testing.T) {
 	master, slave := procs.TerminalOf(t)
 	// The slave stays open: after a panic the library's reader still has it.
 	t.Cleanup(func() { _ = master.Close() })
-	before, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS))(t)
 	shown := make(chan string)
 	go func() {
 		var all strings.Builder

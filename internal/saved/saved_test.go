@@ -74,9 +74,7 @@ func TestReadLabelled(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if diff := cmp.Diff(c.want, s.Labels); diff != "" {
 				t.Error(diff)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestEveryScaffoldLoads holds that the rule of each kind, and one that keeps, is loaded beside the shipped ones, with any name that is taken, and
@@ -22,14 +23,8 @@ func TestEveryScaffoldLoads(t *testing.T) {
 		names = append(names, "reap."+folder+".mine", "reap."+folder+".two_words")
 	}
 	for _, id := range names {
-		r, err := Parse(id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := r.Files()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Parse(id))(t)
+		files := must.Get(r.Files())(t)
 		if len(files) != 2 {
 			t.Errorf("%s: %v", id, slices.Collect(maps.Keys(files)))
 		}
@@ -49,9 +44,7 @@ func TestEveryScaffoldLoads(t *testing.T) {
 		}
 	}
 	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{{Name: "embedded", FS: policies.Files}, {Name: "mine", FS: tree, Prefix: "mine"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, id := range names {
 		if p.Rule(id).Title == "" {
 			t.Errorf("%s is not among the rules, or has no title", id)
@@ -93,14 +86,9 @@ func long(letter string) string { return strings.Repeat(letter, maxLeaf+1) }
 // TestExampleHasEveryKind holds the document that editors complete from to the schema.
 func TestExampleHasEveryKind(t *testing.T) {
 	t.Parallel()
-	data, err := Example()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(Example())(t)
 	var doc map[string]any
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &doc))
 	for _, key := range []string{"tab", "session", "terminal", "dir", "process", "config", "lineage"} {
 		if of, ok := doc[key].(map[string]any); !ok || len(of) == 0 {
 			t.Errorf("%s is not in the example: %v", key, doc[key])

@@ -12,15 +12,14 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestNeedsOfRules holds that a rule which is off for folders needs nothing there: what it would keep is then looked into.
 func TestNeedsOfRules(t *testing.T) {
 	t.Parallel()
 	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{{Name: "embedded", FS: policies.Files}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for need, rule := range map[string]string{"holders": decision.RuleLive, "age": "protect.young", "parts": "reap.content.rebuildable"} {
 		set := Set{Config: &config.Config{}, Policy: p, Log: hclog.NewNullLogger()}
 		if !slices.Contains(set.neededOfDirs(), need) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // with are the inputs of the example's workflow; the shipped incidents take longer than all the rest, and one test decides them.
@@ -177,13 +179,8 @@ func TestTheFirstPolicies(t *testing.T) {
 		w.remove("policies")
 		w.remove("config.yaml")
 	})
-	if err := os.CopyFS(filepath.Join(w.dir, "policies"), os.DirFS(filepath.Join(root, "examples", "team-policies", "policies"))); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(filepath.Join(root, "examples", "team-policies", "config.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join(w.dir, "policies"), os.DirFS(filepath.Join(root, "examples", "team-policies", "policies"))))
+	data := must.Get(os.ReadFile(filepath.Join(root, "examples", "team-policies", "config.yaml")))(t)
 	w.write("config.yaml", string(data))
 	w.commit("policies")
 	r := w.run(with())
@@ -228,9 +225,7 @@ func TestACheckoutThatOthersCanWrite(t *testing.T) {
 func TestMistakesInAWorkflow(t *testing.T) {
 	w := newWorld(t)
 	w.write("tools/winnow", "#!/bin/sh\ntouch pwned\n")
-	if err := os.Chmod(filepath.Join(w.dir, "tools", "winnow"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(w.dir, "tools", "winnow"), 0o755))
 	w.commit("a program")
 	for _, c := range []struct {
 		in   map[string]string
@@ -266,10 +261,7 @@ func TestMistakesInAWorkflow(t *testing.T) {
 func TestTheProgramIsBuilt(t *testing.T) {
 	w := newWorld(t)
 	w.commit("nothing")
-	out, err := exec.Command("go", "env", "GOROOT", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.Command("go", "env", "GOROOT", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY").Output())(t)
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 	w.path = []string{filepath.Join(lines[0], "bin")}
 	w.env = map[string]string{"GOCACHE": lines[1], "GOMODCACHE": lines[2], "GOFLAGS": lines[3], "GOPROXY": lines[4]}
@@ -302,9 +294,7 @@ case "$*" in *--paginate*) [ -z "$OLD" ] || echo "$OLD" ;; *) exit "${FAILS:-0}"
 		{map[string]string{"PULL_REQUEST": ""}, "", "::warning::this is no pull request"},
 		{map[string]string{"GH_TOKEN": ""}, "", "::warning::there is no token"},
 	} {
-		if err := os.WriteFile(asked, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(asked, nil, 0o644))
 		w.env, w.done = c.env, w.ran // it judges once
 		r := w.run(with("comment", "true"))
 		want(t, r, 0, map[string]string{"result": "passed"})
@@ -319,9 +309,7 @@ case "$*" in *--paginate*) [ -z "$OLD" ] || echo "$OLD" ;; *) exit "${FAILS:-0}"
 	}
 	// Without being asked to, nothing is written.
 	w.env, w.done = nil, nil
-	if err := os.WriteFile(asked, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(asked, nil, 0o644))
 	w.run(with())
 	if said := w.read("asked"); said != "" {
 		t.Errorf("gh was asked: %s", said)

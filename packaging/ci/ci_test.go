@@ -23,6 +23,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/machine"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/sarif"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
@@ -107,20 +108,13 @@ func newWorld(t *testing.T, change ...func(*world)) *world {
 		t.Skip("it runs the program, which has no race detector: .ci/run runs this without")
 	}
 	t.Parallel()
-	programs, err := bin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	programs := must.Get(bin())(t)
 	dir := t.TempDir()
 	w := &world{t: t, dir: filepath.Join(dir, "repository"), temp: filepath.Join(dir, "temp"), home: filepath.Join(dir, "home"), path: []string{programs}}
 	for _, d := range []string{w.temp, w.home} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(d, 0o755))
 	}
-	if err := os.CopyFS(w.dir, os.DirFS(filepath.Join(root, "examples", "team-policies"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(w.dir, os.DirFS(filepath.Join(root, "examples", "team-policies"))))
 	w.git("init", "-q", "-b", "main")
 	for _, c := range change {
 		c(w)
@@ -190,10 +184,7 @@ func system(t *testing.T) []string {
 	t.Helper()
 	var dirs []string
 	for _, name := range []string{"git", "bash", "iconv"} {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(exec.LookPath(name))(t)
 		dirs = append(dirs, filepath.Dir(path))
 	}
 	return append(dirs, "/usr/bin", "/bin")
@@ -243,15 +234,10 @@ func fill(t *testing.T, text string, context map[string]any) string {
 
 func readAction(t *testing.T) action {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, "action.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(root, "action.yml")))(t)
 	var a action
 	d := yaml.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Decode(&a))
 	return a
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 const (
@@ -20,14 +22,8 @@ const (
 // TestTheTemplateHasTheScript: an include brings one file, so run.sh stands in it, word for word.
 func TestTheTemplateHasTheScript(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile(filepath.Join(root, template))
-	if err != nil {
-		t.Fatal(err)
-	}
-	script, err := os.ReadFile(filepath.Join(root, "packaging", "ci", "action", "run.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(root, template)))(t)
+	script := must.Get(os.ReadFile(filepath.Join(root, "packaging", "ci", "action", "run.sh")))(t)
 	before, rest, ok := strings.Cut(string(data), begins)
 	_, after, ok2 := strings.Cut(rest, ends)
 	if !ok || !ok2 {
@@ -47,9 +43,7 @@ func TestTheTemplateHasTheScript(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s has another run.sh than packaging/ci/action has; go test ./packaging/ci -run Template -update writes it", template)
 	}
-	if err := os.WriteFile(filepath.Join(root, template), []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(root, template), []byte(want), 0o644))
 }
 
 // TestGitLab runs the template's job in a merge request that reaps more.
@@ -57,10 +51,7 @@ func TestGitLab(t *testing.T) {
 	w := newWorld(t)
 	w.edit("config.yaml", "scratch_after: 2d", "scratch_after: 12h")
 	w.commit("change")
-	data, err := os.ReadFile(filepath.Join(root, template))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(root, template)))(t)
 	var file map[string]struct {
 		Variables map[string]string
 		Script    []string
@@ -69,9 +60,7 @@ func TestGitLab(t *testing.T) {
 			Reports map[string]string
 		}
 	}
-	if err := yaml.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(data, &file))
 	job := file[".winnow-policies"]
 	env := map[string]string{"PATH": strings.Join(append(w.path, system(t)...), ":"), "HOME": w.home}
 	for name, value := range job.Variables {
@@ -89,22 +78,14 @@ func TestGitLab(t *testing.T) {
 	if names := documents(t, r); len(names) != 6 {
 		t.Errorf("got %q\n%s", names, log.String())
 	}
-	comment, err := os.ReadFile(filepath.Join(w.dir, job.Artifacts.Paths[0], "comment.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	comment := must.Get(os.ReadFile(filepath.Join(w.dir, job.Artifacts.Paths[0], "comment.md")))(t)
 	has(t, string(comment), "2 things that stay today would go")
-	report, err := os.ReadFile(filepath.Join(w.dir, job.Artifacts.Reports["codequality"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(os.ReadFile(filepath.Join(w.dir, job.Artifacts.Reports["codequality"])))(t)
 	var issues []struct {
 		Description, Fingerprint, Severity string
 		Location                           struct{ Path string }
 	}
-	if err := json.Unmarshal(report, &issues); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(report, &issues))
 	if len(issues) != 2 || issues[0].Severity != "critical" || issues[0].Location.Path != "policies/reap/dirs/scratch/scratch.rego" || issues[0].Fingerprint == "" {
 		t.Errorf("got %+v", issues)
 	}

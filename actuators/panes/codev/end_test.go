@@ -15,6 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	kit "github.com/winnow-reaper/winnow/test/kit/tower"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -49,9 +50,7 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		f := newFake(t, w.conf(nil))
-		if err := unix.Kill(f.pid, unix.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Kill(f.pid, unix.SIGSTOP))
 		wait.Eventually(t, "it stops", func() bool {
 			text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(f.pid), "stat"))
 			s, bad := proc.ParseStat(text)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	kit "github.com/winnow-reaper/winnow/test/kit/tower"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -370,9 +371,7 @@ func TestKey(t *testing.T) {
 		{"is something else", func(t *testing.T, w *world) { write(t, path(w), strings.Repeat("x", 64)) }, decision.Refused, "no key of 64"},
 		{"is a folder", func(t *testing.T, w *world) {
 			remove(t, path(w))
-			if err := os.Mkdir(path(w), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(path(w), 0o700))
 		}, decision.Refused, "holds no key of 64"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -414,21 +413,15 @@ func TestFollowsNoRedirect(t *testing.T) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func remove(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 }
 
 func chmod(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(path, mode))
 }

@@ -63,16 +63,12 @@ func newFake(t testing.TB, conf map[string]any) *fake {
 func startFake(t testing.TB, argv ...string) *fake {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := exec.Command("/proc/self/exe")
 	c.Args, c.Env, c.Dir, c.Stdin = argv, []string{"PATH=" + os.Getenv("PATH"), roleVar + "=shellper"}, t.TempDir(), r
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out := must.Get(c.StdoutPipe())(t)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	r.Close()
 	reaped := make(chan struct{})
 	t.Cleanup(func() {

@@ -199,9 +199,7 @@ func end(t testing.TB, pid int) {
 	t.Helper()
 	h := must.Get(procact.Hold("/proc", pid))(t)
 	defer h.Close()
-	if err := h.Signal(unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Signal(unix.SIGKILL))
 	if left := procact.Await(context.Background(), []*procact.Held{h}, wait.Patience); len(left) > 0 {
 		t.Fatalf("pid %d outlives SIGKILL", pid)
 	}

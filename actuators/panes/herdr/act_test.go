@@ -10,13 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	wire "github.com/winnow-reaper/winnow/internal/sys/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -45,9 +44,7 @@ func TestDoClosesThatTabAndNoOther(t *testing.T) {
 				if w.s.HasTab(w.husk) || !w.s.HasTab(w.keep) || !w.s.HasTab(w.home) {
 					t.Errorf("tabs: %v", w.s.Tabs())
 				}
-				if diff := cmp.Diff([]string{StepSave, StepCheck, StepClose, StepReadBack}, steps); diff != "" {
-					t.Errorf("steps (-want +got):\n%s", diff)
-				}
+				must.Equal(t, []string{StepSave, StepCheck, StepClose, StepReadBack}, steps, "steps")
 				for name, want := range map[string]os.FileMode{".": 0o700 | os.ModeDir, "pane-0.txt": 0o600, "pane-1.txt": 0o600, "manifest.json": 0o600} {
 					st, err := os.Lstat(filepath.Join(g.plan.Folder, name))
 					if err != nil || st.Mode() != want {
@@ -84,9 +81,7 @@ func TestDoAsksAsLittleAsItCan(t *testing.T) {
 		got = append(got, c.Method)
 	}
 	want := []string{"pane.read", "pane.process_info", "session.snapshot", "tab.close", "session.snapshot"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, got, "requests")
 }
 
 func TestDoTakesTheJudgedHelpersOfAShell(t *testing.T) {
@@ -293,9 +288,7 @@ func TestDoRefusesWhereTheTextCannotBeSaved(t *testing.T) {
 	}
 	w := fresh(t, herdr.Options{})
 	a := actuator(t, Options{})
-	if err := os.MkdirAll(filepath.Join(a.Trash, act), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(a.Trash, act), 0o700))
 	judge.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "trash")
 }
 

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -28,9 +26,7 @@ func TestHoldPlansEveryNameAndPlace(t *testing.T) {
 	d := w.judged(w.husk)
 	g := holdTab(t, a, d)
 	var got plan
-	if err := json.Unmarshal(g.Plan(), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(g.Plan(), &got))
 	want := plan{Act: act, Socket: w.s.Socket(), ServerPID: os.Getpid(), Tab: w.husk, Workspace: w.work, Label: label, Folder: filepath.Join(a.Trash, act)}
 	live := w.s.Panes(w.husk)
 	slices.SortFunc(live, func(a, b herdr.PaneState) int { return strings.Compare(a.Terminal, b.Terminal) })
@@ -38,9 +34,7 @@ func TestHoldPlansEveryNameAndPlace(t *testing.T) {
 		want.Panes = append(want.Panes, planned{ID: p.ID, Terminal: p.Terminal, File: []string{"pane-0.txt", "pane-1.txt"}[i], Cwd: map[bool]string{true: "/", false: "/tmp"}[p.ID == w.s.Panes(w.husk)[0].ID],
 			Members: []panes.Member{{PID: p.PID, StartTicks: settled(t, p.PID)}}})
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("plan (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, got, "plan")
 	if _, err := panes.ReadPlan(a.Trash, intent(g, d), &plan{}); err != nil {
 		t.Errorf("its own plan is refused: %v", err)
 	}
@@ -86,9 +80,7 @@ func clone(t *testing.T, d decision.Decision) decision.Decision {
 	t.Helper()
 	text := must.Get(json.Marshal(d.Identity))(t)
 	d.Identity = decision.Identity{}
-	if err := json.Unmarshal(text, &d.Identity); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &d.Identity))
 	return d
 }
 
@@ -164,9 +156,7 @@ func TestActRefusesAnotherTabThanTheJudgedOne(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := actuator(t, Options{})
 			h := holdTab(t, a, whole)
-			if err := h.Save(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, h.Save(t.Context()))
 			last := clone(t, whole)
 			c.change(last.Identity.Tab)
 			judge.WantOutcome(t, c.want, h.Act(t.Context(), intent(h, last)), c.word)
@@ -211,9 +201,7 @@ func TestHoldRefusesTheFloor(t *testing.T) {
 			a := actuator(t, c.options)
 			h, err := a.Hold(t.Context(), act, d)
 			if c.word == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				_ = h.Close()
 			} else if err == nil || !strings.Contains(err.Error(), c.word) {
 				t.Errorf("want it refused for %q: %v", c.word, err)

@@ -418,25 +418,17 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 	// As a program that is being started at this moment has it open too.
 	twin := must.Get(unix.Dup(int(g.lockF.Fd())))(t)
 	defer func() { _ = unix.Close(twin) }()
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Close())
 	g2 := holdTab(t, a, d2)
-	if err := g2.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g2.Close())
 	// A lock on a file that lost its name keeps no other program out, so it does not count.
 	f := must.Get(tryLock(a.Lock))(t)
 	defer func() { _ = f.Close() }()
-	if err := errors.Join(leadsTo(f, a.Lock), os.Remove(a.Lock)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(leadsTo(f, a.Lock), os.Remove(a.Lock)))
 	if err := leadsTo(f, a.Lock); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("a lock without a file: %v", err)
 	}
-	if err := os.WriteFile(a.Lock, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(a.Lock, nil, 0o600))
 	if err := leadsTo(f, a.Lock); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("a lock on another file: %v", err)
 	}

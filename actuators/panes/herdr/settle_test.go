@@ -350,9 +350,7 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 
 	w.s.CloseTab(back)
 	w.s.CloseTab(w.keep) // and with it the workspace
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(dir))
 	w.s.Expect("tab.create", "")
 	said, err = a.Restore(t.Context(), in)
 	if err != nil || !strings.Contains(said, "workspace "+w.work+" no longer exists") || !strings.Contains(said, dir) {

@@ -149,9 +149,7 @@ func launch(t testing.TB) *shell {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "TERM=dumb"}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	go func() { _, _ = io.Copy(io.Discard, master) }()
 	s := &shell{cmd.Process.Pid, master, cmd}
 	t.Cleanup(func() { s.end(t) })
@@ -178,9 +176,7 @@ func (s *shell) pane() herdr.Pane {
 
 func (s *shell) typeIn(t testing.TB, text string) {
 	t.Helper()
-	if _, err := s.master.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.master.WriteString(text))(t)
 }
 
 // awake types something that starts no process, and waits until the shell has run.

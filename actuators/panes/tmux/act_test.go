@@ -43,9 +43,7 @@ func TestDoEndsThatSessionAndNoOther(t *testing.T) {
 	if s.Has("vie") || !s.Has("viewer") {
 		t.Errorf("vie is there: %v, viewer is there: %v", s.Has("vie"), s.Has("viewer"))
 	}
-	if diff := cmp.Diff([]string{StepSave, StepKill, StepReadBack}, steps); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
+	must.Equal(t, []string{StepSave, StepKill, StepReadBack}, steps, "steps")
 	saved := map[string]os.FileMode{".": 0o700 | os.ModeDir, "pane-0.txt": 0o600, "pane-1.txt": 0o600, "manifest.json": 0o600}
 	for name, want := range saved {
 		st, err := os.Lstat(filepath.Join(filepath.Join(a.Trash, act), name))
@@ -198,13 +196,9 @@ func TestDoKillsNothingThatItCannotSave(t *testing.T) {
 	d := s.judged("worker")
 	dir := t.TempDir()
 	blocked := filepath.Join(dir, "file")
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(blocked, nil, 0o600))
 	taken := filepath.Join(dir, "trash")
-	if err := os.MkdirAll(filepath.Join(taken, act), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(taken, act), 0o700))
 	// It speaks to the real server, and loses the end of what is captured.
 	liar := filepath.Join(dir, "tmux")
 	script := "#!/bin/sh\nPATH=" + os.Getenv("PATH") + "\ncase \"$*\" in *capture-pane*) tmux \"$@\" | sed '$d';; *) exec tmux \"$@\";; esac\n"
@@ -239,9 +233,7 @@ func TestDoFailsWhenTheServerStops(t *testing.T) {
 	}})
 	a.within = 300 * time.Millisecond
 	judge.WantOutcome(t, decision.Failed, s.carry(t.Context(), a, d), "left untouched")
-	if err := syscall.Kill(d.Identity.Session.ServerPID, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(d.Identity.Session.ServerPID, syscall.SIGCONT))
 	wantUntouched(t, a, s, "worker")
 }
 
@@ -293,9 +285,7 @@ func TestDoEndsWhatSurvivesTheHangUp(t *testing.T) {
 			if !procs.Lives(left) {
 				t.Error("a process that is not the session's was ended")
 			}
-			if diff := cmp.Diff(c.steps, steps); diff != "" {
-				t.Errorf("steps (-want +got):\n%s", diff)
-			}
+			must.Equal(t, c.steps, steps, "steps")
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -31,9 +32,7 @@ func TestAttackAnotherUserHasTheServersSocket(t *testing.T) {
 	attacker.Mkdir(t, shared, 0o777)
 	heard := attacker.Listen(t, "unix", filepath.Join(shared, "s"))
 	link := filepath.Join(filepath.Dir(s.Socket), "link")
-	if err := os.Symlink(heard.Address, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(heard.Address, link))
 	log := filepath.Join(t.TempDir(), "runs")
 	program := filepath.Join(t.TempDir(), "tmux")
 	executable.Write(t, program, "#!/bin/sh\necho run >>"+log+"\n")
@@ -71,8 +70,6 @@ func stored(t *testing.T, a *Actuator, socket string) decision.Intent {
 		})
 	}
 	text, bad := json.Marshal(p)
-	if err := errors.Join(err, bad); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, bad))
 	return decision.Intent{ID: act, Plan: text}
 }

@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -29,9 +28,7 @@ func TestGraspPlansEveryNameAndPlace(t *testing.T) {
 	d := s.judged("worker")
 	g := held(t, a, d)
 	var got plan
-	if err := json.Unmarshal(g.Plan(), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(g.Plan(), &got))
 	id := d.Identity.Session
 	want := plan{Act: act, Socket: s.Socket, ServerPID: id.ServerPID, Session: id.ID, Name: "worker", CreatedAt: id.CreatedAt, Folder: filepath.Join(a.Trash, act)}
 	for i, line := range strings.Split(s.Run("list-panes", "-s", "-t", id.ID, "-F", "#{window_id} #{window_layout} #{window_name}"), "\n") {
@@ -39,9 +36,7 @@ func TestGraspPlansEveryNameAndPlace(t *testing.T) {
 		want.Panes = append(want.Panes, planned{ID: p.ID, File: []string{"pane-0.txt", "pane-1.txt", "pane-2.txt"}[i], Cwd: []string{"/", "/tmp", "/"}[i],
 			Window: f[0], Layout: f[1], WindowName: f[2], Width: 80, Height: 24, Members: []panes.Member{{PID: p.PID, StartTicks: p.StartTicks}}})
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("plan (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, got, "plan")
 	if _, err := panes.ReadPlan(a.Trash, intent(g, d), &plan{}); err != nil {
 		t.Errorf("its own plan is refused: %v", err)
 	}
@@ -174,9 +169,7 @@ func TestGraspFailsOnAServerThatCannotBeAsked(t *testing.T) {
 		}
 	})
 	t.Run("its socket was removed", func(t *testing.T) {
-		if err := os.Rename(s.Socket, s.Socket+"x"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(s.Socket, s.Socket+"x"))
 		t.Cleanup(func() { _ = os.Rename(s.Socket+"x", s.Socket) })
 		_, err := actuator(t, Options{}).Hold(t.Context(), act, d)
 		if got := actuators.OutcomeOf(err); err == nil || got.Outcome != decision.Failed {

@@ -184,8 +184,7 @@ func turnsOf(t testing.TB, pid int) uint64 {
 	t.Helper()
 	h := must.Get(procact.Hold("/proc", pid))(t)
 	defer h.Close()
-	n := must.Get(h.Turns())(t)
-	return n
+	return must.Get(h.Turns())(t)
 }
 
 // Whether anything waits must be known.
@@ -193,9 +192,7 @@ func TestTypedOfAProcessWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "worker")
 	h, err := procact.Hold("/proc", s.PID()) // a server has none
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer h.Close()
 	if n, err := h.Typed(); err == nil {
 		t.Errorf("%d bytes wait in no terminal", n)
@@ -207,9 +204,7 @@ func TestCarryRefusesAProgramWhoseNameCannotBeCompared(t *testing.T) {
 	s := fresh(t, "bystander")
 	dir := filepath.Dir(s.Socket)
 	odd := filepath.Join(dir, "a{},#x")
-	if err := os.Symlink("/bin/sleep", odd); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("/bin/sleep", odd))
 	s.Run("new-session", "-d", "-s", "worker", "exec '"+odd+"' 1000")
 	d := s.judged("worker")
 	wait.Eventually(t, "the program runs", func() bool {

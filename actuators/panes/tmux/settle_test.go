@@ -40,9 +40,7 @@ func interrupted(t *testing.T, s *server, a *Actuator, name, before string) (in 
 		t.Fatal(again.Err)
 	}
 	in = intent(g, again.Decision)
-	if err := g.Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Save(t.Context()))
 	g.Act(t.Context(), in)
 	return in
 }
@@ -76,15 +74,11 @@ func TestSettle(t *testing.T) {
 		{"its server does not answer", StepKill, func(t *testing.T, _ *server, d *decision.Session) { stop(t, d.ServerPID) },
 			decision.Failed, "unknown", true},
 		{"its server lives and its socket is gone", StepReadBack, func(t *testing.T, s *server, _ *decision.Session) {
-			if err := os.Rename(s.Socket, s.Socket+"x"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(s.Socket, s.Socket+"x"))
 			t.Cleanup(func() { _ = os.Rename(s.Socket+"x", s.Socket) })
 		}, decision.Failed, "unknown", true},
 		{"its server lives and another took its socket", StepReadBack, func(t *testing.T, s *server, _ *decision.Session) {
-			if err := os.Rename(s.Socket, s.Socket+"x"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(s.Socket, s.Socket+"x"))
 			testkit.Start(t, s.Socket, "other")
 		}, decision.Failed, "unknown", true},
 	} {
@@ -132,9 +126,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	s := fresh(t, "bystander")
 	dir := filepath.Dir(s.Socket)
 	odd := filepath.Join(dir, `o'dd #(touch hit) "d$ir;`)
-	if err := os.Mkdir(odd, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(odd, 0o700))
 	const name = `wo'rk #(touch hit) #{pid} };`
 	s.Run("new-session", "-d", "-x", "120", "-y", "40", "-c", "/", "-n", "ed##(touch hit)", "-s", escaped(name))
 	s.Run("split-window", "-d", "-h", "-t", "="+name+":", "-c", escaped(odd))
@@ -193,9 +185,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "only")
 	dir := filepath.Join(filepath.Dir(s.Socket), "gone")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o700))
 	s.Run("split-window", "-d", "-t", "=only:", "-c", dir)
 	bare := filepath.Join(filepath.Dir(s.Socket), "tmux") // this user's own configuration stays out of it
 	executable.Write(t, bare, "#!/bin/sh\nexec tmux -f /dev/null \"$@\"\n")
@@ -204,9 +194,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	in := intent(held(t, a, d), d)
 	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 	wait.Eventually(t, "no server", func() bool { return !procs.Lives(d.Identity.Session.ServerPID) })
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(dir))
 	got := must.Get(a.Restore(t.Context(), in))(t)
 	s.End(s.PID())
 	if !s.Has("only") || !strings.Contains(got, "2 panes") || !strings.Contains(got, dir) {

@@ -82,8 +82,7 @@ act: {kinds: [dir]}
 			t.Errorf("winnow console: %v: %s", err, said.String())
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	must.Do(t, err)
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	w.url = strings.TrimSpace(line)
 	return w
 }

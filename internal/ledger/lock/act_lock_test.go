@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -35,10 +36,7 @@ func TestActingChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("it is a part of other tests")
 	}
-	times, err := strconv.Atoi(os.Getenv(actingTimes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	times := must.Get(strconv.Atoi(os.Getenv(actingTimes)))(t)
 	a := lock.Acting{Name: os.Getenv(actingName), Home: os.Getenv(actingHome)}
 	for range max(times, 1) {
 		unlock := wait(t, a)
@@ -53,9 +51,7 @@ func TestActingChild(t *testing.T) {
 			io.Copy(io.Discard, os.Stdin)
 		}
 		time.Sleep(time.Millisecond)
-		if err := errors.Join(os.Remove(f.Name()), unlock()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Remove(f.Name()), unlock()))
 		time.Sleep(rand.N(3 * time.Millisecond))
 	}
 }
@@ -91,15 +87,10 @@ func actor(t *testing.T, program string, u *attack.User, env ...string) *exec.Cm
 // shared is a copy of the test binary that every user can run, and a folder that every user can write.
 func shared(t *testing.T, near string) (program, dir string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	program, dir = filepath.Join(near, "program"), filepath.Join(near, "acts")
 	executable.Copy(t, self, program)
-	if err := errors.Join(os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777)))
 	return program, dir
 }
 
@@ -121,9 +112,7 @@ func race(t *testing.T, a *attack.Attack, rounds int, program, dir string, u *at
 	for _, e := range environments(t) {
 		cmd, out := actor(t, program, u, append(append(e, env...), actingIn+"="+dir, fmt.Sprintf("%s=%d", actingTimes, rounds))...), &strings.Builder{}
 		cmd.Stdout, cmd.Stderr = out, out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		all, outs = append(all, cmd), append(outs, out)
 	}
 	for i, cmd := range all {
@@ -158,22 +147,12 @@ func TestAttackTwoActWithoutAHome(t *testing.T) {
 // acting starts one process that acts until end is called.
 func acting(t *testing.T, program, dir string, u *attack.User, env ...string) (pid int, end func()) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777)))
 	cmd := actor(t, program, u, append(env, actingIn+"="+dir, actingTimes+"=0")...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "acting\n" {
 		t.Fatalf("it does not act: %q, %v", line, err)
 	}
@@ -228,9 +207,7 @@ func TestAttackTheFileOfTheLock(t *testing.T) {
 		"readable": func(p string) error { return errors.Join(os.WriteFile(p, nil, 0o666), os.Chmod(p, 0o666)) },
 	} {
 		path := filepath.Join(t.TempDir(), "lock")
-		if err := make(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, make(path))
 		begin := time.Now()
 		unlock, err := lock.Take(path)
 		if name == "readable" {

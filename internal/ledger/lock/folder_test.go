@@ -9,19 +9,15 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestTrustedFolders(t *testing.T) {
 	t.Parallel()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	at := func(name string) string { return filepath.Join(base, name) }
 	mkdir := func(name string, mode os.FileMode) {
-		if err := errors.Join(os.MkdirAll(at(name), 0o700), os.Chmod(at(name), mode)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(at(name), 0o700), os.Chmod(at(name), mode)))
 	}
 	mkdir("own", 0o700)
 	mkdir("readable", 0o755)
@@ -30,9 +26,7 @@ func TestTrustedFolders(t *testing.T) {
 	mkdir("open/own", 0o700)
 	mkdir("open", 0o777)
 	for name, to := range map[string]string{"link": "own", "linkToWritable": "writable", "dangling": "own/later"} {
-		if err := os.Symlink(at(to), at(name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(at(to), at(name)))
 	}
 	for name, trusted := range map[string]bool{
 		"own": true, "readable": true, "link": true, "own/a/b": true, "sticky/a": true, "dangling": true,
@@ -57,18 +51,14 @@ func TestTrustedFolders(t *testing.T) {
 func TestAttackTheStateFolder(t *testing.T) {
 	victim, attacker := attack.Users(t)
 	shared := filepath.Join(filepath.Dir(victim.Home), "shared")
-	if err := errors.Join(os.Mkdir(shared, 0o777), os.Chmod(shared, 0o777|os.ModeSticky)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(shared, 0o777), os.Chmod(shared, 0o777|os.ModeSticky)))
 	at := func(name string) string { return filepath.Join(shared, name) }
 	a := attack.New(t, "another user's folder or link where the state folder is to be")
 	attacker.Mkdir(t, at("his"), 0o755)
 	attacker.Mkdir(t, at("his/in"), 0o777)
 	attacker.Link(t, victim.Home, at("link"))
 	attacker.Mkdir(t, at("handed"), 0o777)
-	if err := os.Mkdir(at("handed/in"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(at("handed/in"), 0o700))
 	for _, name := range []string{"his", "his/in", "his/later", "link", "link/in", "handed/in"} {
 		err := safeopen.Trusted(at(name))
 		if !errors.Is(err, safeopen.ErrUntrusted) {

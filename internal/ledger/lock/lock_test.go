@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state", "lock")
 	began := time.Now().Add(-time.Second)
-	unlock, err := lock.Take(path)
-	ok(t, err)
-	_, err = lock.Take(path)
+	unlock := must.Get(lock.Take(path))(t)
+	_, err := lock.Take(path)
 	var held *lock.Held
 	if !errors.As(err, &held) {
 		t.Fatalf("a second lock gave %v; want *Held", err)
@@ -32,34 +32,25 @@ func TestLock(t *testing.T) {
 	}
 	// A process that is started meanwhile does not keep the lock.
 	child := exec.Command("sleep", "30")
-	ok(t, child.Start())
+	must.Do(t, child.Start())
 	defer func() { child.Process.Kill(); child.Wait() }()
-	ok(t, unlock())
-	unlock, err = lock.Take(path)
-	ok(t, err)
-	ok(t, unlock())
+	must.Do(t, unlock())
+	unlock = must.Get(lock.Take(path))(t)
+	must.Do(t, unlock())
 }
 
 // A lock whose holder has not yet written down who it is, or wrote rubbish, is held all the same.
 func TestLockWithoutAName(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := lock.Take(path)
-	ok(t, err)
+	unlock := must.Get(lock.Take(path))(t)
 	defer unlock()
 	for _, text := range []string{"", "{", `{"pid":"x"}`} {
-		ok(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := lock.Take(path)
 		var held *lock.Held
 		if !errors.As(err, &held) || held.PID != 0 || held.Path != path {
 			t.Errorf("with %q: got %v; want held by an unknown process", text, err)
 		}
-	}
-}
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // clock gives the boot and its age.
@@ -23,7 +24,7 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	a, state := lock.Acting{Home: t.TempDir()}, t.TempDir()
 	path, err := a.Pause(t.Context(), state, lock.Pause{Since: time.Now(), Reason: "a migration"})
-	ok(t, err)
+	must.Do(t, err)
 	// It is not the state folder's: it counts for another one.
 	p := a.Paused(t.TempDir(), clock("b", 1))
 	if p == nil || p.Reason != "a migration" || !strings.Contains(p.Error(), "a migration") || !strings.Contains(p.Error(), "winnow resume") {
@@ -47,7 +48,7 @@ func TestPause(t *testing.T) {
 	// Where there is no home, it is the state folder's.
 	a.Home = filepath.Join(t.TempDir(), "none")
 	path, err = a.Pause(t.Context(), state, lock.Pause{Since: time.Now()})
-	ok(t, err)
+	must.Do(t, err)
 	if filepath.Dir(path) != state {
 		t.Errorf("without a home the file is %s", path)
 	}
@@ -64,8 +65,8 @@ func TestPauseWhereTheFolderChanges(t *testing.T) {
 	t.Parallel()
 	a, state := lock.Acting{Home: t.TempDir()}, t.TempDir()
 	_, err := a.Pause(t.Context(), state, lock.Pause{Since: time.Now()})
-	ok(t, err)
-	ok(t, os.Chmod(a.Folder(), 0o777))
+	must.Do(t, err)
+	must.Do(t, os.Chmod(a.Folder(), 0o777))
 	if a.Paused(state, clock("b", 1)) == nil {
 		t.Error("it ended when others might write to its folder")
 	}
@@ -74,11 +75,11 @@ func TestPauseWhereTheFolderChanges(t *testing.T) {
 	}
 	// Now it is placed for the state folder alone.
 	path, err := a.Pause(t.Context(), state, lock.Pause{Since: time.Now()})
-	ok(t, err)
+	must.Do(t, err)
 	if filepath.Dir(path) != state {
 		t.Errorf("the file is %s", path)
 	}
-	ok(t, os.Chmod(a.Folder(), 0o700))
+	must.Do(t, os.Chmod(a.Folder(), 0o700))
 	if a.Paused(state, clock("b", 1)) == nil {
 		t.Error("it ended when the home could be relied on again")
 	}
@@ -96,7 +97,7 @@ func TestALongReason(t *testing.T) {
 	a, state := lock.Acting{Home: t.TempDir()}, t.TempDir()
 	long := strings.Repeat("\x01", 2<<10) // six bytes each in the file
 	_, err := a.Pause(t.Context(), state, lock.Pause{Since: time.Now(), Reason: long})
-	ok(t, err)
+	must.Do(t, err)
 	if p := a.Paused(state, clock("b", 1)); p == nil || p.Reason != long {
 		t.Errorf("pause: %v", p)
 	}
@@ -129,8 +130,7 @@ func TestPauseEnds(t *testing.T) {
 			t.Parallel()
 			a, state := lock.Acting{Home: t.TempDir()}, t.TempDir()
 			c.p.Since = time.Now().Add(-2 * time.Hour)
-			_, err := a.Pause(t.Context(), state, c.p)
-			ok(t, err)
+			must.Get(a.Pause(t.Context(), state, c.p))(t)
 			if p := a.Paused(state, clock(c.boot, c.up)); (p != nil) != c.holds {
 				t.Errorf("holds: %v, want %v", p, c.holds)
 			}
@@ -142,7 +142,7 @@ func TestPauseEnds(t *testing.T) {
 func TestPauseThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	long, err := json.Marshal(lock.Pause{Since: time.Now(), Reason: strings.Repeat("x", 32<<10)})
-	ok(t, err)
+	must.Do(t, err)
 	for name, make := range map[string]func(path string) error{
 		"half a file": func(p string) error { return os.WriteFile(p, []byte(`{"since":`), 0o600) },
 		"empty":       func(p string) error { return os.WriteFile(p, nil, 0o600) },
@@ -155,8 +155,8 @@ func TestPauseThatCannotBeRead(t *testing.T) {
 			t.Parallel()
 			a, state := lock.Acting{Home: t.TempDir()}, t.TempDir()
 			path := a.PausePath(state)
-			ok(t, os.MkdirAll(filepath.Dir(path), 0o700))
-			ok(t, make(path))
+			must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			must.Do(t, make(path))
 			if p := a.Paused(state, clock("b", 1)); p == nil || !strings.Contains(p.Error(), path) {
 				t.Errorf("pause: %v", p)
 			}
@@ -171,14 +171,12 @@ func TestPauseThatCannotBeRead(t *testing.T) {
 func TestUnlockedWhileAChildHasTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := lock.Take(path)
-	ok(t, err)
+	unlock := must.Get(lock.Take(path))(t)
 	// The same open file as the holder's, as a fork gives it: by its descriptor in /proc it would be another one.
 	copied := -1
 	for fd := range 4096 {
 		if to, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil && to == path {
-			copied, err = syscall.Dup(fd)
-			ok(t, err)
+			copied = must.Get(syscall.Dup(fd))(t)
 			break
 		}
 	}
@@ -190,8 +188,7 @@ func TestUnlockedWhileAChildHasTheFile(t *testing.T) {
 	if _, err := lock.Take(path); !errors.As(err, &held) {
 		t.Fatalf("it was taken twice: %v", err)
 	}
-	ok(t, unlock())
-	again, err := lock.Take(path)
-	ok(t, err)
-	ok(t, again())
+	must.Do(t, unlock())
+	again := must.Get(lock.Take(path))(t)
+	must.Do(t, again())
 }

@@ -45,8 +45,7 @@ func is(t testing.TB, path, text string, mode os.FileMode) string {
 
 func names(t testing.TB, dir string) (out []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	must.Do(t, err)
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		out = append(out, e.Name())
 	}
@@ -135,8 +134,7 @@ func TestAFIFOThatNobodyReadsEndsWithItsContext(t *testing.T) {
 	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	for _, held := range []bool{false, true} {
 		if held { // a process has it open and reads nothing
-			f, err := os.OpenFile(fifo, os.O_RDWR, 0)
-			must.Do(t, err)
+			f := must.Get(os.OpenFile(fifo, os.O_RDWR, 0))(t)
 			defer f.Close()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -153,8 +151,7 @@ func TestAttackWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	must.Do(t, errors.Join(os.Mkdir(at("folder"), 0o700), os.Symlink("nowhere", at("lost")), os.Symlink("loop", at("loop"))))
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	must.Do(t, err)
+	fd := must.Get(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0))(t)
 	defer unix.Close(fd)
 	must.Do(t, unix.Bind(fd, &unix.SockaddrUnix{Name: at("socket")}))
 	paths := []string{at("folder"), at("lost"), at("loop"), at("socket"), dir + "/.", "/"}

@@ -29,20 +29,14 @@ func startRegistry(t *testing.T) string {
 	}
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	host := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "config.yml")
 	text := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %q, secret: test}\n", filepath.Join(dir, "data"), host)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(conf, []byte(text), 0o600))
 	cmd := exec.Command("docker-registry", "serve", conf)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -69,9 +63,7 @@ func TestARealRegistry(t *testing.T) {
 		manifest := must.Get(oras.PackManifest(t.Context(), repo, oras.PackManifestVersion1_1, "", oras.PackManifestOptions{
 			Layers: []ocispec.Descriptor{layer}, ConfigDescriptor: &config,
 		}))(t)
-		if err := repo.Tag(t.Context(), manifest, "stable"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, repo.Tag(t.Context(), manifest, "stable"))
 	}
 	r := bundleoci.Request{Address: "oci://" + host + "/team/rules:stable", Within: wait.Patience, Max: 1000}
 	if _, err := bundleoci.Get(t.Context(), r); err == nil || !strings.Contains(err.Error(), "correct the address") {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/internal/sys/du"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // diskUsage is what du(1) counts of a folder, in bytes.
@@ -24,21 +25,13 @@ func diskUsage(t testing.TB, path string) int64 {
 	if err != nil {
 		t.Fatalf("du %s: %v", path, err)
 	}
-	n, err := strconv.ParseInt(strings.Fields(string(out))[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return must.Get(strconv.ParseInt(strings.Fields(string(out))[0], 10, 64))(t)
 }
 
 func write(t testing.TB, path string, size int) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, make([]byte, size), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, make([]byte, size), 0o644))
 }
 
 // tree is a folder with all that is easy to count wrongly.
@@ -54,31 +47,20 @@ func tree(t testing.TB) string {
 		{filepath.Join(at, "node_modules/a/index.js"), filepath.Join(at, "node_modules/a/again.js")}, // two names inside
 		{filepath.Join(top, "outside"), filepath.Join(at, "node_modules/store.js")},                  // one inside, one outside
 	} {
-		if err := os.Link(l[0], l[1]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Link(l[0], l[1]))
 	}
 	for name, to := range map[string]string{"out": top, "file": filepath.Join(top, "outside"), "src/loop": ".."} {
-		if err := os.Symlink(to, filepath.Join(at, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, filepath.Join(at, name)))
 	}
-	sparse, err := os.Create(filepath.Join(at, "sparse"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sparse := must.Get(os.Create(filepath.Join(at, "sparse")))(t)
 	defer sparse.Close()
-	if err := sparse.Truncate(1 << 30); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, sparse.Truncate(1<<30))
 	deep := at
 	for range 120 {
 		deep = filepath.Join(deep, "d")
 	}
 	write(t, filepath.Join(deep, "end"), 10)
-	if err := unix.Mkfifo(filepath.Join(at, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(filepath.Join(at, "pipe"), 0o600))
 	return at
 }
 
@@ -119,9 +101,7 @@ func TestMeasureKeepsTheTimesOfPartsApart(t *testing.T) {
 	for path, when := range map[string]time.Time{
 		"src/main.go": old, "src": old, "target/debug/x": late, "target/debug": old, "target": old, "web/node_modules/x": old, "web/node_modules": old,
 	} { // what holds a part keeps the time of now
-		if err := os.Chtimes(filepath.Join(at, path), when, when); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(filepath.Join(at, path), when, when))
 	}
 	got := du.Measure(t.Context(), []du.Tree{{Path: at, Parts: []string{"target", "web/node_modules"}}})[0]
 	if !got.Newest.Equal(old.Truncate(0)) && got.Newest.Sub(old).Abs() > time.Second {
@@ -162,9 +142,7 @@ func TestMeasureSaysWhatItCouldNotCount(t *testing.T) {
 		t.Errorf("a folder that is missing: %+v", got[0])
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(at, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(at, link))
 	if got := du.Measure(t.Context(), []du.Tree{{Path: link}})[0]; got.Complete || got.Bytes != 0 {
 		t.Errorf("a link was followed: %+v", got)
 	}
@@ -172,9 +150,7 @@ func TestMeasureSaysWhatItCouldNotCount(t *testing.T) {
 		return // root reads everything
 	}
 	shut := filepath.Join(at, "src")
-	if err := os.Chmod(shut, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(shut, 0))
 	t.Cleanup(func() { _ = os.Chmod(shut, 0o755) })
 	if got := du.Measure(t.Context(), []du.Tree{{Path: at}})[0]; got.Complete || got.Unread != 1 || got.Bytes == 0 {
 		t.Errorf("with a folder that cannot be read: %+v", got)
@@ -185,9 +161,7 @@ func TestMeasureStaysOnOneFileSystem(t *testing.T) {
 	t.Parallel()
 	at := filepath.Join(t.TempDir(), "w")
 	write(t, filepath.Join(at, "own"), 5000)
-	if err := os.Mkdir(filepath.Join(at, "mounted"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(at, "mounted"), 0o755))
 	if err := unix.Mount("winnow", filepath.Join(at, "mounted"), "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("nothing can be mounted here: %v", err)
 	}

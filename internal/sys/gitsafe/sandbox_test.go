@@ -40,10 +40,7 @@ func TestTheIndexKeepsItsTime(t *testing.T) {
 
 func TestNothingIsLeftBehind(t *testing.T) {
 	t.Parallel()
-	r, err := Program{}.Open(t.Context(), repository(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Program{}.Open(t.Context(), repository(t)))(t)
 	for _, v := range []View{{}, {Refs: true}, {Tree: filepath.Dir(r.Common)}} {
 		s := must.Get(r.Seal(t.Context(), v))(t)
 		info, err := os.Stat(s.dir)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // suites is the document as a reader of JUnit sees it, written apart from the writer's own types.
@@ -51,9 +52,7 @@ func TestWrite(t *testing.T) {
 		}},
 		{Name: "empty"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got suites
 	if err := xml.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatalf("%v in:\n%s", err, out.String())

@@ -67,8 +67,7 @@ func TestOwnSaysWhoConnected(t *testing.T) {
 	c := must.Get(net.Dial("unix", path))(t)
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(wait.Patience))
-	_, err := io.WriteString(c, "hello\n")
-	must.Do(t, err)
+	must.Get(io.WriteString(c, "hello\n"))(t)
 	must.Equal(t, fmt.Sprintf("hello\nfrom %d %d", os.Geteuid(), os.Getpid()), string(must.Get(io.ReadAll(c))(t)), "the answer")
 }
 

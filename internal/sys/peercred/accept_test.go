@@ -9,6 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -16,10 +17,7 @@ import (
 func accepts(t *testing.T, l net.Listener) error {
 	t.Helper()
 	_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(wait.Patience))
-	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(l.Accept())(t)
 	defer func() { _ = conn.Close() }()
 	return peercred.Accepted(conn)
 }
@@ -48,16 +46,10 @@ func TestAcceptedIsOfThisUser(t *testing.T) {
 
 // TestAcceptedAfterTheEnd: who closes at once is not known any more.
 func TestAcceptedAfterTheEnd(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	for range 20 {
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 		_ = conn.(*net.TCPConn).SetLinger(-1)
 		_ = conn.Close()
 		if err := accepts(t, l); !errors.Is(err, peercred.ErrUnknown) {
@@ -74,10 +66,7 @@ func TestAttackAnotherUserConnects(t *testing.T) {
 	}
 	_, attacker := attack.Users(t)
 	a := attack.New(t, "another user connects to a server of this user's, and stays or leaves at once")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	for i := range 40 {
@@ -86,9 +75,7 @@ func TestAttackAnotherUserConnects(t *testing.T) {
 			line += "read -t 5 -u 3"
 		}
 		cmd := attacker.Command(bash, "-c", line)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		if i%4 == 1 { // the other end has been closed before it is asked about
 			_ = cmd.Wait()
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 var (
@@ -71,24 +73,15 @@ func FuzzAnswer(f *testing.F) {
 // A connection that is not accepted yet says nothing of its owner, also when the kernel gives a uid for it.
 func TestAskTellsAcceptedFromWaiting(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 	defer c.Close()
 	local, remote := netip.MustParseAddrPort(c.LocalAddr().String()), netip.MustParseAddrPort(c.RemoteAddr().String())
 	if e, err := ask(remote, local); err != nil || e.inode != 0 || e.state == tcpListen {
 		t.Errorf("before it is accepted: %+v, %v", e, err)
 	}
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(l.Accept())(t)
 	defer s.Close()
 	if e, err := ask(remote, local); err != nil || e.inode == 0 || int(e.uid) != os.Geteuid() {
 		t.Errorf("after it was accepted: %+v, %v", e, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestMain(m *testing.M) { attack.Main(m) }
@@ -21,23 +22,15 @@ func TestMain(m *testing.M) { attack.Main(m) }
 // folder makes a folder whose sockets' paths stay below what the kernel takes.
 func folder(t *testing.T, mode os.FileMode) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("/tmp", "p"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, mode))
 	return dir
 }
 
 func listen(t *testing.T, path string) string {
 	t.Helper()
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return path
 }
@@ -46,13 +39,9 @@ func TestDialOwnSockets(t *testing.T) {
 	t.Parallel()
 	open, closed := folder(t, 0o755), folder(t, 0o700)
 	tmux := filepath.Join(closed, "tmux-"+strconv.Itoa(os.Geteuid()))
-	if err := os.Mkdir(tmux, 0o770); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(tmux, 0o770))
 	link := filepath.Join(open, "link")
-	if err := os.Symlink(filepath.Join(closed, "s"), link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(closed, "s"), link))
 	sticky := filepath.Join("/tmp", filepath.Base(open)+".sock")
 	t.Cleanup(func() { _ = os.Remove(sticky) })
 	for _, path := range []string{listen(t, filepath.Join(open, "s")), listen(t, filepath.Join(closed, "s")), link,
@@ -79,19 +68,13 @@ func TestHoldTellsWhy(t *testing.T) {
 	dir := folder(t, 0o700)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path("stale"), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	l.SetUnlinkOnClose(false)
 	_ = l.Close()
-	if err := errors.Join(os.WriteFile(path("file"), nil, 0o600), os.Mkdir(path("wide"), 0o700), os.Chmod(path("wide"), 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(path("file"), nil, 0o600), os.Mkdir(path("wide"), 0o700), os.Chmod(path("wide"), 0o777)))
 	listen(t, path("wide/s"))
 	tmux := path("tmux-" + strconv.Itoa(os.Geteuid()))
-	if err := os.Mkdir(tmux, 0o701); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(tmux, 0o701))
 	listen(t, filepath.Join(tmux, "s"))
 	for name, want := range map[string]error{path("none"): fs.ErrNotExist, path("stale"): unix.ECONNREFUSED, path("file"): peercred.ErrNotSocket,
 		path("wide/s"): safeopen.ErrWritable, filepath.Join(tmux, "s"): peercred.ErrFolder} {
@@ -109,20 +92,13 @@ func TestAttackASocketThatIsReplacedWhileItIsHeld(t *testing.T) {
 	for range 200 {
 		path := filepath.Join(folder(t, 0o700), "s")
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := peercred.Hold(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		s := must.Get(peercred.Hold(path))(t)
 		l.SetUnlinkOnClose(false)
 		_ = l.Close()
 		_ = os.Remove(path)
 		other, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if c, _, err := s.Dial(t.Context()); err == nil {
 			_ = c.Close()
 		}
@@ -141,19 +117,13 @@ func TestAttackASocketThatIsReplacedWhileItIsHeld(t *testing.T) {
 // took reports whether a connection waits at a socket.
 func took(t *testing.T, l *net.UnixListener) (waits bool) {
 	t.Helper()
-	raw, err := l.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = raw.Control(func(fd uintptr) {
+	raw := must.Get(l.SyscallConn())(t)
+	must.Do(t, raw.Control(func(fd uintptr) {
 		c, _, no := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		if waits = no == nil; waits {
 			_ = unix.Close(c)
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return waits
 }
 
@@ -173,9 +143,7 @@ func TestAttackASocketOfAnotherUser(t *testing.T) {
 		heard = append(heard, attacker.Listen(t, "unix", p))
 	}
 	link := filepath.Join(base, "link")
-	if err := os.Symlink(paths[2], link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(paths[2], link))
 	a := attack.New(t, "another user's socket in a folder that others can write, in tmux's folder, in his own, in one with the sticky bit, and behind a link")
 	for range 20 {
 		for _, p := range append(paths, link) {
@@ -201,9 +169,7 @@ func TestAttackASocketOfOursThatAnotherUserListensOn(t *testing.T) {
 	_, attacker := attack.Users(t)
 	path := filepath.Join(folder(t, 0o777), "s")
 	heard := attacker.Listen(t, "unix", path)
-	if err := errors.Join(os.Chown(path, os.Geteuid(), os.Getegid()), os.Chmod(filepath.Dir(path), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Chown(path, os.Geteuid(), os.Getegid()), os.Chmod(filepath.Dir(path), 0o755)))
 	a := attack.New(t, "another user listens on a socket whose file is this user's")
 	for range 100 {
 		_, _, err := peercred.Dial(t.Context(), path)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/sys/peercred"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -81,10 +82,7 @@ func TestTransportReachesOwnServers(t *testing.T) {
 
 func TestDialTCPWaitsForWhoAccepts(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	if c, err := peercred.DialTCP(within(t, 300*time.Millisecond), "tcp", l.Addr().String()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("it was not accepted: %v, %v", c, err)
@@ -100,9 +98,7 @@ func TestDialTCPWaitsForWhoAccepts(t *testing.T) {
 	})
 	c, err := peercred.DialTCP(within(t, wait.Patience), "tcp", l.Addr().String())
 	close(seen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_ = c.Close()
 }
 
@@ -144,9 +140,7 @@ func TestAttackThePortIsTakenOverBetweenTwoRequests(t *testing.T) {
 	t.Parallel()
 	_, attacker := attack.Users(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	address := l.Addr().String()
 	heard := attacker.Grab(t, address)
 	var stop atomic.Bool

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,10 +17,7 @@ import (
 
 func TestAlive(t *testing.T) {
 	t.Parallel()
-	h, err := Hold("/proc", os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(Hold("/proc", os.Getpid()))(t)
 	defer h.Close()
 	for start, want := range map[uint64]bool{h.Was.Start: true, h.Was.Start + 1: false} {
 		if got, err := Alive("/proc", h.PID, start); err != nil || got != want {
@@ -32,9 +30,7 @@ func TestAlive(t *testing.T) {
 func TestHeldThatEnds(t *testing.T) {
 	t.Parallel()
 	c := exec.Command("sleep", "1000")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	h, err := Hold("/proc", c.Process.Pid)
 	if err != nil {
 		t.Fatal(errors.Join(err, c.Process.Kill(), c.Wait()))
@@ -52,9 +48,7 @@ func TestHeldThatEnds(t *testing.T) {
 	if h.Ended() {
 		t.Error("it is taken for one that has ended")
 	}
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Process.Kill())
 	wait.Eventually(t, "a zombie that counts as ended", h.Ended)
 	_ = c.Wait()
 	_, stat := h.Stat()
@@ -72,10 +66,7 @@ func TestHeldThatEnds(t *testing.T) {
 
 func TestScan(t *testing.T) {
 	t.Parallel()
-	all, err := Scan("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(Scan("/proc"))(t)
 	if all[os.Getpid()].Parent != os.Getppid() {
 		t.Error("this process is not below its parent")
 	}
@@ -103,9 +94,7 @@ func TestLineage(t *testing.T) {
 	for pid, text := range map[int]string{7: "(a) b) c\n) S 5" + rest, 5: "(sh) S 1" + rest, 1: "(init) S 0" + rest, 9: "(x) S 8" + rest,
 		4: "(y)", 20: "(winnow) S 0" + rest, 30: "(in a) S 31" + rest, 31: "(circle) S 30" + rest} {
 		dir := filepath.Join(root, strconv.Itoa(pid))
-		if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "stat"), []byte(strconv.Itoa(pid)+" "+text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "stat"), []byte(strconv.Itoa(pid)+" "+text), 0o644)))
 	}
 	got, err := Lineage(root, 7)
 	if diff := cmp.Diff([]int{7, 5, 1}, got); err != nil || diff != "" {

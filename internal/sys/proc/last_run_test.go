@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestParseSched(t *testing.T) {
@@ -39,27 +41,14 @@ func TestParseSched(t *testing.T) {
 func TestWhenAProcessRan(t *testing.T) {
 	t.Parallel()
 	c := exec.Command("cat")
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(c.StdinPipe())(t)
+	out := must.Get(c.StdoutPipe())(t)
+	must.Do(t, c.Start())
 	t.Cleanup(func() { _ = in.Close(); _ = c.Wait() })
-	dir, err := unix.Open("/proc/"+strconv.Itoa(c.Process.Pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(unix.Open("/proc/"+strconv.Itoa(c.Process.Pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))(t)
 	defer unix.Close(dir)
 	var before unix.CPUSet
-	if err := unix.SchedGetaffinity(os.Getpid(), &before); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.SchedGetaffinity(os.Getpid(), &before))
 	rested := func() time.Duration {
 		t.Helper()
 		ran, err := ReadRan(dir, make([]byte, 8<<10))
@@ -67,10 +56,7 @@ func TestWhenAProcessRan(t *testing.T) {
 			t.Skipf("the kernel does not tell: %v", err)
 		}
 		clocks := new(Clocks)
-		since, err := clocks.Since(ran)
-		if err != nil {
-			t.Fatal(err)
-		}
+		since := must.Get(clocks.Since(ran))(t)
 		// One that was moved as it fell asleep has no other time than that of its load.
 		if moved, err := clocks.Since(Ran{sched{counted: ran.at.counted}, ran.Processor}); err != nil || moved > since+time.Second {
 			t.Errorf("it rested for %v, and by its load for %v: %v", since, moved, err)
@@ -79,12 +65,8 @@ func TestWhenAProcessRan(t *testing.T) {
 	}
 	wake := func() {
 		t.Helper()
-		if _, err := in.Write([]byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(in.Write([]byte("x")))(t)
+		must.Get(out.Read(make([]byte, 1)))(t)
 		for deadline := time.Now().Add(time.Minute); ; { // it answered, and is about to sleep
 			text, err := os.ReadFile("/proc/" + strconv.Itoa(c.Process.Pid) + "/stat")
 			if err != nil || time.Now().After(deadline) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // statText is a stat line of a process with this name, as the kernel writes it.
@@ -25,9 +25,7 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("name %q: %v", comm, err)
 		}
 		want.Comm = comm
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("name %q (-want +got):\n%s", comm, d)
-		}
+		must.Equal(t, want, got, "name %q", comm)
 	}
 }
 

@@ -9,20 +9,15 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // sandboxed starts a shell in namespaces of its own, with one folder mounted over another, and gives its pid when that is so.
 func sandboxed(t *testing.T, flags, real, over string) int {
 	t.Helper()
 	cmd := exec.Command("unshare", append(strings.Fields(flags), "sh", "-c", "mount --bind "+real+" "+over+" && echo ready && read line")...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
 	if err := cmd.Start(); err != nil {
 		t.Skip("needs unshare: ", err)
 	}
@@ -39,15 +34,10 @@ func TestViewOf(t *testing.T) {
 	if v, err := proc.ViewOf("/proc", os.Getpid()); err != nil || !v.Mounts || !v.PIDs {
 		t.Errorf("this process itself: %+v, %v", v, err)
 	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	real, over := filepath.Join(dir, "real"), filepath.Join(dir, "over")
 	for _, at := range []string{real + "/x", real + "/only", over + "/x"} {
-		if err := os.MkdirAll(at, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(at, 0o700))
 	}
 	if err := os.Symlink("/", dir+"/link"); err != nil { // is followed below the other's own root folder
 		t.Fatal(err)
@@ -77,10 +67,7 @@ func TestViewOfAnotherPIDNamespace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent := sandboxed(t, "-rmpf", dir, dir)
-	all, err := proc.Scan("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(proc.Scan("/proc"))(t)
 	for pid, s := range all {
 		if s.Parent != parent {
 			continue

@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestDirGivesWhatIsInTheFolderThatWasOpened(t *testing.T) {
@@ -21,28 +22,17 @@ func TestDirGivesWhatIsInTheFolderThatWasOpened(t *testing.T) {
 	for i := range 300 { // more than are listed at a time
 		want = append(want, fmt.Sprintf("a file with a long name, of which there are many %03d", i))
 	}
-	if err := os.MkdirAll(filepath.Join(at, "in"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(at, "in"), 0o755))
 	for _, name := range want {
 		write(t, filepath.Join(at, name), name, 0o600)
 	}
 	write(t, filepath.Join(at, "in", "file"), "deeper", 0o600)
-	if err := os.Symlink("in", filepath.Join(at, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("in", filepath.Join(at, "link")))
 	written := time.Unix(1700000000, 5)
-	if err := os.Chtimes(filepath.Join(at, "in", "file"), written, written); err != nil {
-		t.Fatal(err)
-	}
-	d, err := safeopen.OpenDir(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filepath.Join(at, "in", "file"), written, written))
+	d := must.Get(safeopen.OpenDir(at))(t)
 	defer d.Close()
-	if err := errors.Join(os.Rename(at, at+"-moved"), os.Mkdir(at, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Rename(at, at+"-moved"), os.Mkdir(at, 0o755)))
 	got, err := d.Names()
 	slices.Sort(got)
 	if want := append(want, "in", "link"); err != nil || !slices.Equal(got, want) {
@@ -68,9 +58,7 @@ func TestDirGivesWhatIsInTheFolderThatWasOpened(t *testing.T) {
 
 func TestOpenDirOpensNothingElse(t *testing.T) {
 	dir := t.TempDir()
-	if err := errors.Join(os.Symlink(dir, filepath.Join(dir, "link")), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Symlink(dir, filepath.Join(dir, "link")), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)))
 	for _, name := range []string{"link", "file", "none"} {
 		if d, err := safeopen.OpenDir(filepath.Join(dir, name)); err == nil {
 			d.Close()
@@ -84,9 +72,7 @@ func TestAttackAFolderOfAnotherUser(t *testing.T) {
 	a := attack.New(t, "another user's folder in the place of one that is read")
 	for _, mode := range []os.FileMode{0o755, 0o700} {
 		path := filepath.Join(t.TempDir(), "d")
-		if err := errors.Join(os.Mkdir(path, mode), os.Lchown(path, int(attacker.UID), int(attacker.GID))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Mkdir(path, mode), os.Lchown(path, int(attacker.UID), int(attacker.GID))))
 		if d, err := safeopen.OpenDir(path); !errors.Is(err, safeopen.ErrOwner) {
 			d.Close()
 			a.Lost("mode %o: want %v, got %v", mode, safeopen.ErrOwner, err)

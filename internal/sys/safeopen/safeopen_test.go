@@ -12,17 +12,14 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 func write(t *testing.T, path, text string, mode os.FileMode) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), mode))
+	must.Do(t, os.Chmod(path, mode))
 	return path
 }
 
@@ -41,9 +38,7 @@ func TestAttackAFileThatIsNone(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	target := write(t, path("target"), "secret", 0o600)
-	if err := errors.Join(os.Symlink(target, path("link")), syscall.Mkfifo(path("fifo"), 0o600), os.Mkdir(path("folder"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Symlink(target, path("link")), syscall.Mkfifo(path("fifo"), 0o600), os.Mkdir(path("folder"), 0o700)))
 	write(t, path("writable"), "x", 0o666)
 	write(t, path("large"), "too much", 0o600)
 	a := attack.New(t, "a link, a FIFO, a device, a folder, a file that others can write, a greater file in the place of one that is read")
@@ -91,27 +86,18 @@ func TestAttackAFileOfAnotherUser(t *testing.T) {
 }
 
 func TestPathLeadsOnlyThroughWhatIsOurs(t *testing.T) {
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	mkdir := func(name string, mode os.FileMode) string {
 		p := filepath.Join(base, name)
-		if err := errors.Join(os.MkdirAll(p, 0o700), os.Chmod(p, mode)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(p, 0o700), os.Chmod(p, mode)))
 		return p
 	}
 	own, open, sticky := mkdir("own/in", 0o755), mkdir("open", 0o777), mkdir("sticky", 0o777|os.ModeSticky)
 	for _, p := range []string{filepath.Join(open, "in"), filepath.Join(sticky, "in")} {
-		if err := os.Mkdir(p, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(p, 0o700))
 	}
 	link := filepath.Join(base, "link")
-	if err := os.Symlink("own/in", link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("own/in", link))
 	if real, err := safeopen.Path(link); err != nil || real != own {
 		t.Errorf("a link of our own: want %s, got %s, %v", own, real, err)
 	}
@@ -131,9 +117,7 @@ func TestPathLeadsOnlyThroughWhatIsOurs(t *testing.T) {
 		t.Errorf("a path that is not there: want %v, got %v", fs.ErrNotExist, err)
 	}
 	loop := filepath.Join(base, "loop")
-	if err := os.Symlink("loop", loop); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("loop", loop))
 	if _, err := safeopen.Path(loop); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("a link to itself: want %v, got %v", syscall.ELOOP, err)
 	}

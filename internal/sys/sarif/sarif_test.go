@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	published "github.com/winnow-reaper/winnow/test/kit/sarif"
 )
 
@@ -14,9 +15,7 @@ var tool = sarif.Tool{Name: "winnow", Version: "1.2.3", URL: "https://example.or
 func written(t *testing.T, root string, findings ...sarif.Finding) string {
 	t.Helper()
 	data, err := json.Marshal(sarif.New(tool, root, []sarif.Rule{{ID: "unknown-field", Short: "A field that is not known.", Help: "Correct it."}}, findings))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := published.Valid(data); err != nil {
 		t.Fatalf("%v in:\n%s", err, data)
 	}

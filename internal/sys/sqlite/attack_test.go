@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -25,22 +26,14 @@ import (
 func made(t testing.TB, statements ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
-	db, err := sql.Open("sqlite", path)
-	ok1(t, err)
+	db := must.Get(sql.Open("sqlite", path))(t)
 	for _, s := range statements {
 		if _, err := db.Exec(s); err != nil {
 			t.Fatalf("%.100s: %v", s, err)
 		}
 	}
-	ok1(t, db.Close())
+	must.Do(t, db.Close())
 	return path
-}
-
-func ok1(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // sessions is a table such as those that are read.
@@ -96,8 +89,7 @@ func TestAttackATableThatIsNone(t *testing.T) {
 		"nonsense": {sessions, byHand("nonsense")},
 	} {
 		path := made(t, statements...)
-		before, err := os.ReadFile(path)
-		ok(t, err)
+		before := must.Get(os.ReadFile(path))(t)
 		rows, err, ended := within(t, path, time.Second)
 		after, _ := os.ReadFile(path)
 		switch {
@@ -161,16 +153,15 @@ func TestAttackValuesWithoutABound(t *testing.T) {
 
 func TestAttackAStoreOfAnotherUser(t *testing.T) {
 	victim, attacker := attack.Users(t)
-	whole, err := os.ReadFile(made(t, sessions, "INSERT INTO sessions VALUES ('a', 'archived', '/w')"))
-	ok(t, err)
+	whole := must.Get(os.ReadFile(made(t, sessions, "INSERT INTO sessions VALUES ('a', 'archived', '/w')")))(t)
 	shared := filepath.Dir(victim.Home)
 	folder := func(name string, mode os.FileMode) string {
 		dir := filepath.Join(shared, name)
-		ok(t, errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, mode)))
+		must.Do(t, errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, mode)))
 		return filepath.Join(dir, "db")
 	}
 	own := func(path string) string {
-		ok(t, os.WriteFile(path, whole, 0o600))
+		must.Do(t, os.WriteFile(path, whole, 0o600))
 		return path
 	}
 	a := attack.New(t, "another user's store, link, journal or folder, or a store that he can write or put a journal beside")
@@ -187,10 +178,10 @@ func TestAttackAStoreOfAnotherUser(t *testing.T) {
 	attacker.Mkdir(t, his, 0o755)
 	paths["his folder"] = own(filepath.Join(his, "db"))
 	deep := filepath.Join(his, "in")
-	ok(t, os.Mkdir(deep, 0o755))
+	must.Do(t, os.Mkdir(deep, 0o755))
 	paths["below his folder"] = own(filepath.Join(deep, "db"))
 	paths["a file that he can write"] = own(folder("writable", 0o755))
-	ok(t, os.Chmod(paths["a file that he can write"], 0o666))
+	must.Do(t, os.Chmod(paths["a file that he can write"], 0o666))
 	for name, path := range paths {
 		rows, err, ended := within(t, path, 5*time.Second)
 		switch {
@@ -208,7 +199,7 @@ func TestAttackAStoreOfAnotherUser(t *testing.T) {
 	}
 	// The victim's own, and root's, are read; so is one to which a link of his own leads.
 	link := filepath.Join(shared, "mine")
-	ok(t, os.Symlink(filepath.Join(shared, "target"), link))
+	must.Do(t, os.Symlink(filepath.Join(shared, "target"), link))
 	if rows, err := sqlite.Read(t.Context(), filepath.Join(link, "db"), "sessions", "id"); err != nil || len(rows) != 1 {
 		t.Errorf("an honest store: %d rows, %v", len(rows), err)
 	}
@@ -216,8 +207,7 @@ func TestAttackAStoreOfAnotherUser(t *testing.T) {
 
 func TestAttackAFIFOBesideTheStore(t *testing.T) {
 	a := attack.New(t, "a FIFO, a link or a folder in the place of a store or of its journal")
-	whole, err := os.ReadFile(made(t, sessions))
-	ok(t, err)
+	whole := must.Get(os.ReadFile(made(t, sessions)))(t)
 	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
 		for name, make := range map[string]func(string) error{
 			"a FIFO":   func(p string) error { return syscall.Mkfifo(p, 0o600) },
@@ -226,9 +216,9 @@ func TestAttackAFIFOBesideTheStore(t *testing.T) {
 		} {
 			path := filepath.Join(t.TempDir(), "db")
 			if end != "" {
-				ok(t, os.WriteFile(path, whole, 0o600))
+				must.Do(t, os.WriteFile(path, whole, 0o600))
 			}
-			ok(t, make(path+end))
+			must.Do(t, make(path+end))
 			rows, err, ended := within(t, path, time.Second)
 			if !ended || err == nil || rows != nil || !strings.Contains(err.Error(), "not a regular file") {
 				a.Lost("%s%s: ended %v, %d rows, %v", name, end, ended, len(rows), err)
@@ -242,7 +232,7 @@ func TestAttackAFIFOBesideTheStore(t *testing.T) {
 func TestAttackAStoreThatIsDamaged(t *testing.T) {
 	a := attack.New(t, "bytes of a store are changed")
 	whole, err := os.ReadFile(made(t, sessions, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400) INSERT INTO sessions SELECT 'id' || i, 'archived', '/w/' || i FROM n"))
-	ok(t, err)
+	must.Do(t, err)
 	path := filepath.Join(t.TempDir(), "db")
 	random := rand.New(rand.NewPCG(3, 4))
 	for i := range 300 {
@@ -250,7 +240,7 @@ func TestAttackAStoreThatIsDamaged(t *testing.T) {
 		for range 1 + random.IntN(20) {
 			data[random.IntN(len(data))] = byte(random.IntN(256))
 		}
-		ok(t, os.WriteFile(path, data, 0o600))
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		if rows, _, ended := within(t, path, 5*time.Second); !ended || len(rows) > 2000 {
 			a.Lost("%d: ended: %v, %d rows", i, ended, len(rows))
 			continue
@@ -262,7 +252,7 @@ func TestAttackAStoreThatIsDamaged(t *testing.T) {
 // For every content of a database, reading it gives rows or says why not, and ends; and every value of a row is given or refused.
 func FuzzStoreRow(f *testing.F) {
 	whole, err := os.ReadFile(made(f, sessions, "INSERT INTO sessions VALUES ('a', 'archived', '/w/a'), ('b', NULL, x'00ff'), (3, 1.5, 1790000000000)"))
-	ok1(f, err)
+	must.Do(f, err)
 	for _, at := range []uint16{16, 28, 100, 4096, 8180} {
 		f.Add(at, binary.BigEndian.AppendUint32(nil, 0xfffefdfc))
 	}
@@ -271,7 +261,7 @@ func FuzzStoreRow(f *testing.F) {
 		data := append([]byte(nil), whole...)
 		copy(data[int(at)%len(data):], change)
 		path := filepath.Join(t.TempDir(), "db")
-		ok(t, os.WriteFile(path, data, 0o600))
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		rows, err, ended := within(t, path, 5*time.Second)
 		if !ended {
 			t.Fatal("the reading did not end")

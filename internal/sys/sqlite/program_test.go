@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite"
+
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // programEnv makes this test binary another program that has the database in it open: it runs the SQL that it gets, a line at
@@ -62,16 +64,13 @@ type program struct {
 
 func start(t *testing.T, path string) *program {
 	t.Helper()
-	self, err := os.Executable()
-	ok(t, err)
+	self := must.Get(os.Executable())(t)
 	p := &program{t: t, cmd: exec.Command(self)}
 	p.cmd.Env = append(os.Environ(), programEnv+"="+path)
-	p.orders, err = p.cmd.StdinPipe()
-	ok(t, err)
-	out, err := p.cmd.StdoutPipe()
-	ok(t, err)
+	p.orders = must.Get(p.cmd.StdinPipe())(t)
+	out := must.Get(p.cmd.StdoutPipe())(t)
 	p.answers = bufio.NewScanner(out)
-	ok(t, p.cmd.Start())
+	must.Do(t, p.cmd.Start())
 	t.Cleanup(func() { p.cmd.Process.Kill(); p.cmd.Wait() })
 	return p
 }
@@ -100,20 +99,13 @@ func (p *program) run(sql ...string) {
 // end lets the program close its database.
 func (p *program) end() {
 	p.t.Helper()
-	ok(p.t, p.orders.Close())
-	ok(p.t, p.cmd.Wait())
+	must.Do(p.t, p.orders.Close())
+	must.Do(p.t, p.cmd.Wait())
 }
 
 // kill ends the program as kill -9 does.
 func (p *program) kill() {
 	p.t.Helper()
-	ok(p.t, p.cmd.Process.Kill())
+	must.Do(p.t, p.cmd.Process.Kill())
 	p.cmd.Wait()
-}
-
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -20,8 +20,7 @@ func values(t *testing.T, pairs ...[2]string) []sqlite.Row {
 	}
 	p.run("COMMIT")
 	p.end()
-	rows, err := sqlite.Read(t.Context(), path, "t", "a", "b")
-	ok(t, err)
+	rows := must.Get(sqlite.Read(t.Context(), path, "t", "a", "b"))(t)
 	if len(rows) != len(pairs) {
 		t.Fatalf("%d rows of %d", len(rows), len(pairs))
 	}

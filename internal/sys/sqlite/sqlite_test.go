@@ -35,16 +35,13 @@ type file struct {
 
 func listing(t *testing.T, dir string) map[string]file {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	ok(t, err)
+	entries := must.Get(os.ReadDir(dir))(t)
 	all := map[string]file{}
 	for _, e := range entries {
-		info, err := e.Info()
-		ok(t, err)
+		info := must.Get(e.Info())(t)
 		f := file{ModTime: info.ModTime()}
 		if info.Mode().IsRegular() {
-			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			ok(t, err)
+			data := must.Get(os.ReadFile(filepath.Join(dir, e.Name())))(t)
 			f.Bytes = string(data)
 		}
 		all[e.Name()] = f
@@ -57,8 +54,7 @@ func states(t *testing.T, rows []sqlite.Row) map[int64]int {
 	t.Helper()
 	count := map[int64]int{}
 	for _, r := range rows {
-		n, err := r.Int("state")
-		ok(t, err)
+		n := must.Get(r.Int("state"))(t)
 		count[*n]++
 	}
 	return count
@@ -71,20 +67,17 @@ func TestRowsAreReadAndNothingIsChanged(t *testing.T) {
 	p := start(t, filepath.Join(dir, "made.db"))
 	p.run(fill...)
 	p.end()
-	ok(t, os.Rename(filepath.Join(dir, "made.db"), path))
-	ok(t, os.Symlink(filepath.Base(path), filepath.Join(dir, "link")))
+	must.Do(t, os.Rename(filepath.Join(dir, "made.db"), path))
+	must.Do(t, os.Symlink(filepath.Base(path), filepath.Join(dir, "link")))
 	before := listing(t, dir)
 	for _, name := range []string{path, filepath.Join(dir, "link")} {
-		rows, err := sqlite.Read(t.Context(), name, "t", "state", "id")
-		ok(t, err)
+		rows := must.Get(sqlite.Read(t.Context(), name, "t", "state", "id"))(t)
 		must.Equal(t, map[int64]int{1: 2000}, states(t, rows), "%s", name)
 	}
-	db, err := sqlite.Open(t.Context(), path)
-	ok(t, err)
-	columns, err := db.Columns(t.Context(), "t")
-	ok(t, err)
+	db := must.Get(sqlite.Open(t.Context(), path))(t)
+	columns := must.Get(db.Columns(t.Context(), "t"))(t)
 	must.Equal(t, map[string]bool{"id": true, "state": true, "body": true}, columns, "columns")
-	ok(t, db.Close())
+	must.Do(t, db.Close())
 	if d := cmp.Diff(before, listing(t, dir)); d != "" {
 		t.Errorf("reading changed the folder (-before +after):\n%s", d)
 	}
@@ -109,8 +102,7 @@ func TestALayoutThatIsNotKnown(t *testing.T) {
 			t.Errorf("%s gave %v, %v", name, rows, err)
 		}
 	}
-	rows, err := sqlite.Read(t.Context(), path, "t", `we"ird [x]`)
-	ok(t, err)
+	rows := must.Get(sqlite.Read(t.Context(), path, "t", `we"ird [x]`))(t)
 	if s, err := rows[0].Text(`we"ird [x]`); s != "b" || err != nil {
 		t.Errorf("a column with a strange name gave %q, %v", s, err)
 	}
@@ -138,17 +130,17 @@ func TestWhatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) {
-		ok(t, os.WriteFile(at(name), []byte(text), 0o600))
+		must.Do(t, os.WriteFile(at(name), []byte(text), 0o600))
 	}
 	write("empty", "")
 	write("text", strings.Repeat("this is no database\n", 300))
 	write("short", "SQLite format 3\x00")
 	write("left-wal", "")
 	write("gone-journal", "")
-	ok(t, os.Symlink("nowhere", at("dangling")))
-	ok(t, os.Symlink("loop", at("loop")))
-	ok(t, syscall.Mkfifo(at("fifo"), 0o600))
-	ok(t, os.Mkdir(at("folder"), 0o700))
+	must.Do(t, os.Symlink("nowhere", at("dangling")))
+	must.Do(t, os.Symlink("loop", at("loop")))
+	must.Do(t, syscall.Mkfifo(at("fifo"), 0o600))
+	must.Do(t, os.Mkdir(at("folder"), 0o700))
 	before := listing(t, dir)
 	for name, want := range map[string]string{
 		"empty": "it is empty", "text": "not a SQLite database", "short": "not a SQLite database", "left": "left-wal is there",
@@ -179,11 +171,10 @@ func TestCutShortAtAnyLength(t *testing.T) {
 	p.run("PRAGMA page_size = 512", "CREATE TABLE t (id INTEGER PRIMARY KEY, state INTEGER)",
 		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO t SELECT i, 1 FROM n")
 	p.end()
-	data, err := os.ReadFile(whole)
-	ok(t, err)
+	data := must.Get(os.ReadFile(whole))(t)
 	path := filepath.Join(dir, "cut")
 	for n := 1; n < len(data); n += 61 {
-		ok(t, os.WriteFile(path, data[:n], 0o600))
+		must.Do(t, os.WriteFile(path, data[:n], 0o600))
 		if rows, err := sqlite.Read(t.Context(), path, "t", "state"); err == nil || rows != nil {
 			t.Fatalf("cut at %d of %d bytes: %d rows, %v", n, len(data), len(rows), err)
 		}
@@ -197,18 +188,18 @@ func TestWithoutTheRight(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "in", "db")
-	ok(t, os.Mkdir(filepath.Dir(path), 0o700))
+	must.Do(t, os.Mkdir(filepath.Dir(path), 0o700))
 	p := start(t, path)
 	p.run(fill...)
 	p.end()
-	ok(t, os.Chmod(path, 0))
+	must.Do(t, os.Chmod(path, 0))
 	if _, err := sqlite.Open(t.Context(), path); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a file that may not be read gave %v", err)
 	}
-	ok(t, os.Chmod(path, 0o600))
-	ok(t, os.Chmod(filepath.Dir(path), 0))
+	must.Do(t, os.Chmod(path, 0o600))
+	must.Do(t, os.Chmod(filepath.Dir(path), 0))
 	_, err := sqlite.Open(t.Context(), path)
-	ok(t, os.Chmod(filepath.Dir(path), 0o700))
+	must.Do(t, os.Chmod(filepath.Dir(path), 0o700))
 	if !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a folder that may not be entered gave %v", err)
 	}
@@ -253,8 +244,7 @@ func TestWhenTheTimeIsOver(t *testing.T) {
 	p.run(fill...)
 	p.end()
 	ctx, cancel := context.WithCancel(t.Context())
-	db, err := sqlite.Open(ctx, path)
-	ok(t, err)
+	db := must.Get(sqlite.Open(ctx, path))(t)
 	defer db.Close()
 	cancel()
 	if _, err := db.Rows(ctx, "t", "state"); !errors.Is(err, context.Canceled) {
@@ -271,8 +261,7 @@ func TestTheLockIsLetGo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	p := start(t, path)
 	p.run(fill...)
-	db, err := sqlite.Open(t.Context(), path)
-	ok(t, err)
+	db := must.Get(sqlite.Open(t.Context(), path))(t)
 	defer db.Close()
 	for range 3 {
 		rows, err := db.Rows(t.Context(), "t", "state")
@@ -311,8 +300,7 @@ func TestHotJournal(t *testing.T) {
 	p = start(t, path)
 	p.run("SELECT count(*) FROM t")
 	p.end()
-	rows, err = sqlite.Read(t.Context(), path, "t", "state")
-	ok(t, err)
+	rows = must.Get(sqlite.Read(t.Context(), path, "t", "state"))(t)
 	must.Equal(t, map[int64]int{1: 2000}, states(t, rows), "after its program was started")
 }
 
@@ -339,7 +327,7 @@ func TestAJournalThatGoes(t *testing.T) {
 				}()
 				rows, err := sqlite.Read(t.Context(), path, "t", "state")
 				took := time.Since(began)
-				ok(t, <-gone)
+				must.Do(t, <-gone)
 				if err == nil && len(rows) == 2000 && took >= locked+stays/2 {
 					return
 				}
@@ -406,8 +394,7 @@ func TestRowsThatAreOnlyInTheLog(t *testing.T) {
 	}
 	look := func(when string, want map[int64]int) {
 		t.Helper()
-		rows, err := sqlite.Read(t.Context(), path, "t", "state")
-		ok(t, err)
+		rows := must.Get(sqlite.Read(t.Context(), path, "t", "state"))(t)
 		must.Equal(t, want, states(t, rows), "%s", when)
 	}
 	log := func() string { return listing(t, dir)["db-wal"].Bytes }
@@ -420,7 +407,7 @@ func TestRowsThatAreOnlyInTheLog(t *testing.T) {
 	p.run("BEGIN IMMEDIATE", "UPDATE t SET state = 3")
 	p.kill()
 	look("after a crash", map[int64]int{1: 1500, 2: 500})
-	ok(t, os.Remove(path+"-shm"))
+	must.Do(t, os.Remove(path+"-shm"))
 	look("after a crash, without the index", map[int64]int{1: 1500, 2: 500})
 	if after := log(); !strings.HasPrefix(after, before) {
 		t.Error("reading changed the log")
@@ -452,16 +439,16 @@ func TestALogThatCannotBeUsed(t *testing.T) {
 		t.Skip("root may write everywhere; run as a plain user to see this")
 	}
 	dir := filepath.Join(t.TempDir(), "in")
-	ok(t, os.Mkdir(dir, 0o700))
+	must.Do(t, os.Mkdir(dir, 0o700))
 	path := filepath.Join(dir, "db")
 	p := start(t, path)
 	p.run("PRAGMA journal_mode = WAL")
 	p.run(fill...)
 	p.kill()
-	ok(t, os.Remove(path+"-shm"))
-	ok(t, os.Chmod(dir, 0o500))
+	must.Do(t, os.Remove(path+"-shm"))
+	must.Do(t, os.Chmod(dir, 0o500))
 	rows, err := sqlite.Read(t.Context(), path, "t", "state")
-	ok(t, os.Chmod(dir, 0o700))
+	must.Do(t, os.Chmod(dir, 0o700))
 	if err == nil || rows != nil || !strings.Contains(err.Error(), "nothing was read: let this user") {
 		t.Errorf("a log without an index in a folder that may not be written gave %d rows, %v", len(rows), err)
 	}

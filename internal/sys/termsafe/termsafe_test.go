@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestLine(t *testing.T) {
@@ -55,17 +56,13 @@ func TestJSONMeansTheSame(t *testing.T) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(names); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, enc.Encode(names))
 	out := termsafe.JSON(b.Bytes())
 	if wrong := forbidden(string(out), "\n"); wrong != "" {
 		t.Errorf("%s in %q", wrong, out)
 	}
 	var got, want map[string]string
-	if err := errors.Join(json.Unmarshal(out, &got), json.Unmarshal(b.Bytes(), &want)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(json.Unmarshal(out, &got), json.Unmarshal(b.Bytes(), &want)))
 	if fmt.Sprintf("%q", want) != fmt.Sprintf("%q", got) {
 		t.Errorf("want %q, got %q", want, got)
 	}
@@ -87,9 +84,7 @@ func TestWriter(t *testing.T) {
 				}
 				rest = rest[n:]
 			}
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Flush())
 			if b.String() != want {
 				t.Fatalf("colours %v, %d bytes at a time: want %q, got %q", style, size, want, b.String())
 			}
@@ -103,9 +98,7 @@ func TestWriterKeepsNothingBack(t *testing.T) {
 	w.Styled(true)
 	fmt.Fprint(w, "a\xe2\x80")
 	fmt.Fprint(w, "\x1b[3")
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Flush())
 	if want := `a\x{e2}\x{80}\x{1b}\x{5b}\x{33}`; b.String() != want {
 		t.Errorf("want %s, got %s", want, b.String())
 	}
@@ -195,10 +188,7 @@ func FuzzEscape(f *testing.F) {
 		if b.String() != once {
 			t.Fatalf("%q twice through a writer: want %q, got %q", s, once, b.String())
 		}
-		doc, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(s))(t)
 		out := termsafe.JSON(doc)
 		var want, got string
 		if err := errors.Join(json.Unmarshal(doc, &want), json.Unmarshal(out, &got)); err != nil || want != got {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 const (
@@ -80,9 +80,7 @@ func TestParse(t *testing.T) {
 			if (err != nil) != (c.want == nil) {
 				t.Fatalf("error %v, want a listing: %v", err, c.want != nil)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("listing (-want +got):\n%s", diff)
-			}
+			must.Equal(t, c.want, got, "listing")
 		})
 	}
 }

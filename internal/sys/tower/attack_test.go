@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -24,16 +25,12 @@ func TestAttackTheKeysFile(t *testing.T) {
 	shared := filepath.Dir(victim.Home)
 	folder := func(name string, mode os.FileMode) string {
 		dir := filepath.Join(shared, name)
-		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, mode)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, mode)))
 		return dir
 	}
 	key := strings.Repeat("a", 64)
 	own := func(dir string) string {
-		if err := os.WriteFile(filepath.Join(dir, keyFile), []byte(key), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, keyFile), []byte(key), 0o600))
 		return dir
 	}
 	fifo, his, link, zero, long, open, writable := folder("fifo", 0o700), folder("his", 0o755), folder("link", 0o755), folder("zero", 0o700),
@@ -67,10 +64,7 @@ func TestAttackTheKeysFile(t *testing.T) {
 // endless answers with headers, a body or lines that never end, or as slowly as a byte at a time.
 func endless(t *testing.T, begin, again string, pause time.Duration) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {

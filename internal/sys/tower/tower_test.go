@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -96,9 +97,7 @@ func FuzzCommand(f *testing.F) {
 func TestEndedProcesses(t *testing.T) {
 	t.Parallel()
 	child := exec.Command("true")
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, child.Start())
 	wait.Eventually(t, "its end", func() bool { _, err := Look("/proc", child.Process.Pid); return err == proc.ErrEnded })
 	if err := child.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("it is no zombie: %v", err)

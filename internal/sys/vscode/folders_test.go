@@ -63,8 +63,7 @@ func TestSockets(t *testing.T) {
 	}
 	must.Do(t, os.WriteFile(filepath.Join(dir, "cccccccc.sock"), nil, 0o600))
 	must.Do(t, os.Symlink("bbbbbbbb.sock", filepath.Join(dir, "dddddddd.sock")))
-	got, err := Sockets(dir)
-	must.Do(t, err)
+	got := must.Get(Sockets(dir))(t)
 	must.Equal(t, []string{filepath.Join(dir, "0a0b0c0d.sock"), filepath.Join(dir, "bbbbbbbb.sock")}, got, "sockets")
 	if got, err := Sockets(filepath.Join(dir, "missing")); got != nil || err != nil {
 		t.Errorf("a missing folder: %v, %v", got, err)

@@ -11,33 +11,25 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestSignalFallsBackToThePidfd(t *testing.T) {
 	t.Parallel()
 	c := exec.Command("sleep", "1000")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	t.Cleanup(func() { _, _ = c.Process.Kill(), c.Wait() })
-	h, err := Hold("/proc", c.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(Hold("/proc", c.Process.Pid))(t)
 	defer h.Close()
 	// A kernel that takes no folder answers EBADF, as this one does for an O_PATH descriptor.
 	path, err := unix.Open(filepath.Join("/proc", strconv.Itoa(h.PID)), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = unix.Close(path) }()
 	if err := unix.PidfdSendSignal(path, 0, nil, 0); !errors.Is(err, unix.EBADF) {
 		t.Skipf("this kernel answers %v to an O_PATH descriptor", err)
 	}
 	_, pidfd := h.FDs()
-	if err := send(path, pidfd, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, send(path, pidfd, unix.SIGKILL))
 	_ = c.Wait()
 	if err := h.Signal(0); !errors.Is(err, proc.ErrEnded) {
 		t.Errorf("a signal to a process that has ended: %v", err)
@@ -50,10 +42,7 @@ func (n never) Check(int, int, string, bool) error { return n.err }
 
 func TestAllowed(t *testing.T) {
 	t.Parallel()
-	h, err := Hold("/proc", os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(Hold("/proc", os.Getpid()))(t)
 	defer h.Close()
 	for _, want := range []error{nil, errors.New("no")} {
 		if got := h.Allowed(never{want}, h.Was); got != want {

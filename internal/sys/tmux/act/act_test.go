@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	testkit "github.com/winnow-reaper/winnow/test/kit/tmux"
 )
 
@@ -14,9 +15,7 @@ func TestQuote(t *testing.T) {
 	for _, text := range []string{"", "plain", "it's", `"$HOME" #{pid} \ ~ {}`, "a ; b", "%if", "''"} {
 		s.Run("set-option", "-g", "@x", "unset")
 		file := filepath.Join(filepath.Dir(s.Socket), "conf")
-		if err := os.WriteFile(file, []byte("set-option -g @x "+quote(text)+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte("set-option -g @x "+quote(text)+"\n"), 0o600))
 		s.Run("source-file", file)
 		if got := s.Run("show-options", "-gv", "@x"); got != text {
 			t.Errorf("%q became %q", text, got)
