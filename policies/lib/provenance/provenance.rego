@@ -107,6 +107,31 @@ duplicate if {
 	input.lineage.copyless == 0
 }
 
+# No living agent counts that may have started it: there is positively no such agent, or the process has proof of its own.
+starterless if {
+	count(input.lineage.markers) == 0
+	not input.lineage.seen
+}
+
+starterless if free
+starterless if duplicate
+
+starterless if {
+	deaf
+	handed_over
+}
+
+starterless if {
+	processes.no_listener
+	processes.ownerless_runaway
+}
+
+starterless if {
+	count(processes.worktree_folders) > 0
+	input.host.container == false
+	input.process.ppid in input.host.orphan_parents
+}
+
 # The claims in words, for evidence.
 sources contains said if {
 	some claim, said in _words

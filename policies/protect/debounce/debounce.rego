@@ -4,11 +4,14 @@
 # custom:
 #   kinds: session, tab, terminal, process
 #   summary: {rank: 230, group: waiting for a second look, passes: true}
-#   parameters: [rules.confirm_after, rules.confirm_process_after, rules.confirm_busy_after, rules.busy.cpu,
-#     rules.busy.written]
+#   parameters: [rules.confirm_after, rules.confirm_process_after, rules.confirm_busy_after, rules.dormant_after,
+#     rules.busy.cpu, rules.busy.written]
 package policies.protect.debounce
 
+import data.policies.lib.dormant
 import data.policies.lib.levels
+import data.policies.lib.processes
+import data.policies.lib.provenance
 import data.policies.lib.reasons
 import data.policies.lib.shells
 
@@ -38,13 +41,35 @@ _same if {
 }
 
 _asked := input.config.confirm_after if input.kind != "process"
-_asked := input.config.confirm_process_after if input.kind == "process"
+_asked := _quiet if input.kind == "process"
+
+_quiet := input.config.dormant_after if _patient
+_quiet := input.config.confirm_process_after if not _patient
+
+# That it does nothing is all that lets it go, so that is watched for longer.
+_patient if {
+	dormant.spent
+	not _by_itself
+}
+
+# Another rule found it, and no rule that keeps rests on that.
+_by_itself if {
+	processes.harmless
+	provenance.starterless
+	some rule in levels.counting
+	rule != "reap.processes.dormant"
+}
 
 # In how many seconds a look may let it go at the earliest, by each of the ways in which it may: a process when it does
 # nothing until then, or later when it is busy, which is what a runaway goes for.
 _remaining contains max([_asked - input.sighting.first, _asked - _rested]) if input.kind != "process"
 _remaining contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
-_remaining contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if input.kind == "process"
+
+_remaining contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if {
+	input.kind == "process"
+	not _patient
+}
+
 _remaining contains _asked - input.sighting.first if "reap.processes.runaway" in levels.counting
 
 # Where there is no shell, nothing else is waited for.
@@ -53,7 +78,14 @@ _rested := _asked if count(shells.present) == 0
 
 default _idle := 0
 
-_idle := input.sighting.idle
+_idle := input.sighting.idle if not _patient
+
+# What wakes for nothing uses no processor: in six hours these are two seconds.
+_idle := input.sighting.idle if {
+	_patient
+	input.sighting.cpu <= 0.0001
+	input.sighting.written == 0
+}
 
 _reasons contains $"it needs a second look, {reasons.span(_asked)} after the first" if not _same
 
