@@ -8,7 +8,6 @@
 #     rules.busy.cpu, rules.busy.written]
 package policies.protect.debounce
 
-import data.policies.lib.dormant
 import data.policies.lib.levels
 import data.policies.lib.processes
 import data.policies.lib.provenance
@@ -45,31 +44,26 @@ _asked := _quiet if input.kind == "process"
 
 _quiet := input.config.dormant_after if _patient
 _quiet := input.config.confirm_process_after if not _patient
+_busy_after := input.config.confirm_busy_after if not _patient
 
 # That it does nothing is all that lets it go, so that is watched for longer.
 _patient if {
-	dormant.spent
-	not _by_itself
+	provenance.spent
+	not _otherwise
 }
 
-# Another rule found it, and no rule that keeps rests on that.
-_by_itself if {
+# Another rule found it, and no rule that keeps it is quiet for that alone.
+_otherwise if {
 	processes.harmless
 	provenance.starterless
-	some rule in levels.counting
-	rule != "reap.processes.dormant"
+	count(levels.counting - {"reap.processes.dormant"}) > 0
 }
 
 # In how many seconds a look may let it go at the earliest, by each of the ways in which it may: a process when it does
 # nothing until then, or later when it is busy, which is what a runaway goes for.
 _remaining contains max([_asked - input.sighting.first, _asked - _rested]) if input.kind != "process"
 _remaining contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
-
-_remaining contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if {
-	input.kind == "process"
-	not _patient
-}
-
+_remaining contains max([_asked, _busy_after]) - input.sighting.first if input.kind == "process"
 _remaining contains _asked - input.sighting.first if "reap.processes.runaway" in levels.counting
 
 # Where there is no shell, nothing else is waited for.
@@ -80,12 +74,8 @@ default _idle := 0
 
 _idle := input.sighting.idle if not _patient
 
-# What wakes for nothing uses no processor: in six hours these are two seconds.
-_idle := input.sighting.idle if {
-	_patient
-	input.sighting.cpu <= 0.0001
-	input.sighting.written == 0
-}
+# What waits for nothing writes nothing, and in six hours this is two seconds of a processor.
+_idle := input.sighting.idle if max([input.sighting.cpu, input.sighting.written]) <= 0.0001
 
 _reasons contains $"it needs a second look, {reasons.span(_asked)} after the first" if not _same
 

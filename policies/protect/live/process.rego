@@ -1,6 +1,5 @@
 package policies.protect.live
 
-import data.policies.lib.dormant
 import data.policies.lib.leftovers
 import data.policies.lib.names
 import data.policies.lib.processes
@@ -56,7 +55,7 @@ _no_peers if {
 _no_peers if processes.ownerless_runaway
 
 _no_agent if processes.harmless
-_no_agent if dormant.free
+_no_agent if provenance.unneeded
 
 # What is below a process ends with it. Counted, because a misspelt field is refused in a set and not in an every.
 _alone_or_ordinary if count(_ordinary) == count(input.lineage.below)
@@ -90,12 +89,7 @@ _reasons contains $"it is a daemon that its vendor runs for all of its agents ({
 	daemon != ""
 }
 
-_reasons contains $"it is an agent{_unheard}" if processes.agent == true
-
-default _unheard := ""
-
-_unheard := " that nothing speaks with, and only a person's word ends it" if dormant.agent
-
+_reasons contains "it is an agent" if processes.agent == true
 _reasons contains "it has a terminal" if input.process.tty != ""
 _reasons contains $"it belongs to the pane {input.lineage.pane}" if input.lineage.pane != ""
 _reasons contains $"{input.lineage.interpreter} {_unidentified}" if input.lineage.unidentified == true

@@ -1,6 +1,5 @@
 package policies.protect.owned
 
-import data.policies.lib.dormant
 import data.policies.lib.provenance
 import data.policies.lib.reasons
 
@@ -20,7 +19,7 @@ objections contains reasons.keep(_stranger, _stranger_unknown, _strangers) if {
 objections contains reasons.keep(_starter, "whether an agent lives that may have started it is not known", _agents) if {
 	input.kind == "process"
 	not provenance.starterless
-	not dormant.free
+	not provenance.unneeded
 }
 
 _stranger_unknown := "whether it belongs to a session that another instance has on record is not known"

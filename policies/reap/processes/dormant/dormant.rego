@@ -9,26 +9,20 @@
 #   waits: [rules.grace.process, rules.dormant_after]
 package policies.reap.processes.dormant
 
-import data.policies.lib.dormant
+import data.policies.lib.provenance
+import data.policies.lib.reasons
 
 # What started the process has ended, and nothing can come to its standard input any more.
 in_scope if {
+	provenance.handed_over
 	input.process.input_ended == true
-	input.process.ppid in input.host.orphan_parents
 }
 
-findings contains {
-	"message": "nothing can speak with it any more, and it waits for what cannot come",
-	"evidence": {"parent": input.process.ppid, "age": input.age, "cpu": input.process.cpu},
-} if {
-	in_scope
-	dormant.spent
-}
+findings contains {"message": message, "evidence": reasons.evidence(_facts)} if some message in _messages
 
-findings contains {
-	"message": "no program and no person can speak with this agent any more",
-	"evidence": {"agent": input.process.name, "parent": input.process.ppid, "age": input.age},
-} if {
-	in_scope
-	dormant.agent
-}
+_messages contains "nothing can speak with it any more, and it waits for what cannot come" if provenance.spent
+_messages contains "no program and no person can speak with this agent any more" if provenance.stranded
+
+_facts contains {"agent": input.process.name} if provenance.stranded
+_facts contains {"parent": input.process.ppid}
+_facts contains {"age": input.age}
