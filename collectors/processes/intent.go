@@ -26,7 +26,7 @@ func (s *scan) ignoresHangup(dir int) *bool {
 // startedBy is what started a pinned process so that it outlives its starter, see snapshot.Process. What its starter spoke with over a pipe was not
 // started by nohup: the variable was handed down.
 func (s *scan) startedBy(dir int, r *record) *string {
-	spoken := r.InputEnded != nil && *r.InputEnded
+	spoken := r.Script != nil && r.InputEnded != nil && *r.InputEnded
 	if r.nohup != nil && *r.nohup && !spoken {
 		return new("nohup")
 	}

@@ -25,6 +25,8 @@ type speaker struct {
 	ends, out []end
 	// known is whether all ends are known, outKnown whether all of out are.
 	known, outKnown bool
+	// woken is whether what it has open wakes it, or may, by something else than its peers.
+	woken bool
 }
 
 // peers finds out who can speak with the processes that may have been handed over, and with all that lives below them.
@@ -116,10 +118,19 @@ func (s *scan) channels(dir int, p *speaker) {
 	in := s.channel(dir, "0", toRead)
 	p.InputEnded = in.ended()
 	p.add(in, nil)
+	ended, other := false, false
 	for _, fd := range []string{"1", "2"} {
-		p.add(s.channel(dir, fd, toWrite), &p.out)
+		c := s.channel(dir, fd, toWrite)
+		p.add(c, &p.out)
+		over := c.ended()
+		link, _ := proc.Readlink(dir, "fd/"+fd, s.Link)
+		ended, other = ended || over != nil && *over, other || (over == nil || !*over) && string(link) != "/dev/null"
+	}
+	if p.outKnown {
+		p.OutputEnded = new(ended && !other)
 	}
 	s.readEnds(dir, p)
+	p.Waits = s.waits(dir, st, p)
 }
 
 func (p *speaker) add(c channel, also *[]end) {
@@ -155,7 +166,8 @@ func (s *scan) readEnds(dir int, p *speaker) {
 
 func (s *scan) descriptorChannels(dir int, name string, text []byte, p *speaker) {
 	inode, isSocket := proc.SocketInode(text)
-	switch isPath := len(text) > 0 && text[0] == '/'; {
+	isPath := len(text) > 0 && text[0] == '/'
+	switch {
 	case isSocket:
 		p.add(s.listeners().pair(inode), nil)
 	case string(text) == eventfdLink:
@@ -163,6 +175,8 @@ func (s *scan) descriptorChannels(dir int, name string, text []byte, p *speaker)
 	case isPath && s.isFIFO(dir, name, p), bytes.HasPrefix(text, []byte("pipe:[")):
 		p.add(s.channel(dir, name, toRead), nil)
 		p.add(s.channel(dir, name, toWrite), nil)
+	case !isPath:
+		p.woken = p.woken || string(text) != "anon_inode:[eventpoll]"
 	}
 }
 
@@ -173,8 +187,12 @@ func (s *scan) isFIFO(dir int, name string, p *speaker) bool {
 		p.known = p.known && proc.Ended(err)
 		return false
 	}
-	if st.Mode&unix.S_IFMT == unix.S_IFCHR {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFCHR:
 		p.add(s.terminalChannel(dir, name, &st, *p.TTY), nil)
+		p.woken = p.woken || !plainDevice(st.Rdev_major, st.Rdev_minor)
+	case unix.S_IFIFO:
+		p.woken = p.woken || st.Nlink > 0
 	}
 	return st.Mode&unix.S_IFMT == unix.S_IFIFO
 }

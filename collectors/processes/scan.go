@@ -197,7 +197,7 @@ func (s *scan) environment(dir int, st proc.Stat, r *record) (refused bool) {
 	p := &r.Process
 	p.Exe = s.Exe(dir)
 	s.program(dir, p)
-	if p.Script != nil && s.takesIn(*p.PPID) {
+	if s.takesIn(*p.PPID) {
 		p.InputEnded = s.inputEnded(dir)
 	}
 	p.Daemon = NameDaemon(&s.Reader, s.o.Daemons, dir, st.Comm, p.Exe)

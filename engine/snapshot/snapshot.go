@@ -766,6 +766,13 @@ type Process struct {
 	// error: a pipe or a FIFO with a reader, or one of a pair of sockets whose other end is open. False where no process can: no reader is left, or
 	// it is a file, /dev/null or a terminal. Asked like InputEnded; absent where it is not known.
 	OutputRead *bool `json:"output_read,omitempty"`
+	// OutputEnded is true where the kernel says that nothing reads what it prints any more: its standard output or error is a pipe without a reader, or one
+	// of a pair of sockets whose other end was closed, and the other of the two is that too, or /dev/null. Asked like InputEnded.
+	OutputEnded *bool `json:"output_ended,omitempty"`
+	// Waits is true where each of its threads sleeps without an end (epoll, poll, or for another of them; /proc/<pid>/task/<tid>/syscall). False where it
+	// may do something by itself: a timer, inotify or another descriptor that wakes it, SIGALRM, a FIFO with a name, a shell, or nohup that started it.
+	// Asked like InputEnded; absent where the kernel does not show it.
+	Waits *bool `json:"waits,omitempty"`
 	// Peers are the pids of the living processes that can speak with it, ascending: that can write to its standard input, read its standard output or error, or have
 	// the other end of a pipe, a FIFO, a pair of sockets without a name, a connected socket for datagrams, an eventfd, or a terminal that is not its own, at any
 	// of its descriptors. Itself and what lives below it are left out, and so is a multiplexer's server that shows the terminal. Known and empty is [].

@@ -256,7 +256,8 @@ type Below struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
 	UID  *int   `json:"uid,omitempty"`
-	// Personal is Lineage.Personal of the process below.
+	// Waits is Process.Waits of the process below, Personal its Lineage.Personal.
+	Waits    *bool   `json:"waits,omitempty"`
 	Personal *string `json:"personal,omitempty"`
 	// Own is false where it carries an identifying marker that the process above does not carry with that value: another owner's.
 	Own *bool `json:"own,omitempty"`
@@ -468,9 +469,11 @@ type Config struct {
 	// must have been found over and over.
 	ConfirmProcessAfter float64 `json:"confirm_process_after" keeps:"larger"`
 	ConfirmBusyAfter    float64 `json:"confirm_busy_after" keeps:"larger"`
-	Busy                Busy    `json:"busy"`
-	LandedAfter         float64 `json:"landed_after" keeps:"larger"`
-	AttachedIdle        float64 `json:"attached_idle" keeps:"larger"`
+	// DormantAfter is for how long what nothing can speak with must have been seen to do nothing.
+	DormantAfter float64 `json:"dormant_after" keeps:"larger"`
+	Busy         Busy    `json:"busy"`
+	LandedAfter  float64 `json:"landed_after" keeps:"larger"`
+	AttachedIdle float64 `json:"attached_idle" keeps:"larger"`
 	// SessionIdle is for how long a tmux session that an agent left must have been without activity.
 	SessionIdle float64 `json:"session_idle" keeps:"larger"`
 	// AbandonedAfter is for how long a worktree must be untouched in which nothing was done.

@@ -45,6 +45,19 @@ no_listener if {
 # of what lives below it. It is known of what was handed over.
 no_peers if count(input.lineage.peers) == 0
 
+# True for what is positively no agent. What an interpreter runs may not be known; but whoever it worked for is over,
+# and no agent that waits for its model is busy all its life.
+harmless if agent == false
+
+harmless if {
+	program
+	ownerless_runaway
+}
+
+# True for what is known well enough to say that it is not known to be an agent.
+no_positive_agent if agent == false
+no_positive_agent if program
+
 # True for what runs in an interpreter, by its name and file is no agent, while it is not known what it runs.
 # It says what a process is called and no more.
 program if {

@@ -6,6 +6,7 @@
 package policies.lib.provenance
 
 import data.policies.lib.processes
+import data.policies.lib.ties
 
 # An agent may have started the process.
 scope if count(input.lineage.markers) > 0
@@ -105,6 +106,66 @@ duplicate if {
 	processes.no_listener
 	input.lineage.agents > 0
 	input.lineage.copyless == 0
+}
+
+# No program and no person can speak with it, or with one below it, ever again: so the kernel says.
+unheard if {
+	handed_over
+	input.process.input_ended == true
+	input.process.output_ended == true
+	input.process.tty == ""
+	count(input.lineage.ports) == 0
+	count(input.lineage.tree_sockets) == 0
+	processes.no_peers
+}
+
+# Nothing ties it either, it is not known to be an agent, and neither it nor one below it does anything by itself.
+spent if {
+	unheard
+	ties.loose
+	processes.no_positive_agent
+	input.process.waits == true
+	count([below | some below in input.lineage.below; below.waits == true]) == count(input.lineage.below)
+}
+
+# It is an agent, and only a person's word ends it.
+stranded if {
+	unheard
+	processes.agent == true
+}
+
+# Whether it is an agent, or an agent's, does not matter.
+unneeded if spent
+
+unneeded if {
+	stranded
+	input.asked.by == "user"
+	input.asked.uid == input.host.uid
+}
+
+# No living agent counts that may have started it: there is no such agent, or the process has proof of its own.
+starterless if {
+	count(input.lineage.markers) == 0
+	not input.lineage.seen
+}
+
+starterless if free
+starterless if duplicate
+
+starterless if {
+	deaf
+	handed_over
+}
+
+starterless if {
+	processes.no_listener
+	processes.ownerless_runaway
+}
+
+starterless if {
+	count(processes.worktree_folders) > 0
+	input.host.container == false
+	input.process.ppid in input.host.orphan_parents
 }
 
 # The claims in words, for evidence.

@@ -43,6 +43,7 @@ config := {
 	"confirm_after": 30,
 	"confirm_process_after": 300,
 	"confirm_busy_after": 1800,
+	"dormant_after": 21600,
 	"busy": {"cpu": 0.01, "written": 1},
 	"landed_after": 86400,
 	"abandoned_after": 259200,
@@ -476,6 +477,13 @@ leaked := object.union(process, {
 	"process": {"cwd": "/w/feature (deleted)", "cwd_deleted": true, "listening": [5173], "clients": 0},
 	"lineage": {"starter_gone": true, "ports": [5173], "tree_sockets": [], "clients": 0, "listener_below": false},
 	"sighting": {"rule": "reap.processes.leaked_server"},
+})
+
+# A program that no list names, and that nothing can speak with: an agent may have started it, and lives.
+dormant := object.union(process, {
+	"process": {"name": "helper", "exe": "/opt/helper", "cpu": 0.4, "input_ended": true, "output_ended": true, "waits": true},
+	"lineage": {"interpreter": "", "family": "", "agents": 1, "agent": {"pid": 31, "name": "codex"}, "ports": [], "tree_sockets": []},
+	"sighting": {"rule": "reap.processes.dormant", "first": 21600, "idle": 21600},
 })
 
 # An MCP server whose agent is gone, while an older agent lives that has a copy of its own.

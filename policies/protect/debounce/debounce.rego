@@ -4,11 +4,13 @@
 # custom:
 #   kinds: session, tab, terminal, process
 #   summary: {rank: 230, group: waiting for a second look, passes: true}
-#   parameters: [rules.confirm_after, rules.confirm_process_after, rules.confirm_busy_after, rules.busy.cpu,
-#     rules.busy.written]
+#   parameters: [rules.confirm_after, rules.confirm_process_after, rules.confirm_busy_after, rules.dormant_after,
+#     rules.busy.cpu, rules.busy.written]
 package policies.protect.debounce
 
 import data.policies.lib.levels
+import data.policies.lib.processes
+import data.policies.lib.provenance
 import data.policies.lib.reasons
 import data.policies.lib.shells
 
@@ -38,13 +40,30 @@ _same if {
 }
 
 _asked := input.config.confirm_after if input.kind != "process"
-_asked := input.config.confirm_process_after if input.kind == "process"
+_asked := _quiet if input.kind == "process"
+
+_quiet := input.config.dormant_after if _patient
+_quiet := input.config.confirm_process_after if not _patient
+_busy_after := input.config.confirm_busy_after if not _patient
+
+# That it does nothing is all that lets it go, so that is watched for longer.
+_patient if {
+	provenance.spent
+	not _otherwise
+}
+
+# Another rule found it, and no rule that keeps it is quiet for that alone.
+_otherwise if {
+	processes.harmless
+	provenance.starterless
+	count(levels.counting - {"reap.processes.dormant"}) > 0
+}
 
 # In how many seconds a look may let it go at the earliest, by each of the ways in which it may: a process when it does
 # nothing until then, or later when it is busy, which is what a runaway goes for.
 _remaining contains max([_asked - input.sighting.first, _asked - _rested]) if input.kind != "process"
 _remaining contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
-_remaining contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if input.kind == "process"
+_remaining contains max([_asked, _busy_after]) - input.sighting.first if input.kind == "process"
 _remaining contains _asked - input.sighting.first if "reap.processes.runaway" in levels.counting
 
 # Where there is no shell, nothing else is waited for.
@@ -53,7 +72,10 @@ _rested := _asked if count(shells.present) == 0
 
 default _idle := 0
 
-_idle := input.sighting.idle
+_idle := input.sighting.idle if not _patient
+
+# What waits for nothing writes nothing, and in six hours this is two seconds of a processor.
+_idle := input.sighting.idle if max([input.sighting.cpu, input.sighting.written]) <= 0.0001
 
 _reasons contains $"it needs a second look, {reasons.span(_asked)} after the first" if not _same
 

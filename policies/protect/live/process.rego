@@ -54,14 +54,8 @@ _no_peers if {
 
 _no_peers if processes.ownerless_runaway
 
-_no_agent if processes.agent == false
-
-# What an interpreter runs is not known; but whoever it worked for is positively over, and no agent that waits for its
-# model is busy all its life.
-_no_agent if {
-	processes.program
-	processes.ownerless_runaway
-}
+_no_agent if processes.harmless
+_no_agent if provenance.unneeded
 
 # What is below a process ends with it. Counted, because a misspelt field is refused in a set and not in an every.
 _alone_or_ordinary if count(_ordinary) == count(input.lineage.below)

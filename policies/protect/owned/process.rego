@@ -1,6 +1,5 @@
 package policies.protect.owned
 
-import data.policies.lib.processes
 import data.policies.lib.provenance
 import data.policies.lib.reasons
 
@@ -19,7 +18,8 @@ objections contains reasons.keep(_stranger, _stranger_unknown, _strangers) if {
 # description: A living agent is old enough to have started it, or may be, and nothing says that another one did.
 objections contains reasons.keep(_starter, "whether an agent lives that may have started it is not known", _agents) if {
 	input.kind == "process"
-	not _no_starter
+	not provenance.starterless
+	not provenance.unneeded
 }
 
 _stranger_unknown := "whether it belongs to a session that another instance has on record is not known"
@@ -31,30 +31,6 @@ _strangers contains {
 }
 
 _agents contains {name: input.lineage[name] | some name in {"agent", "agents", "possible_agent", "seen"}}
-
-_no_starter if {
-	count(input.lineage.markers) == 0
-	not input.lineage.seen
-}
-
-_no_starter if provenance.free
-_no_starter if provenance.duplicate
-
-_no_starter if {
-	provenance.deaf
-	provenance.handed_over
-}
-
-_no_starter if {
-	processes.no_listener
-	processes.ownerless_runaway
-}
-
-_no_starter if {
-	count(processes.worktree_folders) > 0
-	input.host.container == false
-	input.process.ppid in input.host.orphan_parents
-}
 
 _starter contains $"{_agent} lives, is above it, and may have started it" if {
 	input.lineage.agents > 0

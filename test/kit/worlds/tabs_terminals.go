@@ -180,6 +180,7 @@ func (m *Maker) Odd(of *subject.Subject) *subject.Subject {
 	case s.Process != nil:
 		p := *s.Process
 		p.InputEnded, p.CwdDeleted, p.Daemon = maybe(m, m.chance(0.7)), maybe(m, m.chance(0.6)), pick(m, nil, nil, nil, new(""), new("x"))
+		p.OutputEnded, p.Waits = maybe(m, m.chance(0.8)), maybe(m, m.chance(0.8))
 		p.Cwd, p.Clients = maybe(m, pick(m, "/w/worktrees/x", "/w/acme")), maybe(m, pick(m, 0, 0, 1))
 		p.ForegroundPGID, p.Kernel, p.Partial = maybe(m, 7), pick(m, nil, nil, nil, new(true)), m.chance(0.03)
 		p.Listening, p.TTY = maybe(m, pick(m, []int{}, []int{}, []int{5173})), maybe(m, pick(m, "", "", "pts/4"))

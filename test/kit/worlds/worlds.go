@@ -35,7 +35,7 @@ func Config() *subject.Config {
 		},
 		SpareListeners: true,
 		Grace:          subject.Grace{Dir: 900, Spawn: 900, Process: 300, Session: 600},
-		ConfirmAfter:   30, ConfirmProcessAfter: 300, ConfirmBusyAfter: 1800, Busy: subject.Busy{CPU: 0.01, Written: 1}, LandedAfter: 86400, AbandonedAfter: 259200, AttachedIdle: 3600, SteadyFor: 30,
+		ConfirmAfter:   30, ConfirmProcessAfter: 300, ConfirmBusyAfter: 1800, DormantAfter: 21600, Busy: subject.Busy{CPU: 0.01, Written: 1}, LandedAfter: 86400, AbandonedAfter: 259200, AttachedIdle: 3600, SteadyFor: 30,
 		Custom: map[string]any{"after": 259200.0, "share": 0.25, "word": "x", "none": "", "on": true, "names": []string{"a", "b"}, "nobody": []string{}},
 	}
 }
@@ -266,7 +266,7 @@ func (m *Maker) process(i int) snapshot.Process {
 		Script: maybe(m, pick(m, "vite", "vite", "vite", "main.js")), Package: maybe(m, ""), Markers: maybe(m, markers), ArgvDigest: text(m, "d"),
 		IgnoresHangup: maybe(m, m.chance(0.05)), StartedBy: maybe(m, pick(m, "", "", "", "", "", "", "nohup")), Connections: maybe(m, pick(m, 0, 0, 0, 0, 0, 1)), ConnectedTo: &[]int{},
 		WritesFiles: maybe(m, pick(m, 0, 0, 1)), OutputAt: m.ago(7200, 7200, 7200, 10),
-		InputEnded: maybe(m, m.chance(0.5)), OutputRead: maybe(m, m.chance(0.1)), Peers: maybe(m, pick(m, []int{}, []int{}, []int{}, []int{i + 9999})),
+		InputEnded: maybe(m, m.chance(0.5)), OutputEnded: maybe(m, m.chance(0.5)), Waits: maybe(m, m.chance(0.7)), OutputRead: maybe(m, m.chance(0.1)), Peers: maybe(m, pick(m, []int{}, []int{}, []int{}, []int{i + 9999})),
 	}
 }
 

@@ -23,11 +23,8 @@ findings contains {
 	"evidence": {"owners": owners, "age": input.age, "cpu": input.process.cpu, "busy": input.busy},
 } if {
 	in_scope
-	_no_agent
+	processes.no_positive_agent
 	processes.no_listener
 	processes.ownerless_runaway
 	owners := {input.entries[place].id | some place in registry.marked}
 }
-
-_no_agent if processes.agent == false
-_no_agent if processes.program
