@@ -209,8 +209,9 @@ type Pane struct {
 	// Carriers are the processes elsewhere whose environment names this pane of this server: they were started from it, and their
 	// parents have ended. They are read with Session, or both are absent.
 	Carriers []PaneProc `json:"carriers,omitzero"`
-	Cwd      string     `json:"cwd,omitempty" redact:"path"`
-	TTY      string     `json:"tty,omitempty"`
+	// Cwd is where the first process works; of a dead tmux pane where that was started (pane_start_path).
+	Cwd string `json:"cwd,omitempty" redact:"path"`
+	TTY string `json:"tty,omitempty"`
 	// Dead is true for a pane that is kept although its process ended; its ShellPID must never be signalled.
 	Dead *bool `json:"dead,omitempty"`
 	// StartedAs is the agent that the command runs which a tmux pane was started with, as it is called in rules.agents, "" where it runs none.
@@ -352,7 +353,8 @@ type Session struct {
 	EverAttached *bool `json:"ever_attached,omitempty"`
 	// UsedAt is when a client was last attached to it, or pressed a key in it (session_activity); before that its creation.
 	UsedAt *time.Time `json:"used_at,omitempty"`
-	// LastActivityAt is the latest of the session's own activity and its windows'; ClientActivityAt the latest key press of
+	// LastActivityAt is the latest of the session's own activity, its windows' and the ends of its dead panes, absent where one of these is not known
+	// (tmux before 3.3); ClientActivityAt the latest key press of
 	// an attached client, for a control client the latest of its attaching, of what came to its terminal and of LastActivityAt.
 	// ClientActivityAt is absent when no client is attached.
 	LastActivityAt   *time.Time `json:"last_activity_at,omitempty"`

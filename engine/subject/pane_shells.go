@@ -1,6 +1,10 @@
 package subject
 
-import "github.com/winnow-reaper/winnow/engine/snapshot"
+import (
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+)
 
 // shells says of the panes of a session who began them.
 func (j *Index) shells(s *snapshot.Session) []Shell {
@@ -10,9 +14,9 @@ func (j *Index) shells(s *snapshot.Session) []Shell {
 		if p.ShellPID == nil {
 			continue
 		}
-		shell := Shell{Pane: p.ID, PID: *p.ShellPID, StartedAs: p.StartedAs}
+		shell := Shell{Pane: p.ID, PID: *p.ShellPID}
 		if at, ok := j.procs.byPID(*p.ShellPID); ok {
-			j.procs.fillShell(&shell, at, s.Server)
+			j.procs.fillShell(&shell, at, s)
 		}
 		out = append(out, shell)
 		if len(out) > maxMembers {
@@ -23,11 +27,8 @@ func (j *Index) shells(s *snapshot.Session) []Shell {
 }
 
 // fillShell adds what the pane's first process shows.
-func (x *processes) fillShell(shell *Shell, at int, server *snapshot.Server) {
-	n := &x.nodes[at]
-	if n.p.Cwd != nil {
-		shell.AgentDir = new(x.agentDir(n.p))
-	}
+func (x *processes) fillShell(shell *Shell, at int, s *snapshot.Session) {
+	n, server := &x.nodes[at], s.Server
 	shell.Agents = x.lineage(at).Agents
 	if server == nil || server.StartTicks == nil || n.p.Markers == nil {
 		return
@@ -38,9 +39,15 @@ func (x *processes) fillShell(shell *Shell, at int, server *snapshot.Server) {
 	}
 	names := []string{}
 	for _, m := range n.markers {
-		if x.kind(m).Value != MarkerFlag && carried(&x.nodes[i], m) != carried(n, m) {
+		if x.kind(m).Value != MarkerFlag && (first(s) || carried(&x.nodes[i], m) != carried(n, m)) {
 			names = append(names, m)
 		}
 	}
 	shell.Markers = &names
+}
+
+// first reports whether the command that started the server made the session too, so that both have the markers of what ran that command. The markers
+// of the server say nothing of a session that was made later: a person may have made it.
+func first(s *snapshot.Session) bool {
+	return s.ID == "$0" && s.CreatedAt != nil && s.Server.StartedAt != nil && s.CreatedAt.Sub(*s.Server.StartedAt) <= time.Second
 }

@@ -43,9 +43,29 @@ func TestShellsSayWhoBeganThem(t *testing.T) {
 		"nothing":                      {map[string]string{}, []string{}},
 	} {
 		sub, _ := Join(hosted(tc.markers), config).Subject(id)
-		if len(sub.Shells) != 1 || sub.Shells[0].AgentDir == nil || *sub.Shells[0].AgentDir != "/w/acme" {
+		if len(sub.Shells) != 1 {
 			t.Fatalf("%s: shells %+v", name, sub.Shells)
 		}
 		must.Equal(t, &tc.want, sub.Shells[0].Markers, "%s: the markers that tell", name)
+	}
+	outer := map[string]string{"CLAUDE_CODE_SESSION_ID": "outer"}
+	for name, tc := range map[string]struct {
+		id   string
+		late time.Duration
+		want []string
+	}{
+		"the session that the server began with": {"$0", time.Second, []string{"CLAUDE_CODE_SESSION_ID"}},
+		"one that was made later":                {"$0", 2 * time.Second, []string{}},
+		"another session of that moment":         {"$1", 0, []string{}},
+	} {
+		s := hosted(outer)
+		session := s.Sessions[id]
+		session.ID, session.Server.StartedAt = tc.id, new(session.CreatedAt.Add(-tc.late))
+		s.Sessions[id] = session
+		sub, _ := Join(s, config).Subject(id)
+		must.Equal(t, &tc.want, sub.Shells[0].Markers, "%s: the markers that tell", name)
+		session.Server.StartedAt = nil
+		sub, _ = Join(s, config).Subject(id)
+		must.Equal(t, &[]string{}, sub.Shells[0].Markers, "%s: not known when the server began", name)
 	}
 }

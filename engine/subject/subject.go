@@ -291,15 +291,12 @@ type Shell struct {
 	// Pane is the pane's id, PID the process's.
 	Pane string `json:"pane"`
 	PID  int    `json:"pid"`
-	// AgentDir is Lineage.AgentDir of the process, "" where it works in none. Absent where its working directory is not known.
-	AgentDir *string `json:"agent_dir,omitempty"`
 	// Markers are the names of its markers that name one agent session or an agent's process, and that the multiplexer's server does not carry
-	// with that value. Absent where one of the two environments could not be read.
+	// with that value, or that the session shares with its server because what began the server began it too. Absent where one of the two
+	// environments could not be read.
 	Markers *[]string `json:"markers,omitempty"`
 	// Agents is Lineage.Agents of the process: the living agents that may have started it.
 	Agents *int `json:"agents,omitempty"`
-	// StartedAs is the agent that the pane's command runs, "" for none.
-	StartedAs *string `json:"started_as,omitempty"`
 }
 
 // Record is a spawn or a registry entry that concerns the candidate.
@@ -435,8 +432,9 @@ type Config struct {
 	IDMarkers     []string       `json:"id_markers" keeps:"unknown"`
 	PaneMarkers   []string       `json:"pane_markers" keeps:"unknown"`
 	HelperLabels  Names          `json:"helper_labels"`
-	// EditorNames are the names that agents' terminal tabs of editors are opened with.
-	EditorNames Names `json:"editor_names"`
+	// EditorNames are the names that agents' terminal tabs of editors are opened with, ToolSessions those that orchestrators give their tmux sessions.
+	EditorNames  Names `json:"editor_names"`
+	ToolSessions Names `json:"tool_sessions"`
 	// HerdrProtocols are the protocols of herdr that closing a tab was tried with, AgentIdle herdr's words for a pane without an
 	// agent.
 	HerdrProtocols []int    `json:"herdr_protocols" keeps:"fewer"`

@@ -50,6 +50,7 @@ type Agent struct {
 		MarkerRecords   []subject.MarkerRecord   `json:"marker_records"`
 		HelperLabels    subject.Names            `json:"helper_labels"`
 		EditorNames     subject.Names            `json:"editor_names"`
+		ToolSessions    subject.Names            `json:"tool_sessions"`
 		DisposableDirs  []string                 `json:"disposable_dirs"`
 		WorktreeFolders []string                 `json:"worktree_folders"`
 		RecordedFolders []subject.RecordedFolder `json:"recorded_folders"`

@@ -64,7 +64,7 @@ func (p *patterns) config(c *subject.Config) {
 	for _, re := range c.DisposableDirs {
 		p.regexp(re)
 	}
-	for _, n := range []subject.Names{c.HelperLabels, c.EditorNames, c.SessionNames} {
+	for _, n := range []subject.Names{c.HelperLabels, c.EditorNames, c.SessionNames, c.ToolSessions} {
 		for _, prefix := range n.Prefix {
 			p.prefix(prefix)
 		}
@@ -83,7 +83,7 @@ func (p *patterns) config(c *subject.Config) {
 	rest := *c
 	rest.Exceptions = nil
 	rest.DisposableDirs, rest.Protected, rest.DisposableContent, rest.Rebuildable, rest.Custom = nil, nil, nil, nil, nil
-	rest.HelperLabels.Prefix, rest.EditorNames.Prefix, rest.SessionNames.Prefix = nil, nil, nil
+	rest.HelperLabels.Prefix, rest.EditorNames.Prefix, rest.SessionNames.Prefix, rest.ToolSessions.Prefix = nil, nil, nil, nil
 	for _, g := range slices.Concat(rest.OwnSockets, rest.DrivenPrograms) {
 		p.paths = append(p.paths, starred(g))
 	}

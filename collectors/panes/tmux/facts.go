@@ -1,12 +1,14 @@
 package tmux
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/records"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
 )
@@ -48,12 +50,13 @@ func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map
 	if r.Odd {
 		*s.Error = "its name holds a tab or a newline, so it could be mistaken for another name; give it a new one: tmux rename-session -t '" + r.ID + "' gives it another"
 	}
-	seen := map[string]bool{}
+	seen, undated := map[string]bool{}, false
 	for _, p := range panes {
-		s.LastActivityAt = later(s.LastActivityAt, p.Activity)
+		s.LastActivityAt = later(later(s.LastActivityAt, p.Activity), p.Died)
 		if !seen[p.ID] { // a window may be linked twice into one session
 			seen[p.ID] = true
 			s.Panes = append(s.Panes, pane(p, shown[p.ID], agents))
+			undated = undated || p.Dead && p.Died.IsZero()
 		}
 	}
 	for _, c := range clients {
@@ -68,6 +71,9 @@ func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map
 				s.ClientActivityAt = later(s.ClientActivityAt, *at)
 			}
 		}
+	}
+	if undated { // a process that showed nothing may have ended just now
+		s.LastActivityAt = nil
 	}
 	return s
 }
@@ -89,6 +95,11 @@ func pane(r wire.Pane, shown, agents []string) snapshot.Pane {
 		StartedAs: new(startedAs(r.Command, agents))}
 	if r.Dead {
 		p.SessionPIDs, p.Session, p.Descendants = []int{}, []snapshot.PaneProc{}, []snapshot.PaneProc{}
+		if path.IsAbs(r.StartPath) {
+			if real, sure := records.NewReal().Path(path.Clean(r.StartPath)); sure { // as the kernel shows a living one's
+				p.Cwd = real
+			}
+		}
 	}
 	if r.PID > 0 && !r.Dead {
 		p.ShellPID = new(r.PID)

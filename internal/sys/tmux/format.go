@@ -29,7 +29,9 @@ var (
 	// The name comes last.
 	sessionFormat = row(rowSession, "#{session_id}", "#{session_created}", "#{session_activity}", "#{session_last_attached}", "#{session_group_size}",
 		text("session_group"), "#{s/[\t\n]/"+odd+"/:session_name}")
-	paneFormat = row(rowPane, "#{session_id}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{window_activity}", "#{pane_tty}",
+	// A dead pane has no process that could say since when it is dead, and where it was started.
+	paneFormat = row(rowPane, "#{session_id}", "#{pane_id}", "#{pane_pid}",
+		"#{pane_dead}#{?pane_dead, #{pane_dead_time} #{s/[\t\n]/"+odd+"/:pane_start_path},}", "#{window_activity}", "#{pane_tty}",
 		"#{="+strconv.Itoa(maxCommand)+";s/[\t\n]/?/:pane_start_command}")
 	// A client that shows no session is not listed.
 	clientFormat = row(rowClient, "#{session_id}", "#{client_control_mode}", "#{client_activity}", "#{client_tty}")
@@ -67,7 +69,8 @@ func commands(detail string) []string {
 // State is what of a session must not have changed between a judgement and an act, as a format of tmux's. session_activity moves with every
 // key that an attached client presses, and Mark with what is sent to a pane while act.Arm's hooks are there.
 const State = "#{pid} #{start_time} #{session_id} #{session_created} #{session_activity} #{session_grouped} #{session_attached} " +
-	"[#{session_attached_list}] [#{" + Mark + "}] #{W:#{P:#{pane_id}=#{pane_pid}=#{pane_dead}=#{window_linked}=#{pane_current_command} }}"
+	"[#{session_attached_list}] [#{" + Mark + "}] " +
+	"#{W:#{P:#{pane_id}=#{pane_pid}=#{pane_dead}=#{window_linked}=#{?pane_dead,,#{pane_current_command}} }}"
 
 // Outputs is when each window last showed something. It is added to State where every pane waits at a prompt, which shows nothing by itself.
 const Outputs = "#{W:#{window_activity} }"

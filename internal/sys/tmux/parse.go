@@ -40,6 +40,8 @@ type Pane struct {
 	Session, ID string
 	PID         int // 0 for a pane without a process
 	Dead        bool
+	Died        time.Time // zero where it is not dead, and where that is not known (before 3.3)
+	StartPath   string    // where a dead pane was started, empty where that is not known
 	Activity    time.Time // of its window
 	TTY         string
 	// Command is the beginning of the command that the pane was started with, empty for a shell alone. It may hold anything that a person types.
@@ -164,8 +166,8 @@ func (p *parser) row(line string) {
 	case rowListed:
 		p.listed = true
 	case rowPane:
-		p.Panes = append(p.Panes, Pane{Session: p.one(f[1]), ID: p.pane(f[2]), PID: p.number(f[3]), Dead: p.flag(f[4]),
-			Activity: p.time(f[5]), TTY: f[6], Command: f[7]})
+		p.Panes = append(p.Panes, p.died(f[4], Pane{Session: p.one(f[1]), ID: p.pane(f[2]), PID: p.number(f[3]),
+			Activity: p.time(f[5]), TTY: f[6], Command: f[7]}))
 	case rowClient:
 		p.Clients = append(p.Clients, Client{Session: p.one(f[1]), Control: p.flag(f[2]), Activity: p.time(f[3]), TTY: f[4]})
 	case rowState, rowWindow:
@@ -222,6 +224,19 @@ func (p *parser) one(id string) string {
 func (p *parser) pane(id string) string {
 	p.must(IsPane(id), "%q is not the id of a pane", id)
 	return id
+}
+
+// died adds to a pane whether it is dead, since when, and where it was started.
+func (p *parser) died(field string, pane Pane) Pane {
+	dead, rest, _ := strings.Cut(field, " ")
+	at, path, _ := strings.Cut(rest, " ")
+	if pane.Dead = p.flag(dead); at != "" {
+		pane.Died = p.time(at)
+	}
+	if !strings.Contains(path, odd) {
+		pane.StartPath = path
+	}
+	return pane
 }
 
 func (p *parser) number(s string) int {

@@ -8,10 +8,7 @@ import data.policies.lib.registry
 
 # True when a registry entry means this session: it names it, and no other session bears that name, and the session
 # was not made after the entry's owner had ended. An entry that says nothing of an end may mean it.
-recorded if {
-	some place in registry.of_session
-	place in registry.endless
-}
+recorded if count(registry.of_session & registry.endless) > 0
 
 recorded if {
 	some place in registry.of_session
@@ -25,8 +22,7 @@ unclaimed if input.session.ever_attached == false
 unclaimed if named
 
 unclaimed if {
-	some place in registry.of_session
-	place in registry.over
+	some place in (registry.of_session & registry.over)
 	entry := input.entries[place]
 	input.made <= entry.started + input.config.grace.session
 	input.used > entry.ended + _stamp
@@ -35,8 +31,32 @@ unclaimed if {
 # A person asks for this very session by name, and its owner has ended.
 unclaimed if {
 	input.asked.by == "user"
-	some place in registry.of_session
-	place in registry.over
+	count(registry.of_session & registry.over) > 0
+}
+
+# What says of a pane, by its id, that an agent or an orchestrator began it. Who names a session proves nothing: a name
+# counts where no client was ever attached.
+signs[shell.pane] contains $"its environment has {marker}" if {
+	some shell in input.shells
+	some marker in shell.markers
+	shell.agents == 0
+}
+
+signs[pane.id] contains $"it was started with {pane.started_as}" if {
+	some pane in input.session.panes
+	pane.started_as != ""
+}
+
+signs[pane.id] contains $"an orchestrator names sessions so: {input.session.name}" if {
+	names.listed(input.session.name, "tool_sessions")
+	input.session.ever_attached == false
+	some pane in input.session.panes
+}
+
+# True when something says of every pane that an agent or an orchestrator began it.
+made if {
+	count(signs) > 0
+	count(signs) == count(input.session.panes)
 }
 
 # Tmux counts in whole seconds.

@@ -12,18 +12,15 @@ present contains shell if {
 }
 
 _members contains member if {
-	some pane in input.session.panes
-	some member in pane.session
-	member.pid == pane.shell_pid
-}
-
-_members contains member if {
-	some pane in input.tab.panes
+	some pane in _panes
 	some member in pane.session
 	member.pid == pane.shell_pid
 }
 
 _members contains member if some member in input.terminal.below
+
+_panes := input.session.panes
+_panes := input.tab.panes
 
 _programs contains member if {
 	count(input.config.shells) >= 0

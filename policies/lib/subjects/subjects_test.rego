@@ -32,6 +32,7 @@ config := {
 	"scaffold": [{"tool": "flock", "paths": [".flock-prompt"]}],
 	"runaway": {"min_age": 300, "min_cpu": 0.8},
 	"session_names": {"exact": ["scratch"], "prefix": ["worker-"]},
+	"tool_sessions": {"exact": [], "prefix": ["aoe_"]},
 	"disposable_dirs": ["-review-[0-9a-f]{8}$"],
 	"rebuildable": ["node_modules"],
 	"tool_files": [".DS_Store"],

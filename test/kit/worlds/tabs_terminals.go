@@ -13,6 +13,7 @@ import (
 func Every() *subject.Config {
 	c := Config()
 	c.HelperLabels = subject.Names{Exact: []string{"probe"}, Prefix: []string{"review "}}
+	c.ToolSessions = subject.Names{Exact: []string{"scratch"}, Prefix: []string{"mine-"}}
 	c.EditorNames = subject.Names{Exact: []string{"Codex"}, Prefix: []string{"Claude"}}
 	c.HerdrProtocols, c.AgentIdle = []int{19}, []string{"unknown"}
 	c.Grace.Terminal, c.Grace.Shellper, c.TerminalIdle, c.SessionIdle = 300, 600, 3600, 3000
@@ -208,8 +209,7 @@ func (m *Maker) Odd(of *subject.Subject) *subject.Subject {
 			}
 			for _, p := range t.Panes {
 				s.Shells = append(s.Shells, subject.Shell{
-					Pane: p.ID, AgentDir: maybe(m, pick(m, "/w/x", "/w/x", "/w/x", "")), Markers: maybe(m, pick(m, []string{}, []string{"AGENT_SESSION"})),
-					Agents: maybe(m, pick(m, 0, 0, 1)), StartedAs: maybe(m, pick(m, "", "claude")),
+					Pane: p.ID, Markers: maybe(m, pick(m, []string{}, []string{"AGENT_SESSION"})), Agents: maybe(m, pick(m, 0, 0, 1)),
 				})
 			}
 		} else if s.Tab != nil {
@@ -280,6 +280,9 @@ func (m *Maker) oddPanes(panes []snapshot.Pane) []snapshot.Pane {
 		}
 		if m.chance(0.1) {
 			p.Linked = []string{"$1"}
+		}
+		if p.StartedAs = maybe(m, pick(m, "", "claude")); m.chance(0.2) {
+			p.Dead, p.SessionPIDs, p.Session = maybe(m, true), []int{}, []snapshot.PaneProc{}
 		}
 		out[i] = p
 	}

@@ -4,10 +4,16 @@ import data.policies.lib.subjects_test as subjects
 import data.policies.reap.sessions.agent_left
 
 _left := object.union(subjects.session, {
-	"session": {"name": "fix-login"},
-	"shells": [{"pane": "%5", "pid": 812, "agent_dir": "/w/acme", "markers": [], "agents": 1, "started_as": "claude"}],
+	"session": {"name": "fix-login", "panes": [object.union(subjects.idle_pane, {"started_as": "claude"})]},
+	"shells": [{"pane": "%5", "pid": 812, "markers": [], "agents": 1}],
 	"idle": 3600,
 })
+
+# A shell that an orchestrator began, by the name that it gave its session.
+_named := json.patch(_left, [
+	{"op": "replace", "path": "/session/name", "value": "aoe_fix-login_1a2b3c4d"},
+	{"op": "replace", "path": "/session/panes/0/started_as", "value": ""},
+])
 
 _finding := ["an agent began it and is gone, and nothing has happened in it for 1h"]
 
@@ -24,7 +30,7 @@ test_a_session_whose_shell_ran_lately_stays if {
 }
 
 test_a_session_with_a_marker_of_a_dead_agent_goes if {
-	marked := object.union(_with("/shells/0/started_as", ""), {})
+	marked := object.union(_with("/session/panes/0/started_as", ""), {})
 	subjects.reasons(agent_left.findings) == _finding with input as json.patch(marked, [
 		{"op": "add", "path": "/shells/0/markers", "value": ["CLAUDE_CODE_SESSION_ID"]},
 		{"op": "add", "path": "/shells/0/agents", "value": 0},
@@ -33,25 +39,30 @@ test_a_session_with_a_marker_of_a_dead_agent_goes if {
 
 test_a_marker_of_an_agent_that_may_live_says_nothing if {
 	every agents in [1, 2] {
-		count(agent_left.findings) == 0 with input as json.patch(_with("/shells/0/started_as", ""), [
+		count(agent_left.findings) == 0 with input as json.patch(_with("/session/panes/0/started_as", ""), [
 			{"op": "add", "path": "/shells/0/markers", "value": ["CLAUDE_CODE_SESSION_ID"]},
 			{"op": "add", "path": "/shells/0/agents", "value": agents},
 		])
 	}
 }
 
-test_a_persons_shell_in_a_worktree_is_out_of_scope if {
-	not agent_left.in_scope with input as _with("/shells/0/started_as", "")
+test_a_session_with_an_orchestrators_name_goes_where_no_client_was_ever_attached if {
+	subjects.reasons(agent_left.findings) == _finding with input as _named
+	count(agent_left.findings) == 0 with input as subjects.changed(_named, "/session/name", "my_aoe_fix")
+	count(agent_left.findings) == 0 with input as subjects.changed(_named, "/session/ever_attached", true)
+	every path in ["/session/ever_attached", "/session/name", "/config/tool_sessions", "/session/panes/0/session/0/rest"] {
+		count(agent_left.findings) == 0 with input as subjects.without(_named, [path])
+	}
 }
 
-test_a_session_elsewhere_is_out_of_scope if {
-	not agent_left.in_scope with input as _with("/shells/0/agent_dir", "")
+test_a_persons_shell_is_out_of_scope if {
+	not agent_left.in_scope with input as _with("/session/panes/0/started_as", "")
 }
 
 test_one_pane_of_a_persons_is_enough_to_keep_it if {
 	count(agent_left.findings) == 0 with input as json.patch(_left, [
 		{"op": "add", "path": "/session/panes/1", "value": object.union(subjects.idle_pane, {"id": "%6"})},
-		{"op": "add", "path": "/shells/1", "value": {"pane": "%6", "pid": 813, "agent_dir": "/w/acme", "markers": [], "agents": 0, "started_as": ""}},
+		{"op": "add", "path": "/shells/1", "value": {"pane": "%6", "pid": 813, "markers": [], "agents": 0}},
 	])
 }
 
@@ -63,11 +74,15 @@ test_a_session_that_was_used_lately_stays if {
 	count(agent_left.findings) == 0 with input as _with("/idle", 60)
 }
 
+test_a_dead_pane_beside_an_idle_shell_keeps_it if {
+	count(agent_left.findings) == 0 with input as _with("/session/panes/1", object.union(subjects.dead_pane("%6"), {"started_as": "claude"}))
+}
+
 test_what_is_not_known_keeps_it if {
-	every path in ["/shells/0/agent_dir", "/shells/0/started_as", "/idle", "/session/panes/0/foreground"] {
+	every path in ["/session/panes/0/started_as", "/idle", "/session/panes/0/foreground"] {
 		count(agent_left.findings) == 0 with input as json.patch(_left, [{"op": "remove", "path": path}])
 	}
-	count(agent_left.findings) == 0 with input as json.patch(_with("/shells/0/started_as", ""), [
+	count(agent_left.findings) == 0 with input as json.patch(_with("/session/panes/0/started_as", ""), [
 		{"op": "add", "path": "/shells/0/markers", "value": ["CLAUDE_CODE_SESSION_ID"]},
 		{"op": "remove", "path": "/shells/0/agents"},
 	])

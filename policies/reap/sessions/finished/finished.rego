@@ -19,8 +19,7 @@ findings contains {
 	"message": "the registry says that its owner has ended",
 	"evidence": reasons.evidence({{"source": entry.source, "entry": entry.id, "ended": entry.ended}, panes.fates}),
 } if {
-	some place in registry.over
-	place in registry.of_session
+	some place in (registry.of_session & registry.over)
 	entry := input.entries[place]
 	entry.ended >= 0
 	input.made >= entry.ended
