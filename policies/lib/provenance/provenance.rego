@@ -114,8 +114,7 @@ unheard if {
 	input.process.input_ended == true
 	input.process.output_ended == true
 	input.process.tty == ""
-	count(input.lineage.ports) == 0
-	count(input.lineage.tree_sockets) == 0
+	processes.no_listener
 	processes.no_peers
 }
 

@@ -60,12 +60,5 @@ marked contains place if {
 # ended.
 marked_over if {
 	count(marked) > 0
-	every place, _ in input.entries {
-		place in (over | _unmarked)
-	}
-}
-
-_unmarked contains place if {
-	some place, entry in input.entries
-	entry.by != "marker"
+	count(input.entries) == count({place | some place, entry in input.entries; entry.by != "marker"} | over)
 }

@@ -483,7 +483,7 @@ leaked := object.union(process, {
 # A program that no list names, and that nothing can speak with: an agent may have started it, and lives.
 dormant := object.union(process, {
 	"process": {"name": "helper", "exe": "/opt/helper", "cpu": 0.4, "input_ended": true, "output_ended": true, "waits": true},
-	"lineage": {"interpreter": "", "family": "", "agents": 1, "agent": {"pid": 31, "name": "codex"}, "ports": [], "tree_sockets": []},
+	"lineage": {"interpreter": "", "family": "", "agents": 1, "agent": {"pid": 31, "name": "codex"}},
 	"sighting": {"rule": "reap.processes.dormant", "first": 21600, "idle": 21600},
 })
 

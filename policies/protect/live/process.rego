@@ -142,23 +142,16 @@ _open contains "another process has its standard input open, or something waits 
 _open contains "another process reads what it prints" if input.process.output_read == true
 
 _tied contains $"{_it} was meant to outlive what started it ({why}); end it yourself when it is no longer wanted" if {
-	count(_intent) > 0
-	why := concat("; ", _intent)
+	why := concat("; ", {said | some shown, said in _intents; shown in input.lineage.intent})
+	why != ""
 }
 
 _tied contains $"{_it} has open connections ({input.lineage.connections})" if input.lineage.connections > 0
 
-_tied contains $"{_it} wrote to a file {reasons.too_short(output, input.config.confirm_busy_after)}" if {
-	output := input.lineage.output
-	output < input.config.confirm_busy_after
-}
+_tied contains $"{_it} wrote to a file {_lately}" if input.lineage.output < input.config.confirm_busy_after
 
+_lately := reasons.too_short(input.lineage.output, input.config.confirm_busy_after)
 _it := "it, or a process below it,"
-
-_intent contains why if {
-	some shown in input.lineage.intent
-	why := _intents[shown]
-}
 
 _intents := {
 	"hangup": "it ignores SIGHUP, as after nohup",

@@ -32,20 +32,16 @@ _strangers contains {
 
 _agents contains {name: input.lineage[name] | some name in {"agent", "agents", "possible_agent", "seen"}}
 
-_starter contains $"{_agent} lives, is above it, and may have started it" if {
-	input.lineage.agents > 0
-	input.lineage.agent_ancestor == true
-}
-
-_starter contains $"{_agent} lives, and may have started it" if {
-	input.lineage.agents > 0
-	not input.lineage.agent_ancestor == true
-}
+_starter contains $"{_agent} lives,{_above} and may have started it" if input.lineage.agents > 0
 
 _starter contains $"{possible.name} ({possible.pid}) may be an agent, does not show it, and may have started it" if {
 	possible := input.lineage.possible_agent
 	possible.pid > 0
 }
+
+default _above := ""
+
+_above := " is above it," if input.lineage.agent_ancestor == true
 
 _agent := $"{input.lineage.agent.name} ({input.lineage.agent.pid})"
 

@@ -37,8 +37,9 @@ test_what_speaks_with_it_or_wakes_it_keeps_it if {
 			"/process/tty": "pts/4",
 			"/process/ppid": 777,
 			"/lineage/tty_below": true,
-			"/lineage/ports": [3000],
-			"/lineage/tree_sockets": ["/run/x"],
+			"/process/listening": [3000],
+			"/lineage/sockets": ["/run/x"],
+			"/lineage/listener_below": true,
 			"/lineage/peers": [{"pid": 5, "name": "bash"}],
 			"/lineage/agent_below": true,
 			"/lineage/agent_ancestor": true,
@@ -59,7 +60,7 @@ test_what_is_not_known_keeps_it if {
 	every subject in [subjects.dormant, _unnamed] {
 		every path in [
 			"/process/input_ended", "/process/output_ended", "/process/waits", "/process/tty", "/process/ppid",
-			"/lineage/tty_below", "/lineage/ports", "/lineage/tree_sockets", "/lineage/peers", "/lineage/agent_below", "/lineage/agent_ancestor",
+			"/lineage/tty_below", "/process/listening", "/lineage/sockets", "/lineage/listener_below", "/lineage/peers", "/lineage/agent_below", "/lineage/agent_ancestor",
 			"/lineage/multiplexer_ancestor", "/lineage/intent", "/lineage/connections", "/lineage/writes_files", "/lineage/below", "/lineage/personal",
 			"/host/container", "/host/orphan_parents", "/config/dormant_after", "/sighting/idle", "/sighting/cpu", "/sighting/written", "/sighting",
 			"/lineage", "/process",
