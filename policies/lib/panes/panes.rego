@@ -13,14 +13,14 @@ present := input.tab.panes if input.kind == "tab"
 # The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself, takes
 # commands from a person and rests, every process of its session is it, a prompt's helper or left over from an agent
 # that is gone, and nothing that it started is at work elsewhere.
-idle := [id | some id in _idle_here; not _elsewhere[id]]
+idle := [id | some id in _idle_here; not id in _busy_elsewhere]
 
 # The panes that are kept although their process ended, and that no other process is known to live in or for.
-dead := [id | some id in _dead_here; not _elsewhere[id]]
+dead := [id | some id in _dead_here; not id in _busy_elsewhere]
 
 # The names of the processes that were started in a pane and run on outside of it, known by the pane's id in their
 # environment, and that keep it. Those that live on by design do not.
-elsewhere contains member.name if some member in _elsewhere[_]
+elsewhere contains found.member.name if some found in _elsewhere
 
 # The names of the processes of the panes' own sessions that are not in front there, and keep them - a job, something
 # suspended, a server that an agent left behind and that is not known.
@@ -64,7 +64,9 @@ evidence := {"panes": idle, "taken_along": taken_along, "live_on": live_on}
 # What ends with the panes, and what does not.
 fates := {"taken_along": taken_along, "live_on": live_on}
 
-_elsewhere[pane.id] contains member if {
+_busy_elsewhere := {found.pane | some found in _elsewhere}
+
+_elsewhere contains {"pane": pane.id, "member": member} if {
 	some pane in present
 	some member in pane.carriers
 	not member.pid in _residents

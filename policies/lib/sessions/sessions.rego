@@ -34,20 +34,19 @@ unclaimed if {
 	count(registry.of_session & registry.over) > 0
 }
 
-# What says of a pane, by its id, that an agent or an orchestrator began it. Who names a session proves nothing: a name
-# counts where no client was ever attached.
-signs[shell.pane] contains $"its environment has {marker}" if {
+# What says of a pane that an agent or an orchestrator began it. A name says so where no client was ever attached.
+signs contains {"pane": shell.pane, "sign": $"its environment has {marker}"} if {
 	some shell in input.shells
 	some marker in shell.markers
 	shell.agents == 0
 }
 
-signs[pane.id] contains $"it was started with {pane.started_as}" if {
+signs contains {"pane": pane.id, "sign": $"it was started with {pane.started_as}"} if {
 	some pane in input.session.panes
 	pane.started_as != ""
 }
 
-signs[pane.id] contains $"an orchestrator names sessions so: {input.session.name}" if {
+signs contains {"pane": pane.id, "sign": $"an orchestrator names sessions so: {input.session.name}"} if {
 	names.listed(input.session.name, "tool_sessions")
 	input.session.ever_attached == false
 	some pane in input.session.panes
@@ -56,7 +55,7 @@ signs[pane.id] contains $"an orchestrator names sessions so: {input.session.name
 # True when something says of every pane that an agent or an orchestrator began it.
 made if {
 	count(signs) > 0
-	count(signs) == count(input.session.panes)
+	count({sign.pane | some sign in signs}) == count(input.session.panes)
 }
 
 # Tmux counts in whole seconds.

@@ -26,6 +26,6 @@ findings contains {
 	input.idle >= input.config.session_idle
 }
 
-# A person may want to read what stands in a pane. An agent's session waits for that no longer than any of agents'.
+# A person may want to read what stands in a pane. What an agent or an orchestrator began waits only for session_idle.
 _read_by_now if sessions.made
 _read_by_now if input.idle >= input.config.landed_after
