@@ -36,7 +36,7 @@ _detached if {
 	input.process.state != ""
 	input.process.session >= 0
 	_no_agent
-	input.lineage.agent_below == false
+	_no_agent_below
 	input.lineage.tty_below == false
 	input.lineage.pane == ""
 	_no_listener
@@ -60,6 +60,14 @@ _no_agent if processes.agent == false
 # model is busy all its life.
 _no_agent if {
 	processes.program
+	processes.ownerless_runaway
+}
+
+_no_agent_below if input.lineage.agent_below == false
+
+# The same of what it runs.
+_no_agent_below if {
+	input.lineage.agent_named_below == false
 	processes.ownerless_runaway
 }
 
