@@ -68,46 +68,48 @@ func (s *scan) program(dir int, p *snapshot.Process) {
 // maxSource is how large a file of a program may be that is read, in bytes: one into which a whole agent was put together is larger.
 const maxSource = 256 << 10
 
-// serves reports whether the files of a program show that it is an MCP server. The environment of a Python is the one of which the process has
-// loaded a library that the SDK needs.
+// serves reports whether the files of a program show that it is an MCP server. Python's environment is where it has loaded a library
+// from that the SDK needs.
 func (s *scan) serves(dir int, exe, file string, pid int) bool {
 	input, err := proc.Readlink(dir, "fd/0", s.Link)
 	if err != nil || !bytes.HasPrefix(input, []byte("pipe:")) && !bytes.HasPrefix(input, []byte("socket:")) {
 		return false
 	}
-	read := func(at string) ([]byte, error) {
+	program := mcpserver.Program{Agents: s.o.AgentPackages, Read: func(at string) ([]byte, error) {
 		at = filepath.Join(s.root.Path, strconv.Itoa(pid), "root", at)
 		f, err := safeopen.Read(context.Background(), at, safeopen.Want{Max: maxSource, Within: time.Second})
-		if errors.Is(err, safeopen.ErrNotRegular) {
+		if errors.Is(err, safeopen.ErrNotRegular) || errors.Is(err, unix.ENOTDIR) {
 			err = fs.ErrNotExist
 		}
 		return f.Data, err
-	}
+	}}
 	if !strings.HasPrefix(exe, "py") {
-		return mcpserver.Node(read, file, s.o.AgentPackages)
+		return program.Node(file)
 	}
 	maps, err := proc.Read(dir, "maps", s.Environ, proc.MaxEnviron)
 	loaded, _, ok := strings.Cut(string(maps), "/pydantic_core/")
 	at := strings.LastIndex(loaded, " /")
-	return err == nil && ok && at >= 0 && mcpserver.Python(read, file, loaded[at+1:], s.o.AgentPackages)
+	return err == nil && ok && at >= 0 && program.Python(file, loaded[at+1:])
 }
 
-// driven reports whether a browser's command line shows that a program drives it. Chrome writes its own over with the same words in one.
+// driven reports whether a browser's command line shows that a program drives it. Chrome writes its own over with the same words in one. What it
+// starts of its own file has a --type, and is judged by it.
 func (s *scan) driven(dir int) bool {
 	text, err := proc.Read(dir, "cmdline", s.Environ, proc.MaxEnviron)
 	if err != nil {
 		return false
 	}
-	led, own, profiles := false, false, 0
+	led, own, profiles, part := false, false, 0, false
 	for _, word := range strings.Fields(strings.ReplaceAll(string(text), "\x00", " ")) {
 		name, value, _ := strings.Cut(word, "=")
 		led = led || name == "--headless" || strings.HasPrefix(name, "--remote-debugging-")
+		part = part || name == "--type"
 		if name == "--user-data-dir" {
 			profiles++
 			own = temporary.MatchString(path.Clean(value))
 		}
 	}
-	return led && own && profiles == 1
+	return led && own && profiles == 1 && !part
 }
 
 // temporary matches what lies below a folder for caches or temporary files.
