@@ -28,6 +28,8 @@ type Options struct {
 	// Interpreters are the names of programs that run other programs, a * at the end for any rest. Of this user's own processes of
 	// such a file the program that they run is read, where Markers are.
 	Interpreters []string
+	// AgentPackages are the packages of known agents: what is or uses one is no server. Browsers are the names of browsers, a * at the end for any rest.
+	AgentPackages, Browsers []string
 	// Opaque are the names (comm) of this user's processes that hide what they have open on purpose.
 	Opaque []string
 	// Servers are the names (comm) of the servers of multiplexers, a * at the end for any rest.

@@ -1,27 +1,38 @@
 package processes
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io/fs"
 	"path"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/collectors/processes/commandline"
 	"github.com/winnow-reaper/winnow/collectors/processes/host"
+	"github.com/winnow-reaper/winnow/collectors/processes/mcpserver"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
-// program fills in what an interpreter runs: the base name of the program's file, and the package that it belongs to. Of the command
-// line nothing else is kept. The executable decides what its words mean; where that is not an interpreter, or the program wrote over its
+// program fills in what an interpreter runs: the base name of the program's file, the package that it belongs to, and what it is proven to be. Of
+// the command line nothing else is kept. The executable decides what its words mean; where that is not an interpreter, or the program wrote over its
 // command line, both stay unknown.
 func (s *scan) program(dir int, p *snapshot.Process) {
 	if p.Exe == nil {
 		return
 	}
 	exe := commandline.BaseName(*p.Exe)
+	if (matches(s.o.Browsers, exe) || matches(s.o.Browsers, p.Name)) && s.driven(dir) {
+		p.Proven = new(snapshot.ProvenBrowser)
+	}
 	if !matches(s.o.Interpreters, exe) {
 		return
 	}
@@ -41,8 +52,68 @@ func (s *scan) program(dir int, p *snapshot.Process) {
 		p.Package = &ran.Module
 		return
 	}
-	p.Package = s.packageOf(dir, ran.File, p.Cwd)
+	file := ran.File
+	if !path.IsAbs(file) && p.Cwd != nil {
+		file = *p.Cwd + "/" + file
+	}
+	if file = path.Clean(file); !path.IsAbs(file) {
+		file = ""
+	}
+	real, err := s.real(dir, file)
+	if p.Package = packageOf(ran.File, file, real, err); err == nil && s.serves(dir, exe, real, p.PID) {
+		p.Proven = new(snapshot.ProvenServer)
+	}
 }
+
+// maxSource is how large a file of a program may be that is read, in bytes: one into which a whole agent was put together is larger.
+const maxSource = 256 << 10
+
+// serves reports whether the files of a program show that it is an MCP server. Python's environment is where it has loaded a library
+// from that the SDK needs.
+func (s *scan) serves(dir int, exe, file string, pid int) bool {
+	input, err := proc.Readlink(dir, "fd/0", s.Link)
+	if err != nil || !bytes.HasPrefix(input, []byte("pipe:")) && !bytes.HasPrefix(input, []byte("socket:")) {
+		return false
+	}
+	program := mcpserver.Program{Agents: s.o.AgentPackages, Read: func(at string) ([]byte, error) {
+		at = filepath.Join(s.root.Path, strconv.Itoa(pid), "root", at)
+		f, err := safeopen.Read(context.Background(), at, safeopen.Want{Max: maxSource, Within: time.Second})
+		if errors.Is(err, safeopen.ErrNotRegular) || errors.Is(err, unix.ENOTDIR) {
+			err = fs.ErrNotExist
+		}
+		return f.Data, err
+	}}
+	if !strings.HasPrefix(exe, "py") {
+		return program.Node(file)
+	}
+	maps, err := proc.Read(dir, "maps", s.Environ, proc.MaxEnviron)
+	loaded, _, ok := strings.Cut(string(maps), "/pydantic_core/")
+	at := strings.LastIndex(loaded, " /")
+	return err == nil && ok && at >= 0 && program.Python(file, loaded[at+1:])
+}
+
+// driven reports whether a browser's command line shows that a program drives it. Chrome writes its own over with the same words in one. What it
+// starts of its own file has a --type, and is judged by it.
+func (s *scan) driven(dir int) bool {
+	text, err := proc.Read(dir, "cmdline", s.Environ, proc.MaxEnviron)
+	if err != nil {
+		return false
+	}
+	led, own, profiles, part := false, false, 0, false
+	for _, word := range strings.Fields(strings.ReplaceAll(string(text), "\x00", " ")) {
+		name, value, _ := strings.Cut(word, "=")
+		led = led || name == "--headless" || strings.HasPrefix(name, "--remote-debugging-")
+		part = part || name == "--type"
+		if name == "--user-data-dir" {
+			profiles++
+			own = temporary.MatchString(path.Clean(value))
+		}
+	}
+	return led && own && profiles == 1 && !part
+}
+
+// temporary matches what lies below a folder for caches or temporary files.
+var temporary = regexp.MustCompile(`^(?:/tmp|/var/tmp|/.*/\.cache)/.`)
 
 // commandLine has the words of a command line. Of a long one they are those of its beginning, and an empty one stands for the rest.
 func commandLine(b *host.Reader, dir int) ([]string, bool) {
@@ -60,19 +131,13 @@ func commandLine(b *host.Reader, dir int) ([]string, bool) {
 
 // packageOf is the package that a program's file belongs to: of the path as it was given or, where that is a link such as
 // node_modules/.bin/x, of what it leads to. "" means that it is in no package, nil that it is not known.
-func (s *scan) packageOf(dir int, file string, cwd *string) *string {
-	if name := commandline.Package(file); name != "" {
-		return &name
-	}
-	if !strings.HasPrefix(file, "/") {
-		if cwd == nil || !strings.HasPrefix(*cwd, "/") {
-			return nil
-		}
-		file = *cwd + "/" + file
-	}
-	file = path.Clean(file)
-	real, err := s.real(dir, file)
+func packageOf(given, file, real string, err error) *string {
+	name := commandline.Package(given)
 	switch {
+	case name != "":
+		return &name
+	case file == "":
+		return nil
 	case err == nil:
 		return new(commandline.Package(real))
 	case errors.Is(err, unix.ENOENT) && !strings.HasSuffix(path.Dir(file), "bin"):

@@ -760,6 +760,8 @@ type Process struct {
 	// and for what no interpreter runs.
 	Script  *string `json:"script,omitempty" redact:"word"`
 	Package *string `json:"package,omitempty" redact:"word"`
+	// Proven is what its files or its command line positively show it to be. Absent where they show nothing, and where they could not be read.
+	Proven *string `json:"proven,omitempty" jsonschema:"enum=mcp-server,enum=driven-browser"`
 	// InputEnded is true where nothing can come to its standard input any more and all that came was read: a pipe that no process can
 	// write to, or one of a pair of sockets whose other end was closed. False where that is open, and for a FIFO that some process can write to.
 	// It is asked of what may have been handed over and of all below that; absent for all else, for every other input, and where it is not known.
@@ -841,6 +843,14 @@ type Process struct {
 
 // IsKernel reports whether it is known to be a kernel thread.
 func (p *Process) IsKernel() bool { return p.Kernel != nil && *p.Kernel }
+
+// What a process is proven to be. An MCP server runs in Node, Bun or Python and has a pipe or a socket as its standard input: its program's own files
+// import the part of the SDK that serves over the standard input, and nothing that clients or agents need, and its package or environment has that SDK. A driven
+// browser is without a window or open to a debugger, with a profile of its own below a folder for caches or temporary files.
+const (
+	ProvenServer  = "mcp-server"
+	ProvenBrowser = "driven-browser"
+)
 
 // Record is what an orchestrator wrote down of what it owns or started: an entry of a registry, or a line of a spawn ledger.
 type Record struct {

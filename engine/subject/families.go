@@ -38,11 +38,36 @@ func (c *Config) family(p *snapshot.Process) string {
 			return f.Family
 		}
 	}
-	return ""
+	return text(p.Proven)
+}
+
+// Browsers are the names of browsers that people use too.
+func (c *Config) Browsers() (names []string) {
+	for _, d := range c.PersonalDaemons {
+		if d.Is == "browser" {
+			names = append(names, d.Name)
+		}
+	}
+	return names
 }
 
 // personal is the word for what a process is where people use such a thing too, and "" for all else, such as a browser that a tool installed for
-// itself.
+// itself, and one that a program drives with all that it starts of the same file.
+func (x *processes) personal(n *node) *string {
+	up := n
+	for range maxAncestors {
+		if text(up.p.Proven) == snapshot.ProvenBrowser {
+			return new("")
+		}
+		if up.parent < 0 || text(n.p.Exe) == "" || text(n.p.Exe) != text(x.nodes[up.parent].p.Exe) {
+			break
+		}
+		up = &x.nodes[up.parent]
+	}
+	return x.config.personal(n.p)
+}
+
+// personal is the word by the name of a process and of its file alone.
 func (c *Config) personal(p *snapshot.Process) *string {
 	file := fileOf(p)
 	if p.Exe != nil && slices.ContainsFunc(c.DrivenPrograms, func(glob string) bool { return wild(glob, *p.Exe) }) {

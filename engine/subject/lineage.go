@@ -18,7 +18,7 @@ func (x *processes) lineage(i int) *Lineage {
 func (x *processes) fillLineage(l *Lineage, i int) {
 	n := &x.nodes[i]
 	p := n.p
-	*l = Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p), Added: x.added(n), Interpreter: n.interpreter, Family: n.family, Personal: x.config.personal(p)}
+	*l = Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p), Added: x.added(n), Interpreter: n.interpreter, Family: n.family, Personal: x.personal(n)}
 	x.fillMarkers(l, n)
 	l.IsAgent = n.program().or(n.unidentified()).ifWhole(true)
 	l.Unidentified, l.Sockets = &n.vague, x.config.open(p)
@@ -51,6 +51,7 @@ func (x *processes) fillLineage(l *Lineage, i int) {
 	b := x.summary(i)
 	x.fillBelow(l, b)
 	l.Below, l.Ancestors, l.Peers = x.belowOf(i), x.ancestors(i), x.peers(i)
+	l.AgentNamedBelow = l.AgentBelow
 	if b.vague && l.AgentBelow != nil && !*l.AgentBelow {
 		l.AgentBelow = nil
 	}

@@ -78,21 +78,21 @@ func TestLineageOfATree(t *testing.T) {
 		Seen: []subject.Seen{{PID: 3, StartTicks: 3, Name: "claude", Gone: new(false)}}, SeenGone: new(false), Ports: &[]int{80}, TreeSockets: &[]string{},
 		Markers: &[]string{}, Identifying: &[]string{}, Multiplexer: new(false), Agents: new(1), Cleared: new(0), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
 		IsAgent: new(false), Unidentified: new(false), UnidentifiedBelow: new(false), Strangers: &[]string{}, Sockets: &[]string{}, Personal: new(""),
-		AgentAncestor: new(true), MultiplexerAncestor: new(true), Descendants: new(2), AgentBelow: new(false), TTYBelow: new(true), ListenerBelow: new(true),
+		AgentAncestor: new(true), MultiplexerAncestor: new(true), Descendants: new(2), AgentBelow: new(false), AgentNamedBelow: new(false), TTYBelow: new(true), ListenerBelow: new(true),
 		Below: &[]subject.Below{{ID: "process:5@5", PID: 5, Name: "vim", Personal: new(""), Own: new(true)}, {ID: "process:6@6", PID: 6, Name: "vite", Personal: new(""), Own: new(true)}},
 	}, lineage(t, s, 4))
 	same(t, "7", &subject.Lineage{
 		Ports: &[]int{}, TreeSockets: &[]string{}, Clients: new(0),
 		Markers: &[]string{}, Identifying: &[]string{}, Multiplexer: new(false), Agents: new(1), Cleared: new(0), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
 		IsAgent: new(false), Unidentified: new(false), UnidentifiedBelow: new(false), Strangers: &[]string{}, Sockets: &[]string{}, Personal: new(""),
-		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(1), AgentBelow: new(true), TTYBelow: new(false), ListenerBelow: new(false),
+		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(1), AgentBelow: new(true), AgentNamedBelow: new(true), TTYBelow: new(false), ListenerBelow: new(false),
 		Below: &[]subject.Below{{ID: "process:8@8", PID: 8, Name: "claude", Personal: new(""), Own: new(true)}},
 	}, lineage(t, s, 7))
 	same(t, "1", &subject.Lineage{
 		Ports: &[]int{80}, TreeSockets: &[]string{},
 		Markers: &[]string{}, Identifying: &[]string{}, Multiplexer: new(false), Agents: new(0), Cleared: new(0),
 		IsAgent: new(false), Unidentified: new(false), UnidentifiedBelow: new(false), Strangers: &[]string{}, Sockets: &[]string{}, Personal: new(""),
-		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(7), AgentBelow: new(true), TTYBelow: new(true), ListenerBelow: new(true),
+		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(7), AgentBelow: new(true), AgentNamedBelow: new(true), TTYBelow: new(true), ListenerBelow: new(true),
 		Below: &[]subject.Below{{ID: "process:2@2", PID: 2, Name: "tmux: server", Personal: new(""), Own: new(true)}, {ID: "process:3@3", PID: 3, Name: "claude", Personal: new(""), Own: new(true)}, {ID: "process:4@4", PID: 4, Name: "zsh", Personal: new(""), Own: new(true)}, {ID: "process:5@5", PID: 5, Name: "vim", Personal: new(""), Own: new(true)},
 			{ID: "process:6@6", PID: 6, Name: "vite", Personal: new(""), Own: new(true)}, {ID: "process:7@7", PID: 7, Name: "node", Personal: new(""), Own: new(true)}, {ID: "process:8@8", PID: 8, Name: "claude", Personal: new(""), Own: new(true)}},
 	}, lineage(t, s, 1))

@@ -59,7 +59,7 @@ func indexWorkplaces(s *snapshot.Snapshot, x *processes) workplaces {
 
 // atWork are the living processes of this user, by the agent of rules.session_agents whose program each is.
 func (x *processes) atWork() map[string][]*node {
-	k, out := newKeepers(x.config), map[string][]*node{}
+	k, out := newKeepers(x.config.SessionAgents), map[string][]*node{}
 	for i := range x.nodes {
 		n := &x.nodes[i]
 		if dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid {
@@ -130,16 +130,16 @@ func recordsRead(s *snapshot.Snapshot, agent string) bool {
 	return read
 }
 
-// keepers know the programs of rules.session_agents.
+// keepers know the programs of agents.
 type keepers struct {
 	any   recognised
 	each  []recognised
 	names []string
 }
 
-func newKeepers(c *Config) keepers {
+func newKeepers(agents []SessionAgent) keepers {
 	k, all := keepers{}, SessionAgent{}
-	for _, a := range c.SessionAgents {
+	for _, a := range agents {
 		k.names, k.each = append(k.names, a.Name), append(k.each, recognised{names: programs(a.Programs), scripts: set(a.Programs), packages: set(a.Packages)})
 		all.Programs, all.Packages = append(all.Programs, a.Programs...), append(all.Packages, a.Packages...)
 	}
@@ -159,10 +159,24 @@ func (k *keepers) agent(p *snapshot.Process) string {
 	return ""
 }
 
+// sole is the one agent whose program a process is, "" where it may be that of several.
+func (k *keepers) sole(p *snapshot.Process) (name string) {
+	for i := range k.each {
+		switch {
+		case k.names[i] == name || !k.each[i].agent(p):
+		case name != "":
+			return ""
+		default:
+			name = k.names[i]
+		}
+	}
+	return name
+}
+
 // withSessions are the processes that may have an open session: those that records name, those of rules.session_agents, and, where a record names none, those
 // that may be any agent's.
 func withSessions(s *snapshot.Snapshot, c *Config) map[string]*snapshot.Process {
-	k, recorded, out := newKeepers(c), map[int]bool{}, map[string]*snapshot.Process{}
+	k, recorded, out := newKeepers(c.SessionAgents), map[int]bool{}, map[string]*snapshot.Process{}
 	known, unnamed := newRecognised(c), false
 	for i := range s.OpenSessions {
 		recorded[s.OpenSessions[i].PID], unnamed = true, unnamed || s.OpenSessions[i].AnyProcess

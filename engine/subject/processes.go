@@ -36,9 +36,8 @@ type processes struct {
 	ended      ended
 	now        time.Time
 	snap       *snapshot.Snapshot
-	// markers by their names, and the programs whose markers are known.
-	kinds   map[string]Marker
-	vendors map[string]bool
+	// markers by their names.
+	kinds map[string]Marker
 	// holds are those on candidates, by their ids.
 	holds  map[string]*Hold
 	opaque map[string]bool
@@ -77,9 +76,10 @@ type node struct {
 
 // traits are what most processes have nothing of: these have the same ones.
 type traits struct {
-	// sessions are those that it has open, by its own record; recordedBy is whose records these are, "" where that is not known.
-	sessions   []string
-	recordedBy string
+	// sessions are those that it has open, by its own record; vendor is whose program it is where it is an agent, "" where that is not
+	// known: by these records where there are some, else by what its program is called.
+	sessions []string
+	vendor   string
 	// recordedAt is when the last of its records was written; nil where that is not known.
 	recordedAt *time.Time
 	// The interpreter that it runs in and what it positively is, by name.
@@ -89,7 +89,7 @@ type traits struct {
 }
 
 func (t *traits) isEmpty() bool {
-	return t.sessions == nil && t.recordedBy == "" && t.recordedAt == nil && t.interpreter == "" && t.family == "" && t.markers == nil && t.paneMarkers == nil
+	return t.sessions == nil && t.vendor == "" && t.recordedAt == nil && t.interpreter == "" && t.family == "" && t.markers == nil && t.paneMarkers == nil
 }
 
 func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
@@ -97,7 +97,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
 		all: s.Processes, dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
 		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
-		ancestries: ancestriesOf(s), now: s.TakenAt, snap: s, kinds: map[string]Marker{}, vendors: vendorsOf(c),
+		ancestries: ancestriesOf(s), now: s.TakenAt, snap: s, kinds: map[string]Marker{},
 	}
 	for _, m := range c.Markers {
 		x.kinds[m.Name] = c.Marker(m.Name)
@@ -108,6 +108,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		}
 	}
 	known, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
+	vendors := newKeepers(c.vendors())
 	open := openSessions(s.OpenSessions)
 	x.sort()
 	plain := &traits{}
@@ -116,10 +117,14 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		if !dead(p) {
 			n.agent, n.multiplexer = known.agent(p), hasName(p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
-			t.sessions, t.recordedBy, t.recordedAt = open.sessionsOf(p, s.Host.UID)
+			t.sessions, t.vendor, t.recordedAt = open.sessionsOf(p, s.Host.UID)
+			if n.agent && len(t.sessions) == 0 {
+				t.vendor = vendors.sole(p)
+			}
 			n.agent = n.agent || len(t.sessions) > 0
 			n.maybe = known.maybe(p)
 		}
+		t.family = text(p.Proven)
 		if t.interpreter = c.interpreter(p); t.interpreter != "" {
 			t.family = c.family(p)
 			n.maybe = n.maybe && (p.Exe == nil || t.family == "")

@@ -2,10 +2,8 @@ package subject
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -245,23 +243,6 @@ func (x *processes) sessionGone(n *node) *bool {
 	return gone
 }
 
-// vendor is whose program an agent is, by a name of config.agents; "" where that is not known.
-func (x *processes) vendor(n *node) string {
-	if !n.agent {
-		return ""
-	}
-	if len(n.sessions) > 0 {
-		return n.recordedBy
-	}
-	for _, name := range []string{n.p.Name, fileOf(n.p), text(n.p.Script)} {
-		name = strings.TrimSuffix(strings.TrimSuffix(name, path.Ext(name)), ".exe")
-		if name != "" && listed(name, x.vendors) {
-			return name
-		}
-	}
-	return ""
-}
-
 func text(s *string) string {
 	if s == nil {
 		return ""
@@ -269,15 +250,15 @@ func text(s *string) string {
 	return *s
 }
 
-// vendorsOf are the names of the programs whose markers are known.
-func vendorsOf(c *Config) map[string]bool {
-	var names []string
+// vendors are the agents whose programs are known, and those whose markers are, by their names.
+func (c *Config) vendors() []SessionAgent {
+	all := slices.Clone(c.Vendors)
 	for _, m := range c.Markers {
 		if m.Agent != "" {
-			names = append(names, m.Agent)
+			all = append(all, SessionAgent{Name: m.Agent, Programs: []string{m.Agent}})
 		}
 	}
-	return comms(names)
+	return all
 }
 
 // notStartedBy reports whether an agent, although it is old enough, positively did not start a process. What it rests on: the line of agents that
@@ -325,7 +306,7 @@ func (x *processes) otherMarkers(n, a *node) bool {
 		case x.ended[value].endedBefore(n) && len(a.sessions) > 0:
 		case a.recordedBefore(n):
 		default:
-			if vendor := x.vendor(a); vendor == "" || m.Agent == "" || vendor == m.Agent {
+			if a.vendor == "" || m.Agent == "" || a.vendor == m.Agent {
 				return false
 			}
 		}

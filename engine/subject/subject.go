@@ -142,8 +142,8 @@ type Lineage struct {
 	// started from is known and is not an agent. Absent where what it was started from could not be read, and for what an interpreter runs
 	// and is Unidentified.
 	IsAgent *bool `json:"is_agent,omitempty"`
-	// Interpreter is the interpreter that it runs in, by name, and Family what it positively is by config.families: its name, or the file
-	// or package that the interpreter runs. Each is absent for a process to which it does not apply.
+	// Interpreter is the interpreter that it runs in, by name, and Family what it positively is: by config.families its name, or the file
+	// or package that the interpreter runs, else what it is proven to be. Each is absent for a process to which it does not apply.
 	Interpreter string `json:"interpreter,omitempty"`
 	Family      string `json:"family,omitempty"`
 	// Unidentified is true for what runs in an interpreter, carries an agent's marker or has one above it that does or is an agent, and is
@@ -199,6 +199,8 @@ type Lineage struct {
 	Descendants *int  `json:"descendants,omitempty"`
 	AgentBelow  *bool `json:"agent_below,omitempty"`
 	TTYBelow    *bool `json:"tty_below,omitempty"`
+	// AgentNamedBelow is AgentBelow also where one below it is unidentified: false where none is called or started as an agent.
+	AgentNamedBelow *bool `json:"agent_named_below,omitempty"`
 	// ListenerBelow is false only when of every process below it is known that it listens neither on a port nor on a unix socket.
 	ListenerBelow *bool `json:"listener_below,omitempty"`
 	// Below are the processes below it, all of them. Absent where they are not known, and where there are more than 64.
@@ -421,6 +423,8 @@ type Config struct {
 	Families        []Family         `json:"families" keeps:"fewer"`
 	PersonalDaemons []PersonalDaemon `json:"personal_daemons" keeps:"unknown"`
 	OwnSockets      []string         `json:"own_sockets" keeps:"fewer"`
+	// Vendors are the agents that Winnow's own files describe, with the names of their programs and their packages.
+	Vendors []SessionAgent `json:"-"`
 	// DrivenPrograms are globs over the files of programs that tools install for agents and tests to drive.
 	DrivenPrograms []string `json:"driven_programs" keeps:"unknown"`
 	// Markers are collect.processes.markers, those that say who started a process: what the value of each is.

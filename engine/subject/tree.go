@@ -189,7 +189,7 @@ func (x *processes) belowOf(i int) *[]Below {
 	out := make([]Below, len(under))
 	for k, n := range under {
 		id := snapshot.ProcessID(n.p.PID, n.p.StartTicks)
-		out[k] = Below{ID: id, Held: x.holds[id] != nil, PID: n.p.PID, Name: n.p.Name, UID: n.p.UID, Waits: n.p.Waits, Personal: x.config.personal(n.p)}
+		out[k] = Below{ID: id, Held: x.holds[id] != nil, PID: n.p.PID, Name: n.p.Name, UID: n.p.UID, Waits: n.p.Waits, Personal: x.personal(n)}
 		if n.p.Markers != nil {
 			out[k].Own = new(agree(&x.nodes[i], n, x.config.IDMarkers))
 		}

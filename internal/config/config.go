@@ -382,6 +382,11 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 		return nil, Usagef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
 	}
 	c.Rules.Levels = notOn(c.levels)
+	for _, a := range c.Agents.Known {
+		if a.File == "" {
+			c.Rules.Vendors = append(c.Rules.Vendors, subject.SessionAgent{Name: a.Name, Programs: a.Rules.Agents, Packages: a.Rules.AgentPackages})
+		}
+	}
 	if err := c.describeMarkers(at); err != nil {
 		return nil, err
 	}

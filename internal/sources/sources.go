@@ -421,7 +421,7 @@ func (set Set) Processes(sc Scope) processes.Options {
 	}
 	return processes.Options{
 		Root: c.Root, Markers: markers, Panes: panes, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Servers: r.Multiplexers, Opaque: r.OpaqueProcesses,
-		Daemons: set.daemons(), WithArgv: sc.Argv, Only: sc.pids(), All: all, Classes: classes, Peers: sc.Peers, Table: set.Table, Log: set.Log.Named("processes"),
+		AgentPackages: r.AgentPackages, Browsers: r.Browsers(), Daemons: set.daemons(), WithArgv: sc.Argv, Only: sc.pids(), All: all, Classes: classes, Peers: sc.Peers, Table: set.Table, Log: set.Log.Named("processes"),
 	}
 }
 

@@ -86,4 +86,6 @@ test_every_claim_has_its_words if {
 		claim in {"environment", "handed", "hint"}
 	} with input as subjects.process
 	count(provenance.sources) == 2 with input as subjects.process
+	count(provenance.sources) == 3 with input as subjects.changed(subjects.process, "/process/proven", "mcp-server")
+	count(provenance.sources) == 2 with input as subjects.changed(subjects.process, "/process/proven", "driven-browser")
 }

@@ -204,6 +204,28 @@ test_what_is_busy_for_an_owner_who_is_over_need_not_be_known if {
 	subjects.reasons(live.objections) == ["whether it is an agent, has a terminal or listens, or one below it, is not known"] with input as unknown
 }
 
+test_what_runs_below_a_runaway_need_not_be_known if {
+	loop := json.patch(subjects.runaway, [
+		{"op": "remove", "path": "/lineage/agent_below"},
+		{"op": "add", "path": "/lineage/unidentified_below", "value": true},
+		{"op": "add", "path": "/lineage/agent_named_below", "value": false},
+	])
+	count(live.objections) == 0 with input as loop
+	every patch in [
+		{"op": "remove", "path": "/lineage/agent_named_below"},
+		{"op": "add", "path": "/lineage/agent_named_below", "value": true},
+		{"op": "add", "path": "/busy", "value": 0.5},
+		{"op": "remove", "path": "/busy"},
+		{"op": "add", "path": "/entries/0/terminal", "value": false},
+		{"op": "remove", "path": "/entries/0/terminal"},
+		{"op": "add", "path": "/lineage/multiplexer", "value": true},
+		{"op": "remove", "path": "/lineage/multiplexer"},
+		{"op": "add", "path": "/lineage/tty_below", "value": true},
+	] {
+		count(live.objections) == 1 with input as json.patch(loop, [patch])
+	}
+}
+
 test_the_parent_of_an_agent_stays if {
 	some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/agent_below", true)
 	objection.message == "an agent runs below it"

@@ -36,7 +36,7 @@ _detached if {
 	input.process.state != ""
 	input.process.session >= 0
 	_no_agent
-	input.lineage.agent_below == false
+	_no_agent_below
 	input.lineage.tty_below == false
 	input.lineage.pane == ""
 	_no_listener
@@ -56,6 +56,14 @@ _no_peers if processes.ownerless_runaway
 
 _no_agent if processes.harmless
 _no_agent if provenance.unneeded
+
+_no_agent_below if input.lineage.agent_below == false
+
+# The same of what it runs.
+_no_agent_below if {
+	input.lineage.agent_named_below == false
+	processes.ownerless_runaway
+}
 
 # What is below a process ends with it. Counted, because a misspelt field is refused in a set and not in an every.
 _alone_or_ordinary if count(_ordinary) == count(input.lineage.below)

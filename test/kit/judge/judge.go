@@ -129,6 +129,7 @@ func (j *Judge) Look(ctx context.Context, only ...string) (*snapshot.Snapshot, e
 	}
 	o := j.processes
 	o.Interpreters, o.Shells = j.Rules.Interpreters, j.Rules.Shells
+	o.AgentPackages, o.Browsers = j.Rules.AgentPackages, j.Rules.Browsers()
 	o.Classes, o.All = j.policies.loaded.Candidates(snapshot.KindProcess)
 	if j.Kind == snapshot.KindProcess {
 		for _, native := range only {
