@@ -159,8 +159,8 @@ type contents struct {
 	reports  int
 	// written is what only a tool writes, of what git does not ignore. It is taken out of Content too.
 	written []string
-	// unmarked are ignored paths with a name of what can be made again, in which no mark shows that a tool made them.
-	unmarked []string
+	// made are the ignored paths that tools make again, unmarked those of a name that people use too, in which no mark shows that a tool made them.
+	made, unmarked []string
 	// compared is what the main checkout has too, and what it has otherwise or not; only the first is taken out.
 	compared
 	nested    []string
@@ -198,8 +198,8 @@ func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
 		answer.written = append(answer.written, p)
 		return true
 	})
-	answer.unmarked = l.unmarked(ctx, c, answer.Ignored)
-	answer.compared = l.compare(ctx, c, kit, &answer.Content, answer.unmarked)
+	answer.made, answer.unmarked = l.remade(ctx, c, answer.Ignored)
+	answer.compared = l.compare(ctx, c, kit, &answer.Content, answer.made)
 	if answer.Gitlinks == nil {
 		return answer
 	}
@@ -224,7 +224,7 @@ func (a contents) describe(o Options, c *candidate) {
 		return
 	}
 	g := c.dir.Git
-	c.ignored = append([]string{}, a.Ignored...)
+	c.ignored, c.made = append([]string{}, a.Ignored...), a.made
 	if a.Hidden == nil {
 		g.Dirty = new(a.Dirty)
 	} else {
@@ -234,7 +234,7 @@ func (a contents) describe(o Options, c *candidate) {
 	if a.nestedErr == nil && a.nested != nil {
 		g.Nested = &a.nested
 	}
-	ignored, rebuilt := work(o.Rebuildable, a.Ignored, a.unmarked, g.Nested)
+	ignored, rebuilt := work(a.Ignored, a.made, g.Nested)
 	same := slices.DeleteFunc(slices.Clone(a.same), func(p string) bool {
 		held := strings.HasSuffix(p, "/") && holdsRepository(p, g.Nested)
 		if held {

@@ -34,7 +34,7 @@ type Options struct {
 	// Rebuildable names ignored files and folders that can be made again: a glob over the base name, or, with a slash in it, over
 	// as many of the path's last components.
 	Rebuildable []string
-	// Makers are the tools whose mark a folder of a name that people use too must hold.
+	// Makers are tools by whose marks alone a folder of a name that people use too can be made again.
 	Makers []Maker
 	// ToolFiles names what only a tool writes, ignored or not: the same globs, also over the folders that a file lies in.
 	ToolFiles []string

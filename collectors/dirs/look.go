@@ -32,8 +32,8 @@ type candidate struct {
 	problems []string
 	// around is the worktree that a folder in it lies in, which is a candidate of its own; nil for all others.
 	around *candidate
-	// ignored are the paths that git ignores, nil where git was not asked.
-	ignored []string
+	// ignored are the paths that git ignores, nil where git was not asked; made are those of them that tools make again.
+	ignored, made []string
 }
 
 func (c *candidate) fail(err error) {

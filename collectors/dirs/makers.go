@@ -3,41 +3,50 @@ package dirs
 import (
 	"context"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/makers"
 )
 
 // Maker is a tool that makes folders of names that people use too, and what shows that it made one.
 type Maker struct {
-	Name string
-	// Names are names of such folders, as in Options.Rebuildable. A folder of such a name can be made again only where a mark lies in it.
+	Maker string
+	// Names are names of such folders, as in Options.Rebuildable. No folder of such a name can be made again without a mark. A maker without
+	// names takes none of them for itself, and its mark counts in a folder of any name.
 	Names []string
-	// Marks are globs over paths in the folder; * stands for part of a name. A CACHEDIR.TAG counts by its first line.
-	Marks []string
+	// Marks are globs over paths in the folder; * stands for part of a name, and one of them lies in it. A CACHEDIR.TAG counts by its first line.
+	// Beside are globs over paths in the folder that holds it, and all of them lie there.
+	Marks, Beside []string
 }
 
 // maxMarked is how many names of one folder are compared with the marks.
 const maxMarked = 1000
 
-// cacheTag is how a CACHEDIR.TAG begins (bford.info/cachedir).
-const cacheTag = "Signature: 8a477f597d28d172789f06886806bc55"
-
-// makersOf are the makers of folders called so.
-func makersOf(makers []Maker, rel string) []Maker {
-	return slices.DeleteFunc(slices.Clone(makers), func(m Maker) bool { return !rebuildable(m.Names, rel) })
+// claimed are the names that people use too, so that no folder or file of one can be made again without a mark.
+func (o Options) claimed() (names []string) {
+	for _, m := range o.Makers {
+		names = append(names, m.Names...)
+	}
+	return names
 }
 
-// marked says whose mark lies in a folder that git ignores: "" where none does, and for what is no folder. A folder of a name that only a
-// tool uses has its name for a mark. An error says that it is not known.
-func marked(ctx context.Context, makers []Maker, top folder.Folder, rel string) (string, error) {
-	rel = strings.TrimSuffix(rel, "/")
-	asked := makersOf(makers, rel)
-	if len(asked) == 0 {
-		return path.Base(rel), nil
+// maker says which tool makes again what git ignores at p, by its mark; p ends with a slash for a folder. It is "" where no tool is known to. What has
+// a name that only a tool uses has that name for a mark. An error says that it is not known.
+func (o Options) maker(ctx context.Context, top folder.Folder, p string) (string, error) {
+	rel, isFolder := strings.CutSuffix(p, "/")
+	if !rebuildable(o.claimed(), rel) {
+		// A glob such as *.log is about files.
+		if name, ok := patternOf(o.Rebuildable, rel); ok && !(isFolder && strings.HasPrefix(name, "*.")) {
+			return path.Base(rel), nil
+		}
+	}
+	if !isFolder {
+		return "", nil
 	}
 	f, err := top.OpenBelow(rel, unix.O_RDONLY)
 	if gone(err) {
@@ -47,15 +56,39 @@ func marked(ctx context.Context, makers []Maker, top folder.Folder, rel string) 
 		return "", err
 	}
 	defer f.Close()
-	for _, m := range asked {
+	around, err := top.OpenBelow(path.Dir(rel), unix.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer around.Close()
+	for _, m := range o.Makers {
+		if len(m.Names) > 0 && !rebuildable(m.Names, rel) {
+			continue
+		}
+		if found, err := allMarks(ctx, around, m.Beside); !found {
+			if err != nil {
+				return "", err
+			}
+			continue
+		}
 		for _, mark := range m.Marks {
 			found, err := hasMark(ctx, f, mark)
 			if found || err != nil {
-				return m.Name, err
+				return m.Maker, err
 			}
 		}
 	}
 	return "", nil
+}
+
+// allMarks says whether each of the marks lies in a folder.
+func allMarks(ctx context.Context, f folder.Folder, marks []string) (bool, error) {
+	for _, mark := range marks {
+		if found, err := hasMark(ctx, f, mark); !found || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // hasMark looks for one mark, through no link and on the folder's own mount.
@@ -98,7 +131,7 @@ func isMark(f folder.Folder, name string) bool {
 	if unix.Fstatat(f.FD, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
-	if name != "CACHEDIR.TAG" {
+	if name != makers.CacheTag {
 		return st.Mode&unix.S_IFMT == unix.S_IFREG || st.Mode&unix.S_IFMT == unix.S_IFDIR
 	}
 	tag, err := openBelow(f, name)
@@ -106,29 +139,42 @@ func isMark(f folder.Folder, name string) bool {
 		return false
 	}
 	defer tag.Close()
-	head := make([]byte, len(cacheTag))
-	n, _ := tag.ReadAt(head, 0)
-	return string(head[:n]) == cacheTag
+	return makers.IsCacheTag(tag)
 }
 
-// unmarked are those of the ignored paths that have a name of what can be made again and no mark of a maker's, or of which that is not known.
-func (l *look) unmarked(ctx context.Context, c *candidate, ignored []string) []string {
-	var found []string
+// remade are those of the ignored paths that tools make again; unmarked those of a name that people use too which are not, or of which that is not
+// known.
+func (l *look) remade(ctx context.Context, c *candidate, ignored []string) (made, unmarked []string) {
 	top, err := folder.OpenAt(unix.AT_FDCWD, c.dir.Path)
 	if err == nil {
 		defer top.Close()
 	}
 	for _, p := range ignored {
-		if !rebuildable(l.o.Rebuildable, p) || len(makersOf(l.o.Makers, p)) == 0 {
-			continue
-		}
-		maker := ""
-		if err == nil {
-			maker, _ = marked(ctx, l.o.Makers, top, p) // what is not known keeps
-		}
-		if maker == "" {
-			found = append(found, p)
+		switch maker, err := l.o.maker(ctx, top, p); {
+		case err == nil && maker != "":
+			made = append(made, p)
+		case rebuildable(l.o.claimed(), p):
+			unmarked = append(unmarked, p) // what is not known keeps
 		}
 	}
-	return found
+	return made, unmarked
+}
+
+// Parts says of the paths in a tree whether they may be what tools make again, by their names and by what must lie beside them.
+func (o Options) Parts(ctx context.Context, tree string) func(rel string) bool {
+	claimed := o.claimed()
+	return func(rel string) bool {
+		if !rebuildable(claimed, rel) {
+			return rebuildable(o.Rebuildable, rel)
+		}
+		around, err := folder.Open(filepath.Join(tree, filepath.Dir(rel)))
+		if err != nil {
+			return true
+		}
+		defer around.Close()
+		return slices.ContainsFunc(o.Makers, func(m Maker) bool {
+			found, err := allMarks(ctx, around, m.Beside)
+			return rebuildable(m.Names, rel) && (found || err != nil)
+		})
+	}
 }

@@ -37,7 +37,7 @@ func TestToolFiles(t *testing.T) {
 
 func TestWorkCountsWhatMayHoldARepository(t *testing.T) {
 	t.Parallel()
-	names, ignored := []string{"target", "dist"}, []string{"target/", "dist/", "dist", ".env"}
+	made, ignored := []string{"target/", "dist/", "dist"}, []string{"target/", "dist/", "dist", ".env"}
 	tests := []struct {
 		unmarked []string
 		nested   *[]string
@@ -50,7 +50,7 @@ func TestWorkCountsWhatMayHoldARepository(t *testing.T) {
 		{[]string{"dist/"}, &[]string{}, []string{"dist/", ".env"}},
 	}
 	for _, tt := range tests {
-		kept, rebuilt := work(names, ignored, tt.unmarked, tt.nested)
+		kept, rebuilt := work(ignored, notIn(made, tt.unmarked), tt.nested)
 		if diff := cmp.Diff(tt.want, kept); diff != "" || len(kept)+len(rebuilt) != len(ignored) {
 			t.Error(diff, rebuilt)
 		}

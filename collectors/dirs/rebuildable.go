@@ -22,11 +22,11 @@ func rebuildable(names []string, ignored string) bool {
 	return false
 }
 
-// work tells the ignored paths that are work from those that can be built again. Work is also what could be, but holds a repository, or
-// may hold one, and what has no mark of its maker. Nested is nil where it is not known.
-func work(names, ignored, unmarked []string, nested *[]string) (kept, rebuilt []string) {
+// work tells the ignored paths that are work from those that tools make again. Work is also what they make, but which holds a repository, or
+// may hold one. Nested is nil where it is not known.
+func work(ignored, made []string, nested *[]string) (kept, rebuilt []string) {
 	for _, p := range ignored {
-		if !rebuildable(names, p) || slices.Contains(unmarked, p) || strings.HasSuffix(p, "/") && holdsRepository(p, nested) {
+		if !slices.Contains(made, p) || strings.HasSuffix(p, "/") && holdsRepository(p, nested) {
 			kept = append(kept, p)
 		} else {
 			rebuilt = append(rebuilt, p)

@@ -120,9 +120,8 @@ func (l *look) rebuildable(c *candidate) []string {
 		return l.requested(c)
 	}
 	var out []string
-	for _, ignored := range c.ignored {
-		rel, folder := strings.CutSuffix(ignored, "/")
-		if _, ok := patternOf(l.o.Rebuildable, rel); folder && ok && filepath.IsLocal(rel) && len(out) < maxParts {
+	for _, made := range c.made {
+		if rel, folder := strings.CutSuffix(made, "/"); folder && filepath.IsLocal(rel) && len(out) < maxParts {
 			out = append(out, rel)
 		}
 	}
@@ -141,8 +140,7 @@ func (l *look) inner(ctx context.Context, c *candidate, rel string) *candidate {
 		d.Mounts = new(l.mounts.count[path])
 	}
 	d.Holders, d.HoldersKnown, d.SharedOutside = c.dir.Holders, c.dir.HoldersKnown, c.dir.SharedOutside
-	pattern, _ := patternOf(l.o.Rebuildable, rel)
-	d.Content = &snapshot.Content{Worktree: c.dir.Path, ID: ID(c.dir.Path), Name: c.dir.Name, Pattern: pattern}
+	d.Content = &snapshot.Content{Worktree: c.dir.Path, ID: ID(c.dir.Path), Name: c.dir.Name}
 	if c.worktree != nil {
 		d.Content.Main, d.Content.Linked = c.repo.Main, new(c.place.Linked)
 		d.Content.Registered, d.Content.Locked = c.worktree.Registered, c.worktree.Locked
@@ -158,9 +156,12 @@ func (l *look) inner(ctx context.Context, c *candidate, rel string) *candidate {
 	top, err := folder.OpenAt(unix.AT_FDCWD, c.dir.Path)
 	if err == nil {
 		defer top.Close()
-		if maker, unread := marked(ctx, l.o.Makers, top, rel); unread == nil {
-			d.Content.Maker = &maker
+		if maker, unread := l.o.maker(ctx, top, rel+"/"); unread == nil {
+			d.Content.Maker, d.Content.Pattern = &maker, maker
 		}
+	}
+	if name, ok := patternOf(slices.Concat(l.o.Rebuildable, l.o.claimed()), rel); ok {
+		d.Content.Pattern = name
 	}
 	return part
 }
@@ -245,6 +246,3 @@ func around(root, path string) (string, bool) {
 	first, _, _ := strings.Cut(rel, "/")
 	return filepath.Join(root, first), first != ""
 }
-
-// Rebuildable says whether a path in a worktree has one of the names of what can be made again.
-func Rebuildable(names []string, path string) bool { return rebuildable(names, path) }

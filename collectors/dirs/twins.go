@@ -38,8 +38,7 @@ const (
 type twins struct {
 	tree, main folder.Folder
 	kit        kit
-	names      []string // rules.rebuildable
-	makers     []Maker
+	o          Options
 	at, home   string // the worktree's path, and the main checkout's
 	within     string // the worktree's path in the main checkout, where it lies in it; else ""
 	left       int64
@@ -52,14 +51,14 @@ type compared struct{ same, differ, only []string }
 // compare takes out of what git says those files that the main checkout has too, byte for byte at the same path, or that the upstream's tree has there,
 // and links to what the main checkout has at the same path: nothing is lost with them. A folder that is ignored as a whole is taken out when all in it is, or is scaffold, or can be made again.
 // Without a main checkout there is nothing to compare with.
-func (l *look) compare(ctx context.Context, c *candidate, k kit, content *git.Content, unmarked []string) (found compared) {
+func (l *look) compare(ctx context.Context, c *candidate, k kit, content *git.Content, made []string) (found compared) {
 	if len(content.Untracked)+len(content.Ignored) == 0 || c.repo.Main == "" || c.repo.Main == c.dir.Path {
 		return found
 	}
 	if !mutual(git.NewFinder(), c.place.CommonDir, c.repo.Main) {
 		return found
 	}
-	t := twins{at: c.dir.Path, home: c.repo.Main, kit: k, names: l.o.Rebuildable, makers: l.o.Makers, left: maxSameAll, files: maxSameFiles}
+	t := twins{at: c.dir.Path, home: c.repo.Main, kit: k, o: l.o, left: maxSameAll, files: maxSameFiles}
 	var err error
 	if t.tree, err = folder.OpenAt(unix.AT_FDCWD, c.dir.Path); err != nil {
 		return found
@@ -82,7 +81,7 @@ func (l *look) compare(ctx context.Context, c *candidate, k kit, content *git.Co
 			continue // a report is work until it is taken, with any content
 		}
 		if name, isFolder := strings.CutSuffix(p, "/"); isFolder {
-			if !rebuildable(t.names, p) || slices.Contains(unmarked, p) {
+			if !slices.Contains(made, p) {
 				kinds[p] = t.wholeFolder(ctx, name)
 			}
 			continue
@@ -249,7 +248,7 @@ func (t *twins) folder(ctx context.Context, name string) bool {
 		p := name + "/" + n
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFDIR:
-			if t.files--; !t.madeAgain(ctx, p) && !t.folder(ctx, p) {
+			if t.files--; !t.madeAgain(ctx, p+"/") && !t.folder(ctx, p) {
 				return false
 			}
 		case unix.S_IFREG:
@@ -268,12 +267,9 @@ func (t *twins) folder(ctx context.Context, name string) bool {
 	return true
 }
 
-// madeAgain says whether what lies at p can be made again, by its name and, where people use that too, by a mark of its maker.
+// madeAgain says whether a tool makes again what lies at p.
 func (t *twins) madeAgain(ctx context.Context, p string) bool {
-	if !rebuildable(t.names, p) {
-		return false
-	}
-	maker, err := marked(ctx, t.makers, t.tree, p)
+	maker, err := t.o.maker(ctx, t.tree, p)
 	return err == nil && maker != ""
 }
 

@@ -561,10 +561,10 @@ type Content struct {
 	Linked     *bool `json:"linked,omitempty"`
 	Registered *bool `json:"registered,omitempty"`
 	Locked     *bool `json:"locked,omitempty"`
-	// Pattern is the one of rules.rebuildable that its name matches.
+	// Pattern is the one of rules.rebuildable, or of the names in rules.makers, that its name matches; the maker where it has any other name.
 	Pattern string `json:"pattern"`
-	// Maker is the tool that made it, by a mark in it (rules.makers), and the folder's own name where only a tool uses that. It is "" where people
-	// use the name too and no mark lies in it, and absent where it could not be read.
+	// Maker is the tool that made it, by a mark (rules.makers), and the folder's own name where only a tool uses that. It is "" where no mark
+	// shows a tool, and absent where it could not be read.
 	Maker *string `json:"maker,omitempty" redact:"word"`
 	// Ignored is true where git ignores the folder as a whole. Tracked counts the files in it that the worktree's index has.
 	Ignored *bool `json:"ignored,omitempty"`
@@ -627,7 +627,7 @@ type Git struct {
 	UntrackedPaths *[]string `json:"untracked_paths,omitempty" redact:"path"`
 	Ignored        *int      `json:"ignored,omitempty"`
 	IgnoredPaths   *[]string `json:"ignored_paths,omitempty" redact:"path"`
-	// UnmarkedPaths names those of IgnoredPaths that have a name of rules.rebuildable which people use too, and hold no mark of a tool's
+	// UnmarkedPaths names those of IgnoredPaths that have a name which people use too, and no mark of a tool that makes such folders
 	// (rules.makers): they count as work.
 	UnmarkedPaths *[]string `json:"unmarked_paths,omitempty" redact:"path"`
 	// Same counts the untracked and ignored paths that Untracked and Ignored leave out, for the main checkout has the same regular file at that

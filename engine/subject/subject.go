@@ -604,11 +604,12 @@ type RecordedFolder struct {
 }
 
 // Maker is a tool that makes folders of names that people use too. A folder of one of Names, which are globs as in rules.rebuildable, can be made again only
-// where one of Marks lies in it: globs over paths in the folder.
+// where one of Marks lies in it and all of Beside lie in the folder that holds it: globs over paths there. Without Names a mark counts in any folder.
 type Maker struct {
-	Maker string   `json:"maker"`
-	Names []string `json:"names"`
-	Marks []string `json:"marks"`
+	Maker  string   `json:"maker"`
+	Names  []string `json:"names,omitempty"`
+	Marks  []string `json:"marks"`
+	Beside []string `json:"beside,omitempty"`
 }
 
 // Scaffold is what a tool writes into worktrees for itself, by exact path in the worktree.

@@ -69,6 +69,8 @@ type Config struct {
 	levels     []subject.RuleLevel
 	levelLines map[string]int
 	custom     []customValue
+	// shared are the names in the shipped rules.makers.
+	shared []string
 	// setLevels are those that SetLevels was given.
 	setLevels []subject.RuleLevel
 	// What the rest is read from again when layers of policies stand below it, and what they say of parameters of one's own rules.
@@ -381,7 +383,7 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 	if err != nil { // the file was held against its shape, so a variable is wrong
 		return nil, Usagef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
 	}
-	c.Rules.Levels = notOn(c.levels)
+	c.Rules.Levels, c.shared = notOn(c.levels), base.shared()
 	for _, a := range c.Agents.Known {
 		if a.File == "" {
 			c.Rules.Vendors = append(c.Rules.Vendors, subject.SessionAgent{Name: a.Name, Programs: a.Rules.Agents, Packages: a.Rules.AgentPackages})

@@ -131,12 +131,21 @@ func (c *Config) checkPatterns(must need) {
 			must(err == nil, "rules.%s: %q is no pattern: %v", key, p, err)
 		}
 	}
+	var claimed []string
 	for _, m := range c.Rules.Makers {
-		must(m.Maker != "" && len(m.Names) > 0 && len(m.Marks) > 0, "rules.makers: %q wants the tool's name, names of folders that it makes, and marks in them", m.Maker)
-		for _, p := range slices.Concat(m.Names, m.Marks) {
+		must(m.Maker != "" && len(m.Marks) > 0, "rules.makers: %q wants the tool's name, and marks in folders that it makes", m.Maker)
+		must(len(m.Names) > 0 || slices.Equal(m.Marks, []string{"CACHEDIR.TAG"}),
+			"rules.makers: %s wants names of folders that it makes; a CACHEDIR.TAG alone is a mark in folders of any name", m.Maker)
+		for _, p := range slices.Concat(m.Names, m.Marks, m.Beside) {
 			_, err := path.Match(p, "")
 			must(err == nil && filepath.IsLocal(p), "rules.makers: %q of %s is no pattern for a path in a folder", p, m.Maker)
+			must(!anything(p), "rules.makers: %q of %s is any name", p, m.Maker)
 		}
+		claimed = append(claimed, m.Names...)
+	}
+	for _, p := range c.Rules.Rebuildable {
+		must(slices.Contains(claimed, p) || !slices.Contains(c.shared, p),
+			"rules.rebuildable: people use the name %q too, and your rules.makers has no mark for it: add a maker with that name", p)
 	}
 	for _, r := range c.Rules.LockReasons {
 		re, err := regexp.Compile(r.Pattern)

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
-	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/du"
 )
 
@@ -39,7 +39,7 @@ func (l *Looker) AddSizes(ctx context.Context, s *snapshot.Snapshot, ds []decisi
 			}
 		case d.Gone != nil: // a few kilobytes in its repository
 		case d.Symlink != nil && !*d.Symlink:
-			trees = append(trees, du.Tree{Path: d.Path, Part: func(rel string) bool { return dirs.Rebuildable(l.Cfg.Rules.Rebuildable, rel) }})
+			trees = append(trees, du.Tree{Path: d.Path, Part: sources.Parts(ctx, &l.Cfg.Rules, d.Path)})
 			of = append(of, i)
 		}
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
-	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/collectors/pressure"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/makers"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -147,7 +147,7 @@ func (s *Sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 // remade says whether tools make again all that lies in a folder in the trash and in no commit, by their own records.
 func (s *Sweeper) remade(ctx context.Context, t thing) bool {
 	tree, part := actdirs.Tree(t.Intent)
-	return makers.Rebuildable(ctx, tree, part, func(rel string) bool { return dirs.Rebuildable(s.Cfg.Rules.Rebuildable, rel) })
+	return makers.Rebuildable(ctx, tree, part, sources.Parts(ctx, &s.Cfg.Rules, tree))
 }
 
 // things are the folders in the trash whose size and age are known, the oldest first, and what all of them take up.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,10 +39,10 @@ func Rebuildable(ctx context.Context, tree, name string, part func(rel string) b
 			return errors.Join(err, errOwn)
 		}
 		rel, err := filepath.Rel(tree, path)
-		if err != nil || rel == "." || !part(rel) {
+		if err != nil || rel == "." || !part(rel) && !(e.IsDir() && tagged(path)) {
 			return err
 		}
-		if !e.IsDir() {
+		if !e.IsDir() && !strings.HasSuffix(rel, ".log") { // which may be all that is known of a run
 			return nil // a file of a name that only tools give
 		}
 		if !rebuildable(ctx, path, e.Name(), &left) {
@@ -64,7 +65,7 @@ func rebuildable(ctx context.Context, path, name string, left *int) bool {
 		made = python(path)
 	case has(path, ".rustc_info.json"):
 		made = cargo(path)
-	case strings.HasPrefix(name, ".") && has(path, "CACHEDIR.TAG"):
+	case strings.HasPrefix(name, ".") && tagged(path):
 		made = func(string, fs.DirEntry) bool { return true }
 	}
 	if made == nil {
@@ -80,6 +81,31 @@ func rebuildable(ctx context.Context, path, name string, left *int) bool {
 		}
 		return err
 	}) == nil
+}
+
+// CacheTag is the name of the file that says that its folder is a cache, and cacheLine how it begins (bford.info/cachedir).
+const (
+	CacheTag  = "CACHEDIR.TAG"
+	cacheLine = "Signature: 8a477f597d28d172789f06886806bc55"
+)
+
+// IsCacheTag says whether such a file begins as it must.
+func IsCacheTag(tag io.ReaderAt) bool {
+	head := make([]byte, len(cacheLine))
+	n, _ := tag.ReadAt(head, 0)
+	return string(head[:n]) == cacheLine
+}
+
+func tagged(path string) bool {
+	if !has(path, CacheTag) {
+		return false
+	}
+	f, err := os.Open(filepath.Join(path, CacheTag))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return IsCacheTag(f)
 }
 
 func has(path, name string) bool {

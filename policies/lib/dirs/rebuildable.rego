@@ -1,9 +1,9 @@
 package policies.lib.dirs
 
 # All of this is known of the folder: it lies in a linked worktree that its repository knows and that is
-# not locked, git ignores it as a whole and tracks no file in it, its name is one of rules.rebuildable, a mark in it
-# or that name shows which tool made it, it is no checkout and holds no other repository, everything in it is this
-# user's, and nothing has happened in it or in its worktree for trim_after.
+# not locked, git ignores it as a whole and tracks no file in it, a mark of one of rules.makers or a name of
+# rules.rebuildable that only tools use shows who made it, it is no checkout and holds no other repository, everything
+# in it is this user's, and nothing has happened in it or in its worktree for trim_after.
 made_again if {
 	input.kind == "dir"
 	_here
@@ -12,12 +12,15 @@ made_again if {
 	input.dir.content.tracked == 0
 	input.dir.content.others == 0
 	input.dir.content.maker != ""
-	input.dir.content.pattern in input.config.rebuildable
+	_listed
 	input.idle >= input.config.trim_after
 }
 
 # It takes up at least trim_min on disk.
 large if input.dir.content.bytes >= input.config.trim_min
+
+_listed if input.dir.content.pattern in input.config.rebuildable
+_listed if input.dir.content.maker in {maker.maker | some maker in input.config.makers}
 
 _here if {
 	input.dir.path != ""
