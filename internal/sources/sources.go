@@ -474,19 +474,20 @@ func (set Set) ownDirs(all []collectors.Source, sc Scope) []collectors.Source {
 func (set Set) dirOptions(sc Scope) dirs.Options {
 	r := &set.Config.Rules
 	o := dirs.Options{
-		Rebuildable: r.Rebuildable,
-		ToolFiles:   r.ToolFiles,
-		Grace:       config.Seconds(r.Grace.Dir),
-		TrimAfter:   config.Seconds(r.TrimAfter),
-		Only:        sc.only(snapshot.KindDir),
-		Full:        sc.Full,
-		Holders:     set.Holders(len(sc.only(snapshot.KindDir)) > 0),
-		Home:        home(),
-		Mounted:     set.Mounted,
-		Beside:      slices.Concat(set.Config.Collect.Dirs.Roots, set.Config.Collect.Dirs.AgentFolders, set.Config.Collect.Dirs.DiscoverUnder),
-		Timeout:     set.Config.Collect.Timeout,
-		Cache:       set.Folders,
-		Log:         set.Log.Named("dirs"),
+		Rebuildable:     r.Rebuildable,
+		ToolFiles:       r.ToolFiles,
+		LandingBranches: r.LandingBranches,
+		Grace:           config.Seconds(r.Grace.Dir),
+		TrimAfter:       config.Seconds(r.TrimAfter),
+		Only:            sc.only(snapshot.KindDir),
+		Full:            sc.Full,
+		Holders:         set.Holders(len(sc.only(snapshot.KindDir)) > 0),
+		Home:            home(),
+		Mounted:         set.Mounted,
+		Beside:          slices.Concat(set.Config.Collect.Dirs.Roots, set.Config.Collect.Dirs.AgentFolders, set.Config.Collect.Dirs.DiscoverUnder),
+		Timeout:         set.Config.Collect.Timeout,
+		Cache:           set.Folders,
+		Log:             set.Log.Named("dirs"),
 	}
 	for _, m := range r.Makers {
 		o.Makers = append(o.Makers, dirs.Maker{Name: m.Maker, Names: m.Names, Marks: m.Marks})
