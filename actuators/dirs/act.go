@@ -129,7 +129,7 @@ func (g *handle) recheck(ctx context.Context) error {
 	if err := g.check(ctx); err != nil || g.plan.Admin == nil {
 		return err
 	}
-	lock, err := atRest(g.plan.Admin.From)
+	lock, err := g.atRest(g.plan.Admin.From)
 	if err == nil && !sameText(lock, g.plan.Admin.Lock) {
 		err = actuators.Changed("its lock changed (git worktree lock)")
 	}

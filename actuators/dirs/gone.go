@@ -40,7 +40,7 @@ func (g *handle) takeEntry(ctx context.Context) error {
 	if _, err := os.Lstat(trash); !errors.Is(err, os.ErrNotExist) {
 		return actuators.Refused("the trash already holds an act of this name, or could not be read (%s, %v)", trash, err)
 	}
-	lock, err := atRest(admin)
+	lock, err := g.atRest(admin)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (g *handle) stillGone(ctx context.Context) error {
 	if err := g.checkEntry(ctx, admin, common); err != nil {
 		return err
 	}
-	lock, err := atRest(admin)
+	lock, err := g.atRest(admin)
 	if err == nil && !sameText(lock, g.plan.Admin.Lock) {
 		err = actuators.Changed("its lock changed (git worktree lock)")
 	}
@@ -178,7 +178,7 @@ func (s *site) goneYet(u users) error {
 	if err := missing(*s.in.Identity.Dir); err != nil {
 		return err
 	}
-	if _, err := atRest(s.tree.away); err != nil {
+	if _, err := s.atRest(s.tree.away); err != nil {
 		return err
 	}
 	if err := u.refuseUsed(s.tree.home); err != nil { // what was moved by hand still leads to the entry's own place

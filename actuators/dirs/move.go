@@ -243,7 +243,7 @@ func (s *site) settledAway(u users) error {
 // entryAtRest looks for a git command that began in the meantime, and for a lock that is neither the act's own nor the one that was there.
 func (s *site) entryAtRest() error {
 	for _, path := range []string{s.admin.home, s.admin.away} {
-		lock, err := atRest(path)
+		lock, err := s.atRest(path)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
@@ -32,7 +33,7 @@ func (g *handle) checkWorktree(ctx context.Context) error {
 	if err := g.pointing(admin, common); err != nil {
 		return err
 	}
-	if _, err := atRest(admin); err != nil {
+	if _, err := g.atRest(admin); err != nil {
 		return err
 	}
 	head, err := git.NewRefs(common).Head(admin)
@@ -86,7 +87,7 @@ func ownLock(act string) string { return "winnow " + act + "\n" }
 
 // atRest refuses an entry that a git command is writing to, for it would not be moved whole, and one whose refs are not made of files: its
 // log cannot be read for commits. It gives the text of the mark that locks the entry, nil if it is missing.
-func atRest(admin string) (lock *string, err error) {
+func (a *Actuator) atRest(admin string) (lock *string, err error) {
 	f, err := folder.Open(admin)
 	if err != nil {
 		return nil, actuators.Refused("open its entry in the repository: %w", err)
@@ -98,7 +99,7 @@ func atRest(admin string) (lock *string, err error) {
 	}
 	for _, name := range names {
 		switch {
-		case strings.HasSuffix(name, ".lock"):
+		case strings.HasSuffix(name, ".lock") && !a.forsaken(f, name):
 			return nil, actuators.Refused("a git command is at work in it, or was cut short: there is %s", filepath.Join(admin, name))
 		case name == "reftable":
 			return nil, actuators.Refused("its repository keeps refs in a reftable, which is not supported")
@@ -111,6 +112,12 @@ func atRest(admin string) (lock *string, err error) {
 		}
 	}
 	return lock, nil
+}
+
+// forsaken says whether a lock in an entry is left from a git command that was cut short long ago. It goes with the entry.
+func (a *Actuator) forsaken(entry folder.Folder, name string) bool {
+	s, err := folder.StampAt(entry.FD, name)
+	return err == nil && git.CutShort(a.o.ProcRoot, entry.Path, time.Since(s.Modified), git.WritingTime)
 }
 
 // planAdmin plans where the worktree's entry goes: beside the tree, or, when that is on another mount, into a trash in the
@@ -132,7 +139,7 @@ func (g *handle) planAdmin(ctx context.Context, tree folder.Stamp) (*adminPlan, 
 	if err := mounted(admin); err != nil {
 		return nil, err
 	}
-	lock, err := atRest(admin)
+	lock, err := g.atRest(admin)
 	if err != nil {
 		return nil, err
 	}

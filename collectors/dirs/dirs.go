@@ -40,6 +40,8 @@ type Options struct {
 	ToolFiles []string
 	// Scaffold is what tools write into worktrees for themselves.
 	Scaffold []Scaffold
+	// LandingBranches are names and globs of branches beside the default one on which work has landed.
+	LandingBranches []string
 	// LockReasons are those that agents' tools give for the lock of a worktree.
 	LockReasons []LockReason
 	// Grace is how long after its last change a folder is not asked about in depth.

@@ -53,7 +53,7 @@ func (c *candidate) landing(err error) {
 	w, g := c.worktree, c.dir.Git
 	g.Elsewhere = w.Elsewhere
 	if w.Landing != nil {
-		g.Landing = &snapshot.Landing{By: w.Landing.By, Into: c.repo.Upstream, Commits: append([]string{}, w.Landing.Commits...)}
+		g.Landing = &snapshot.Landing{By: w.Landing.By, Into: w.Landing.Into, Commits: append([]string{}, w.Landing.Commits...), Since: w.Landing.Since}
 	} else if err != nil {
 		g.LandingError = err.Error()
 	}

@@ -3,7 +3,6 @@ package dirs
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
@@ -30,9 +30,6 @@ type LockReason struct {
 
 // maxLockText is how much of a reason that people wrote is shown, in bytes.
 const maxLockText = 100
-
-// tickRate is the clock ticks in a second that the kernel shows to programs (USER_HZ), on every platform that Go runs on.
-const tickRate = 100
 
 // lock says what a worktree's lock says, and whether the process that it names is alive. What is not known for certain stays unknown.
 func (l *look) lock(c *candidate) *snapshot.Lock {
@@ -75,7 +72,25 @@ func (l *look) lock(c *candidate) *snapshot.Lock {
 		}
 		return out
 	}
+	// git worktree add locks what it makes until it is done.
+	if text == "initializing" && l.cutShort(c, w.Lock.Mod, git.MakingTime) {
+		out.Tool, out.Alive = "git worktree add", new(false)
+	}
 	return out
+}
+
+// cutShort says whether a file in a worktree's entry is left from a git command that was cut short.
+func (l *look) cutShort(c *candidate, written time.Time, least time.Duration) bool {
+	return !l.o.outside(c.place.AdminDir) && git.CutShort(l.o.ProcRoot, c.place.AdminDir, l.o.Now().Sub(written), least)
+}
+
+// atRest takes note of a git command that is writing to a worktree's entry, or that was cut short lately: an act refuses it.
+func (l *look) atRest(c *candidate) {
+	w := c.worktree
+	if w.Operation == nil || *w.Operation != "" || w.Writing == "" || l.cutShort(c, w.WrittenAt, git.WritingTime) {
+		return
+	}
+	c.dir.Git.Operation = new("a git command, or one that was cut short (" + w.Writing + ")")
 }
 
 // processTable is what one look asks of processes for the locks that name one.
@@ -94,25 +109,10 @@ func (s *LookCache) table(root string) *processTable {
 		s.processes = &processTable{
 			root:  root,
 			inner: sync.OnceValues(func() (map[int][]proc.Stat, error) { return proc.Inner(root) }),
-			boot:  sync.OnceValues(func() (time.Time, error) { return bootedAt(root) }),
+			boot:  sync.OnceValues(func() (time.Time, error) { return proc.BootedAt(root) }),
 		}
 	}
 	return s.processes
-}
-
-// bootedAt is when the machine was started, by its clock as it goes now.
-func bootedAt(root string) (time.Time, error) {
-	text, err := os.ReadFile(filepath.Join(root, "stat"))
-	if err != nil {
-		return time.Time{}, err
-	}
-	for line := range strings.SplitSeq(string(text), "\n") {
-		if at, ok := strings.CutPrefix(line, "btime "); ok {
-			n, err := strconv.ParseInt(at, 10, 64)
-			return time.Unix(n, 0), err
-		}
-	}
-	return time.Time{}, errors.New("when the machine was started is not known")
 }
 
 // lives says whether the process that a lock names is alive: true, false where it positively is not, nil where that is not known. The process is
@@ -135,7 +135,7 @@ func (t *processTable) lives(lock *snapshot.Lock, written time.Time, names []str
 	case there && lock.StartTicks != nil && s.Start == *lock.StartTicks:
 		return new(true)
 	case there && lock.StartTicks == nil && !later(s):
-		if slices.Contains(names, s.Comm) && began(s, boot).After(written.Add(clockSlack)) {
+		if slices.Contains(names, s.Comm) && s.Began(boot).After(written.Add(clockSlack)) {
 			return nil
 		}
 		return new(true)
@@ -162,11 +162,7 @@ func leads(root string, pid int) bool {
 // later says whether a process is positively not the one for which a lock was written: it began after that. A number is given again. The clock may
 // have been set in between, so that one of the tool's own programs is not told apart like this.
 func later(s proc.Stat, boot, written time.Time, names []string) bool {
-	return began(s, boot).After(written.Add(clockSlack)) && !slices.Contains(names, s.Comm)
-}
-
-func began(s proc.Stat, boot time.Time) time.Time {
-	return boot.Add(time.Duration(s.Start) * (time.Second / tickRate))
+	return s.Began(boot).After(written.Add(clockSlack)) && !slices.Contains(names, s.Comm)
 }
 
 // clockSlack is how far the times of a file and of a process may lie apart that are of the same moment.

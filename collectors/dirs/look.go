@@ -265,6 +265,7 @@ func (l *look) describe(members []*candidate) {
 				c.dir.Git.Registered = new(true)
 			}
 			c.dir.Git.Lock = l.lock(c)
+			l.atRest(c)
 		}
 	}
 }
@@ -290,6 +291,10 @@ func (l *look) into(ctx context.Context, end time.Time, members []*candidate) {
 func (l *look) repository(ctx context.Context, common string, members []*candidate) (asks bool) {
 	prober := newProber(ctx, l.o)
 	repo, err := ask(prober, func(f *git.Finder) (*git.Repository, error) { return f.Open(common) })
+	var named []string
+	if err == nil {
+		named, err = ask(prober, func(*git.Finder) ([]string, error) { return repo.Named(l.o.LandingBranches) })
+	}
 	linked := false
 	for _, c := range members {
 		if err != nil {
@@ -298,7 +303,11 @@ func (l *look) repository(ctx context.Context, common string, members []*candida
 			continue
 		}
 		var w *git.Worktree
-		if w, err = ask(prober, func(*git.Finder) (*git.Worktree, error) { return l.entry(repo, c.place), nil }); err != nil {
+		if w, err = ask(prober, func(*git.Finder) (*git.Worktree, error) {
+			w := l.entry(repo, c.place)
+			repo.ReadBases(w, named)
+			return w, nil
+		}); err != nil {
 			c.dir.Git = located(c.place)
 			c.fail(fmt.Errorf("read admin folder: %w", err))
 			continue
@@ -345,6 +354,7 @@ func (c *candidate) describe() {
 		Head: w.Head, Branch: w.Branch, Detached: w.Detached, Locked: w.Locked, Upstream: r.Upstream,
 		FetchedAt: known(r.FetchedAt), Landed: w.Landed, Ahead: w.Ahead, Commits: w.Commits, Unreachable: w.Unreachable, Operation: w.Operation,
 	}
+	c.dir.Git.Bases, c.dir.Git.PushedAt = w.Bases, known(w.PushedAt)
 	c.dir.Git.Followed, c.dir.Git.FollowedGone = w.Followed, w.FollowedGone
 	c.dir.Git.PullRequests = pulls(w.PullRequests)
 	if w.Landed != nil && *w.Landed {

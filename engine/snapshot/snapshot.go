@@ -603,6 +603,12 @@ type Git struct {
 	LandingError string   `json:"landing_error,omitempty" redact:"hide"`
 	// Ahead counts the commits that HEAD reaches and Upstream does not.
 	Ahead *int `json:"ahead,omitempty"`
+	// Bases are branches beside Upstream on which the work has landed too: remote ones, or, in a repository without a remote, its own. Branch was
+	// made from them, by the first line of its reflog, by branch.<name>.merge or by branch.<name>.gh-merge-base (gh issue develop), and they never
+	// stood at a commit that was made here, as the branch of an open pull request does; or rules.landing_branches names them. Absent without any.
+	Bases []string `json:"bases,omitempty" redact:"path"`
+	// PushedAt is when this clone pushed Branch, by the reflog of its remote branch; absent where a fetch moved that since, or nothing shows it.
+	PushedAt *time.Time `json:"pushed_at,omitempty"`
 	// Followed is the remote-tracking branch that Branch follows by the repository's configuration, such as refs/remotes/origin/fix, and FollowedGone
 	// says whether it is missing, as "gone" of git branch -vv does. Both are absent where Branch follows none, and where this is not known.
 	Followed     string `json:"followed,omitempty" redact:"path"`
@@ -650,14 +656,15 @@ type Git struct {
 	// Staged counts the paths at which the index of a worktree whose folder is gone differs from HEAD, unmerged ones among them. Of a folder
 	// that is there Dirty counts them.
 	Staged *int `json:"staged,omitempty"`
-	// Operation names a rebase, merge, cherry-pick, revert, bisect or am that is under way.
+	// Operation names a rebase, merge, cherry-pick, revert, bisect or am that is under way, or a git command that writes to the worktree's entry, or
+	// was cut short there less than two days ago or while another one that is as old still runs.
 	Operation *string `json:"operation,omitempty"`
 	// Nested are the repositories inside it, by relative path, submodules that were filled among them. Known and empty is [], unknown is
 	// absent.
 	Nested *[]string `json:"nested,omitempty" redact:"path"`
 }
 
-// Landing is the proof that the work of a worktree is in its default branch.
+// Landing is the proof that the work of a worktree is in its default branch, or in one of its Bases.
 type Landing struct {
 	// By is ancestry (the branch Into reaches HEAD), patches (it has a commit of the same change for each one that HEAD reaches and it does
 	// not), squash (one of its commits makes the same change as all of them together), tree (a merge would change nothing in it), or "",
@@ -667,6 +674,9 @@ type Landing struct {
 	Into string `json:"into" redact:"path"`
 	// Commits are those of Into that brought the work in, for patches and squash, oldest work first.
 	Commits []string `json:"commits,omitzero"`
+	// Since is there for a branch that was made from another one: the proof is about what was committed after this commit. What came before
+	// is on another branch, or has landed too.
+	Since string `json:"since,omitempty"`
 }
 
 // PullRequest is what a record says of a pull request, as it was when the record was written. It was not asked whether it is still true.
@@ -687,7 +697,7 @@ type Lock struct {
 	// Text is the reason, its first 100 bytes and in one line; "" where none was given.
 	Text *string `json:"text,omitempty" redact:"hide"`
 	// Tool is whose form the reason has (rules.lock_reasons), Owner what that tool calls the agent, PID and StartTicks its process. All are absent
-	// for a reason of any other form.
+	// for a reason of any other form. Tool is git worktree add, alone, for a lock of a worktree that was being made when that was cut short.
 	Tool       string  `json:"tool,omitempty"`
 	Owner      string  `json:"owner,omitempty" redact:"word"`
 	PID        int     `json:"pid,omitempty"`

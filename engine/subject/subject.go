@@ -455,6 +455,8 @@ type Config struct {
 	Makers []Maker `json:"makers" keeps:"unknown"`
 	// ToolFiles are names that only a tool uses: no work, ignored or not.
 	ToolFiles []string `json:"tool_files" keeps:"fewer"`
+	// LandingBranches are names and globs of branches on which work has landed as on the default branch.
+	LandingBranches []string `json:"landing_branches" keeps:"unknown"`
 	// NamedFiles is how many files of a kind a message names.
 	NamedFiles int        `json:"named_files" keeps:"neither"`
 	Scaffold   []Scaffold `json:"scaffold" keeps:"fewer"`

@@ -125,11 +125,14 @@ func (c *Config) checkPatterns(must need) {
 	for _, p := range c.Rules.DisposableContent {
 		must(narrow(p), "rules.disposable_content: %q says too much: name two folders at least before a * that stands alone, and none that holds your home, such as ~/scratch/*", p)
 	}
-	for key, list := range map[string][]string{"rebuildable": c.Rules.Rebuildable, "tool_files": c.Rules.ToolFiles} {
+	for key, list := range map[string][]string{"rebuildable": c.Rules.Rebuildable, "tool_files": c.Rules.ToolFiles, "landing_branches": c.Rules.LandingBranches} {
 		for _, p := range list {
 			_, err := path.Match(p, "")
 			must(err == nil, "rules.%s: %q is no pattern: %v", key, p, err)
 		}
+	}
+	for _, p := range c.Rules.LandingBranches {
+		must(strings.Trim(p, "*?/") != "", "rules.landing_branches: %q is every branch: name those that work lands on", p)
 	}
 	var claimed []string
 	for _, m := range c.Rules.Makers {

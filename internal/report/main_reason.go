@@ -261,8 +261,12 @@ func unfound(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *
 		if g.Landing == nil && rules.LandedAfter > 0 && idle(d) < rules.LandedAfter {
 			said += "; whether their changes were squashed into it is looked at once nothing has happened in it for " + span(rules.LandedAfter)
 		}
-		return &decision.Main{Group: "not on " + cmp.Or(upstream, "the default branch"), Message: said + signs(d.ID, s),
-			Next: command("git -C DIR log --oneline "+cmp.Or(text.Quote(upstream), "-5")+notUpstream(upstream), d)}
+		next := "git -C DIR log --oneline " + cmp.Or(text.Quote(upstream), "-5") + notUpstream(upstream)
+		if g.PushedAt != nil && (g.FetchedAt == nil || g.PushedAt.After(*g.FetchedAt)) {
+			said += "; its branch was pushed after the last fetch, so that a fetch may show that they have landed"
+			next = "git -C DIR fetch"
+		}
+		return &decision.Main{Group: "not on " + cmp.Or(upstream, "the default branch"), Message: said + signs(d.ID, s), Next: command(next, d)}
 	}
 }
 

@@ -486,20 +486,21 @@ func makers(r *config.Rules) (all []dirs.Maker) {
 func (set Set) dirOptions(sc Scope) dirs.Options {
 	r := &set.Config.Rules
 	o := dirs.Options{
-		Rebuildable: r.Rebuildable,
-		Makers:      makers(r),
-		ToolFiles:   r.ToolFiles,
-		Grace:       config.Seconds(r.Grace.Dir),
-		TrimAfter:   config.Seconds(r.TrimAfter),
-		Only:        sc.only(snapshot.KindDir),
-		Full:        sc.Full,
-		Holders:     set.Holders(len(sc.only(snapshot.KindDir)) > 0),
-		Home:        home(),
-		Mounted:     set.Mounted,
-		Beside:      slices.Concat(set.Config.Collect.Dirs.Roots, set.Config.Collect.Dirs.AgentFolders, set.Config.Collect.Dirs.DiscoverUnder),
-		Timeout:     set.Config.Collect.Timeout,
-		Cache:       set.Folders,
-		Log:         set.Log.Named("dirs"),
+		Rebuildable:     r.Rebuildable,
+		Makers:          makers(r),
+		ToolFiles:       r.ToolFiles,
+		LandingBranches: r.LandingBranches,
+		Grace:           config.Seconds(r.Grace.Dir),
+		TrimAfter:       config.Seconds(r.TrimAfter),
+		Only:            sc.only(snapshot.KindDir),
+		Full:            sc.Full,
+		Holders:         set.Holders(len(sc.only(snapshot.KindDir)) > 0),
+		Home:            home(),
+		Mounted:         set.Mounted,
+		Beside:          slices.Concat(set.Config.Collect.Dirs.Roots, set.Config.Collect.Dirs.AgentFolders, set.Config.Collect.Dirs.DiscoverUnder),
+		Timeout:         set.Config.Collect.Timeout,
+		Cache:           set.Folders,
+		Log:             set.Log.Named("dirs"),
 	}
 	for _, s := range r.Scaffold {
 		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})

@@ -24,10 +24,10 @@ const (
 	maxFetches = 4
 )
 
-// remoteBranch is the default branch of a repository's remote.
+// remoteBranch is a branch of a repository's remote on which work lands.
 type remoteBranch struct{ common, ref string }
 
-// fetched brings the remotes' default branches up to date for which a look has found linked worktrees, and looks again where one of them
+// fetched brings the remotes' branches up to date on which work lands, for which a look has found linked worktrees, and looks again where one of them
 // moved. What could not be fetched is said in the source of those worktrees, and changes nothing else.
 func (s *Sweeper) fetched(ctx context.Context, snap *snapshot.Snapshot, mem look.PriorState) (*snapshot.Snapshot, error) {
 	branches := map[remoteBranch]string{} // with what it stands for
@@ -36,7 +36,9 @@ func (s *Sweeper) fetched(ctx context.Context, snap *snapshot.Snapshot, mem look
 		if g == nil || g.Worktree == nil || !*g.Worktree || !strings.HasPrefix(g.Upstream, "refs/remotes/") {
 			continue
 		}
-		branches[remoteBranch{g.CommonDir, g.Upstream}] = tip(remoteBranch{g.CommonDir, g.Upstream})
+		for _, ref := range append(g.Bases, g.Upstream) {
+			branches[remoteBranch{g.CommonDir, ref}] = tip(remoteBranch{g.CommonDir, ref})
+		}
 	}
 	failed, moved := fetchAll(ctx, slices.Collect(maps.Keys(branches))), false
 	for b, before := range branches {

@@ -117,35 +117,45 @@ func add(set map[string]bool, oids []string) {
 	}
 }
 
-// ProveMerged finds out for all of these worktrees at once how their work got into the upstream where MeasureAhead has
-// found that the upstream does not reach them, and whether the heads of those in which nothing was committed are kept
+// ProveMerged finds out for all of these worktrees at once how their work got into the upstream, or into one of their Bases, where
+// MeasureAhead has found that the upstream does not reach them, and whether the heads of those in which nothing was committed are kept
 // by another branch. What it cannot find out stays nil. Package landing says what a proof is.
 func (r *Repository) ProveMerged(ctx context.Context, git Program, worktrees []*Worktree) error {
-	heads, fresh := map[string]bool{}, map[string]bool{}
+	q := merged{fresh: map[string]bool{}, into: map[string]map[string]bool{}, tips: map[string]map[string]bool{}, cuts: map[string]map[string]bool{}}
 	for _, w := range worktrees {
 		switch {
 		case w.Head == "" || w.Commits == nil || w.Landed != nil && *w.Landed:
 			continue
 		case *w.Commits == 0:
-			fresh[w.Head] = true
+			q.fresh[w.Head] = true
 		}
 		// A branch that was brought here, as somebody's pull request is, lands too.
-		if w.Landed != nil && !r.ahead.Many {
-			heads[w.Head] = true
+		if w.Landed == nil || r.ahead.Many {
+			continue
+		}
+		for _, ref := range append(w.Bases, r.Upstream) {
+			include(q.into, ref, w.Head)
+		}
+		include(q.tips, w.Head, w.Branch)
+		for oid := range r.stack(w) {
+			include(q.cuts, w.Head, oid)
 		}
 	}
-	if len(heads)+len(fresh) == 0 {
+	if len(q.into)+len(q.fresh) == 0 {
 		return nil
 	}
-	found, err := Await(ctx, func() landings { return r.landings(ctx, git, heads, fresh) })
-	if err == nil {
-		err = found.err
-	}
+	found, err := Await(ctx, func() landings { return r.landings(ctx, git, q) })
+	err = cmp.Or(err, found.err)
 	for _, w := range worktrees {
-		if l, ok := found.by[w.Head]; ok && heads[w.Head] {
-			w.Landing = &l
+		for _, ref := range append([]string{r.Upstream}, w.Bases...) {
+			if l, ok := found.by[ref][w.Head]; ok && q.into[ref][w.Head] && (l.By != "" || w.Landing == nil && ref == r.Upstream) {
+				l.Into, w.Landing = ref, &l
+			}
+			if w.Landing != nil && w.Landing.By != "" {
+				break
+			}
 		}
-		if kept, ok := found.kept[w.Head]; ok && fresh[w.Head] {
+		if kept, ok := found.kept[w.Head]; ok && q.fresh[w.Head] {
 			w.Elsewhere = &kept
 		}
 	}
@@ -155,27 +165,75 @@ func (r *Repository) ProveMerged(ctx context.Context, git Program, worktrees []*
 	return nil
 }
 
-// landings is what was found, and what of it failed.
+func include(sets map[string]map[string]bool, name, member string) {
+	if sets[name] == nil {
+		sets[name] = map[string]bool{}
+	}
+	sets[name][member] = true
+}
+
+// merged is what ProveMerged asks: whether another branch keeps the fresh heads, and of each branch whether it has the work of these heads.
+// Of the heads, tips are the branches that stand there, and cuts where those may have been made from other ones.
+type merged struct {
+	fresh            map[string]bool
+	into, tips, cuts map[string]map[string]bool
+}
+
+// landings is what was found, by branch and head, and what of it failed.
 type landings struct {
-	by   map[string]landing.Proof
+	by   map[string]map[string]landing.Proof
 	kept map[string]bool
 	err  error
 }
 
-func (r *Repository) landings(ctx context.Context, git Program, heads, fresh map[string]bool) (found landings) {
+func (r *Repository) landings(ctx context.Context, git Program, q merged) (found landings) {
 	sealed, err := r.seal(ctx, git, gitsafe.View{Scratch: true})
 	if err != nil {
 		return landings{err: err}
 	}
 	defer func() { found.err = errors.Join(found.err, sealed.Close()) }()
-	if len(fresh) > 0 {
-		found.kept, found.err = r.reachedElsewhere(ctx, sealed, fresh)
+	if len(q.fresh) > 0 {
+		found.kept, found.err = r.reachedElsewhere(ctx, sealed, q.fresh)
 	}
-	if len(heads) > 0 {
-		found.by, err = landing.Prove(ctx, sealed, r.upstream, r.ahead, slices.Sorted(maps.Keys(heads)))
+	found.by = map[string]map[string]landing.Proof{}
+	for ref, heads := range q.into {
+		found.by[ref], err = r.proofs(ctx, sealed, ref, heads, q)
 		found.err = errors.Join(found.err, err)
 	}
 	return found
+}
+
+// proofs tells of the heads how their work is on a branch.
+func (r *Repository) proofs(ctx context.Context, sealed *gitsafe.Sandbox, ref string, heads map[string]bool, q merged) (map[string]landing.Proof, error) {
+	at, over := r.upstream, r.ahead
+	reached := map[string]bool{}
+	if ref != r.Upstream {
+		var err error
+		if at, err = r.refs.Resolve(r.CommonDir, ref); err != nil {
+			return nil, err
+		}
+		if reached, over, err = landing.Landed(ctx, sealed, at, heads); err != nil || over.Many {
+			return nil, err
+		}
+	}
+	open := slices.DeleteFunc(slices.Sorted(maps.Keys(heads)), func(head string) bool { return reached[head] })
+	found, err := landing.Prove(ctx, sealed, at, over, open, q.cuts)
+	for head := range heads {
+		if reached[head] {
+			found[head] = landing.Proof{By: landing.ByAncestry}
+		}
+		// What came before the latest part is another branch's, as long as that has it, or it has landed as well.
+		if l := found[head]; l.Since != "" && !l.Before {
+			keepers, kerr := r.refs.reachableFrom(r.hashSize(), q.tips[head])
+			if kerr == nil {
+				keepers, kerr = landing.KeptHeads(ctx, sealed, map[string]bool{l.Since: true}, keepers)
+			}
+			if err = errors.Join(err, kerr); kerr != nil || !keepers[l.Since] {
+				found[head] = landing.Proof{}
+			}
+		}
+	}
+	return found, err
 }
 
 // reachedElsewhere tells which of the heads a branch, a tag or a remote branch reaches that no linked worktree has

@@ -1,11 +1,17 @@
 package git
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
 // operation names what is under way in a worktree, by the files that git itself looks for (wt-status.c). "" is known
@@ -29,6 +35,57 @@ func (a *adminFolder) operation() *string {
 var operations = []struct{ mark, name string }{
 	{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"}, {"MERGE_AUTOSTASH", "merge"},
 	{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"}, {"BISECT_START", "bisect"}, {"sequencer", ""},
+}
+
+// readWriting looks for the locks that git commands hold while they write.
+func (w *Worktree) readWriting(admin *adminFolder) {
+	for _, name := range admin.names {
+		if !strings.HasSuffix(name, lockSuffix) {
+			continue
+		}
+		at, err := admin.Modified(name)
+		if err != nil {
+			w.Operation = nil
+		}
+		if w.Writing == "" || at.After(w.WrittenAt) {
+			w.Writing, w.WrittenAt = name, at
+		}
+	}
+}
+
+const lockSuffix = ".lock"
+
+// How old a file must be for it to be left from a git command that was cut short: a worktree that is being made, a lock.
+const (
+	MakingTime  = 24 * time.Hour
+	WritingTime = 2 * MakingTime
+)
+
+// CutShort says whether a file in a worktree's entry that is so old is left from a git command that was cut short: each git process that
+// runs began later, and works in none of the repository's folders. What is not known counts as at work.
+func CutShort(procRoot, admin string, age, least time.Duration) bool {
+	written := time.Now().Add(-age)
+	all, err := proc.Scan(procRoot)
+	boot, err2 := proc.BootedAt(procRoot)
+	tree, err3 := EntryPath(admin)
+	if age < least || errors.Join(err, err2, err3, proc.Hidden(all)) != nil {
+		return false
+	}
+	common := filepath.Dir(filepath.Dir(admin))
+	for pid, s := range all {
+		if !strings.HasPrefix(s.Comm, "git") {
+			continue
+		}
+		cwd, err := os.Readlink(filepath.Join(procRoot, strconv.Itoa(pid), "cwd"))
+		if proc.Ended(err) {
+			continue
+		}
+		here := func(folder string) bool { return proc.IsBelow(cwd, folder) }
+		if err != nil || !s.Began(boot).After(written) || slices.ContainsFunc([]string{tree, common, filepath.Dir(common)}, here) {
+			return false
+		}
+	}
+	return true
 }
 
 // sequence tells a series of reverts from one of cherry-picks, between two of its steps.

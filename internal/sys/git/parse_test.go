@@ -107,7 +107,7 @@ func TestCommitsMadeCountsEachOnce(t *testing.T) {
 	t.Parallel()
 	head := []entry{{zero, one, ""}, {one, two, "commit: a"}, {two, one, "reset: moving to HEAD~1"}, {one, long, "commit: b"}}
 	branch := []entry{{zero, one, "branch: Created from HEAD"}, {one, two, "commit: a"}}
-	if got := commitsMade(head, branch); got != 2 {
+	if got := len(commitsMade(head, branch)); got != 2 {
 		t.Errorf("want 2, got %d", got)
 	}
 }
@@ -225,7 +225,7 @@ func FuzzParseReflog(f *testing.F) {
 		if err == nil && len(entries) < bytes.Count(data, []byte{'\n'}) {
 			t.Error("a line was passed over")
 		}
-		if n := commitsMade(entries); n > len(entries) {
+		if n := len(commitsMade(entries)); n > len(entries) {
 			t.Errorf("%d commits of %d entries", n, len(entries))
 		}
 	})

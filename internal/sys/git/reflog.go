@@ -63,9 +63,8 @@ func step(rest string) bool {
 	return true
 }
 
-// commitsMade counts the distinct commits that the reflogs say were made. The same commit stands in the reflog of HEAD and in
-// that of the branch.
-func commitsMade(logs ...[]entry) int {
+// commitsMade gives the commits that the reflogs say were made. The same commit stands in the reflog of HEAD and in that of the branch.
+func commitsMade(logs ...[]entry) map[string]bool {
 	seen := map[string]bool{}
 	for _, log := range logs {
 		for _, e := range log {
@@ -74,5 +73,5 @@ func commitsMade(logs ...[]entry) int {
 			}
 		}
 	}
-	return len(seen)
+	return seen
 }

@@ -109,17 +109,27 @@ func (r Refs) upstream(named string) (name, oid string, err error) {
 	return r.guess(named)
 }
 
-// remotes are the folders of refs that were fetched, such as refs/remotes/origin.
+// remotes are the folders of refs that were fetched, such as refs/remotes/origin, also those whose refs are all packed.
 func (r Refs) remotes() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(r.common, "refs", "remotes"))
 	if err != nil && !gone(err) {
 		return nil, fmt.Errorf("list refs: %w", err)
 	}
+	packed, err := r.packed()
+	if err != nil {
+		return nil, err
+	}
 	var out []string
 	for _, e := range entries {
 		out = append(out, "refs/remotes/"+e.Name())
 	}
-	return out, nil
+	for name := range packed {
+		if parts := strings.Split(name, "/"); len(parts) > 3 && parts[1] == "remotes" && proper(name) {
+			out = append(out, strings.Join(parts[:3], "/"))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }
 
 // guess tries the usual names of a remote's default branch.
@@ -147,18 +157,8 @@ var usual = []string{"refs/heads/main", "refs/heads/master", "refs/heads/trunk"}
 // local finds the default branch of a repository without remotes: of main, master and trunk the one that the main
 // checkout has checked out, else the only one that exists. "" says that it is not certain.
 func (r Refs) local() (name, oid string, err error) {
-	remote := func(name string) bool { return strings.HasPrefix(name, "refs/remotes/") }
-	packed, err := r.packed()
-	if err != nil {
-		return "", "", err
-	}
-	for name := range packed {
-		if remote(name) {
-			return "", "", nil
-		}
-	}
 	seen := false
-	if err := r.loose("refs/remotes/", func(string, string) { seen = true }); err != nil || seen {
+	if err := r.each("refs/remotes/", func(string, string) { seen = true }); err != nil || seen {
 		return "", "", err
 	}
 	head, _, err := ReadHead(r.common)
@@ -252,64 +252,49 @@ var keeping = []string{"refs/heads/", "refs/tags/", "refs/remotes/"}
 // would not take for a ref's, keeps nothing: at most more counts as reached by nothing else. Symbolic ones stand for
 // others of them. The refs named in but are left out.
 func (r Refs) reachableFrom(size int, but map[string]bool) (map[string]bool, error) {
-	packed, err := r.packed()
-	if err != nil {
-		return nil, err
-	}
-	oids, loose := map[string]bool{}, map[string]bool{}
+	oids := map[string]bool{}
 	for _, prefix := range keeping {
-		if err := r.loose(prefix, func(name, oid string) {
-			loose[name] = true
-			if !but[name] {
-				oids[oid] = oid != ""
+		if err := r.each(prefix, func(name, oid string) {
+			if !but[name] && len(oid) == 2*size && !gitsafe.IsZero(oid) {
+				oids[oid] = true
 			}
 		}); err != nil {
 			return nil, err
 		}
 	}
-	for name, oid := range packed {
-		if keeps(name) && !loose[name] && !but[name] {
-			oids[oid] = true
-		}
-	}
-	for oid, ok := range oids {
-		if !ok || len(oid) != 2*size || gitsafe.IsZero(oid) {
-			delete(oids, oid)
-		}
-	}
 	return oids, nil
 }
 
-// loose hands over each ref below prefix that is a file of its own, with what it stands for; "" where that is another
-// ref, or cannot be read. A packed ref of the same name does not count then.
-func (r Refs) loose(prefix string, each func(name, oid string)) error {
-	top := filepath.Join(r.common, prefix)
-	err := looseFiles(top, func(path string, f safeopen.File, err error) error {
+// each hands over each ref below prefix with a name that git takes for a ref's, and what it stands for; "" where that is another ref, or
+// cannot be read. A packed ref does not count where a file has its name.
+func (r Refs) each(prefix string, take func(name, oid string)) error {
+	packed, err := r.packed()
+	if err != nil {
+		return err
+	}
+	top, loose := filepath.Join(r.common, prefix), map[string]bool{}
+	err = looseFiles(top, func(path string, f safeopen.File, err error) error {
 		name := prefix + strings.TrimPrefix(path[len(top):], "/")
 		if !proper(name) {
 			return nil
 		}
-		if err != nil {
-			each(name, "")
-			return nil
-		}
-		_, oid, err := parseHead(f.Data)
-		if err != nil {
+		_, oid, perr := parseHead(f.Data)
+		if err != nil || perr != nil {
 			oid = ""
 		}
-		each(name, oid)
+		loose[name] = true
+		take(name, oid)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("list refs: %w", err)
 	}
+	for name, oid := range packed {
+		if strings.HasPrefix(name, prefix) && !loose[name] && proper(name) {
+			take(name, oid)
+		}
+	}
 	return nil
-}
-
-// keeps says whether a ref keeps what it reaches: by where it is, and by its name.
-func keeps(name string) bool {
-	above := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-	return slices.ContainsFunc(keeping, above) && proper(name)
 }
 
 // proper says whether git takes a name for a ref's (git-check-ref-format(1)).

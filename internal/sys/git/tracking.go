@@ -50,6 +50,7 @@ type followed struct {
 	remote  string
 	merge   []string
 	request string // of branch.<name>.github-pr-owner-number
+	base    string // of branch.<name>.gh-merge-base, which gh issue develop --base writes: the branch to which gh pr create proposes it
 }
 
 // following reads what variables say of branches and remotes. Of several values of a variable the last one holds; of merge and fetch all.
@@ -77,6 +78,8 @@ func following(vars []gitsafe.Variable) follow {
 				b.merge = append(b.merge, v.Value)
 			case "github-pr-owner-number":
 				b.request = v.Value
+			case "gh-merge-base":
+				b.base = v.Value
 			}
 		}
 	}
@@ -150,6 +153,12 @@ func (r *Repository) readFollowed(w *Worktree) {
 		_, err := r.refs.Resolve(r.CommonDir, ref)
 		if missing := errors.Is(err, fs.ErrNotExist); err == nil || missing {
 			w.Followed, w.FollowedGone = ref, &missing
+		}
+	}
+	for _, ref := range []string{w.Followed, r.line() + name} {
+		log, _ := readReflog(filepath.Join(r.CommonDir, "logs", ref))
+		if n := len(log.entries); n > 0 && log.entries[n-1].message == "update by push" && w.made[log.entries[n-1].new] {
+			w.PushedAt = log.mod
 		}
 	}
 	records, err := r.records()
@@ -238,35 +247,20 @@ func (r *Repository) readRecords() func() (records, error) {
 
 // requests gives the numbers of the pull requests whose heads were fetched, by these.
 func (r Refs) requests() (map[string][]int64, error) {
-	packed, err := r.packed()
-	if err != nil {
-		return nil, err
-	}
-	named := map[string]string{}
-	for name, oid := range packed {
-		if numbered(name) != 0 {
-			named[name] = oid
-		}
-	}
 	remotes, err := r.remotes()
 	if err != nil {
 		return nil, err
 	}
+	heads := map[string][]int64{}
 	for _, above := range append(remotes, "refs") {
 		for _, forge := range forges {
-			if err := r.loose(above+"/"+forge+"/", func(name, oid string) {
-				if numbered(name) != 0 {
-					named[name] = oid
+			if err := r.each(above+"/"+forge+"/", func(name, oid string) {
+				if n := numbered(name); n != 0 && oid != "" && !slices.Contains(heads[oid], n) {
+					heads[oid] = append(heads[oid], n)
 				}
 			}); err != nil {
 				return nil, err
 			}
-		}
-	}
-	heads := map[string][]int64{}
-	for name, oid := range named {
-		if n := numbered(name); oid != "" && !slices.Contains(heads[oid], n) {
-			heads[oid] = append(heads[oid], n)
 		}
 	}
 	for _, numbers := range heads {

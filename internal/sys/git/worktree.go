@@ -38,12 +38,22 @@ type Worktree struct {
 	FollowedGone *bool
 	// PullRequests are the repository's records of pull requests of Branch, or of Head; nil where they could not be read.
 	PullRequests *[]PullRequest
+	// Bases is filled by ReadBases. PushedAt is when this clone pushed a commit that was made here, the zero time where something else
+	// moved the remote branch since, or that is not known.
+	Bases    []string
+	PushedAt time.Time
+	// Writing is the file in the admin folder that a git command holds while it writes there, or that one left which was cut short, the
+	// latest of several; "" where there is none of them. WrittenAt is when it was written.
+	Writing   string
+	WrittenAt time.Time
 	// Errors say what could not be read.
 	Errors []error
 
-	own     []string // commits that go with the admin folder
-	ownErr  error    // not nil when own may be incomplete
-	kept    []string // commits that the branch's reflog keeps
+	own     []string        // commits that go with the admin folder
+	ownErr  error           // not nil when own may be incomplete
+	kept    []string        // commits that the branch's reflog keeps
+	made    map[string]bool // commits that were made on the branch, or in the worktree
+	created entry           // how the branch was made, where its reflog still says so
 	modules bool
 }
 
@@ -75,6 +85,7 @@ func (r *Repository) Read(p Place) *Worktree {
 	w.readRegistration(r.finder)
 	r.readHead(w, admin)
 	w.Operation = admin.operation()
+	w.readWriting(admin)
 	r.readLogs(w, admin)
 	if p.Linked {
 		w.collectOwn(admin)
@@ -194,9 +205,13 @@ func (r *Repository) readLogs(w *Worktree, admin *adminFolder) {
 			}
 		}
 		logs = append(logs, branch.entries)
+		if len(branch.entries) > 0 && gitsafe.IsZero(branch.entries[0].old) {
+			w.created = branch.entries[0]
+		}
 	}
 	if known && w.Detached != nil {
-		w.Commits = new(commitsMade(logs...))
+		w.made = commitsMade(logs...)
+		w.Commits = new(len(w.made))
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,6 +44,26 @@ type Stat struct {
 	// Start is in clock ticks since boot, RSS in bytes.
 	Start uint64
 	RSS   int64
+}
+
+// BootedAt is when the machine was started, by its clock as it goes now.
+func BootedAt(procRoot string) (time.Time, error) {
+	text, err := os.ReadFile(filepath.Join(procRoot, "stat"))
+	if err != nil {
+		return time.Time{}, err
+	}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if at, ok := strings.CutPrefix(line, "btime "); ok {
+			n, err := strconv.ParseInt(at, 10, 64)
+			return time.Unix(n, 0), err
+		}
+	}
+	return time.Time{}, errors.New("when the machine was started is not known")
+}
+
+// Began is when the process was started, on a machine that was started at boot.
+func (s Stat) Began(boot time.Time) time.Time {
+	return boot.Add(time.Duration(s.Start) * (time.Second / UserHZ))
 }
 
 // Ended reports whether nothing of the process runs any more. A leader that called pthread_exit is a zombie while its threads live on.

@@ -71,10 +71,11 @@ own_branch if {
 	count({name} & {"main", "master", "trunk"}) == 0
 	input.dir.git.upstream != ""
 	endswith(input.dir.git.upstream, $"/{name}") == false
+	every declared in input.config.landing_branches { glob.match(declared, ["/"], name) == false }
 }
 
-# True for a worktree that positively has no lock, and for one whose lock has the form of a tool's and names a process
-# that has positively ended.
+# True for a worktree that positively has no lock, and for one whose lock has the form of a tool's whose process
+# has positively ended.
 unlocked if input.dir.git.locked == false
 unlocked if _void
 
@@ -115,4 +116,6 @@ void_lock := $"; it is {lock}" if _void
 
 _locker := $"{input.dir.git.lock.tool} {input.dir.git.lock.owner} (pid {input.dir.git.lock.pid})" if {
 	input.dir.git.lock.owner != ""
-} else := $"{input.dir.git.lock.tool} (pid {input.dir.git.lock.pid})"
+} else := $"{input.dir.git.lock.tool} (pid {input.dir.git.lock.pid})" if {
+	input.dir.git.lock.pid > 0
+} else := input.dir.git.lock.tool

@@ -57,3 +57,15 @@ test_a_branch_of_its_own_is_another_than_the_default_one if {
 	not dirs.own_branch with input as subjects.changed(subjects.dir, "/dir/git/branch", "")
 	not dirs.own_branch with input as subjects.without(subjects.dir, ["/dir/git/upstream"])
 }
+
+test_a_lock_of_a_worktree_that_was_being_made_names_no_process if {
+	made := json.patch(subjects.dir, [
+		{"op": "add", "path": "/dir/git/locked", "value": true},
+		{"op": "add", "path": "/dir/git/lock", "value": {"text": "initializing", "tool": "git worktree add", "alive": false}},
+	])
+	dirs.unlocked with input as made
+	dirs.void_lock == "; it is locked by git worktree add, which is gone" with input as made
+	every path in ["/dir/git/lock/alive", "/dir/git/lock/tool", "/dir/git/lock"] {
+		not dirs.unlocked with input as subjects.without(made, [path])
+	}
+}

@@ -36,6 +36,7 @@ config := {
 	"disposable_dirs": ["-review-[0-9a-f]{8}$"],
 	"rebuildable": ["node_modules"],
 	"tool_files": [".DS_Store"],
+	"landing_branches": [],
 	"named_files": 3,
 	"protected": [],
 	"terminal_statuses": ["completed", "failed"],

@@ -32,6 +32,12 @@ type Proof struct {
 	By string
 	// Commits are those of the upstream that brought the work in, for ByPatches and BySquash.
 	Commits []string
+	// Into is the branch that has it, as the caller names it.
+	Into string
+	// Since is, where the proof is of the latest part alone, the commit before that part. Before says that there is a proof for what Since
+	// has too.
+	Since  string
+	Before bool
 }
 
 // Bounds of what is looked at in one repository.
@@ -56,16 +62,23 @@ const (
 // so the files must also be the same before and after, or a merge of the one change into the other commit must change
 // nothing in it. A branch whose commits together change nothing is not looked for, and a branch that merged something
 // in is compared as a whole. Without exactly one merge base there is no proof.
+//
+// Where a branch was made from another one, at one of its cuts, what was added to it since is looked for as well: forges squash the one
+// branch and then the other.
 func Prove(
-	ctx context.Context, sealed *gitsafe.Sandbox, upstream string, over Ahead, heads []string,
+	ctx context.Context, sealed *gitsafe.Sandbox, upstream string, over Ahead, heads []string, cuts map[string]map[string]bool,
 ) (map[string]Proof, error) {
-	p := prover{ctx: ctx, sealed: sealed, upstream: upstream}
+	p := prover{ctx: ctx, sealed: sealed, upstream: upstream, cuts: cuts}
 	err := p.prove(over, heads)
 	found := map[string]Proof{}
 	for _, b := range p.branches {
-		if b.landing != nil {
-			found[b.head] = *b.landing
+		if b.landing == nil || found[b.head].By != "" || b.before != nil && b.landing.By == "" {
+			continue
 		}
+		if b.before != nil {
+			b.landing.Since, b.landing.Before = b.before.head, b.before.landing != nil && b.before.landing.By != ""
+		}
+		found[b.head] = *b.landing
 	}
 	return found, err
 }
@@ -75,7 +88,9 @@ type branch struct {
 	head string
 	// commits are those that the upstream does not reach; nil where they are not compared one by one.
 	commits []pair
-	base    string // the only merge base; "" where there is another number of them
+	base    string  // the only merge base; "" where there is another number of them
+	from    string  // what the whole is compared with: the base, or the last commit that another branch had
+	before  *branch // that part of another branch, where this is about the rest alone
 	whole   outline
 	landing *Proof // nil while it is not known
 	tried   bool   // the patches were looked for
@@ -88,6 +103,7 @@ type prover struct {
 	upstream string
 	branches []*branch
 	since    since
+	cuts     map[string]map[string]bool
 	merged   int // how many merges were tried
 }
 
@@ -99,6 +115,21 @@ func (p *prover) prove(over Ahead, heads []string) error {
 			return err
 		}
 		p.branches = append(p.branches, b)
+		at := 0 // how many of its commits another branch had first
+		for i, c := range b.commits {
+			if p.cuts[head][c.commit] && c.commit != head {
+				at = i + 1
+			}
+		}
+		if at == 0 {
+			continue
+		}
+		cut := b.commits[at-1].commit
+		before, err := p.branch(over, cut)
+		if err != nil {
+			return err
+		}
+		p.branches = append(p.branches, before, &branch{head: head, commits: b.commits[at:], base: b.base, from: cut, before: before})
 	}
 	// Where patches cannot be compared, as in a clone without files, the trees may still be.
 	return errors.Join(p.byPatches(), p.byTrees())
@@ -141,7 +172,7 @@ func (p *prover) branch(over Ahead, head string) (*branch, error) {
 		}
 	}
 	if len(bases) == 1 {
-		b.base = bases[0]
+		b.base, b.from = bases[0], bases[0]
 	}
 	return b, nil
 }
@@ -179,7 +210,7 @@ func (p *prover) byPatches() error {
 			continue
 		}
 		asked = append(asked, b)
-		pairs = append(append(pairs, pair{b.head, b.base}), b.commits...)
+		pairs = append(append(pairs, pair{b.head, b.from}), b.commits...)
 	}
 	theirs := p.since.pairs()
 	all, err := outlines(p.ctx, p.sealed, append(pairs, theirs...), len(pairs))
@@ -270,7 +301,7 @@ func (m *matcher) match(b *branch, outlines []outline) error {
 		b.landing = &Proof{By: ByPatches, Commits: commits}
 		return nil
 	}
-	oid, err := m.maker(b, pair{b.head, b.base}, b.whole, nil)
+	oid, err := m.maker(b, pair{b.head, b.from}, b.whole, nil)
 	if oid != "" {
 		b.landing = &Proof{By: BySquash, Commits: []string{oid}}
 	}
@@ -306,7 +337,7 @@ func (m *matcher) maker(b *branch, change pair, o outline, used []string) (strin
 func (p *prover) byTrees() error {
 	var asked []*branch
 	for _, b := range p.branches {
-		if b.base != "" && b.landing == nil {
+		if b.base != "" && b.landing == nil && b.before == nil {
 			asked = append(asked, b)
 		}
 	}

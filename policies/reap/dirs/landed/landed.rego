@@ -4,7 +4,7 @@
 # custom:
 #   needs: [worktrees, upstream]
 #   waits: [rules.grace.dir]
-#   parameters: [rules.landed_after, rules.abandoned_after]
+#   parameters: [rules.landed_after, rules.abandoned_after, rules.landing_branches]
 package policies.reap.dirs.landed
 
 import data.policies.lib.dirs
@@ -49,6 +49,8 @@ _proofs contains $"all its work is on {reasons.branch(input.dir.git.upstream)}" 
 	input.dir.git.landed == true
 }
 
+_proofs contains $"all its work is on {_into}" if _landing.by == "ancestry"
+
 _proofs contains $"each of its commits is on {_into} too, as {_brief(_landing.commits)}" if {
 	_landing.by == "patches"
 	count(_landing.commits) > 0
@@ -61,11 +63,14 @@ _proofs contains $"its work was squashed into {_into} as {_brief(_landing.commit
 
 _proofs contains $"a merge of it would change nothing on {_into}" if _landing.by == "tree"
 
-# The proof, as long as it is about the branch that counts.
+# The proof, as long as it is about a branch that counts.
 _landing := input.dir.git.landing if {
 	input.dir.git.landing.into != ""
-	input.dir.git.landing.into == input.dir.git.upstream
+	input.dir.git.landing.into in _counting
 }
+
+_counting contains input.dir.git.upstream
+_counting contains base if some base in input.dir.git.bases
 
 _into := reasons.branch(_landing.into)
 

@@ -163,3 +163,33 @@ test_a_missing_fact_is_no_landing if {
 		count(landed.findings) == 0 with input as subjects.without(subjects.dir, [path])
 	}
 }
+
+# A branch that was made from another one than the default branch, and has landed there.
+_based(how, into) := json.patch(_by(how, [_first]), [
+	{"op": "add", "path": "/dir/git/bases", "value": ["refs/remotes/origin/develop"]},
+	{"op": "replace", "path": "/dir/git/landing/into", "value": into},
+])
+
+test_a_proof_on_the_branch_that_it_was_made_from_counts if {
+	subjects.reasons(landed.findings) == ["its work was squashed into origin/develop as 1a2b3c4d5e, and nothing has happened in it for 1d3h"] with input as _based("squash", "refs/remotes/origin/develop")
+	subjects.reasons(landed.findings) == ["all its work is on origin/develop, and nothing has happened in it for 1d3h"] with input as _based("ancestry", "refs/remotes/origin/develop")
+	count(landed.findings) == 1 with input as _based("squash", "refs/remotes/origin/main")
+}
+
+test_a_proof_on_any_other_branch_does_not_count if {
+	count(landed.findings) == 0 with input as _based("squash", "refs/remotes/origin/side")
+	count(landed.findings) == 0 with input as _based("squash", "")
+	count(landed.findings) == 0 with input as subjects.changed(_based("squash", "refs/remotes/origin/develop"), "/dir/git/bases", [])
+	every path in ["/dir/git/bases", "/dir/git/landing", "/dir/git/landing/into", "/dir/git/landing/by", "/dir/git/upstream"] {
+		count(landed.findings) == 0 with input as subjects.without(_based("ancestry", "refs/remotes/origin/develop"), [path])
+	}
+}
+
+test_a_worktree_of_a_branch_on_which_work_lands_stays if {
+	named := subjects.changed(subjects.dir, "/config/landing_branches", ["develop", "release/*"])
+	count(landed.findings) == 1 with input as named
+	count(landed.findings) == 0 with input as subjects.changed(named, "/dir/git/branch", "refs/heads/develop")
+	count(landed.findings) == 0 with input as subjects.changed(named, "/dir/git/branch", "refs/heads/release/1")
+	count(landed.findings) == 1 with input as subjects.changed(named, "/dir/git/branch", "refs/heads/release/1/fix")
+	count(landed.findings) == 0 with input as subjects.without(subjects.dir, ["/config/landing_branches"])
+}
