@@ -25,7 +25,7 @@ func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, 
 		if e, err = ofCodev(row); err != nil {
 			return e, true, err
 		}
-		e.Terminal, e.StartedAt = new(o.ended(e.Status)), utc(row, "started_at")
+		e.Terminal, e.StartedAt = new(o.ended(e.Status)), moment(row, "started_at", time.DateTime)
 		if e.Status == "pr" { // the builder has opened a pull request and waits
 			e.PullRequest = &snapshot.PullRequest{By: "Codev", State: snapshot.PullOpen}
 		}
@@ -47,15 +47,14 @@ func ofCodev(row sqlite.Row) (e snapshot.Record, err error) {
 	return e, err
 }
 
-// utc gives the time in a column that holds UTC without saying so, as SQLite's datetime('now') writes it; nil where it is not a time.
-func utc(row sqlite.Row, column string) *time.Time {
+// moment gives the time in a column of text in the first of the layouts that fits, UTC where the layout has no zone; nil where it is not a time.
+func moment(row sqlite.Row, column string, layouts ...string) *time.Time {
 	text, err := row.Text(column)
-	if err != nil {
-		return nil
+	for _, layout := range layouts {
+		at, wrong := time.Parse(layout, text)
+		if err == nil && wrong == nil && at.Unix() >= 1e9 && at.Unix() < 1e10 {
+			return new(at.UTC())
+		}
 	}
-	at, err := time.Parse(time.DateTime, text)
-	if err != nil || at.Unix() < 1e9 || at.Unix() >= 1e10 {
-		return nil
-	}
-	return new(at.UTC())
+	return nil
 }

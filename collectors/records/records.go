@@ -17,20 +17,22 @@ const (
 	Registry = "registry"
 )
 
-// The formats: one document, an object a line, one document with Kapi's names, and the SQLite files of Shepherd and Codev.
+// The formats: one document, an object a line, one document with Kapi's names, the SQLite files of three programs, and Claude Code's folder of jobs.
 const (
-	JSON     = "json"
-	JSONL    = "jsonl"
-	Kapi     = "kapi"
-	Shepherd = "shepherd"
-	Codev    = "codev"
+	JSON         = "json"
+	JSONL        = "jsonl"
+	Kapi         = "kapi"
+	Shepherd     = "shepherd"
+	Codev        = "codev"
+	Orchestrator = "agent-orchestrator"
+	ClaudeJobs   = "claude-jobs"
 )
 
 // Options say how to read a source of records.
 type Options struct {
 	// Fields lead from our names of a record's fields to those of the file (FieldNames).
 	Fields map[string]string
-	// Over are the statuses that say that an owner has ended, for the formats Kapi, Shepherd and Codev. Any other status, or a missing
+	// Over are the statuses that say that an owner has ended, for the formats Kapi, Shepherd, Codev and ClaudeJobs. Any other status, or a missing
 	// one, means that it has not ended.
 	Over []string
 }
@@ -56,6 +58,8 @@ func forms() []form {
 		{Registry, Shepherd, readSessions},
 		{Registry, Kapi, file(parseEntries(document, worker))},
 		{Registry, Codev, readCodev},
+		{Registry, Orchestrator, readOrchestrator},
+		{Registry, ClaudeJobs, readJobs},
 	}
 }
 

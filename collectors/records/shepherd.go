@@ -21,8 +21,10 @@ import (
 // ~/.shepherd/shepherd.db. What could not be looked at is taken to be there, so that reading it says why it cannot be read; so is
 // a relative SHEPHERD_DB, of which only Shepherd knows where it leads, and what lies in a home that is not known ("").
 func ShepherdStore(env func(string) string, home string) (path string, ok bool) {
-	set := env("SHEPHERD_DB")
-	path = cmp.Or(set, filepath.Join(home, ".shepherd", "shepherd.db"))
+	return store(cmp.Or(env("SHEPHERD_DB"), filepath.Join(home, ".shepherd", "shepherd.db")))
+}
+
+func store(path string) (abs string, ok bool) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return path, true

@@ -93,8 +93,12 @@ type Collect struct {
 	Shepherd struct {
 		Stores []string `json:"stores" path:"auto"`
 	} `json:"shepherd"`
+	AgentOrchestrator struct {
+		Stores []string `json:"stores" path:"auto"`
+	} `json:"agent_orchestrator"`
 	Claude struct {
 		Sessions []string `json:"sessions" path:"auto"`
+		Jobs     []string `json:"jobs" path:"auto"`
 	} `json:"claude"`
 	Codex struct {
 		Threads []string `json:"threads" path:"auto"`
@@ -647,11 +651,10 @@ func (r Record) checkFields(kind string, must need) {
 
 // checkOver refuses what could take an owner for one that has ended whose record does not say so.
 func (c *Config) checkOver(must need) {
-	seen := map[string]bool{}
+	seen, formats := map[string]bool{}, []string{records.Kapi, records.Shepherd, records.Codev, records.ClaudeJobs}
 	for _, o := range c.Rules.OverStatuses {
-		must(o.Format == records.Kapi || o.Format == records.Shepherd || o.Format == records.Codev,
-			"rules.over_statuses: %q is not one of the formats %s, %s and %s; of all others rules.terminal_statuses says it",
-			o.Format, records.Kapi, records.Shepherd, records.Codev)
+		must(slices.Contains(formats, o.Format), "rules.over_statuses: %q is not one of the formats %s; of all others rules.terminal_statuses says it",
+			o.Format, strings.Join(formats, ", "))
 		must(!seen[o.Format], "rules.over_statuses: the format %s is there twice", o.Format)
 		must(!slices.Contains(o.Statuses, ""), "rules.over_statuses: a status of %s is empty; a missing status never means that an owner has ended", o.Format)
 		seen[o.Format] = true

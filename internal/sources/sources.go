@@ -216,15 +216,18 @@ func (set Set) Sources(sc Scope, known []snapshot.Owner) ([]collectors.Source, e
 	return unique(out)
 }
 
-// records are the spawn ledgers and registries: the configured ones, Shepherd's own stores, and the builders of Codev.
+// records are the spawn ledgers and registries: the configured ones, Shepherd's own stores, those of Agent Orchestrator, Claude Code's jobs, and the
+// builders of Codev.
 func (set Set) records() ([]collectors.Source, error) {
 	builders, err := set.builders()
 	if err != nil {
 		return nil, err
 	}
 	c := set.Config.Collect
-	ledgers := addRecords(c.Spawns, set.stores())
-	registries := addRecords(c.Registry, set.stores())
+	shepherd := set.stores(records.Shepherd, c.Shepherd.Stores, records.ShepherdStore)
+	ledgers, registries := addRecords(c.Spawns, shepherd), addRecords(c.Registry, shepherd)
+	registries = addRecords(registries, set.stores(records.Orchestrator, c.AgentOrchestrator.Stores, records.OrchestratorStore))
+	registries = addRecords(registries, set.stores(records.ClaudeJobs, c.Claude.Jobs, records.JobsFolder))
 	registries = addRecords(registries, unlike(builders, registries))
 	var out []collectors.Source
 	for _, list := range []struct {
@@ -267,11 +270,11 @@ func unlike(list, taken []config.Record) []config.Record {
 	return list
 }
 
-// stores are Shepherd's own, each of which is a spawn ledger and a registry.
-func (set Set) stores() []config.Record {
+// stores are a program's own records, each called by its format.
+func (set Set) stores(format string, paths []string, place func(env func(string) string, home string) (string, bool)) []config.Record {
 	var out []config.Record
-	for _, path := range auto(set.Config.Collect.Shepherd.Stores, records.ShepherdStore) {
-		out = addRecords(out, []config.Record{{Name: "shepherd", Format: records.Shepherd, Path: path}})
+	for _, path := range auto(paths, place) {
+		out = addRecords(out, []config.Record{{Name: format, Format: format, Path: path}})
 	}
 	return unlike(out, slices.Concat(set.Config.Collect.Spawns, set.Config.Collect.Registry))
 }
