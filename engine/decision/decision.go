@@ -76,6 +76,9 @@ const (
 // RuleRunaway is the reason to reap that a process has for being busy, so that work does not speak for it.
 const RuleRunaway = "reap.processes.runaway"
 
+// RuleDormant finds what nothing can speak with. Evidence of it that names an agent is of one that only a person ends.
+const RuleDormant = "reap.processes.dormant"
+
 // Reason is a finding or an objection.
 type Reason struct {
 	// Rule is the package below policies, such as reap.dirs.landed or protect.live.
@@ -283,6 +286,11 @@ func (d Decision) Facts() string {
 	}
 	slices.Sort(parts[2:])
 	return strings.Join(parts, " ")
+}
+
+// Unheard reports whether d is of an agent that nothing can speak with.
+func (d Decision) Unheard() bool {
+	return slices.ContainsFunc(d.Findings, func(f Reason) bool { return f.Rule == RuleDormant && f.Evidence["agent"] != nil })
 }
 
 // AtWork reports whether a process is known to have worked since an earlier look, and nothing that work is not an excuse for was found.

@@ -32,3 +32,22 @@ func sharedNotes(ds []decision.Decision) (out []string) {
 	}
 	return out
 }
+
+// UnheardNotes says in one line which agents run that nothing speaks with.
+func UnheardNotes(ds []decision.Decision) []string {
+	var each []string
+	for _, d := range ds {
+		if d.Unheard() {
+			c := cells(d)
+			each = append(each, fmt.Sprintf("%s, %s old, %s, in %s", Label(d), c[0], c[1], c[3]))
+		}
+	}
+	said := text.Plural(len(each), "agent") + " run that nothing speaks with: "
+	switch len(each) {
+	case 0:
+		return nil
+	case 1:
+		said = "1 agent runs that nothing speaks with: "
+	}
+	return []string{said + strings.Join(each, "; ") + "; winnow cleanup ID ends one"}
+}

@@ -158,7 +158,7 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 	if kind.Name == snapshot.KindProcess && r.PossibleAgent != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
 		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: PossibleAgentText(r.PossibleAgent)})
 	}
-	for _, note := range sharedNotes(ds) {
+	for _, note := range append(sharedNotes(ds), UnheardNotes(ds)...) {
 		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: note})
 	}
 	p.Rows(w, rows...)

@@ -156,6 +156,9 @@ func share(cpu *float64) float64 {
 // width of 0 nothing is.
 func Lines(p text.Paint, look Look, width int) []string {
 	var out []string
+	for _, note := range look.Notes {
+		out = append(out, p.Yellow(text.Clean(note)))
+	}
 	wide := width == 0 || width >= 100
 	for _, o := range look.Owners {
 		name := p.Bold(text.Clean(o.Name))

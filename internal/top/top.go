@@ -4,6 +4,7 @@ package top
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,6 +26,8 @@ type Look struct {
 	Over float64 `json:"over"`
 	// Owners are the agents with what they run, and what agents that have ended left behind; those with most memory first.
 	Owners []Owner `json:"owners"`
+	// Notes say which agents run that nothing speaks with.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Owner is an agent, or an agent's session, with what runs for it.
@@ -91,6 +94,11 @@ func NewLook(in Inputs) Look {
 		x.byPID[p.PID], x.subjects[id] = id, sub
 		x.agents[id] = sub.Lineage != nil && sub.Lineage.IsAgent != nil && *sub.Lineage.IsAgent
 	}
+	var judged []decision.Decision
+	for _, id := range slices.Sorted(maps.Keys(x.subjects)) {
+		judged = append(judged, in.Verdicts[id])
+	}
+	look.Notes = report.UnheardNotes(judged)
 	groups := map[string]*Owner{}
 	for id, sub := range x.subjects {
 		d, decided := in.Verdicts[id]
