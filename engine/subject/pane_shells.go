@@ -39,9 +39,12 @@ func (x *processes) fillShell(shell *Shell, at int, s *snapshot.Session) {
 	}
 	names := []string{}
 	for _, m := range n.markers {
-		if x.kind(m).Value != MarkerFlag && (first(s) || carried(&x.nodes[i], m) != carried(n, m)) {
+		if x.kind(m).Value != MarkerFlag && carried(&x.nodes[i], m) != carried(n, m) {
 			names = append(names, m)
 		}
+	}
+	if len(names) == 0 && first(s) {
+		names, shell.Agents = x.identifying(n), x.lineage(i).Agents
 	}
 	shell.Markers = &names
 }

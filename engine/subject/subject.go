@@ -297,7 +297,7 @@ type Shell struct {
 	// with that value, or that the session shares with its server because what began the server began it too. Absent where one of the two
 	// environments could not be read.
 	Markers *[]string `json:"markers,omitempty"`
-	// Agents is Lineage.Agents of the process: the living agents that may have started it.
+	// Agents is Lineage.Agents of the process, of the server where Markers are those of both: the living agents that may have started it.
 	Agents *int `json:"agents,omitempty"`
 }
 

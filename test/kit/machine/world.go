@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,7 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
-// Build fills the machine: 39 folders, 27 processes, 8 sessions; one older Claude and one older Codex are alive, another Claude, a Codex
+// Build fills the machine: 39 folders, 27 processes, 16 sessions; one older Claude and one older Codex are alive, another Claude, a Codex
 // and an OpenCode were killed.
 func (m *Machine) Build() {
 	m.t.Helper()
@@ -326,10 +327,11 @@ func (m *Machine) people() {
 	acme := &repo{m: m, path: m.Path("code", "acme"), remote: true}
 	m.must(os.MkdirAll(m.Path("tmux"), 0o700))
 	m.write(m.Path(".tmux.conf"), "set -g default-command 'exec sh'\n")
+	env := m.Env()
 	tmux := func(args ...string) string {
 		m.t.Helper()
 		cmd := exec.Command("tmux", args...)
-		cmd.Env = m.Env()
+		cmd.Env = env
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			m.t.Fatalf("tmux %q: %v %s", args, err, out)
@@ -338,9 +340,11 @@ func (m *Machine) people() {
 	}
 	has := func(name string) func() bool {
 		return func() bool {
-			cmd := exec.Command("tmux", "has-session", "-t", "="+name)
-			cmd.Env = m.Env()
-			return cmd.Run() == nil
+			return slices.ContainsFunc([]string{"default", "agents"}, func(server string) bool {
+				cmd := exec.Command("tmux", "-L", server, "has-session", "-t", "="+name)
+				cmd.Env = m.Env()
+				return cmd.Run() == nil
+			})
 		}
 	}
 	session := func(name string, want bool, why string) {
@@ -375,6 +379,34 @@ func (m *Machine) people() {
 	tmux("new-session", "-d", "-s", "mine", "-c", mine)
 	session("mine", false, "a person began it")
 	m.folder(mine, "worktree in which a person's shell waits", false, "a person's shell waits in it")
+
+	ends := []string{"-e", roleVar + "=quit"}
+	for _, how := range []struct {
+		name string
+		want bool
+		why  string
+		args []string
+	}{
+		{"checkout", true, "an agent began it, in a main checkout, and is gone", append(ends, m.program("claude")+" 'do it'; exec sh")},
+		{"aoe_idle_1a2b3c4d", true, "an orchestrator names it so, and no client was ever attached to it", nil},
+		{"aoe_dead_1a2b3c4d", true, "what an orchestrator began in it has ended", []string{"exit 3", ";", "set-option", "-p", "remain-on-exit", "on"}},
+		{"dead", true, "the agent that it was started with has ended", append(ends, "exec "+m.program("claude"), ";", "set-option", "-p", "remain-on-exit", "on")},
+		{"half", false, "a person's shell waits beside what has ended", append(ends, "exec "+m.program("claude"), ";", "set-option", "-p", "remain-on-exit", "on", ";",
+			"split-window", "-d")},
+		{"night", false, "its person has not read yet what it says", []string{"echo the result", ";", "set-option", "-p", "remain-on-exit", "on"}},
+	} {
+		tmux(append([]string{"new-session", "-d", "-s", how.name, "-c", acme.path}, how.args...)...)
+		session(how.name, how.want, how.why)
+	}
+	env = append(m.Env(), "CLAUDE_CODE_SESSION_ID=5e551002-0000-4000-8000-000000000002")
+	tmux("-L", "agents", "new-session", "-d", "-s", "first", "-c", acme.path)
+	env = m.Env()
+	session("first", true, "an agent began it and the server, and is gone")
+	tmux("-L", "agents", "new-session", "-d", "-s", "later", "-c", acme.path)
+	session("later", false, "a person began it on the server that an agent began")
+	theirs, err := strconv.Atoi(tmux("-L", "agents", "display-message", "-p", "#{pid}"))
+	m.must(err)
+	m.t.Cleanup(func() { _ = unix.Kill(theirs, unix.SIGKILL) })
 
 	tmux("new-session", "-d", "-s", "work", "-c", m.Home, "-e", roleVar+"=wait", "exec "+m.program("vim")+" notes")
 	session("work", false, "a person edits in it")
