@@ -423,12 +423,12 @@ type Config struct {
 	Families        []Family         `json:"families" keeps:"fewer"`
 	PersonalDaemons []PersonalDaemon `json:"personal_daemons" keeps:"unknown"`
 	OwnSockets      []string         `json:"own_sockets" keeps:"fewer"`
-	// Vendors are the agents that Winnow's own files describe, with the names of their programs and their packages.
-	Vendors []SessionAgent `json:"-"`
 	// DrivenPrograms are globs over the files of programs that tools install for agents and tests to drive.
 	DrivenPrograms []string `json:"driven_programs" keeps:"unknown"`
 	// Markers are collect.processes.markers, those that say who started a process: what the value of each is.
 	Markers Markers `json:"markers"`
+	// Vendors are the agents that the files of the program describe, with the names of their programs and their packages. They are no part of the document.
+	Vendors []SessionAgent `json:"-"`
 	// MarkerRecords are markers whose value names a session that an orchestrator has on record, PIDMarkers those whose value is the pid of
 	// the agent that started the process.
 	MarkerRecords []MarkerRecord `json:"marker_records" keeps:"unknown"`
