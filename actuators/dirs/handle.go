@@ -112,7 +112,7 @@ func locate(root, path string) (parent, held folder.Folder, err error) {
 func opening(path string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return actuators.Gone("%s no longer exists", path)
+		return actuators.Gone("%s no longer exists: another program or a person removed it first", path)
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
 		return actuators.Refused("the way to it has a symbolic link or no folder in it: %w", err)
 	case errors.Is(err, unix.EXDEV):

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,31 +41,14 @@ func readJobs(ctx context.Context, path string, o Options) (all []snapshot.Recor
 		return nil, 0, explain(ctx, path, err)
 	}
 	var failed Bad
-	pinned := map[string]bool{}
-	failed.document(ctx, filepath.Join(dir, "pins.json"), func(data []byte) error {
-		var ids []string
-		err := json.Unmarshal(data, &ids)
-		for _, id := range ids {
-			pinned[id] = true
-		}
-		return err
-	})
-	workers := map[string]Record{}
-	failed.document(ctx, filepath.Join(filepath.Dir(dir), "daemon", "roster.json"), func(data []byte) error {
-		roster, err := Object(data)
-		if err != nil {
-			return err
-		}
-		listed, err := Document(roster["workers"])
-		if err != nil {
-			return fmt.Errorf("workers: %w", err)
-		}
-		_, err = ByKey(listed, func(rec Record) error {
-			workers[rec.Key] = rec
-			return nil
-		})
-		return err
-	})
+	var pinned []string
+	failed.document(ctx, filepath.Join(dir, "pins.json"), func(data []byte) error { return json.Unmarshal(data, &pinned) })
+	var roster struct {
+		Workers map[string]struct {
+			PID int `json:"pid"`
+		} `json:"workers"`
+	}
+	failed.document(ctx, filepath.Join(filepath.Dir(dir), "daemon", "roster.json"), func(data []byte) error { return json.Unmarshal(data, &roster) })
 	for _, entry := range entries {
 		id := entry.Name()
 		if !short.MatchString(id) {
@@ -74,14 +56,13 @@ func readJobs(ctx context.Context, path string, o Options) (all []snapshot.Recor
 		}
 		failed.document(ctx, filepath.Join(dir, id, "state.json"), func(data []byte) error {
 			e, err := ofJob(id, data, o)
-			pid := readField(&err, workers[id].Int, "pid")
 			if err != nil {
 				return err
 			}
-			if pid != nil && *pid > 0 {
-				e.PID = new(int(*pid))
+			if pid := roster.Workers[id].PID; pid > 0 {
+				e.PID = &pid
 			}
-			if pinned[id] {
+			if slices.Contains(pinned, id) {
 				e.Retained = new(true)
 			}
 			all = append(all, e)

@@ -116,7 +116,7 @@ func TestRead(t *testing.T) {
 func TestSourceRefusesWhatItDoesNotRead(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ kind, name, format, path, want string }{
-		{records.Registry, "s", "yaml", "/x", "it reads json, jsonl, shepherd, kapi and codev"}, {records.Registry, "", "json", "/x", "no name"},
+		{records.Registry, "s", "yaml", "/x", "it reads json, jsonl, shepherd, kapi, codev, agent-orchestrator and claude-jobs"}, {records.Registry, "", "json", "/x", "no name"},
 		{records.Registry, "s", "json", "~/x", "not absolute"}, {records.Spawns, "", "jsonl", "/x", "no name"},
 		{records.Spawns, "s", "codev", "/x", "it reads jsonl, json and shepherd"}, {records.Spawns, "s", "", "/x", "this version does not read"},
 		{records.Spawns, "s", "jsonl", "x", "not absolute"},
