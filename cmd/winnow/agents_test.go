@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/test/kit/agents"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // looked is a capture as the program with its own configuration sees it.
@@ -30,19 +31,13 @@ func looked(t *testing.T, c agents.Capture) *subject.Index {
 
 func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.Index {
 	t.Helper()
-	cfg, err := config.Defaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := musts.Get(config.Defaults())(t)
 	if change != nil {
 		change(&cfg.Rules.Config)
 	}
 	cfg.Collect.Processes.Root = root
 	a := &app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()})}
-	part, err := processes.New(a.Sources().Processes(sources.Scope{})).Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := musts.Get(processes.New(a.Sources().Processes(sources.Scope{})).Read(t.Context()))(t)
 	s := &snapshot.Snapshot{
 		TakenAt: time.Unix(1700001000, 0), Processes: part.Processes, Host: snapshot.Host{UID: new(os.Geteuid()), OrphanParents: []int{1}},
 		Sources: map[string]snapshot.Source{snapshot.Proc: {Status: snapshot.OK}},
@@ -165,9 +160,7 @@ func TestADaemonWhoseCommandLineIsUnknownIsAnAgent(t *testing.T) {
 	root := left.Proc(t)
 	for _, p := range left.Processes {
 		if p.Role == agents.Daemon {
-			if err := os.Truncate(filepath.Join(root, strconv.Itoa(p.PID), "cmdline"), 0); err != nil {
-				t.Fatal(err)
-			}
+			musts.Do(t, os.Truncate(filepath.Join(root, strconv.Itoa(p.PID), "cmdline"), 0))
 		}
 	}
 	j := lookedAt(t, root, nil)
@@ -182,10 +175,7 @@ func TestADaemonWhoseCommandLineIsUnknownIsAnAgent(t *testing.T) {
 // it, or where no capture of that agent has tools.
 func TestACapturedMarkerIsOfAnAgentThatIsKnown(t *testing.T) {
 	t.Parallel()
-	cfg, err := config.Defaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := musts.Get(config.Defaults())(t)
 	for agent, want := range map[string][]string{
 		"Claude Code": {"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"}, "Codex": {"CODEX_CI", "CODEX_SESSION_ID", "CODEX_THREAD_ID"}, "OpenCode": {"OPENCODE", "OPENCODE_PID"}, "pi": {"PI_CODING_AGENT"},
 		// Editors run these agents in a program of their own, which is not known: docs/reference/agents.md, rule 2.
@@ -226,20 +216,12 @@ func TestARealProcessOfNode(t *testing.T) {
 	modules := filepath.Join(t.TempDir(), "node_modules")
 	bundle, bin := filepath.Join(modules, "@agents-of-a-test/one/bundle"), filepath.Join(modules, ".bin")
 	for _, dir := range []string{bundle, bin} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		musts.Do(t, os.MkdirAll(dir, 0o755))
 	}
 	const script = "const go = process.argv[2]; if (go) process.title = go; console.log('ready'); process.stdin.resume();\n"
-	if err := os.WriteFile(filepath.Join(bundle, "cli.js"), []byte(script), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../@agents-of-a-test/one/bundle/cli.js", filepath.Join(bin, "another-name")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(modules, "own.js"), []byte(script), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, os.WriteFile(filepath.Join(bundle, "cli.js"), []byte(script), 0o644))
+	musts.Do(t, os.Symlink("../@agents-of-a-test/one/bundle/cli.js", filepath.Join(bin, "another-name")))
+	musts.Do(t, os.WriteFile(filepath.Join(modules, "own.js"), []byte(script), 0o644))
 	linked := ready(t, program, filepath.Join(bin, "another-name"))
 	titled := ready(t, program, filepath.Join(modules, "own.js"), "a-title-of-ours")
 	own := ready(t, program, filepath.Join(modules, "own.js"))
@@ -269,20 +251,10 @@ func TestARealProcessOfNode(t *testing.T) {
 func ready(t *testing.T, program string, args ...string) int {
 	t.Helper()
 	c := exec.Command(program, args...)
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := musts.Get(c.StdinPipe())(t)
+	out := musts.Get(c.StdoutPipe())(t)
+	musts.Do(t, c.Start())
 	t.Cleanup(func() { _ = in.Close(); _ = c.Wait() })
-	if _, err := out.Read(make([]byte, 16)); err != nil {
-		t.Fatal(err)
-	}
+	musts.Get(out.Read(make([]byte, 16)))(t)
 	return c.Process.Pid
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // alarmWorld is a sweeper with a ledger, and a machine of made-up tmux sessions that it is given.
@@ -38,17 +39,11 @@ type alarmWorld struct {
 func newAlarmWorld(t *testing.T) *alarmWorld {
 	t.Helper()
 	dir := t.TempDir()
-	cfg, err := config.Defaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := musts.Get(config.Defaults())(t)
 	cfg.State = filepath.Join(dir, "state")
 	w := &alarmWorld{}
 	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.New(&hclog.LoggerOptions{Output: &w.log})}), out: io.Discard, errOut: io.Discard}).watched()
-	l, err := ledger.Open(a.LedgerPath())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := musts.Get(ledger.Open(a.LedgerPath()))(t)
 	t.Cleanup(func() { l.Close() })
 	w.Sweeper = &sweep.Sweeper{Machine: &a.Machine, Ledger: l, Policy: &policy.Policy{Digest: "sha256:x"}}
 	w.snap = &snapshot.Snapshot{
@@ -149,9 +144,7 @@ func TestAlarmsWithoutALedger(t *testing.T) {
 			t.Parallel()
 			w := newAlarmWorld(t)
 			w.sweepAgain(t, w.ds)
-			if err := breakIt(w); err != nil {
-				t.Fatal(err)
-			}
+			musts.Do(t, breakIt(w))
 			if got := w.sweepAgain(t, nil, decision.Act{Candidate: w.ds[0].ID, Kind: "session", Outcome: decision.Outcome{Outcome: decision.Failed}}); len(got) != 0 {
 				t.Errorf("got %v from no memory", got)
 			}

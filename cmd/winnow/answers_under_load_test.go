@@ -173,10 +173,7 @@ func TestWhoDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	}
 	c := client.New(socket)
 	defer c.Close()
-	res, err := c.Do(wait.Within(t, wait.Patience), http.MethodGet, "/v1/why-alive", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := musts.Get(c.Do(wait.Within(t, wait.Patience), http.MethodGet, "/v1/why-alive", nil, nil))(t)
 	defer res.Body.Close()
 	if got := string(musts.Get(io.ReadAll(res.Body))(t)); got != "\"small\"\n" {
 		t.Errorf("got %.40q", got)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // arrow is an import that must not be, with the reason.
@@ -138,9 +140,7 @@ func TestArrows(t *testing.T) {
 			ImportPath string
 			Imports    []string
 		}
-		if err := dec.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
+		musts.Do(t, dec.Decode(&p))
 		p.ImportPath = strings.TrimPrefix(p.ImportPath, home)
 		seen[p.ImportPath] = true
 		for _, imp := range p.Imports {
@@ -240,18 +240,12 @@ func TestOperationsGiveDocuments(t *testing.T) {
 
 // TestNothingIsPrintedRaw holds that what the program prints goes through the two writers that main makes.
 func TestNothingIsPrintedRaw(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := musts.Get(filepath.Glob("*.go"))(t)
 	for _, name := range files {
 		if name == "main.go" || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := musts.Get(os.ReadFile(name))(t)
 		for _, past := range []string{"os.Stdout", "os.Stderr", "fmt.Print", "json.NewEncoder(a.out)", "println("} {
 			for line := range strings.Lines(string(text)) {
 				if i := strings.Index(line, past); i >= 0 && (past != "println(" || i == 0 || line[i-1] == '\t') {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
@@ -29,9 +30,7 @@ func TestTheCommandLineDocumentsAreCurrent(t *testing.T) {
 		}
 		var b bytes.Buffer
 		b.WriteString("<!-- Written from the commands: go test ./cmd/winnow -run CommandLineDocuments -update -->\n")
-		if err := doc.GenMarkdown(c, &b); err != nil {
-			t.Fatal(err)
-		}
+		musts.Do(t, doc.GenMarkdown(c, &b))
 		if c == root { // its flags hold everywhere, and are listed here alone
 			root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
 		} else {

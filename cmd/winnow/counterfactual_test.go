@@ -9,6 +9,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sweep"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestExplainEach: candidates with the same reasons try the same ways, one that was not explained is counted, and an interruption ends it.
@@ -32,9 +33,7 @@ func TestExplainEach(t *testing.T) {
 		}
 		return &decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{way}}, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, err)
 	if got, want := fmt.Sprint(first), "[a0 b1 c0 d1 e1]"; got != want {
 		t.Errorf("ways that were tried first: have %s, want %s", got, want)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -81,19 +82,14 @@ func newCrashWorld(t *testing.T, dir, kind, config string, env ...string) *crash
 	// No look and no decision is given up here because the machine is busy: with the race detector one may take many seconds.
 	w.env = append(append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir), env...)
 	config = strings.Replace(config, "collect: {", "collect: {timeout: 10m, ", 1)
-	if err := os.WriteFile(w.config, []byte("version: 1\npolicy: {timeout: 10m}\nstate: "+dir+"/state\n"+config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, os.WriteFile(w.config, []byte("version: 1\npolicy: {timeout: 10m}\nstate: "+dir+"/state\n"+config), 0o600))
 	return w
 }
 
 // newCrashFolder is a world with one worktree that may go.
 func newCrashFolder(t *testing.T) *crashWorld {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := musts.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	w := newCrashWorld(t, dir, "dir", fmt.Sprintf("collect: {tmux: {sockets: []}, dirs: {roots: [%s/wt], agent_folders: [], discover: false}}\n"+
 		"rules: {grace: {dir: 0s}, steady_for: 0s}\n", dir), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
@@ -105,13 +101,9 @@ func newCrashFolder(t *testing.T) *crashWorld {
 	} {
 		w.mustRun(t, "git", strings.Fields(line)...)
 	}
-	if err := os.MkdirAll(filepath.Join(w.worktree, "node_modules", "x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, os.MkdirAll(filepath.Join(w.worktree, "node_modules", "x"), 0o755))
 	for name, text := range map[string]string{"node_modules/x/y": "built", "../../project/.git/info/exclude": "node_modules\n"} {
-		if err := os.WriteFile(filepath.Join(w.worktree, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		musts.Do(t, os.WriteFile(filepath.Join(w.worktree, name), []byte(text), 0o644))
 	}
 	return w
 }
@@ -195,9 +187,7 @@ func (w *crashWorld) unsettled(t *testing.T) int {
 			Outcome *json.RawMessage `json:"outcome"`
 		} `json:"acts"`
 	}
-	if err := json.Unmarshal([]byte(w.mustRun(t, "winnow", "history", "--config", w.config, "--format", "json")), &h); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, json.Unmarshal([]byte(w.mustRun(t, "winnow", "history", "--config", w.config, "--format", "json")), &h))
 	n := 0
 	for _, a := range h.Acts {
 		if a.Outcome == nil {
@@ -239,10 +229,7 @@ func (w *crashWorld) brought(t *testing.T, name string) (saved, listed bool) {
 // newCrashSession is a world with one idle session, which was seen once; its worktree is the server's socket.
 func newCrashSession(t *testing.T) *crashWorld {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := musts.Get(os.MkdirTemp("", "wc"))(t)
 	socket := filepath.Join(dir, "s")
 	w := newCrashWorld(t, dir, "session", fmt.Sprintf("collect: {tmux: {sockets: [%s]}, dirs: {agent_folders: [], discover: false}}\n"+
 		"rules: {session_names: {exact: [worker-1]}, grace: {session: 0s}, confirm_after: 0s, steady_for: 0s}\n", socket),

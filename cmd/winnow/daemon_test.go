@@ -32,6 +32,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -70,9 +71,7 @@ func (w *crashWorld) starts(t *testing.T, args ...string) *runs {
 	t.Helper()
 	r := &runs{t: t, cmd: exec.Command(itself(), args...), done: make(chan error, 1)}
 	r.cmd.Env, r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = w.env, w.dir, r, r
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, r.cmd.Start())
 	ended := make(chan struct{})
 	go func() { r.done <- r.cmd.Wait(); close(ended) }()
 	t.Cleanup(func() {
@@ -231,9 +230,7 @@ func TestTheDaemonIsWoken(t *testing.T) {
 	})
 	user := exec.Command("sleep", "300")
 	user.Dir = w.worktree
-	if err := user.Start(); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, user.Start())
 	t.Cleanup(func() { _ = user.Process.Kill(); _ = user.Wait() })
 	d.signal(syscall.SIGUSR1) // a process that begins wakes no daemon
 	d.says(`observing: 1 candidate to go(?s:.*)observing: 2 candidates to go(?s:.*)observing: 1 candidate to go`)
@@ -267,10 +264,7 @@ func TestTheDaemonHurries(t *testing.T) {
 // configuration is the text of the file that a world's winnow reads.
 func (w *crashWorld) configuration(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(w.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := musts.Get(os.ReadFile(w.config))(t)
 	return string(text)
 }
 
@@ -296,14 +290,10 @@ func newSteadyWorld(t *testing.T, seed uint64) *steadyWorld {
 	text = strings.Replace(text, "{dir: 0s}, steady_for: 0s", "{dir: 0s, session: 0s, process: 0s}, steady_for: 0s, confirm_after: 1ms, session_idle: 0s, session_names: {prefix: [job-]}", 1)
 	files.Write(t, w.config, text+"run: {full_every: 1000}\n")
 	cfg, err := config.Load(w.config, []string{"HOME=" + w.dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, err)
 	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: lock.Acting{Name: "winnow-steady-" + fmt.Sprint(seed), Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	w.d, err = daemon.New(t.Context(), &a.Ops, daemon.Options{Line: func(string) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, err)
 	t.Cleanup(w.d.Close)
 	return w
 }

@@ -21,16 +21,14 @@ import (
 	"github.com/winnow-reaper/winnow/internal/scaffold"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // judged is a program with the shipped rules that can do nothing but decide.
 func judged(t testing.TB) *app {
 	t.Helper()
-	cfg, err := config.Defaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := musts.Get(config.Defaults())(t)
 	cfg.State = "/nowhere/at/all"
 	return (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger()}), out: io.Discard, errOut: io.Discard}).watched()
 }
@@ -122,9 +120,7 @@ func TestAttackInitWhileLinksAppear(t *testing.T) {
 	} {
 		dir, outside := t.TempDir(), t.TempDir()
 		precious := filepath.Join(outside, "precious")
-		if err := errors.Join(os.WriteFile(precious, []byte("precious"), 0o600), put(dir, outside)); err != nil {
-			t.Fatal(err)
-		}
+		musts.Do(t, errors.Join(os.WriteFile(precious, []byte("precious"), 0o600), put(dir, outside)))
 		before := tree(t, dir)
 		err := scaffold.Write(dir, files, false)
 		left, _ := os.ReadDir(outside)
@@ -154,8 +150,6 @@ func tree(t *testing.T, dir string) string {
 		all = append(all, path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, err)
 	return strings.Join(all, " ")
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -143,9 +144,7 @@ func TestNotifyTestSaysWhatFails(t *testing.T) {
 	plain := w.configuration(t)
 	token := filepath.Join(w.dir, "token")
 	files.Write(t, token, "t0ken")
-	if err := os.Chmod(token, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, os.Chmod(token, 0o644))
 	for name, c := range map[string]struct{ conf, says string }{
 		"no place":           {"", "notify names no place"},
 		"not found":          {"notify: {webhooks: [{url: " + o.URL + "/else}]}\n", "answers 404 Not Found"},
@@ -239,28 +238,18 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 	load := func(extra string) *config.Config {
 		files.Write(t, w.config, plain+extra)
 		cfg, err := config.Load(w.config, []string{"HOME=" + w.dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		musts.Do(t, err)
 		return cfg
 	}
 	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\n", o.URL))
 	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: lock.Acting{Name: "winnow-telling", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	d, err := daemon.New(t.Context(), &a.Ops, daemon.Options{Components: []daemon.Component{daemon.Notify}, Line: func(string) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, err)
 	t.Cleanup(d.Close)
-	end, err := d.StartAll(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := musts.Get(d.StartAll(t.Context(), true))(t)
 	sweep := func(failed error) {
 		began := time.Now()
-		r, err := d.Sweep(t.Context(), pace.Request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := musts.Get(d.Sweep(t.Context(), pace.Request))(t)
 		if failed != nil {
 			r = nil
 		}
@@ -293,29 +282,17 @@ func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
 	files.Write(t, w.config, strings.Replace(w.configuration(t), "steady_for: 0s", "steady_for: 0s, confirm_after: 1ms", 1)+
 		fmt.Sprintf("notify: {rest: 0s, webhooks: [{url: %s/hook}]}\nrun: {metrics: {listen: 'unix:%s/m'}}\n", o.URL, w.dir))
 	cfg, err := config.Load(w.config, []string{"HOME=" + w.dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, err)
 	a := (&app{Ops: ops.New(state.Folder{Cfg: cfg, Log: hclog.NewNullLogger(), Hands: &stop.Inflight{}, Acting: lock.Acting{Name: "winnow-failing", Home: w.dir}}), out: io.Discard, errOut: io.Discard}).watched()
 	d, err := daemon.New(t.Context(), &a.Ops, daemon.Options{Apply: true, Components: []daemon.Component{daemon.Metrics, daemon.Notify}, Line: func(string) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, err)
 	t.Cleanup(d.Close)
-	end, err := d.StartAll(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := musts.Get(d.StartAll(t.Context(), false))(t)
 	t.Cleanup(end)
 	w.mustRun(t, "winnow", "sweep", "--config", w.config) // makes the ledger
-	db, err := sql.Open("sqlite", a.LedgerPath()+"?_pragma=busy_timeout(20000)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := musts.Get(sql.Open("sqlite", a.LedgerPath()+"?_pragma=busy_timeout(20000)"))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	if err := db.Ping(); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, db.Ping())
 	refuses := make(chan error, 1)
 	go func() { // once the act is in hand: a ledger that has this when it is opened is not trusted
 		wait.Until(wait.Patience, d.Hands.Busy)
@@ -345,10 +322,7 @@ func TestASweepThatAnotherOneKeepsOutIsNoFailure(t *testing.T) {
 	t.Parallel()
 	d, path := &daemon.Daemon{Ops: new(ops.New(state.Folder{Cfg: &config.Config{}, Log: hclog.NewNullLogger()}))}, filepath.Join(t.TempDir(), "m")
 	d.Cfg.Run.Metrics.Listen = "unix:" + path
-	end, err := daemon.Metrics.Begin(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := musts.Get(daemon.Metrics.Begin(t.Context(), d))(t)
 	t.Cleanup(end)
 	for want, failed := range []error{fmt.Errorf("wrapped: %w", &lock.Held{}), fmt.Errorf("no space")} {
 		d.TellAll(daemon.Ended{Why: pace.Schedule, Err: failed})
@@ -362,14 +336,8 @@ func TestASweepThatAnotherOneKeepsOutIsNoFailure(t *testing.T) {
 func scraped(t *testing.T, socket string) string {
 	t.Helper()
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
-	res, err := c.Get("http://winnow/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := musts.Get(c.Get("http://winnow/metrics"))(t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := musts.Get(io.ReadAll(res.Body))(t)
 	return string(text)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 var block = regexp.MustCompile("(?s)```(?:rego|yaml)\n(.*?)```")
@@ -16,18 +18,12 @@ var block = regexp.MustCompile("(?s)```(?:rego|yaml)\n(.*?)```")
 // custom-parameters runs.
 func TestThePagesRuleIsTheOneThatRuns(t *testing.T) {
 	t.Parallel()
-	script, err := txtar.ParseFile("testdata/long/custom-parameters.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := musts.Get(txtar.ParseFile("testdata/long/custom-parameters.txtar"))(t)
 	for page, files := range map[string][]string{
 		"../../README.md":                   {"mine/reap/dirs/scratch/scratch.rego"},
 		"../../docs/guides/write-a-rule.md": {"mine/reap/dirs/scratch/scratch.rego", "mine/reap/dirs/scratch/scratch_test.rego", "own.yaml"},
 	} {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := musts.Get(os.ReadFile(page))(t)
 		var blocks []string
 		for _, m := range block.FindAllSubmatch(text, -1) {
 			blocks = append(blocks, string(m[1]))

@@ -31,6 +31,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -46,10 +47,10 @@ func TestAConfigurationThatIsMissingIsNotReloaded(t *testing.T) {
 	w.env = append(w.env, "XDG_CONFIG_HOME="+home)
 	d := w.starts(t, "run", "--every", "1h")
 	d.says(`observing: 1 candidate to go`)
-	no(t, os.Rename(place, place+".new"))
+	musts.Do(t, os.Rename(place, place+".new"))
 	d.signal(syscall.SIGHUP)
 	d.says(`SIGHUP: not reloaded, and what ran before goes on: the configuration ` + regexp.QuoteMeta(place) + ` is missing: put it back`)
-	no(t, os.Rename(place+".new", place))
+	musts.Do(t, os.Rename(place+".new", place))
 	d.signal(syscall.SIGHUP)
 	d.says(`SIGHUP: reloaded`)
 	d.signal(syscall.SIGTERM)
@@ -65,7 +66,7 @@ func TestReportsAndLines(t *testing.T) {
 	var reports bytes.Buffer
 	d := &runs{t: t, cmd: exec.Command(itself(), "run", "--config", w.config, "--every", "1h", "--format", "ndjson"), done: make(chan error, 1)}
 	d.cmd.Env, d.cmd.Dir, d.cmd.Stdout, d.cmd.Stderr = w.env, w.dir, &reports, d
-	no(t, d.cmd.Start())
+	musts.Do(t, d.cmd.Start())
 	go func() { d.done <- d.cmd.Wait() }()
 	t.Cleanup(func() { _ = d.cmd.Process.Kill() })
 	d.says(`observing, every`)
@@ -103,7 +104,7 @@ func TestStatusOfAStateFolderThatCannotBeAsked(t *testing.T) {
 		t.Error("the question made the state folder")
 	}
 	files.Folder(t, state)
-	no(t, os.Chmod(state, 0o777))
+	musts.Do(t, os.Chmod(state, 0o777))
 	if out, err := status(); err == nil || !strings.Contains(out, "it is not known whether a winnow run has the state folder") || strings.Contains(out, "no winnow run") {
 		t.Errorf("where others may write: %v: %s", err, out)
 	}
@@ -125,14 +126,14 @@ func TestADaemonWaitsForAQuestion(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 301)
 	asks, err := lock.Take(w.d.RunLock())
-	no(t, err)
+	musts.Do(t, err)
 	time.AfterFunc(200*time.Millisecond, func() { _ = asks() })
 	has, err := w.d.Alone(t.Context())
-	no(t, err)
+	musts.Do(t, err)
 	if _, err := w.d.Alone(t.Context()); err == nil || !strings.Contains(err.Error(), "another winnow run has the state folder") {
 		t.Errorf("two daemons: %v", err)
 	}
-	no(t, has())
+	musts.Do(t, has())
 }
 
 // TestTheDaemonSaysThatItIsKeptOff by another sweep that does not end. A short one is nothing to tell of.
@@ -142,10 +143,10 @@ func TestTheDaemonSaysThatItIsKeptOff(t *testing.T) {
 	w := newCrashFolder(t)
 	files.Write(t, w.config, w.configuration(t)+"run: {rest: 100ms}\n")
 	unlock, err := lock.Take(filepath.Join(w.dir, "state", "lock"))
-	no(t, err)
+	musts.Do(t, err)
 	d := w.daemon(t, "--every", "1s")
 	d.says(`the sweep failed: nothing could be looked at since .*process \d+ has been sweeping since .*Look whether that process hangs`)
-	no(t, unlock())
+	musts.Do(t, unlock())
 	d.says(`observing: 1 candidate to go`)
 	d.signal(syscall.SIGTERM)
 	d.ends()
@@ -190,7 +191,7 @@ func TestTheStateFolderIsRemoved(t *testing.T) {
 	state := filepath.Join(w.dir, "state")
 	first := w.daemon(t)
 	first.says(`observing: 1 candidate to go`)
-	no(t, os.RemoveAll(state))
+	musts.Do(t, os.RemoveAll(state))
 	first.signal(syscall.SIGUSR1)
 	first.says(`the state folder .* was removed, with all that was remembered, and is made again`)
 	wait.Eventually(t, "it answers again", func() bool {
@@ -201,7 +202,7 @@ func TestTheStateFolderIsRemoved(t *testing.T) {
 		t.Errorf("a second daemon: %v: %s", err, out)
 	}
 
-	no(t, os.RemoveAll(state))
+	musts.Do(t, os.RemoveAll(state))
 	second := w.daemon(t)
 	second.says(`observing: 1 candidate to go`)
 	first.signal(syscall.SIGUSR1)
@@ -227,7 +228,7 @@ func TestOnceWaits(t *testing.T) {
 	w := newSteadyWorld(t, 305)
 	w.sweep(pace.Start)
 	unlock, err := lock.Take(filepath.Join(w.d.Cfg.State, "lock"))
-	no(t, err)
+	musts.Do(t, err)
 	time.AfterFunc(300*time.Millisecond, func() { _ = unlock() })
 	if err := w.d.Once(t.Context()); errors.As(err, new(*lock.Held)) {
 		t.Errorf("it did not wait: %v", err)
@@ -241,7 +242,7 @@ func TestASweepThatCouldNotBeRecorded(t *testing.T) {
 	w.sweep(pace.Start) // makes the ledger
 	w.d.Options.Apply = true
 	db, err := sql.Open("sqlite", w.d.LedgerPath()+"?_pragma=busy_timeout(10000)")
-	no(t, err)
+	musts.Do(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	// Its record is taken away under it, between its first act and its end.
 	gone := make(chan error, 1)
@@ -262,14 +263,14 @@ func TestASweepThatCouldNotBeRecorded(t *testing.T) {
 	if _, err := w.d.Sweep(t.Context(), pace.Request); err == nil || !strings.Contains(err.Error(), "record the end of the sweep") {
 		t.Fatalf("the end was recorded: %v; %v", err, <-gone)
 	}
-	no(t, <-gone)
+	musts.Do(t, <-gone)
 	if w.here() {
 		t.Fatal("it did not act")
 	}
 	w.mustRun(t, "git", "-C", "project", "worktree", "prune")
 	w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", w.worktree)
 	r, err := w.d.Sweep(t.Context(), pace.Request)
-	no(t, err)
+	musts.Do(t, err)
 	if len(w.d.Status().Brakes) != 1 || w.d.Status().Brakes[0].Rule != brakes.CameBack {
 		t.Errorf("it came back, and no brake tripped: %+v", w.d.Status().Brakes)
 	}
@@ -286,9 +287,9 @@ func TestAReleaseIsSeen(t *testing.T) {
 	w := newSteadyWorld(t, 304)
 	w.sweep(pace.Start)
 	l, err := ledger.Open(w.d.LedgerPath())
-	no(t, err)
-	no(t, l.SaveBrakes(t.Context(), brakes.Memory{Tripped: []brakes.Brake{{Rule: brakes.ReadBack, Message: "it is still there"}}}))
-	no(t, l.Close())
+	musts.Do(t, err)
+	musts.Do(t, l.SaveBrakes(t.Context(), brakes.Memory{Tripped: []brakes.Brake{{Rule: brakes.ReadBack, Message: "it is still there"}}}))
+	musts.Do(t, l.Close())
 	w.sweep(pace.Schedule)
 	if s := w.d.Status(); len(s.Brakes) != 1 {
 		t.Fatalf("brakes: %+v", s.Brakes)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/internal/demo"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -72,18 +73,11 @@ func TestAScriptsProcessesEndWithIt(t *testing.T) {
 	top, mark := t.TempDir(), newMark()
 	dir, other := filepath.Join(top, "script-a"), filepath.Join(top, "script-a-b")
 	for _, d := range []string{dir, other} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		musts.Do(t, os.Mkdir(d, 0o700))
 	}
-	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sleep := musts.Get(exec.LookPath("sleep"))(t)
 	own := filepath.Join(dir, "own")
-	if err := exec.Command("cp", sleep, own).Run(); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, exec.Command("cp", sleep, own).Run())
 	for name, c := range map[string]struct {
 		cmd   exec.Cmd
 		stays bool
@@ -95,9 +89,7 @@ func TestAScriptsProcessesEndWithIt(t *testing.T) {
 		"carries another mark":       {exec.Cmd{Path: sleep, Dir: other, Env: []string{"X=" + newMark()}}, true},
 	} {
 		c.cmd.Args = []string{"sleep", "300"}
-		if err := c.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		musts.Do(t, c.cmd.Start())
 		t.Cleanup(func() { _ = c.cmd.Process.Kill(); _ = c.cmd.Wait() })
 		defer func() {
 			end := time.Now().Add(wait.Patience)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestSudoLeavesTheHomeOfAUserAlone: with sudo -E the home is the user's, and what root makes there is root's.
@@ -16,12 +18,8 @@ func TestSudoLeavesTheHomeOfAUserAlone(t *testing.T) {
 	}
 	w := newCrashFolder(t)
 	home := filepath.Join(w.dir, "home")
-	if err := os.Mkdir(home, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Lchown(home, 40001, 40001); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, os.Mkdir(home, 0o755))
+	musts.Do(t, os.Lchown(home, 40001, 40001))
 	for _, config := range []string{"", filepath.Join(home, "elsewhere")} {
 		for _, what := range []string{"install", "uninstall"} {
 			out, err := w.run([]string{"HOME=" + home, "XDG_CONFIG_HOME=" + config, "SUDO_USER="}, "winnow", "service", what, "--config", w.config)

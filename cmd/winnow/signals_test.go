@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -113,10 +114,7 @@ func TestAChildsChildEndsWithIt(t *testing.T) {
 	if wait.Until(wait.Patience, func() bool {
 		left = left[:0]
 		for _, f := range strings.Fields(string(out)) {
-			pid, err := strconv.Atoi(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pid := musts.Get(strconv.Atoi(f))(t)
 			if p, err := os.FindProcess(pid); err == nil && demo.IsRunning(p) {
 				left = append(left, pid)
 			}

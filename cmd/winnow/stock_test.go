@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/policies/schemas"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
@@ -77,16 +78,10 @@ func TestStockAgrees(t *testing.T) {
 			dir := t.TempDir()
 			tree := filepath.Join(dir, "tree")
 			for file, text := range c.files {
-				if err := os.MkdirAll(filepath.Join(tree, filepath.Dir(file)), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(tree, file), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				musts.Do(t, os.MkdirAll(filepath.Join(tree, filepath.Dir(file)), 0o700))
+				musts.Do(t, os.WriteFile(filepath.Join(tree, file), []byte(text), 0o600))
 			}
-			if err := os.WriteFile(filepath.Join(dir, "subject.json"), schemas.Subject, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			musts.Do(t, os.WriteFile(filepath.Join(dir, "subject.json"), schemas.Subject, 0o600))
 			winnow := func(args ...string) ran {
 				return runIn(t, dir, nil, itself(), append([]string{"policy"}, args...)...)
 			}
@@ -172,9 +167,7 @@ func agreeOnFormat(t *testing.T, tree string, stock, winnow func(...string) ran)
 	t.Helper()
 	want := strings.Fields(stock("fmt", "--list", "tree").out)
 	var ours report.PolicyFormat
-	if err := json.Unmarshal([]byte(winnow("fmt", "tree", "--format", "json").out), &ours); err != nil {
-		t.Fatal(err)
-	}
+	musts.Do(t, json.Unmarshal([]byte(winnow("fmt", "tree", "--format", "json").out), &ours))
 	slices.Sort(want)
 	slices.Sort(ours.Unformatted)
 	if !slices.Equal(want, ours.Unformatted) {

@@ -19,18 +19,11 @@ import (
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/test/kit/files"
 	"github.com/winnow-reaper/winnow/test/kit/herdr"
+	musts "github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/tmux"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
-
-// no fails the test for an error.
-func no(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // loops runs the daemon's loop in this process until the test ends. It sweeps at its start and for events, not on schedule.
 func (w *steadyWorld) loops(t *testing.T) {
@@ -39,11 +32,11 @@ func (w *steadyWorld) loops(t *testing.T) {
 	r.Every, r.Rest, r.Settle, r.Burst, r.Share = time.Hour, 50*time.Millisecond, 20*time.Millisecond, time.Second, 1
 	w.d.Pace.Options = w.d.PaceOptions()
 	unlock, err := w.d.Alone(t.Context()) // as winnow run
-	no(t, err)
+	musts.Do(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.d.Loop(ctx) }()
-	t.Cleanup(func() { no(t, unlock()) })
+	t.Cleanup(func() { musts.Do(t, unlock()) })
 	t.Cleanup(func() {
 		cancel()
 		select {
@@ -114,7 +107,7 @@ func TestEventSourcesComeBack(t *testing.T) {
 	wait.Eventually(t, "tmux has ended", func() bool { return !procs.Lives(old) })
 	w.tmux = tmux.Start(t, w.tmux.Socket, "keeper-again")
 	shell, err := strconv.Atoi(w.tmux.Run("display-message", "-p", "-t", "keeper-again:", "#{pane_pid}"))
-	no(t, err)
+	musts.Do(t, err)
 	w.knows(t, shell)
 	w.wakes(t, "the end of a shell in tmux", wake.Process, func(n int) {
 		if n == 1 {
@@ -123,8 +116,8 @@ func TestEventSourcesComeBack(t *testing.T) {
 	})
 
 	trees := filepath.Join(w.dir, "wt")
-	no(t, os.Rename(trees, trees+"-away"))
-	no(t, os.RemoveAll(trees+"-away"))
+	musts.Do(t, os.Rename(trees, trees+"-away"))
+	musts.Do(t, os.RemoveAll(trees+"-away"))
 	files.Folder(t, trees)
 	w.wakes(t, "a folder in one that was made again", wake.Folder, func(n int) { files.Folder(t, trees, "new-"+strconv.Itoa(n)) })
 }
@@ -148,7 +141,7 @@ func TestTheKernelTellsOfExits(t *testing.T) {
 	w := newSteadyWorld(t, 201)
 	user := exec.Command("sleep", "300")
 	user.Dir = w.worktree
-	no(t, user.Start())
+	musts.Do(t, user.Start())
 	t.Cleanup(func() { _ = user.Process.Kill(); _ = user.Wait() })
 	w.loops(t)
 	wait.Eventually(t, "an answer", func() bool { s := w.d.Status().Events[daemon.ExitEvents]; return s.Listening || s.Failures > 0 })
@@ -158,7 +151,7 @@ func TestTheKernelTellsOfExits(t *testing.T) {
 	w.knows(t, user.Process.Pid)
 	w.wakes(t, "its end", wake.Exit, func(n int) {
 		if n == 1 {
-			no(t, user.Process.Kill())
+			musts.Do(t, user.Process.Kill())
 			_ = user.Wait()
 		}
 	})
@@ -197,17 +190,17 @@ func TestWhoseEndIsWorthASweep(t *testing.T) {
 	t.Parallel()
 	w := newSteadyWorld(t, 203)
 	sleep, err := exec.LookPath("sleep")
-	no(t, err)
+	musts.Do(t, err)
 	w.mustRun(t, "cp", sleep, filepath.Join(w.dir, "claude"))
 
 	pids := filepath.Join(w.dir, "pids")
 	files.Write(t, filepath.Join(w.dir, "pane.sh"), "sleep 300 & echo $! >>"+pids+"\n"+filepath.Join(w.dir, "claude")+" 300 & echo $! >>"+pids+"\nwait\n")
 	w.tmux.Run("new-session", "-d", "-s", "busy", "sh", filepath.Join(w.dir, "pane.sh"))
 	shell, err := strconv.Atoi(w.tmux.Run("display-message", "-p", "-t", "busy:", "#{pane_pid}"))
-	no(t, err)
+	musts.Do(t, err)
 	user := exec.Command("sh", "-c", "sleep 300 & echo $! >>"+pids+"-2; wait")
 	user.Dir = w.worktree
-	no(t, user.Start())
+	musts.Do(t, user.Start())
 	t.Cleanup(func() { _ = user.Process.Kill(); _ = user.Wait() })
 	below := func(file string, n int) (out []int) {
 		wait.Eventually(t, "its processes run", func() bool {
@@ -225,7 +218,7 @@ func TestWhoseEndIsWorthASweep(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Kill(inTree[0], syscall.SIGKILL) })
 
 	_, err = w.d.Sweep(t.Context(), "")
-	no(t, err)
+	musts.Do(t, err)
 	b, up := w.d.Base, host.Now().Up
 	later := *up + look.Passing
 	for _, c := range []struct {
