@@ -62,19 +62,7 @@ func TestMachine(t *testing.T) {
 	files.Write(t, config, waits)
 	sweep := func(args ...string) report {
 		t.Helper()
-		cmd := exec.Command(program, append([]string{"sweep", "--config", config, "--format", "json"}, args...)...)
-		cmd.Env, cmd.Dir = m.Env(), m.Home
-		var said strings.Builder
-		cmd.Stderr = &said
-		out, err := cmd.Output()
-		var r report
-		if json.Unmarshal(out, &r) != nil {
-			t.Fatalf("winnow sweep %q: %v\n%s%s", args, err, out, said.String())
-		}
-		if path := os.Getenv("WINNOW_TEST_REPORT"); path != "" {
-			files.Write(t, path+strings.Join(args, ""), string(out))
-		}
-		return r
+		return sweeps(t, m, program, m.Env(), append([]string{"--config", config}, args...)...)
 	}
 
 	time.Sleep(1500 * time.Millisecond)
@@ -110,6 +98,24 @@ func TestMachine(t *testing.T) {
 	if d := done[""]; 100*d.Met < leastDone*d.Wanted {
 		t.Errorf("%s of what a person wants gone is done; at least %d %% is required", d, leastDone)
 	}
+}
+
+// sweeps has winnow sweep once.
+func sweeps(t *testing.T, m *machine.Machine, program string, env []string, args ...string) report {
+	t.Helper()
+	cmd := exec.Command(program, append([]string{"sweep", "--format", "json"}, args...)...)
+	cmd.Env, cmd.Dir = env, m.Home
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	var r report
+	if json.Unmarshal(out, &r) != nil {
+		t.Fatalf("winnow sweep %q: %v\n%s%s", args, err, out, said.String())
+	}
+	if path := os.Getenv("WINNOW_TEST_REPORT"); path != "" {
+		files.Write(t, path+t.Name()+strings.ReplaceAll(strings.Join(args, ""), "/", ""), string(out))
+	}
+	return r
 }
 
 // of gives the decision's index about a thing, -1 without one.

@@ -262,15 +262,29 @@ func unshared(dir string) (bool, error) {
 // play is what the programs of the machine do. Each ends at SIGTERM.
 func play(role string) {
 	end := make(chan os.Signal, 1)
-	signal.Notify(end, unix.SIGTERM, unix.SIGHUP)
+	signal.Notify(end, unix.SIGTERM)
+	if !signal.Ignored(unix.SIGHUP) { // as after nohup
+		signal.Notify(end, unix.SIGHUP)
+	}
 	switch role {
 	case "listen":
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		network, at := "tcp", "127.0.0.1:0"
+		if path := os.Getenv(socketVar); path != "" {
+			network, at = "unix", path
+		}
+		l, err := net.Listen(network, at)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		defer l.Close()
+		say(l.Addr().String())
+	case "connect":
+		defer connected().Close()
+	case "work":
+		go work()
+	case "parent":
+		defer runtime.KeepAlive(parent())
 	case "busy":
 		go func() {
 			for time.Now().After(time.Time{}) {

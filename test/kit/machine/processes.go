@@ -24,8 +24,12 @@ type order struct {
 	Argv []string
 	Env  []string
 	Dir  string
+	// Path is the program's file where that is not the first of Argv, as with a program that gives itself a title.
+	Path string
 	// Pipe gives it a pipe for its input, as a server has that an agent speaks with; else its input is empty.
 	Pipe bool
+	// Talk gives it pipes for its input, its output and its errors, and the other ends to the starter.
+	Talk bool
 	// Away has it in a session of its own.
 	Away bool
 }
@@ -69,11 +73,14 @@ func start() {
 			if orders.Decode(&o) != nil {
 				return
 			}
-			cmd := exec.Command(o.Argv[0])
+			if o.Path == "" {
+				o.Path = o.Argv[0]
+			}
+			cmd := exec.Command(o.Path)
 			cmd.Args, cmd.Env, cmd.Dir = o.Argv, o.Env, o.Dir
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: o.Away}
 			var theirs *os.File
-			if o.Pipe { // not StdinPipe: that is closed when what it was given to ends, and others may have the other end
+			if o.Pipe || o.Talk { // not StdinPipe: that is closed when what it was given to ends, and others may have the other end
 				r, ours, err := os.Pipe()
 				if err != nil {
 					fmt.Println(0, err)
@@ -81,7 +88,18 @@ func start() {
 				}
 				cmd.Stdin, theirs, pipes = r, r, append(pipes, ours)
 			}
+			if o.Talk {
+				ours, w, err := os.Pipe()
+				if err != nil {
+					fmt.Println(0, err)
+					continue
+				}
+				cmd.Stdout, cmd.Stderr, pipes = w, w, append(pipes, ours, w)
+			}
 			err := cmd.Start()
+			if o.Talk {
+				pipes[len(pipes)-1].Close()
+			}
 			if theirs != nil {
 				theirs.Close()
 			}
@@ -115,7 +133,17 @@ func (m *Machine) program(rel string) string {
 // starter starts a program that starts others.
 func (m *Machine) starter(path, dir string, env ...string) *Starter {
 	m.t.Helper()
-	cmd := exec.Command(path)
+	return m.starts(exec.Command(path), dir, env...)
+}
+
+// scripted is a starter that an interpreter runs.
+func (m *Machine) scripted(path, script, dir string) *Starter {
+	m.t.Helper()
+	return m.starts(exec.Command(path, script), dir)
+}
+
+func (m *Machine) starts(cmd *exec.Cmd, dir string, env ...string) *Starter {
+	m.t.Helper()
 	cmd.Dir, cmd.Env = dir, append(append(m.Env(), roleVar+"=starter"), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	in, err := cmd.StdinPipe()
