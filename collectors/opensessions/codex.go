@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
+	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
 // Threads is where Codex keeps a lock for each thread that it has open, and false where there is no such folder.
@@ -106,4 +108,47 @@ func (c codex) held() (map[uint64][]int, error) {
 		}
 	}
 	return held, nil
+}
+
+// storeWithin is how long Codex's store may take.
+const storeWithin = 2 * time.Second
+
+// state is a store of Codex's: state_5.sqlite. Its number grows with its layout.
+var state = regexp.MustCompile(`^state_([0-9]{1,9})\.sqlite$`)
+
+// folders are those in which Codex's threads work, by the threads' ids: threads.cwd of the newest store (seen with 0.171.0). A store that cannot be read or has
+// another layout gives none, and then where a thread works is not known.
+func folders(ctx context.Context, home string) map[string]string {
+	path := newestStore(home)
+	if path == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeWithin)
+	defer cancel()
+	rows, err := sqlite.Read(ctx, path, "threads", "id", "cwd")
+	if err != nil {
+		return nil
+	}
+	out := map[string]string{}
+	for _, row := range rows {
+		id, err := row.Text("id")
+		at, none := row.Text("cwd")
+		if err == nil && none == nil {
+			out[id] = at
+		}
+	}
+	return out
+}
+
+func newestStore(home string) (path string) {
+	files, _ := os.ReadDir(home)
+	newest := -1
+	for _, e := range files {
+		if m := state.FindStringSubmatch(e.Name()); m != nil {
+			if n, err := strconv.Atoi(m[1]); err == nil && n > newest {
+				newest, path = n, filepath.Join(home, e.Name())
+			}
+		}
+	}
+	return path
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
+	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
 // maxChats is more than the chats of one project, or the projects, of any user.
@@ -132,4 +133,71 @@ func place(env func(string) string, variable, home, below string) (string, bool)
 	path := filepath.Join(dir, below)
 	_, err := os.Stat(path)
 	return path, filepath.IsAbs(path) && !errors.Is(err, fs.ErrNotExist)
+}
+
+// GeminiFolder is where Gemini CLI keeps a folder for each project, and false where there is no such folder.
+func GeminiFolder(env func(string) string, home string) (string, bool) {
+	return place(env, "GEMINI_CLI_HOME", home, ".gemini/tmp")
+}
+
+// GeminiSource is the source agents/<name> for such a folder.
+//
+// Gemini CLI (seen with 0.61.0) appends to tmp/<project>/chats/session-*.jsonl with each message, from the moment a session opens. The folder in which the
+// session works is in tmp/<project>/.project_root. gemini --worktree goes into its worktree; gemini --acp has sessions of any folder, and stays where it
+// was started. No record names a process.
+func GeminiSource(name, path string) collectors.Source {
+	return writtenSource("gemini", name, path, projects(gemini))
+}
+
+func gemini(_ context.Context, d safeopen.DirFS, project string, files map[string]time.Time) ([]session, error) {
+	var last session
+	for file, at := range files {
+		if at.After(last.at) {
+			last = session{id: file, at: at}
+		}
+	}
+	if last.at.IsZero() {
+		return nil, nil
+	}
+	root, err := fs.ReadFile(d, filepath.Join(project, ".project_root"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return []session{{project, string(root), last.at}}, nil
+}
+
+// OpenCodeStore is OpenCode's store, and false where there is no such file.
+func OpenCodeStore(env func(string) string, home string) (string, bool) {
+	return place(env, "XDG_DATA_HOME", filepath.Join(home, ".local", "share"), "opencode/opencode.db")
+}
+
+// OpenCodeSource is the source agents/<name> for such a store.
+//
+// OpenCode (seen with 1.18.33) has a row in session for each session, with the folder in which it works (directory) and when it last began or ended a turn
+// (time_updated, milliseconds). One process has sessions of many folders (opencode serve, an editor's opencode acp), and stands in the folder in which it
+// was started. No row says which process has a session open, nor whether any has.
+func OpenCodeSource(name, path string) collectors.Source {
+	return writtenSource("opencode", name, path, openCode)
+}
+
+func openCode(ctx context.Context, path string, _ time.Time) (all []session, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storeWithin)
+	defer cancel()
+	rows, err := sqlite.Read(ctx, path, "session", "id", "directory", "time_updated", "time_archived")
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		id, _ := row.Text("id")
+		at, err := row.Millis("time_updated")
+		if !row.Null("time_archived") {
+			continue
+		}
+		if err != nil || at == nil { // when it worked is not known: it may be now
+			at = new(time.Now())
+		}
+		directory, _ := row.Text("directory")
+		all = append(all, session{id, directory, *at})
+	}
+	return all, nil
 }

@@ -1,6 +1,12 @@
 package subject
 
 import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
@@ -39,4 +45,76 @@ func (j *Index) kindOf(id string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// withLists is a copy in which every list is a list: a nil one would be null in the document, which its schema refuses. The markers
+// whose value is a pid are all in PIDMarkers.
+func (c *Config) withLists() *Config {
+	w := *c
+	for _, m := range w.Markers {
+		if m.Value == MarkerPID && !slices.Contains(w.PIDMarkers, m.Name) {
+			w.PIDMarkers = append(slices.Clip(w.PIDMarkers), m.Name)
+		}
+	}
+	fillLists(reflect.ValueOf(&w).Elem())
+	return &w
+}
+
+// fillLists makes a copy of every list in v, an empty one of a nil one; what is left out of the document when it is empty stays as it is.
+func fillLists(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !strings.HasSuffix(v.Type().Field(i).Tag.Get("json"), ",omitempty") {
+				fillLists(v.Field(i))
+			}
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+	case reflect.Slice:
+		list := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(list, v)
+		for i := range list.Len() {
+			fillLists(list.Index(i))
+		}
+		v.Set(list)
+	}
+}
+
+// About are the facts by which a person recognises the candidate.
+func (s *Subject) About() *decision.About {
+	a := &decision.About{Age: s.Age, Idle: s.Idle}
+	if d := s.Dir; d != nil && d.Git != nil {
+		a.Repository, a.Branch = cmp.Or(d.Git.Main, d.Git.CommonDir), strings.TrimPrefix(d.Git.Branch, "refs/heads/")
+		a.Gone = deref(d.Gone)
+	}
+	if p := s.Process; p != nil {
+		a.Command, a.Memory = p.Name, p.RSS
+		if said := cmp.Or(deref(p.Package), deref(p.Script)); said != "" && said != p.Name {
+			a.Command += " " + said
+		}
+		if p.Cwd != nil {
+			a.Folder = strings.TrimSuffix(*p.Cwd, deleted)
+			a.Gone = p.CwdDeleted != nil && *p.CwdDeleted
+		}
+		if l := s.Lineage; l != nil {
+			a.Below = l.Descendants
+			if l.Agent != nil {
+				a.Agent = fmt.Sprintf("%s (%d)", l.Agent.Name, l.Agent.PID)
+			}
+		}
+	}
+	if *a == (decision.About{}) {
+		return nil
+	}
+	return a
+}
+
+func deref[T any](v *T) (zero T) {
+	if v == nil {
+		return zero
+	}
+	return *v
 }

@@ -2,11 +2,19 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/alive"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/service"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -35,4 +43,116 @@ func (p Paint) trailText(w io.Writer, trail []document.Answer) {
 		rows = append(rows, text.Row{Lead: x.Answer, Color: color[x.Answer], Label: x.Question, Text: x.Detail})
 	}
 	p.Section(w, "what became of closing it", rows...)
+}
+
+// Cleaned says what a cleanup did.
+func (p Paint) Cleaned(w io.Writer, c document.Cleaned) {
+	report.Acts(w, p.Paint, "settled: acts that an earlier sweep was cut short in", c.Settled)
+	report.Acts(w, p.Paint, "acts", []decision.Act{*c.Act})
+}
+
+// Agents prints what agents are known, those that run first.
+func (p Paint) Agents(w io.Writer, doc document.Agents) {
+	var run, rest []text.Row
+	for _, a := range doc.Agents {
+		row := text.Row{Lead: "known", Color: p.Dim, Label: a.Name, Text: a.Title}
+		if a.Version != "" {
+			row.Text += ", seen in version " + a.Version
+		}
+		if a.File != "" {
+			row.Text += ", by " + a.File
+		}
+		if len(a.PIDs) == 0 {
+			rest = append(rest, row)
+			continue
+		}
+		var pids []string
+		for _, pid := range a.PIDs {
+			pids = append(pids, strconv.Itoa(pid))
+		}
+		row.Lead, row.Color = "runs", p.Green
+		row.Text += ": pid " + strings.Join(pids, ", ")
+		run = append(run, row)
+	}
+	p.Rows(w, append(run, rest...)...)
+}
+
+// Alive says whether anything is alive, and what proves it.
+func (p Paint) Alive(w io.Writer, x alive.Answer) {
+	state := p.Yellow(x.State)
+	switch x.State {
+	case alive.Alive:
+		state = p.Green(x.State)
+	case alive.NotAlive:
+		state = p.Red("not alive")
+	}
+	p.Sentence(w, p.Bold(text.Clean(x.ID))+" "+state+": "+text.Clean(x.Why))
+	var proofs, gaps, claims, read []text.Row
+	for _, proof := range x.Proofs {
+		row := text.Row{Lead: proof.What, Color: p.Green, Label: proof.Source, Text: proof.Detail}
+		if proof.StartTicks != nil {
+			row.Rest = snapshot.ProcessID(proof.PID, *proof.StartTicks)
+		}
+		proofs = append(proofs, row)
+	}
+	for _, g := range x.Gaps {
+		gaps = append(gaps, text.Row{Lead: "gap", Color: p.Yellow, Label: g.Source, Text: g.Why})
+	}
+	for _, c := range x.Claims {
+		claims = append(claims, text.Row{Lead: "said", Color: p.Dim, Label: c.Source, Text: c.Detail})
+	}
+	for _, r := range x.Read {
+		read = append(read, text.Row{Lead: r.Status, Color: p.Dim, Label: r.Source, Text: fmt.Sprintf("it listed %d, and none is a proof", r.Seen)})
+	}
+	p.Section(w, "what proves it", proofs...)
+	p.Section(w, "what could not be read", gaps...)
+	p.Section(w, "what proves nothing", claims...)
+	if x.State != alive.Alive {
+		p.Section(w, "what was asked", read...)
+	}
+}
+
+// ServiceChange prints which units were written, kept and removed.
+func ServiceChange(w io.Writer, c service.Changed) {
+	for _, of := range []struct {
+		word  string
+		paths []string
+	}{{"removed", c.Removed}, {"written", c.Written}, {"kept as it is", c.Kept}} {
+		for _, p := range of.paths {
+			fmt.Fprintf(w, "%s: %s\n", of.word, text.Clean(p))
+		}
+	}
+	if len(c.Shared) > 0 {
+		fmt.Fprintf(w, "shared with %s: systemctl restart has them run so too\n", text.Clean(strings.Join(c.Shared, ", ")))
+	}
+	for _, unit := range c.Disabled {
+		fmt.Fprintf(w, "disabled: %s, which a package brought\n", text.Clean(unit))
+	}
+}
+
+// ServiceStatus prints how the units stand, and that no manager answers, where silent says why.
+func ServiceStatus(w io.Writer, all []service.Status, silent string) {
+	for _, st := range all {
+		fmt.Fprintf(w, "%s\n", text.Clean(st.Unit))
+		if silent == "" {
+			fmt.Fprintf(w, "  now   %s, %s", cmp.Or(st.Enabled, "not enabled"), cmp.Or(st.Active, "not active"))
+			if st.Since != "" {
+				fmt.Fprintf(w, " since %s", text.Clean(st.Since))
+			}
+			if st.PID != "" {
+				fmt.Fprintf(w, ", process %s", text.Clean(st.PID))
+			}
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "  unit  %s\n  log   %s\n", text.Clean(st.Path), text.Clean(st.Log))
+		if st.Next != "" {
+			fmt.Fprintf(w, "  next  %s\n", text.Clean(st.Next))
+		}
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(w, "not installed: winnow service install")
+	}
+	if silent != "" {
+		fmt.Fprintf(w, "no systemd manager answers here: %s\n", text.Clean(silent))
+	}
 }

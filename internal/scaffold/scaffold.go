@@ -2,19 +2,29 @@
 package scaffold
 
 import (
+	"cmp"
 	"embed"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"text/template"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/policies/schemas"
 )
 
 //go:embed templates
@@ -117,4 +127,133 @@ func Regal() []byte {
 		panic(err) // it is a part of the program
 	}
 	return data
+}
+
+// about is what the templates write about one kind of candidate. In its texts %o is the name of the rule's list in
+// rules.custom, %w a word that the name of the example begins with.
+type about struct {
+	Kind, Thing, Several string
+	// Field is a word for the name that is compared, Name its path below input.
+	Field, Name       string
+	Needs, Candidates string
+	// Wait says what the duration is for; "" where the rule has none. And, Means and Message say what else must hold.
+	Wait, And, Means, Message string
+	Conditions                []string
+	Evidence                  string
+	// Subject is an input that the rule finds, Spare the path and the value that make it stay, SpareName what that is.
+	Subject, Spare string
+	SpareName      string `yaml:"spare_name"`
+	// Facts are the paths without which nothing is found, the path of the name first.
+	Facts []string
+}
+
+// kinds are the texts of templates/kinds.yaml, by the folder of the kind.
+var kinds = sync.OnceValue(func() (all map[string]about) {
+	data, err := files.ReadFile("templates/kinds.yaml")
+	if err = cmp.Or(err, yaml.Unmarshal(data, &all)); err != nil {
+		panic(err) // it is a part of the program
+	}
+	return all
+})
+
+// values are what the templates need for one rule.
+type values struct {
+	Rule
+	about
+	Title, Own, Word string
+}
+
+func (r Rule) values() values {
+	v := values{Rule: r, Title: "Labelled " + r.Leaf, Own: r.Leaf + "_labels",
+		Word: strings.ReplaceAll(r.Leaf, "_", "-") + "-"}
+	if r.Folder == "" {
+		return v
+	}
+	v.about, v.Own = kinds()[r.Folder], r.Leaf+"_"+r.Folder
+	v.Title = strings.ToUpper(r.Leaf[:1]) + strings.ReplaceAll(r.Leaf[1:], "_", " ") + " " + v.Thing
+	return v
+}
+
+// Write makes all of the files in the folder, or makes nothing. It overwrites nothing and leaves the folder through no link, also when
+// another program puts something there meanwhile. With more the folder may have some of the folders already.
+func Write(dir string, files map[string][]byte, more bool) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	var made []string
+	defer func() {
+		if err != nil {
+			for _, name := range slices.Backward(made) {
+				err = errors.Join(err, root.Remove(name))
+			}
+		}
+	}()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for _, folder := range ancestors(name) {
+			switch err := root.Mkdir(folder, 0o755); {
+			case err == nil:
+				made = append(made, folder)
+			case more && errors.Is(err, fs.ErrExist):
+			case !slices.Contains(made, folder):
+				return err
+			}
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		made = append(made, name)
+		_, err = f.Write(files[name])
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ancestors are the folders that a name lies in, the uppermost first.
+func ancestors(name string) (out []string) {
+	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+		out = append(out, dir)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Example is a document with every field that a rule may read below input, each empty: a text "", a number 0, a list with one such element. It has
+// all kinds at once, so it is no candidate. Regal's language server completes from it where it is called input.json.
+func Example() ([]byte, error) {
+	var schema map[string]any
+	if err := json.Unmarshal(schemas.Subject, &schema); err != nil {
+		return nil, fmt.Errorf("read the schema of the input: %w", err)
+	}
+	data, err := json.MarshalIndent(empty(schema), "", "  ")
+	return append(data, '\n'), err
+}
+
+// empty is an empty value of what a schema describes.
+func empty(schema map[string]any) any {
+	switch schema["type"] {
+	case "object":
+		fields, _ := schema["properties"].(map[string]any)
+		out := map[string]any{}
+		for name, of := range fields {
+			if s, ok := of.(map[string]any); ok {
+				out[name] = empty(s)
+			}
+		}
+		return out
+	case "array":
+		if items, ok := schema["items"].(map[string]any); ok {
+			return []any{empty(items)}
+		}
+		return []any{}
+	case "boolean":
+		return false
+	case "number", "integer":
+		return 0
+	}
+	return ""
 }

@@ -2,21 +2,32 @@
 package state
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/version"
 )
 
 // Folder is the state folder of one configuration, and who works with it.
@@ -97,3 +108,110 @@ func (f *Folder) Stamp() string {
 	}
 	return out.String()
 }
+
+// RunLock is the file that the daemon of a state folder has locked for as long as it runs.
+func (f *Folder) RunLock() string { return filepath.Join(f.Cfg.State, "run.lock") }
+
+// AsksForLock takes the daemon's lock where there is a state folder.
+func (f *Folder) AsksForLock() (unlock func() error, err error) {
+	if _, err := os.Lstat(f.Cfg.State); err != nil {
+		return nil, err
+	}
+	return lock.Take(f.RunLock())
+}
+
+// UserDir is where the lock lies that all of a user's programs which close tabs may share: the folder that the login made for this user, or,
+// if that is missing, the folder of the lock of acts. A folder that another user could have made does not count.
+func (f *Folder) UserDir() string {
+	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", os.Geteuid())} {
+		if _, err := os.Lstat(dir); err == nil && filepath.IsAbs(dir) && safeopen.Trusted(dir) == nil {
+			return dir
+		}
+	}
+	if dir := f.Acting.Folder(); dir != "" && safeopen.Trusted(dir) == nil {
+		return dir
+	}
+	return f.Cfg.State
+}
+
+// LastsLonger is the pause that holds, where a program asks by the API for one that would end before it: none ends what a person or another program paused for longer.
+func (f *Folder) LastsLonger(long time.Duration) *lock.Pause {
+	if f.Asker.Conn == nil || f.CommandLine || long == 0 {
+		return nil
+	}
+	p := f.Paused()
+	if p == nil || p.Until != nil && !p.Until.After(time.Now().Add(long)) {
+		return nil
+	}
+	return p
+}
+
+// PlacePause writes a pause down, and gives it.
+func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason string) (lock.Pause, error) {
+	now := host.Now()
+	p := lock.Pause{Since: now.At, Reason: reason}
+	if long > 0 {
+		until := now.At.Add(long)
+		p.Until = &until
+		if boot, err := proc.BootID(f.Cfg.Collect.Processes.Root); err == nil && now.Up != nil {
+			p.BootID, p.UntilUp = boot, *now.Up+long.Seconds()
+		}
+	}
+	_, err := f.Acting.Pause(ctx, f.Cfg.State, p)
+	return p, err
+}
+
+// Resume ends a pause, and reports whether one held.
+func (f *Folder) Resume() (bool, error) { return f.Acting.Resume(f.Cfg.State) }
+
+// Paused gives the pause that holds now, nil when it is missing.
+func (f *Folder) Paused() *lock.Pause {
+	return f.Acting.Paused(f.Cfg.State, func() (string, float64) {
+		boot, err := proc.BootID(f.Cfg.Collect.Processes.Root)
+		up := host.Now().Up
+		if err != nil || up == nil {
+			return "", 0
+		}
+		return boot, *up
+	})
+}
+
+// Halted says why nothing may be done now, nil where something may.
+func (f *Folder) Halted() error {
+	if p := f.Paused(); p != nil {
+		return p
+	}
+	return nil
+}
+
+// ConfigFingerprint is a digest, before the policies were loaded and put their own parameters in, of what says how this program looks and decides: its version, its configuration, the
+// programs that it asks, the variables that say where agents keep their things, and what a path and a pid mean to it. Where a command and the daemon differ in it, the command does its
+// work by itself. The variable PATH is not in it, only where it leads: that of a service manager is never a shell's.
+func ConfigFingerprint(cfg *config.Config) string {
+	h := sha256.New()
+	if err := json.NewEncoder(h).Encode([]any{version.Read(), cfg}); err != nil {
+		return "" // matches no other one
+	}
+	for _, name := range append([]string{"HOME"}, Steering...) {
+		fmt.Fprintf(h, "%s=%q\n", name, os.Getenv(name))
+	}
+	for _, name := range []string{"git", "tmux"} {
+		path, err := exec.LookPath(name)
+		if real, err := filepath.EvalSymlinks(path); err == nil { // /bin is often a link to /usr/bin
+			path = real
+		}
+		fmt.Fprintf(h, "%s=%q %t\n", name, path, err == nil)
+	}
+	fmt.Fprintf(h, "tmux=%q\n", tmux.OutsideSocket(os.Getenv, os.Getuid()))
+	for _, name := range []string{"mnt", "pid"} { // in a container or a sandbox a path is another folder, and a pid another process
+		link, err := os.Readlink("/proc/self/ns/" + name)
+		fmt.Fprintf(h, "%s=%q %t\n", name, link, err == nil)
+	}
+	var root unix.Stat_t
+	err := unix.Stat("/", &root)
+	fmt.Fprintf(h, "root=%d:%d %t\n", root.Dev, root.Ino, err == nil)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Steering are variables, besides those that begin with WINNOW_, that say where winnow looks.
+var Steering = []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMUX_TMPDIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CODEV_AGENT_FARM_DIR", "HERDR_SOCKET_PATH", "HERDR_SESSION", "SHEPHERD_DB"}

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/term"
-
 	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
 
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
@@ -227,3 +226,6 @@ func (p Paint) Sentence(w io.Writer, s string) {
 		fmt.Fprintln(w, l)
 	}
 }
+
+// Quote makes s safe to paste into a shell, by termsafe.Quote.
+func Quote(s string) string { return termsafe.Quote(s) }

@@ -1,13 +1,68 @@
 package config
 
 import (
+	"net"
+	"net/netip"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/notify"
 	"github.com/winnow-reaper/winnow/internal/sys/httppost"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
+
+// Console says where winnow console listens, and how old what it shows may be.
+type Console struct {
+	// Listen is a loopback address with a port, 0 for a free one.
+	Listen string `json:"listen"`
+	// Every is how old what an open page shows may be.
+	Every time.Duration `json:"every"`
+}
+
+// check refuses an address that anybody but this machine could reach.
+func (c Console) check(must need) {
+	at, err := netip.ParseAddrPort(c.Listen)
+	must(err == nil && at.Addr().IsLoopback() && !at.Addr().Is4In6() && at.Addr().Zone() == "",
+		"console.listen %q: the console is for this machine alone; it wants a loopback address with a port, such as 127.0.0.1:0 for a free one", c.Listen)
+	must(c.Every >= 5*time.Second, "console.every is %s; it is a time of 5s or more", c.Every)
+}
+
+// Metrics says where the daemon answers Prometheus.
+type Metrics struct {
+	// Listen is unix:PATH or HOST:PORT, "" for nowhere. A host that is not this machine alone needs TokenFile.
+	Listen string `json:"listen"`
+	// TokenFile has the token that a scrape must bring (Authorization: Bearer); "" for none.
+	TokenFile string `json:"token_file" path:"optional"`
+	// CertFile and KeyFile, both in PEM, have it speak TLS; both or none.
+	CertFile string `json:"cert_file" path:"optional"`
+	KeyFile  string `json:"key_file" path:"optional"`
+}
+
+// check refuses an address that others can reach and that answers whoever asks.
+func (m Metrics) check(must need) {
+	must((m.CertFile == "") == (m.KeyFile == ""), "run.metrics: cert_file and key_file go together, and only one of them is there")
+	if m.Listen == "" {
+		must(m.TokenFile == "" && m.CertFile == "", "run.metrics: there is a token_file or cert_file, and no address in listen")
+		return
+	}
+	if path, ok := strings.CutPrefix(m.Listen, "unix:"); ok {
+		must(filepath.IsAbs(path) && filepath.Clean(path) == path, "run.metrics.listen %q: it wants the whole path of a socket, such as unix:/run/user/1000/winnow/metrics.sock", m.Listen)
+		must(m.CertFile == "", "run.metrics: no TLS is spoken on a unix socket, which this user alone can reach; leave cert_file and key_file out")
+		return
+	}
+	host, port, err := net.SplitHostPort(m.Listen)
+	n, numErr := strconv.ParseUint(port, 10, 16)
+	if err != nil || numErr != nil {
+		must(false, "run.metrics.listen %q: it wants an address such as 127.0.0.1:9479, or unix:PATH", m.Listen)
+		return
+	}
+	must(n > 0, "run.metrics.listen %q: nobody would find a port that changes; give a number from 1 to 65535", m.Listen)
+	local := host == "localhost" || net.ParseIP(host).IsLoopback()
+	must(local || m.TokenFile != "", "run.metrics.listen %q can be reached by others: give a token_file, or listen on 127.0.0.1 or a unix socket", m.Listen)
+}
 
 // Notify says what winnow run tells people by itself, and where.
 type Notify struct {
