@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
@@ -130,4 +134,90 @@ func mountOfUnit(unit string) (at string, ok bool) {
 		}
 	}
 	return filepath.Clean(at), filepath.IsAbs(at)
+}
+
+// mounts are the mount points of this process's mount namespace.
+type mounts struct {
+	points []string
+	count  map[string]int // of mount points at or below each folder that has any
+}
+
+// mounts are read once for all sources of a look: some machines have thousands.
+func (o Options) mounts() (*mounts, error) {
+	if !o.wholeLook() {
+		return readMounts(o.Mountinfo)
+	}
+	s := o.Cache
+	s.mounting.Lock()
+	defer s.mounting.Unlock()
+	if s.mounts == nil {
+		m, err := readMounts(o.Mountinfo)
+		if err != nil {
+			return nil, err
+		}
+		s.mounts = m
+	}
+	return s.mounts, nil
+}
+
+func readMounts(path string) (*mounts, error) {
+	all, err := proc.ReadMounts(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &mounts{count: map[string]int{}}
+	for _, mount := range all {
+		m.points = append(m.points, mount.Point)
+		for at := mount.Point; ; at = filepath.Dir(at) {
+			m.count[at]++
+			if at == "/" || at == "." {
+				break
+			}
+		}
+	}
+	return m, nil
+}
+
+// listBelow gives the mount points inside path.
+func (m *mounts) listBelow(path string) []string {
+	if m == nil || m.count[path] == 0 {
+		return nil
+	}
+	var inside []string
+	for _, point := range m.points {
+		if strings.HasPrefix(point, path+"/") {
+			inside = append(inside, point)
+		}
+	}
+	return inside
+}
+
+// stat reads what the file system says of the folder itself, without following a link.
+func stat(f found) (snapshot.Dir, folder.Stamp, error) {
+	d := snapshot.Dir{Name: filepath.Base(f.path), Path: f.path, Root: f.root}
+	s, err := folder.StampAt(unix.AT_FDCWD, f.path)
+	if err != nil {
+		return d, s, &os.PathError{Op: "statx", Path: f.path, Err: err}
+	}
+	d.Device, d.Inode, d.UID, d.ModifiedAt = new(s.Dev), new(s.Ino), new(s.UID), known(s.Modified)
+	d.Symlink = new(s.Mode&unix.S_IFMT == unix.S_IFLNK)
+	d.BornAt = known(s.Born)
+	if s.Mount != 0 {
+		d.MountID = new(s.Mount)
+	}
+	return d, s, nil
+}
+
+// empty says whether a folder has no entry at all.
+func empty(path string) (bool, error) {
+	f, err := folder.OpenAt(unix.AT_FDCWD, path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	none, err := f.Empty()
+	if err != nil {
+		return false, fmt.Errorf("list folder: %w", err)
+	}
+	return none, nil
 }

@@ -5,20 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/pace"
+	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/state"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/version"
 )
 
 // Run sweeps until ctx ends, while no other daemon runs on this state folder.
@@ -237,4 +243,33 @@ func (d *Daemon) PaceOptions() pace.Options {
 		every = d.Options.Every
 	}
 	return pace.Options{Every: every, Jitter: float64(r.Jitter), Settle: r.Settle, Burst: r.Burst, Rest: r.Rest, Share: float64(r.Share), Chance: rand.Float64}
+}
+
+// State is how the daemon stands.
+func (d *Daemon) State() document.State {
+	now := d.Now()
+	s := document.State{Schema: document.StateSchema, Version: version.Read().Version, Status: d.Status(), StateFolder: now.Cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
+	switch p := now.Paused(); { // that of now, also when no sweep has seen yet that it began, ended or was replaced
+	case p != nil:
+		if s.Paused == nil {
+			s.Mode, s.Since = document.Paused, p.Since
+		}
+		s.Paused = p
+	case p == nil && s.Paused != nil:
+		s.Paused = nil
+		if s.Mode = document.Observing; len(s.Brakes) > 0 {
+			s.Mode = document.Braked
+		} else if d.Options.Apply || now.Cfg.Act.Enabled {
+			s.Mode = document.Acting
+		}
+	}
+	if r := d.Last(); r != nil {
+		s.Policy, s.Alarms = r.Policy, append(s.Alarms, r.Alarms...)
+		for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
+			if r.Sources[name].Status == snapshot.Failed {
+				s.NotRead = append(s.NotRead, name)
+			}
+		}
+	}
+	return s
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,8 +16,10 @@ import (
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/sweep"
+	"github.com/winnow-reaper/winnow/internal/sys/herdr"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 )
 
 // FindTarget finds what arg names: a whole id of a candidate, else a worker by its registry's id, whole or with the registry before it,
@@ -124,4 +127,137 @@ func PIDDiffers(asker listen.Conn) string {
 		}
 	}
 	return "the program that asks is in another pid namespace, where that number is another process"
+}
+
+// Ids lists every candidate of a snapshot.
+func Ids(s *snapshot.Snapshot) []string {
+	var out []string
+	for _, kind := range snapshot.Kinds {
+		out = slices.AppendSeq(out, kind.IDs(s))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// idsOf lists the candidates that people call name.
+func idsOf(s *snapshot.Snapshot, name string) []string {
+	var out []string
+	for _, kind := range snapshot.Kinds {
+		for id := range kind.IDs(s) {
+			if c, _ := kind.Find(s, id); name != "" && c.Name == name || kind.Name == snapshot.KindProcess && c.Native == name {
+				out = append(out, id)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// What herdr takes for a tab besides its id: 1:t1, w_1:t2, w1:+2, +1:2, 1:p1, and t_1_2, w1-2, p_75.
+var (
+	byPlace = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+:[tp]?\+?[0-9A-Z]+$`)
+	older   = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+-\+?[0-9]+$|^[tp]_[w_+0-9A-Z]+$`)
+)
+
+// Positional reports whether herdr would take for a position what a person gave for a tab. A position is never sent to herdr, and never
+// completed to a tab's id: 1:t1 is the end of w11:t1 too. What does not say that it is a tab may be a part of a folder's name.
+func Positional(id string) bool {
+	native, tab := strings.CutPrefix(id, snapshot.KindTab+":")
+	if tab {
+		native = native[strings.LastIndexByte(native, '/')+1:]
+	}
+	return !herdr.TabID(native) && (byPlace.MatchString(native) || tab && older.MatchString(native))
+}
+
+// findID completes a shortened id among the candidates of a snapshot.
+func findID(s *snapshot.Snapshot, id string) (string, error) {
+	if Positional(id) {
+		return "", config.Usagef("%q is no tab's id: herdr reads it as a position, where another tab stands after a close; give the id as winnow shows it, such as w1:t3", id)
+	}
+	full, err := pick(id, Ids(s), candidate)
+	if err != nil {
+		if byName := idsOf(s, id); len(byName) == 1 {
+			return byName[0], nil
+		} else if len(byName) > 1 {
+			return "", config.Usagef("%q is ambiguous: it is the name of %s", id, strings.Join(firstOf(byName, 5), ", "))
+		}
+		var failed []string
+		for name, src := range s.Sources {
+			if src.Status == snapshot.Failed {
+				failed = append(failed, name)
+			}
+		}
+		if len(failed) > 0 {
+			slices.Sort(failed)
+			return "", fmt.Errorf("%w (these could not be read: %s)", err, strings.Join(failed, ", "))
+		}
+	}
+	return full, err
+}
+
+// pick completes a shortened name: the whole of it, else its only extension, else the only name that holds it.
+func pick(id string, known []string, what string) (string, error) {
+	if slices.Contains(known, id) {
+		return id, nil
+	}
+	for _, fits := range []func(string) bool{
+		func(k string) bool { return strings.HasPrefix(k, id) },
+		func(k string) bool { return strings.HasSuffix(k, id) },
+		func(k string) bool { return strings.Contains(k, id) },
+	} {
+		var found []string
+		for _, k := range known {
+			if fits(k) {
+				found = append(found, k)
+			}
+		}
+		switch {
+		case len(found) == 1:
+			return found[0], nil
+		case len(found) > 1:
+			return "", config.Usagef("%q is ambiguous: it fits %s; give more of it", id, strings.Join(firstOf(found, 5), ", "))
+		}
+	}
+	if len(known) == 0 {
+		return "", config.Usagef("there is no %s %q, nor any other", what, id)
+	}
+	if near := near(id, known); len(near) > 0 {
+		return "", config.Usagef("there is no %s %q among the %d; did you mean %s?", what, id, len(known), strings.Join(near, ", "))
+	}
+	return "", config.Usagef("there is no %s %q among the %d; %s lists them", what, id, len(known), lists[what])
+}
+
+// What pick calls that which an id is of.
+const (
+	candidate = "candidate"
+	heldThing = "hold"
+	trashed   = "act in the trash"
+)
+
+// lists are the commands that list them.
+var lists = map[string]string{candidate: "winnow sweep --all", heldThing: "winnow holds", trashed: "winnow trash"}
+
+// near gives up to three names that are like id, or whose last part is: people leave out where a thing is.
+func near(id string, known []string) []string {
+	last := func(s string) string { return s[strings.LastIndexAny(s, "/:")+1:] }
+	byLast := map[string][]string{}
+	var lasts []string
+	for _, k := range known {
+		byLast[last(k)] = append(byLast[last(k)], k)
+		lasts = append(lasts, last(k))
+	}
+	if n := spelling.Near(id, known); n != "" {
+		return []string{n}
+	}
+	if l := last(id); len(l) >= 3 {
+		return firstOf(byLast[spelling.Near(l, lasts)], 3)
+	}
+	return nil
+}
+
+func firstOf(list []string, n int) []string {
+	if len(list) <= n {
+		return list
+	}
+	return append(slices.Clone(list[:n]), fmt.Sprintf("and %d more", len(list)-n))
 }

@@ -3,10 +3,14 @@ package render
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/compare"
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -133,4 +137,174 @@ func (p Paint) flipText(w io.Writer, f document.Flip, change string) {
 			line("      ", factWords(x))
 		}
 	}
+}
+
+const (
+	// maxLine is how much of a line of a policy is shown to a person, maxSaid how much of a sentence, in characters.
+	maxLine = 160
+	maxSaid = 300
+)
+
+// changeTitles are what the changes are called.
+var changeTitles = map[string]string{
+	compare.NewReap: "stay today, would go", compare.NewKeep: "go today, would stay",
+	compare.Reasons: "same verdict, other reasons", compare.Scope: "in scope of one of both only",
+}
+
+// does is what a rule does otherwise, behind its name.
+var does = map[string]string{
+	compare.Found: "finds a reason to reap", compare.NotFound: "finds no reason to reap any more",
+	compare.Raised: "has a higher level", compare.Lowered: "has a lower level",
+	compare.Silent: "does not object any more", compare.Objects: "objects",
+	compare.Claims: "some rule claims it now", compare.Released: "no rule claims it any more",
+	compare.Within: "it goes with the worktree that it lies in",
+}
+
+// ruleDoes is a group or a cause in words.
+func ruleDoes(rule, what string) string { return strings.TrimSpace(rule + " " + does[what]) }
+
+// comparedWords says what a comparison rests on.
+func comparedWords(d *document.Comparison) []string {
+	n := 0
+	for _, s := range d.Snapshots {
+		if s.Error == "" {
+			n++
+		}
+	}
+	out := []string{fmt.Sprintf("%s compared in %s, %d decided alike", text.Plural(d.Candidates, "candidate"), text.Plural(n, "snapshot"), d.Same)}
+	if d.Labels == nil {
+		return out
+	}
+	for _, l := range []struct {
+		label string
+		compare.Tally
+	}{{"dead", d.Labels.Dead}, {"live", d.Labels.Live}} {
+		if l.Labelled > 0 {
+			out = append(out, fmt.Sprintf("of %d labelled as %s, the head reaps %d, the base %d", l.Labelled, l.label, l.Head, l.Base))
+		}
+	}
+	return out
+}
+
+// counted says how many things, and in how many decisions where these are more.
+func counted(c document.Count) string {
+	out := text.Plural(c.Things, "thing")
+	if c.Decisions > c.Things {
+		out += fmt.Sprintf(" in %d decisions", c.Decisions)
+	}
+	return out
+}
+
+// versionName is what a version is called: its name, and the commit that a revision stands for.
+func versionName(v document.Version) string {
+	if v.Commit == "" {
+		return v.Name
+	}
+	short := v.Commit[:min(len(v.Commit), 10)]
+	if path, ok := strings.CutPrefix(v.Name, v.Commit); ok { // the commit itself was named
+		return short + path
+	}
+	return v.Name + " (" + short + ")"
+}
+
+// configName is what a version's configuration is called: one of the same commit by its path alone, "" for the defaults.
+func configName(v document.Version) string {
+	if path, ok := strings.CutPrefix(v.Config, v.Commit+":"); ok && v.Commit != "" {
+		return path
+	}
+	return text.Home(v.Config)
+}
+
+// flipLabel is what a person calls a flip's candidate, and flipID its id where the label does not say it.
+func flipLabel(f document.Flip) string {
+	return report.Label(decision.Decision{ID: f.ID, Kind: f.Kind, Label: f.Label})
+}
+
+func flipID(f document.Flip) string {
+	if strings.HasSuffix(f.ID, flipLabel(f)) || strings.HasPrefix(f.ID, "dir:") {
+		return ""
+	}
+	return f.ID
+}
+
+// firstOf names the first of so many snapshots.
+func firstOf(names []string, n int) string {
+	if n > 1 {
+		return fmt.Sprintf("%s and %d more", names[0], n-1)
+	}
+	return names[0]
+}
+
+func baseWords(f document.Flip) string { return groundsWords(f.Was, f.Base, compare.Base) }
+func headWords(f document.Flip) string { return groundsWords(f.Why, f.Head, compare.Head) }
+
+// groundsWords is what one side says that decides.
+func groundsWords(reasons []decision.Reason, v compare.Verdict, in string) string {
+	var out []string
+	for _, r := range reasons {
+		out = append(out, r.Rule+": "+r.Message)
+	}
+	switch {
+	case len(out) > 0:
+		return strings.Join(out, "; ")
+	case v.Level != "":
+		return "the rules that found a reason were at " + v.Level
+	case !v.InScope:
+		return "no rule of the " + in + " claims it"
+	}
+	return "no rule of the " + in + " found a reason to reap it"
+}
+
+// differenceWords is what rules do otherwise, where the verdict is the same.
+func differenceWords(f document.Flip) string {
+	var out []string
+	for _, c := range f.Causes {
+		out = append(out, ruleDoes(c.Rule, c.What))
+	}
+	return strings.Join(out, "; ")
+}
+
+// levelWords says how a rule's level differs, "" where it does not.
+func levelWords(c compare.Cause) string {
+	if c.Levels == nil {
+		return ""
+	}
+	return fmt.Sprintf("rules.levels has %s at %s in the base, and at %s in the head", c.Rule, c.Levels.Base, c.Levels.Head)
+}
+
+// factWords is a fact in one line: where it stands, what is written there and what its operands were.
+func factWords(f compare.Fact) string {
+	word := "ended at"
+	if f.Held {
+		word = "was shown"
+	}
+	out := fmt.Sprintf("%s %s %s:%d: %s", f.In, word, f.File, f.Line, text.Cut(f.Text, maxLine))
+	if values := namedValues(f.Values); len(values) > 0 {
+		out += " (" + strings.Join(slices.Compact(values), ", ") + ")"
+	}
+	return out
+}
+
+// evidenceWords are the facts that the reasons of a cause name, those of the head only where they differ.
+func evidenceWords(c compare.Cause) string {
+	var out []string
+	for _, r := range []*decision.Reason{c.Base, c.Head} {
+		if s := reasonFacts(r); s != "" {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(slices.Compact(out), "; now ")
+}
+
+func reasonFacts(r *decision.Reason) string {
+	if r == nil {
+		return ""
+	}
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(r.Evidence)) {
+		if v := value(r.Evidence[k]); v != "[]" && v != "null" {
+			out = append(out, k+" is "+v)
+		}
+	}
+	return strings.Join(out, ", ")
 }

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
+	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
 	"github.com/winnow-reaper/winnow/collectors/processes/host"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -16,6 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -150,4 +156,166 @@ func (s *Sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, i
 		one.NextCommand = "winnow sweep --kind session --all" // prints its id
 	}
 	return one, nil
+}
+
+// Restorable lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error
+// says that the ledger could not be read; what the manifests say is then the answer.
+func (m *Machine) Restorable(ctx context.Context) ([]ledger.Act, error) {
+	r, err := m.TrashIndex(ctx)
+	return append(r.Kept, NotInLedger(m.asides(ctx, m.TrashRoots(nil, r.Roots), r.Known))...), err
+}
+
+// TrashIndex is what a ledger knows of the trash.
+type TrashIndex struct {
+	// Kept are the acts that can be brought back, roots the folders below which acts were begun.
+	Kept  []ledger.Act
+	Roots []string
+	// Known are the acts whose manifests need not be read: those that can be brought back, and those that were cut short, which are for the next sweep to settle.
+	Known map[string]bool
+}
+
+func trashIndex(ctx context.Context, l *ledger.Ledger) (r TrashIndex, err error) {
+	unsettled, err := l.Unsettled(ctx) // first: an act that is settled in between is then in both
+	if err != nil {
+		return TrashIndex{}, err
+	}
+	if r.Kept, err = l.Restorable(ctx); err != nil {
+		return TrashIndex{}, err
+	}
+	if r.Roots, err = l.Roots(ctx); err != nil {
+		return TrashIndex{}, err
+	}
+	r.Known = map[string]bool{}
+	for _, act := range r.Kept {
+		r.Known[act.Intent.ID] = true
+	}
+	for _, in := range unsettled {
+		r.Known[in.ID] = true
+	}
+	return r, nil
+}
+
+// TrashIndex is what the ledger knows of the trash, nothing where it cannot be read.
+func (m *Machine) TrashIndex(ctx context.Context) (r TrashIndex, err error) {
+	err = m.ReadLedger(func(l *ledger.Ledger) (err error) {
+		r, err = trashIndex(ctx, l)
+		return err
+	})
+	return r, err
+}
+
+// NotInLedger are acts that only a manifest tells of, but for those that cannot be brought back any more.
+func NotInLedger(asides []actdirs.Aside) []ledger.Act {
+	var out []ledger.Act
+	for _, x := range asides {
+		if !x.Half {
+			out = append(out, ledger.Act{Intent: x.Intent})
+		}
+	}
+	return out
+}
+
+// asides reads the manifests in every trash that this user may have, and says which of them were passed over.
+func (m *Machine) asides(ctx context.Context, roots []string, known map[string]bool) []actdirs.Aside {
+	found, wrong := m.AsidesOf(ctx, roots, known)
+	for _, err := range wrong {
+		m.Note("passed over in the trash: %v", err)
+	}
+	return found
+}
+
+// AsidesOf lists by their manifests what lies in the trashes of roots, without the acts that are known, and the errors of those that could not be read.
+func (m *Machine) AsidesOf(ctx context.Context, roots []string, known map[string]bool) ([]actdirs.Aside, []error) {
+	dirs, ok := m.Actuators(snapshot.Host{}, roots)[snapshot.KindDir].(*actdirs.Actuator)
+	if !ok {
+		return nil, nil
+	}
+	return dirs.Asides(ctx, known)
+}
+
+// TrashRoots are the folders in which there may be a trash: the roots and repositories that the configuration and the place where the
+// command runs lead to, those that a look found, and those that are on record. A worktree's root is the folder that it lies in.
+func (m *Machine) TrashRoots(s *snapshot.Snapshot, recorded []string) []string {
+	roots := map[string]bool{}
+	add := func(path string) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(real) {
+			roots[real] = true
+		}
+	}
+	around := func(path string) {
+		for _, at := range []string{path, filepath.Dir(path)} {
+			add(at)
+			for _, name := range m.Cfg.Rules.WorktreeFolders {
+				add(filepath.Join(at, name))
+			}
+		}
+		entries, err := filepath.Glob(filepath.Join(path, ".git", "worktrees", "*", "gitdir"))
+		if err != nil { // a path that is a bad pattern names no entries
+			entries = nil
+		}
+		for _, entry := range entries {
+			if text, err := os.ReadFile(entry); err == nil {
+				add(filepath.Dir(filepath.Dir(strings.TrimSpace(string(text)))))
+			}
+		}
+	}
+	for _, src := range m.Sources().Dirs(sources.Scope{}) {
+		around(src.Path)
+	}
+	if s != nil {
+		for _, root := range rootsOf(s) {
+			add(root)
+		}
+	}
+	for _, root := range recorded {
+		add(root)
+	}
+	return slices.Sorted(maps.Keys(roots))
+}
+
+// OpenTrash opens the ledger and lists what can be brought back, once the ledger has taken in what it did not know. lost is why there
+// is no ledger.
+func (s *Sweeper) OpenTrash(ctx context.Context) (kept []ledger.Act, lost error) {
+	l, err := ledger.Open(s.LedgerPath())
+	if err == nil {
+		if _, err = l.Restorable(ctx); err != nil {
+			_ = l.Close()
+		}
+	}
+	if err != nil {
+		return NotInLedger(s.asides(ctx, s.TrashRoots(nil, nil), nil)), fmt.Errorf("read ledger: %w", err)
+	}
+	s.Ledger = l
+	if _, err := s.adopt(ctx, nil); err != nil {
+		s.Note("%v", err)
+	}
+	kept, err = l.Restorable(ctx)
+	return kept, err
+}
+
+// adopt writes what lies in the trash and is not on record into the ledger, and says how many acts that were.
+func (s *Sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, error) {
+	r, err := trashIndex(ctx, s.Ledger)
+	if err != nil {
+		return 0, fmt.Errorf("read ledger: %w", err)
+	}
+	n := 0
+	for _, x := range s.asides(ctx, s.TrashRoots(snap, r.Roots), r.Known) {
+		until := x.Intent.RestoreUntil
+		if until.IsZero() {
+			until = x.Intent.At.Add(s.Cfg.Act.TrashTTL)
+		}
+		added, err := s.Ledger.Adopt(ctx, x.Intent, decision.Outcome{Outcome: decision.Done, RestoreUntil: &until,
+			Detail: "by the manifest in the trash: the ledger did not know of it"})
+		if err != nil {
+			return n, fmt.Errorf("write down what lies in the trash: %w", err)
+		}
+		if added {
+			n++
+		}
+	}
+	if n > 0 {
+		s.Note("%s in the trash that the ledger did not know, or held for gone; they are kept for act.trash_ttl from now on", text.Plural(n, "folder"))
+	}
+	return n, nil
 }
