@@ -9,7 +9,10 @@
 #   parameters: [rules.protected, rules.never_processes, rules.personal_daemons, rules.multiplexers, rules.lock_reasons]
 package policies.protect.protected
 
+import data.policies.lib.dirs
 import data.policies.lib.names
+import data.policies.lib.processes
+import data.policies.lib.reasons
 
 # METADATA
 # title: The operator protects it
@@ -73,4 +76,95 @@ _disjoint(pattern) if {
 	below := trim_suffix(pattern, "/")
 	glob.match($"**/{below}", ["/"], input.dir.path) == false
 	glob.match($"**/{below}/**", ["/"], input.dir.path) == false
+}
+
+# METADATA
+# title: A folder that is locked, no worktree or another user's
+# description: It is a locked worktree, a repository of its own or another user's, or whether it is could not be read.
+objections contains reasons.keep(_reasons, "whether it is a worktree, locked, or another user's is not known", {}) if {
+	input.kind == "dir"
+	not _worktree
+	not _no_checkout
+}
+
+# METADATA
+# title: A process that is never reaped
+# description: It is a multiplexer's server, a kernel thread, named by the configuration or another user's, or may be.
+objections contains reasons.keep(_reasons, "its name, or the user that it belongs to, is not known", _facts) if {
+	input.kind == "process"
+	not _ordinary
+}
+
+# METADATA
+# title: A daemon that people use too
+# description: The configuration names it as something that people use too; who started it says nothing of who uses it.
+objections contains reasons.keep(_personal, "whether people use it too is not known", _facts) if {
+	input.kind == "process"
+	not input.lineage.personal == ""
+}
+
+# METADATA
+# title: The terminal of an architect
+# description: It holds a conversation that nothing brings back. It is one, or its owner could not be read.
+objections contains reasons.keep(_architect, "whether it is an architect's terminal is not known", _facts) if {
+	input.kind == "terminal"
+	not _no_architect
+}
+
+_facts contains {"name": input.process.name}
+_facts contains {"role": input.terminal.role}
+
+_no_architect if {
+	input.terminal.role_kind != ""
+	input.terminal.role_kind != "architect"
+}
+
+_architect contains "it is an architect's terminal" if input.terminal.role_kind == "architect"
+
+_worktree if {
+	input.dir.git.worktree == true
+	dirs.unlocked
+	input.dir.uid == input.host.uid
+}
+
+_no_checkout if {
+	input.dir.checkout == false
+	not input.dir.git
+	input.dir.uid == input.host.uid
+}
+
+_ordinary if {
+	input.process.uid == input.host.uid
+	not input.process.kernel
+	processes.multiplexer == false
+	names.endable(input.process.name)
+}
+
+_reasons contains $"it is a locked worktree{_lock}" if {
+	input.dir.git.locked == true
+	not dirs.unlocked
+}
+
+_reasons contains "it is a repository of its own" if input.dir.git.worktree == false
+_reasons contains "it belongs to another user" if input.dir.uid != input.host.uid
+_reasons contains "it belongs to another user" if input.process.uid != input.host.uid
+_reasons contains "it is a kernel thread" if input.process.kernel == true
+_reasons contains "it is a multiplexer's server" if processes.multiplexer == true
+_reasons contains "rules.never_processes has its name" if names.never(input.process.name)
+
+default _lock := ""
+
+_lock := $": {dirs.lock}{_unlock}" if dirs.lock != ""
+
+default _unlock := ""
+
+_unlock := $": git -C {repository} worktree unlock {reasons.shell(input.dir.path)} removes the lock" if {
+	input.dir.path != ""
+	input.dir.git.common_dir != ""
+	repository := reasons.shell(input.dir.git.common_dir)
+}
+
+_personal contains $"people use such a program too, also when an agent started it ({what})" if {
+	what := input.lineage.personal
+	what != ""
 }
