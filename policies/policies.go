@@ -16,7 +16,7 @@ var Files embed.FS
 // Observing has the rules that say what became of a worker (observe), with what they lean on. They are asked for people, lead to no act,
 // and are not part of what one's own policies stand beside.
 //
-//go:embed lib/leftovers lib/names lib/panes lib/reasons lib/registry lib/sessions lib/shells lib/ties observe
+//go:embed lib/leftovers lib/names lib/panes lib/reasons lib/registry lib/sessions lib/shells observe
 var Observing embed.FS
 
 // Prepared is what policy.Policy.Prepare wrote of Files, with OPA's plan of the rules: a program decides by it without compiling them. It is of one state of

@@ -7,7 +7,6 @@
 #   reaps nothing: where it is all that was found, and no rule objects, the decision has that level.
 package policies.main
 
-import data.policies.lib.kinds
 import data.policies.lib.levels
 import data.policies.lib.reasons
 
@@ -36,12 +35,12 @@ _level := {"level": levels.level} if {
 default _in_scope := false
 
 _in_scope if {
-	some folder in kinds.folders
+	some folder in levels.folders
 	data.policies.reap[folder][_].in_scope
 }
 
 _findings contains reasons.evidence({finding, {"rule": rule}, _marked(rule)}) if {
-	some folder in kinds.folders
+	some folder in levels.folders
 	some name
 	some finding in data.policies.reap[folder][name].findings
 	rule := $"reap.{folder}.{name}"

@@ -188,7 +188,7 @@ func configCheck(t *testing.T, err error) {
 
 // configEvil is a policy that wants the user's process gone, and the worktree.
 const configEvil = `package policies.reap.%s.evil
-import data.policies.lib.kinds
+import data.policies.lib.levels
 in_scope if %s
 findings contains {"rule": "reap.%s.evil", "message": "evil", "evidence": {}} if %s
 `

@@ -138,7 +138,6 @@ made_again if {
 
 # It takes up at least trim_min on disk.
 large if input.dir.content.bytes >= input.config.trim_min
-
 _listed if input.dir.content.pattern in input.config.rebuildable
 _listed if input.dir.content.maker in {maker.maker | some maker in input.config.makers}
 

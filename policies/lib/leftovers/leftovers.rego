@@ -5,11 +5,9 @@
 #   process that may be something else, or with one unknown fact, is not a leftover.
 package policies.lib.leftovers
 
-import data.policies.lib.ties
-
 # The pids of the processes in the panes' own sessions that are left over: an agent's servers, and the shells and
 # package runners that such a server was started through. They are in the background, sleep and listen nowhere, nothing
-# but one another can speak with them, and nothing ties them (lib/ties).
+# but one another can speak with them, and nothing ties them (loose_members).
 pids := _unspoken & (_orphans | _below(_runner_orphans))
 
 # The same for a process that is judged by itself. A process with child processes is not a leftover.
@@ -72,13 +70,12 @@ _orphans contains member.pid if {
 }
 
 _runner_orphans := ((_inner | _outer) & _orphans) | (_inner & _below(_outer & _orphans))
-
 _parents(pids) := {member.process.ppid | some member in input.members; member.pid in pids}
 _below(parents) := {member.pid | some member in input.members; member.process.ppid in parents}
 
 _still contains member.pid if {
 	some member in input.members
-	member.pid in ties.members
+	member.pid in loose_members
 	member.how == "session"
 	count(member.lineage.added) > 0
 	member.lineage.is_agent == false
@@ -92,4 +89,30 @@ _still contains member.pid if {
 	member.process.pgid != member.process.foreground_pgid
 	count(member.process.listening) == 0
 	count(member.lineage.sockets) == 0
+}
+
+# It was not meant to outlive what started it, it is connected to nothing else, and it writes nothing.
+loose if {
+	count(input.lineage.intent) == 0
+	input.lineage.connections == 0
+	settled
+}
+
+# It has no regular file open for writing, or each of these has not changed for as long as a busy process waits.
+settled if input.lineage.writes_files == 0
+settled if input.lineage.output >= input.config.confirm_busy_after
+
+# The pids of the members of panes with nothing of that.
+loose_members contains member.pid if {
+	some member in input.members
+	count(member.lineage.intent) == 0
+	member.lineage.connections == 0
+	member.lineage.writes_files == 0
+}
+
+loose_members contains member.pid if {
+	some member in input.members
+	count(member.lineage.intent) == 0
+	member.lineage.connections == 0
+	member.lineage.output >= input.config.confirm_busy_after
 }

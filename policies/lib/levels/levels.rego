@@ -5,40 +5,40 @@
 #   kind is on. A word that is not known counts as observe, so that such a rule never reaps.
 package policies.lib.levels
 
-import data.policies.lib.kinds
+_folders := {
+	"dir": {"content", "dirs"},
+	"process": {"processes"},
+	"session": {"sessions"},
+	"tab": {"tabs"},
+	"terminal": {"terminals"},
+}
+
+# The folders below policies/reap of the candidate's kind; undefined for an input that is no subject.
+folders := _folders[input.kind]
 
 # Whether the input says which rules are not on.
 known if is_array(input.config.levels)
 
 # Rules that are off for candidates of this kind.
-off contains entry.rule if {
-	some entry in input.config.levels
-	entry.kind == input.kind
-	entry.level == "off"
-}
+off := _set("off")
 
 # Rules whose findings are left for a person. For the one candidate that a person asked for by name they are on.
-ask contains entry.rule if {
-	some entry in input.config.levels
-	entry.kind == input.kind
-	entry.level == "ask"
+ask contains rule if {
+	some rule in _set("ask")
 	not input.asked
 }
 
 # Rules whose findings are reported and never carried out.
-observe contains entry.rule if {
+observe := ({entry.rule | some entry in input.config.levels; entry.kind == input.kind} - _set("ask")) - off
+
+_set(level) := {entry.rule |
 	some entry in input.config.levels
 	entry.kind == input.kind
-	not entry in _others
-}
-
-_others contains entry if {
-	some entry in input.config.levels
-	entry.level in {"ask", "off"}
+	entry.level == level
 }
 
 _found contains rule if {
-	some folder in kinds.folders
+	some folder in folders
 	some name
 	count(data.policies.reap[folder][name].findings) > 0
 	rule := $"reap.{folder}.{name}"
@@ -54,3 +54,15 @@ level := [word | some word in ["on", "ask", "observe"]; count(_by_level[word]) >
 default counting := set()
 
 counting := _by_level[level]
+
+# True when an entry is for certain rules, others than those that found a reason, or than one of them. Without any
+# reason to reap the candidate stays as it is, and such an entry has nothing to keep it from.
+others_only(rules) if {
+	count(rules) > 0
+	count(counting - {rule | some rule in rules}) > 0
+}
+
+others_only(rules) if {
+	count(rules) > 0
+	count(counting) == 0
+}

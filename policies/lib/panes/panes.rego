@@ -63,7 +63,6 @@ evidence := {"panes": idle, "taken_along": taken_along, "live_on": live_on}
 
 # What ends with the panes, and what does not.
 fates := {"taken_along": taken_along, "live_on": live_on}
-
 _busy_elsewhere := {found.pane | some found in _elsewhere}
 
 _elsewhere contains {"pane": pane.id, "member": member} if {

@@ -5,8 +5,8 @@
 #   are one claim. No claim is made where its facts are not known.
 package policies.lib.provenance
 
+import data.policies.lib.leftovers
 import data.policies.lib.processes
-import data.policies.lib.ties
 
 # An agent may have started the process.
 scope if count(input.lineage.markers) > 0
@@ -121,7 +121,7 @@ unheard if {
 # Nothing ties it either, it is not known to be an agent, and neither it nor one below it does anything by itself.
 spent if {
 	unheard
-	ties.loose
+	leftovers.loose
 	processes.no_positive_agent
 	input.process.waits == true
 	count([below | some below in input.lineage.below; below.waits == true]) == count(input.lineage.below)
@@ -174,7 +174,6 @@ sources contains said if {
 }
 
 sources contains _proof if input.process.proven == "mcp-server"
-
 _proof := "its program's own files import what an MCP server needs, and its package or environment has that SDK"
 
 _words := {

@@ -48,7 +48,6 @@ _clock(seconds) := {"h": hours, "m": minutes, "s": rest} if {
 }
 
 _two(amount, unit, 0, _) := $"{amount}{unit}"
-
 _two(amount, unit, rest, below) := $"{amount}{unit}{rest}{below}" if rest > 0
 
 # The part of a commit's name that a person reads, and that git takes for the whole.

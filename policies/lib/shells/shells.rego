@@ -18,7 +18,6 @@ _members contains member if {
 }
 
 _members contains member if some member in input.terminal.below
-
 _panes := input.session.panes
 _panes := input.tab.panes
 

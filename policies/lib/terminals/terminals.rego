@@ -125,6 +125,5 @@ _traced if {
 }
 
 _traced if ended
-
 _ours if input.terminal.listed == true
 _ours if input.terminal.scoped == true

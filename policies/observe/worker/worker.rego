@@ -114,7 +114,6 @@ _unrecorded := _unread($"{_registry_unread} it records this session is not known
 } else := _is("unregistered", "no registry records this session", "explain")
 
 _own := input.entries[0]
-
 _over if 0 in registry.over
 _alive if count(input.worker.live) > 0
 _several if count(input.worker.live) > 1
@@ -168,7 +167,6 @@ _release := _let_go(0) if {
 
 _let_go(place) := {"next": "let_go", "keeper": place}
 _worker := $"worker {_own.id} of {_own.source}"
-
 _unread(why) := _then("unknown", why, {"next": "doctor", "unread": true})
 _is(observation, why, next) := _then(observation, why, {"next": next})
 _then(observation, why, then) := {"observation": observation, "why": why, "then": then}

@@ -45,7 +45,6 @@ objections contains reasons.keep(_focused, "whether it is the focused tab is not
 
 _unfocused if input.tab.focused == false
 _unfocused if tabs.drawn
-
 _no_client if input.session.attached == 0
 
 # Programs that show it to no person.
@@ -64,10 +63,8 @@ _watched contains $"a program is attached and was used {ago}" if {
 
 _claimed contains $"a client was attached to it, so it is a person's: {_release}" if input.session.ever_attached == true
 _release := "put its name into rules.session_names if it may go"
-
 _claims contains {"ever_attached": input.session.ever_attached}
 _claims contains {"used": input.used}
-
 _focused contains "it is the focused tab" if input.tab.focused == true
 
 _shown contains $"it is one of a group of {size} sessions, which show the same windows" if {
@@ -95,6 +92,5 @@ _ungrouped if {
 }
 
 _ungrouped if input.session.group_size == 1
-
 _facts contains {"attached": input.session.attached}
 _facts contains {"client_idle": input.client_idle}

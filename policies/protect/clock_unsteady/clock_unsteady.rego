@@ -10,9 +10,7 @@ package policies.protect.clock_unsteady
 import data.policies.lib.reasons
 
 objections contains reasons.keep(_reasons, $"when {_jump} is not known", _facts) if not _steady
-
 _steady if input.host.steady >= input.config.steady_for
-
 _jump := "the machine booted, resumed or had its clock set"
 
 _reasons contains $"{_jump} {reasons.too_short(input.host.steady, input.config.steady_for)}" if {

@@ -41,7 +41,6 @@ _same if {
 
 _asked := input.config.confirm_after if input.kind != "process"
 _asked := _quiet if input.kind == "process"
-
 _quiet := input.config.dormant_after if _patient
 _quiet := input.config.confirm_process_after if not _patient
 _busy_after := input.config.confirm_busy_after if not _patient
@@ -76,7 +75,6 @@ _idle := input.sighting.idle if not _patient
 
 # What waits for nothing writes nothing, and in six hours this is two seconds of a processor.
 _idle := input.sighting.idle if max([input.sighting.cpu, input.sighting.written]) <= 0.0001
-
 _reasons contains $"it needs a second look, {reasons.span(_asked)} after the first" if not _same
 
 _reasons contains $"it was first found {reasons.too_short(input.sighting.first, _asked)}" if {

@@ -6,7 +6,7 @@
 #   summary: {rank: 30, group: excepted by the policies}
 package policies.protect.excepted
 
-import data.policies.lib.keeps
+import data.policies.lib.levels
 import data.policies.lib.reasons
 
 # METADATA
@@ -21,7 +21,6 @@ objections contains {"message": _message(i), "evidence": {k: v | some k, v in ex
 # title: Whether an exception keeps it is not known
 # description: The input does not say which exceptions match the candidate.
 objections contains {"message": "whether an exception keeps it is not known", "evidence": {}} if not _known
-
 _known if is_array(input.exceptions)
 
 _silent contains i if {
@@ -32,7 +31,7 @@ _silent contains i if {
 # It asks for all findings, so it stands behind what costs less.
 _silent contains i if {
 	some i, exception in input.exceptions
-	keeps.for_other_rules(exception.rules)
+	levels.others_only(exception.rules)
 }
 
 _message(i) := $"excepted by {_who(i)}{_until(i)}{_place(i)}: {_why(i)}" if {
@@ -47,17 +46,11 @@ _since(i) := $", since its {concat(", ", unknown)} is not known" if {
 }
 
 _who(i) := reasons.or_default({who | who := input.exceptions[i].who}, "somebody who is not known")
-
 _why(i) := reasons.or_default({why | why := input.exceptions[i].why}, "no reason given")
 
 _until(i) := ", without an end" if {
 	input.exceptions[i].until == "never"
 } else := $" until {reasons.or_default({until | until := input.exceptions[i].until}, "a time that is not known")}"
 
-default _place(_) := ""
-
-_place(i) := $" ({input.exceptions[i].file}{_line(i)})" if input.exceptions[i].file != ""
-
-default _line(_) := ""
-
-_line(i) := $":{input.exceptions[i].line}" if input.exceptions[i].line > 0
+_place(i) := reasons.or_default({$" ({input.exceptions[i].file}{_line(i)})" | input.exceptions[i].file != ""}, "")
+_line(i) := reasons.or_default({$":{input.exceptions[i].line}" | input.exceptions[i].line > 0}, "")

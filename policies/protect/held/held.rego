@@ -30,5 +30,4 @@ objections contains {
 }
 
 _owner := reasons.or_default({owner | owner := input.hold.owner}, "an owner who gave no name")
-
 _reason := reasons.or_default({reason | reason := input.hold.reason}, "no reason given")

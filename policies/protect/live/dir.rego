@@ -37,11 +37,9 @@ _leads_unknown := "what leads into it from outside is not known"
 _open_unknown := "whether an agent has a session open that works in it is not known"
 _process_unread := "and whether a process of it lives is not known"
 _homeless := "has a session open, and in which worktree it works is not known: it may be this one"
-
 _holders contains {"holders": [holder | some holder in input.holders]}
 _pointers contains {"pointers": [pointer | some pointer in input.dir.pointers]}
 _agents_open contains {"open": {session.agent | some session in input.open}}
-
 _users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders
 
 _no_holders if {
@@ -71,7 +69,6 @@ _users_unknown contains $"who uses it was not asked, because {input.dir.skipped}
 }
 
 _shared := "that processes outside of this container may use, and those are not seen from here"
-
 _no_leads if count(input.dir.pointers) == 0
 
 _leads contains $"{lead} {pointer.path}" if {

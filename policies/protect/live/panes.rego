@@ -73,11 +73,9 @@ _agents contains $"herdr says of the agent in one of its panes: {pane.agent_stat
 # A tab of an editor is in use while its process lives, and one that an extension draws while its builder is there.
 _tab_ended if tabs.ended
 _tab_ended if tabs.ownerless
-
 _in_tab contains $"its process ({input.tab.editor.pid}) lives" if input.shown.ended == false
 _in_tab contains $"its builder {input.tab.editor.codev.id} is on record" if input.shown.recorded == true
 _in_tab contains $"the worktree of its builder {input.tab.editor.codev.id} is there" if input.shown.worktree == true
-
 _tab contains {"pid": input.tab.editor.pid}
 _tab contains {"workspaces": input.shown.workspaces}
 
@@ -95,7 +93,6 @@ _finished if {
 }
 
 _finished if terminals.no_work
-
 _at_work contains $"something runs in it: {concat(", ", _below)}" if count(_below) > 0
 
 _at_work contains $"it printed something {reasons.too_short(input.idle, input.config.terminal_idle)}" if {
@@ -115,6 +112,5 @@ _at_work contains "its Tower says that it runs" if {
 }
 
 _below contains member.name if some member in input.terminal.below
-
 _terminal contains {"running": _below}
 _terminal contains {"idle": input.idle}

@@ -5,7 +5,6 @@ import data.policies.lib.names
 import data.policies.lib.processes
 import data.policies.lib.provenance
 import data.policies.lib.reasons
-import data.policies.lib.ties
 
 objections contains reasons.keep_first([_reasons, _peers_unknown], _process_unknown, _facts) if {
 	input.kind == "process"
@@ -14,12 +13,11 @@ objections contains reasons.keep_first([_reasons, _peers_unknown], _process_unkn
 
 objections contains reasons.keep(_tied, _ties_unknown, _ties) if {
 	input.kind == "process"
-	not ties.loose
+	not leftovers.loose
 }
 
 _process_unknown := "whether it is an agent, has a terminal or listens, or one below it, is not known"
 _ties_unknown := "whether it was meant to go on, is connected to anything or writes a file is not known"
-
 _ties contains {name: input.lineage[name] | some name in {"intent", "connections", "writes_files", "output"}}
 
 # A server that an agent left behind in a pane has that pane's terminal, and no program in it can speak with it.
@@ -53,10 +51,8 @@ _no_peers if {
 }
 
 _no_peers if processes.ownerless_runaway
-
 _no_agent if processes.harmless
 _no_agent if provenance.unneeded
-
 _no_agent_below if input.lineage.agent_below == false
 
 # The same of what it runs.
@@ -126,13 +122,10 @@ _reasons contains $"{input.lineage.descendants} processes are below it, more tha
 }
 
 _unidentified := "runs an unknown program, which may be an agent (rules.families lists programs that are not)"
-
 _end := "it has the other end of its input, of its output or of another descriptor"
-
 _listens contains "it listens on a port" if count(input.process.listening) > 0
 _listens contains "it listens on a unix socket" if count(input.lineage.sockets) > 0
 _listens contains "a process below it listens on a port or on a unix socket" if input.lineage.listener_below == true
-
 _must_stay := "it is never reaped, protected, held, another owner's, or people use it too"
 
 _peers_unknown contains reasons.or_default(_open, $"whether a program still speaks with it, {_over}, is not known") if {
@@ -155,9 +148,7 @@ _tied contains $"{_it} was meant to outlive what started it ({why}); end it your
 }
 
 _tied contains $"{_it} has open connections ({input.lineage.connections})" if input.lineage.connections > 0
-
 _tied contains $"{_it} wrote to a file {_lately}" if input.lineage.output < input.config.confirm_busy_after
-
 _lately := reasons.too_short(input.lineage.output, input.config.confirm_busy_after)
 _it := "it, or a process below it,"
 

@@ -149,7 +149,6 @@ _strangers contains {
 }
 
 _agents contains {name: input.lineage[name] | some name in {"agent", "agents", "possible_agent", "seen"}}
-
 _starter contains $"{_agent} lives,{_above} and may have started it" if input.lineage.agents > 0
 
 _starter contains $"{possible.name} ({possible.pid}) may be an agent, does not show it, and may have started it" if {
@@ -157,12 +156,8 @@ _starter contains $"{possible.name} ({possible.pid}) may be an agent, does not s
 	possible.pid > 0
 }
 
-default _above := ""
-
-_above := " is above it," if input.lineage.agent_ancestor == true
-
+_above := reasons.or_default({" is above it," | input.lineage.agent_ancestor == true}, "")
 _agent := $"{input.lineage.agent.name} ({input.lineage.agent.pid})"
-
 _on_record if count(input.lineage.strangers) == 0
 _on_record if input.lineage.starter_gone == true
 
@@ -173,5 +168,4 @@ _formats contains record.format if {
 }
 
 _stranger contains $"{concat(", ", input.lineage.strangers)} {_unrecorded}" if count(input.lineage.strangers) > 0
-
 _unrecorded := "names a session that no registry here knows: another instance may own it"

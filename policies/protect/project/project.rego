@@ -6,8 +6,8 @@
 #   summary: {rank: 31, group: kept by their project}
 package policies.protect.project
 
-import data.policies.lib.keeps
 import data.policies.lib.levels
+import data.policies.lib.reasons
 
 # METADATA
 # title: Its project keeps it
@@ -63,7 +63,7 @@ _silent contains [i, place] if {
 _silent contains [i, place] if {
 	some i, project in input.projects
 	some place, entry in project.keeps
-	keeps.for_other_rules(entry.rules)
+	levels.others_only(entry.rules)
 }
 
 _match(i, place) := $"it may be what its project keeps, since its {concat(", ", unknown)} is not known" if {
@@ -71,9 +71,7 @@ _match(i, place) := $"it may be what its project keeps, since its {concat(", ", 
 	count(unknown) > 0
 } else := "its project keeps it"
 
-default _why(_, _) := ""
-
-_why(i, place) := $": {why}" if why := input.projects[i].keeps[place].why
+_why(i, place) := reasons.or_default({$": {why}" | why := input.projects[i].keeps[place].why}, "")
 
 # The projects that leave at least one of the reasons standing.
 _standing contains i if {

@@ -151,18 +151,16 @@ _reasons contains "it belongs to another user" if input.process.uid != input.hos
 _reasons contains "it is a kernel thread" if input.process.kernel == true
 _reasons contains "it is a multiplexer's server" if processes.multiplexer == true
 _reasons contains "rules.never_processes has its name" if names.never(input.process.name)
+_lock := reasons.or_default({$": {dirs.lock}{_unlock}" | dirs.lock != ""}, "")
 
-default _lock := ""
-
-_lock := $": {dirs.lock}{_unlock}" if dirs.lock != ""
-
-default _unlock := ""
-
-_unlock := $": git -C {repository} worktree unlock {reasons.shell(input.dir.path)} removes the lock" if {
-	input.dir.path != ""
-	input.dir.git.common_dir != ""
-	repository := reasons.shell(input.dir.git.common_dir)
-}
+_unlock := reasons.or_default(
+	{$": git -C {repository} worktree unlock {reasons.shell(input.dir.path)} removes the lock" |
+		input.dir.path != ""
+		input.dir.git.common_dir != ""
+		repository := reasons.shell(input.dir.git.common_dir)
+	},
+	"",
+)
 
 _personal contains $"people use such a program too, also when an agent started it ({what})" if {
 	what := input.lineage.personal

@@ -130,16 +130,12 @@ _tab_errors contains $"the window has no workspace of Codev's open, {_builder_un
 
 _tab_unread := "whether its process, or what it shows, has ended could not be read"
 _builder_unknown := "so where its builder would be is not known"
-
 _session_errors contains $"not all of the session could be read: {input.session.error}" if input.session.error != ""
 _terminal_errors contains $"not all of the terminal could be read: {input.terminal.error}" if input.terminal.error != ""
 _terminal_unread := "whether its Tower lists it, which process is its own or what lives below that could not be read"
-
 _terminal contains {name: input.terminal[name] | some name in {"listed", "pid"}}
-
 _tab contains {"pid": input.tab.editor.pid}
 _tab contains {"workspaces": input.shown.workspaces}
-
 _panes contains {"pane_count": input.tab.pane_count}
 _panes contains {"panes": [pane.id | some pane in input.tab.panes]}
 _panes contains {"read": panes.read}

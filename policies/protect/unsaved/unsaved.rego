@@ -21,7 +21,6 @@ objections contains reasons.keep_first([(_reasons | dirs.skipped), _unread], _un
 }
 
 _unknown := "whether it holds unsaved work is not known"
-
 _saved if dirs.made_again
 
 _saved if {

@@ -17,7 +17,6 @@ objections contains reasons.keep(_reasons, _protocol_unknown, _facts) if {
 }
 
 _protocol_unknown := "the protocol of its server is not known, so closing was not tried with it"
-
 _tried if input.source.server.protocol in input.config.herdr_protocols
 
 # A person asked for this very tab, as for what a rule at the level ask finds.
@@ -44,6 +43,5 @@ _next := $"it has all that winnow uses: {_by_hand}; to have it done by itself, {
 
 _by_hand := "winnow cleanup ID --safe closes one tab"
 _allow := "add that number to rules.herdr_protocols"
-
 _facts contains {name: input.source.server[name] | some name in {"protocol", "version", "lacks"}}
 _facts contains {"tried": input.config.herdr_protocols}

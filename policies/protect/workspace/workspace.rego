@@ -29,9 +29,6 @@ objections contains reasons.keep(_leading, $"whether {_leads} is not known", _fa
 
 _is_last := "it is the last tab of its workspace"
 _leads := "its workspace leads a group of workspaces"
-
 _last contains $"{_is_last}, which would be closed with it" if input.tab.last_in_workspace == true
-
 _leading contains $"{_leads}, which would all be closed with it" if input.tab.group_parent == true
-
 _facts contains {"workspace": input.tab.workspace}

@@ -42,6 +42,5 @@ _message := $"{_began[input.kind]} in the future, by the clock" if {
 } else := $"when {_began[input.kind]} is not known"
 
 _grace := input.config.grace[input.kind]
-
 _facts contains {"age": input.age}
 _facts contains {"grace": _grace}

@@ -71,7 +71,6 @@ _landing := input.dir.git.landing if {
 
 _counting contains input.dir.git.upstream
 _counting contains base if some base in input.dir.git.bases
-
 _into := reasons.branch(_landing.into)
 
 # The first and the last one of some commits, as a person reads them.

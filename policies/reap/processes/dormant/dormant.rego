@@ -19,10 +19,8 @@ in_scope if {
 }
 
 findings contains {"message": message, "evidence": reasons.evidence(_facts)} if some message in _messages
-
 _messages contains "nothing can speak with it any more, and it waits for what cannot come" if provenance.spent
 _messages contains "no program and no person can speak with this agent any more" if provenance.stranded
-
 _facts contains {"agent": input.process.name} if provenance.stranded
 _facts contains {"parent": input.process.ppid}
 _facts contains {"age": input.age}

@@ -1,6 +1,6 @@
-package policies.lib.kinds_test
+package policies.lib.levels_test
 
-import data.policies.lib.kinds
+import data.policies.lib.levels
 
 test_every_kind_has_its_folders if {
 	every kind, folders in {
@@ -10,11 +10,11 @@ test_every_kind_has_its_folders if {
 		"tab": {"tabs"},
 		"terminal": {"terminals"},
 	} {
-		kinds.folders == folders with input as {"kind": kind}
+		levels.folders == folders with input as {"kind": kind}
 	}
 }
 
 test_anything_else_has_none if {
-	not kinds.folders with input as {"kind": "ship"}
-	not kinds.folders with input as {}
+	not levels.folders with input as {"kind": "ship"}
+	not levels.folders with input as {}
 }
