@@ -37,15 +37,17 @@ func (p sites) placeOf(message string) string {
 	if p.set[key] {
 		return EnvName(key)
 	}
+	in := p
 	for _, f := range p.agents {
-		if !p.has(key) && f.has(key) { // a list of the file would stand in its place
-			p = f
+		quoted := strict.Line(f.data, message, expanded) != strict.Line(f.data, key, expanded)
+		if f.has(key) && !p.has(key) && (quoted || !in.has(key)) { // a list of the file would stand in its place
+			in = f
 		}
 	}
-	if line := strict.Line(p.data, message, expanded); line > 0 {
-		return p.file + ":" + strconv.Itoa(line)
+	if line := strict.Line(in.data, message, expanded); line > 0 {
+		return in.file + ":" + strconv.Itoa(line)
 	}
-	return cmp.Or(p.file, "the environment")
+	return cmp.Or(in.file, "the environment")
 }
 
 // has reports whether a key stands in the file.
