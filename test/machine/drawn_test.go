@@ -14,10 +14,12 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
-// leastDrawn is how many of ten drawn things that people want gone two plain applies take away, by family. It is what was measured.
+// leastDrawn is how many of ten drawn things that people want gone two plain applies take away, by family. It is what
+// was measured.
 var leastDrawn = map[string]int{"git": 0, "tmux": 0, "processes": 0, "agents": 0, "build": 0}
 
-// The families of what was drawn by a person who had not read the rules. Each is a machine of its own, with the shipped settings: what is on it
+// The families of what was drawn by a person who had not read the rules. Each is a machine of its own, with the
+// shipped settings: what is on it
 // was left for two days before the first apply, and two more pass until the second one.
 func TestDrawnGit(t *testing.T)       { stage.NeedSecond(t, needs); drawn(t, "git") }
 func TestDrawnTmux(t *testing.T)      { stage.NeedSecond(t, needs); drawn(t, "tmux") }
@@ -53,7 +55,8 @@ func drawn(t *testing.T, family string) {
 			fmt.Fprintf(&b, "  apply %d:\n%s", i+1, r.said(thing))
 		}
 		if r := looks[len(looks)-1]; r.of(thing) < 0 && thing.Kind != machine.Content {
-			id := map[string]string{machine.Folder: "dir:", machine.Process: "process:", machine.Session: ""}[thing.Kind] + thing.Place
+			id := map[string]string{machine.Folder: "dir:", machine.Process: "process:",
+				machine.Session: ""}[thing.Kind] + thing.Place
 			cmd := exec.Command(program, "explain", id)
 			cmd.Env, cmd.Dir = append(m.Env(), machine.MovedBy(moved[1])), m.Home
 			out, _ := cmd.CombinedOutput()

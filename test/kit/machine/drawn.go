@@ -15,8 +15,10 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
-// Drawn is one thing of a drawing: a person who had not read the rules drew, for a family of things, ten that people want gone after they were left for
-// two days, and ten that must stay. It is made of parts: a wanted one is gone when all of them are, and one that must stay is touched when one is.
+// Drawn is one thing of a drawing: a person who had not read the rules drew, for a family of things, ten that people
+// want gone after they were left for
+// two days, and ten that must stay. It is made of parts: a wanted one is gone when all of them are, and one that must
+// stay is touched when one is.
 type Drawn struct {
 	Want      bool
 	Name, Why string
@@ -56,25 +58,35 @@ type Drawing struct {
 
 // The families, and what fills a machine with their things.
 var families = map[string]func(*Drawing){
-	"git": (*Drawing).git, "tmux": (*Drawing).terminals, "processes": (*Drawing).leaked, "agents": (*Drawing).agents, "build": (*Drawing).builds,
+	"git": (*Drawing).git, "tmux": (*Drawing).terminals, "processes": (*Drawing).leaked, "agents": (*Drawing).agents,
+	"build": (*Drawing).builds,
 }
 
 const olderSession, deadSession = "5e551001-0000-4000-8000-00000000000a", "5e551002-0000-4000-8000-00000000000d"
 
-// Draw fills an empty machine with the things of a family, two older Claudes in the same repository, one of which was killed.
+// Draw fills an empty machine with the things of a family, in a repository in which an older Claude lives and another
+// one was killed.
 func (m *Machine) Draw(family string) *Drawing {
 	m.t.Helper()
-	m.write(m.Path(".gitconfig"), "[user]\n\tname = u\n\temail = u@example.org\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n")
+	m.write(m.Path(".gitconfig"),
+		"[user]\n\tname = u\n\temail = u@example.org\n[init]\n\tdefaultBranch = main\n"+
+			"[protocol \"file\"]\n\tallow = always\n")
 	m.write(m.Path(".tmux.conf"), "set -g default-command 'exec sh'\n")
 	m.must(os.MkdirAll(m.Path("tmux"), 0o700))
 	d := &Drawing{Machine: m, acme: m.repo(m.Path("code", "acme"), true)}
 	for name, text := range map[string]string{
-		".gitignore": strings.Join([]string{".env", ".env.*", "node_modules/", "*.log", ".claude/", ".next/", ".turbo/", "*.tsbuildinfo", "coverage/", "bin/", "obj/",
-			"vendor/", "target/", ".venv/", "__pycache__/", ".pytest_cache/", ".mypy_cache/", "build/", "dist/", "*.db", ".nx/", ".qwen/"}, "\n") + "\n",
-		"package.json": `{"name":"acme","scripts":{"dev":"vite"},"devDependencies":{"vite":"^5"}}` + "\n", "package-lock.json": `{"lockfileVersion":3}` + "\n",
-		"App.csproj": "<Project Sdk=\"Microsoft.NET.Sdk\"/>\n", "composer.json": "{}\n", "composer.lock": "{\"packages\":[]}\n",
-		"Cargo.toml": "[package]\nname = \"acme\"\n", "Cargo.lock": "version = 4\n", "fuzz/Cargo.toml": "[package]\nname = \"fuzz\"\n",
-		"pyproject.toml": "[project]\nname = \"acme\"\n", "CMakeLists.txt": "project(acme)\n", "config.json": "{\"port\":1}\n", "tsconfig.json": "{}\n",
+		".gitignore": strings.Join([]string{".env", ".env.*", "node_modules/", "*.log", ".claude/", ".next/",
+			".turbo/", "*.tsbuildinfo", "coverage/", "bin/", "obj/",
+			"vendor/", "target/", ".venv/", "__pycache__/", ".pytest_cache/", ".mypy_cache/", "build/", "dist/",
+			"*.db", ".nx/", ".qwen/"}, "\n") + "\n",
+		"package.json":      `{"name":"acme","scripts":{"dev":"vite"},"devDependencies":{"vite":"^5"}}` + "\n",
+		"package-lock.json": `{"lockfileVersion":3}` + "\n",
+		"App.csproj":        "<Project Sdk=\"Microsoft.NET.Sdk\"/>\n", "composer.json": "{}\n",
+		"composer.lock": "{\"packages\":[]}\n",
+		"Cargo.toml":    "[package]\nname = \"acme\"\n", "Cargo.lock": "version = 4\n",
+		"fuzz/Cargo.toml": "[package]\nname = \"fuzz\"\n",
+		"pyproject.toml":  "[project]\nname = \"acme\"\n", "CMakeLists.txt": "project(acme)\n",
+		"config.json": "{\"port\":1}\n", "tsconfig.json": "{}\n",
 	} {
 		m.write(filepath.Join(d.acme.path, name), text)
 	}
@@ -130,7 +142,8 @@ func entryPart(worktree, admin string) Thing {
 }
 
 func pidPart(pid int) Thing {
-	return Thing{Kind: Process, Name: "process " + procs.Name(pid), Place: strconv.Itoa(pid), There: func() bool { return procs.Lives(pid) }}
+	return Thing{Kind: Process, Name: "process " + procs.Name(pid), Place: strconv.Itoa(pid),
+		There: func() bool { return procs.Lives(pid) }}
 }
 
 // filePart is a file that has to keep its text.
@@ -245,9 +258,19 @@ func (d *Drawing) terminal(dir string, env []string, argv ...string) int {
 	return cmd.Process.Pid
 }
 
+// opens is for the environment of a program that plays Codex, with a thread open that works in a folder.
+func (d *Drawing) opens(thread, works string) string {
+	d.t.Helper()
+	lock := d.Path(".codex", "thread-writer-locks", thread+".lock")
+	d.must(os.MkdirAll(filepath.Dir(lock), 0o755))
+	d.thread(thread, works)
+	return threadVar + "=" + lock
+}
+
 // record is what Claude Code writes down of a session.
 func (d *Drawing) record(pid int, session, dir string) {
 	ticks, err := startTicks(pid)
 	d.must(err)
-	d.write(d.Path(".claude", "sessions", strconv.Itoa(pid)+".json"), fmt.Sprintf(`{"pid":%d,"sessionId":%q,"cwd":%q,"procStart":"%d"}`, pid, session, dir, ticks))
+	d.write(d.Path(".claude", "sessions", strconv.Itoa(pid)+".json"),
+		fmt.Sprintf(`{"pid":%d,"sessionId":%q,"cwd":%q,"procStart":"%d"}`, pid, session, dir, ticks))
 }

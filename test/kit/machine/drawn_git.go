@@ -35,19 +35,22 @@ func (d *Drawing) git() {
 	at := admin(p)
 	d.left(p)
 	d.must(os.RemoveAll(p))
-	d.gone("gone folder", "a person deleted the folder; only git's entry stands (794 of them in one report)", entryPart(p, at))
+	d.gone("gone folder", "a person deleted the folder; only git's entry stands (794 of them in one report)",
+		entryPart(p, at))
 
 	p = r.worktree(d.inside("orphan"), "worktree-orphan", 0)
 	at = admin(p)
 	d.left(p)
 	d.must(os.RemoveAll(at))
-	d.gone("orphan folder", "git worktree prune took its entry, and every file in it is in origin/main (26 GB in one report)", dirPart(p))
+	d.gone("orphan folder",
+		"git worktree prune took its entry, and every file in it is in origin/main (26 GB in one report)", dirPart(p))
 
 	p = d.inside("pr-33-review")
 	r.gitAt(3*day, r.path, "worktree", "add", "-q", "--detach", p, "main")
 	d.gone("review", "an agent's detached worktree at a commit of origin/main", dirPart(d.left(p)))
 
-	p = d.landed("litter", merged, "node_modules/.package-lock.json={}", "node_modules/vite/index.js=x", ".next/BUILD_ID=a", ".next/server/page.js=x", "npm-debug.log=x")
+	p = d.landed("litter", merged, "node_modules/.package-lock.json={}", "node_modules/vite/index.js=x",
+		".next/BUILD_ID=a", ".next/server/page.js=x", "npm-debug.log=x")
 	d.gone("litter", "landed, with node_modules, .next and npm's log", dirPart(p))
 
 	p = d.landed("dead-git", squash)
@@ -60,7 +63,8 @@ func (d *Drawing) git() {
 	d.write(filepath.Join(at, "locked"), "initializing\n")
 	old(p)
 	old(at)
-	d.gone("half made", "git worktree add was killed: locked as initializing, and no file but .git", dirPart(p), entryPart(p, at))
+	d.gone("half made", "git worktree add was killed: locked as initializing, and no file but .git", dirPart(p),
+		entryPart(p, at))
 
 	p = d.Path(".codex", "worktrees", "9f9f", "acme")
 	d.must(os.MkdirAll(filepath.Dir(p), 0o755))
@@ -68,20 +72,24 @@ func (d *Drawing) git() {
 	d.write(filepath.Join(p, "shared.txt"), "stashed\n")
 	r.git(p, "stash", "-q")
 	old(p)
-	d.stays("stash in a clone", "an agent's own clone; its stash stands nowhere else", dirPart(p), d.filePart(filepath.Join(p, ".git", "refs", "stash")))
+	d.stays("stash in a clone", "an agent's own clone; its stash stands nowhere else", dirPart(p),
+		d.filePart(filepath.Join(p, ".git", "refs", "stash")))
 
 	p = d.landed("env", squash, ".env.local=TOKEN=1")
-	d.stays(".env.local", "landed, and its ignored values stand nowhere else", dirPart(p), d.filePart(filepath.Join(p, ".env.local")))
+	d.stays(".env.local", "landed, and its ignored values stand nowhere else", dirPart(p),
+		d.filePart(filepath.Join(p, ".env.local")))
 
 	d.write(filepath.Join(r.path, ".git", "info", "exclude"), "findings.md\n")
 	p = d.landed("findings", squash, "findings.md=what I found")
-	d.stays("notes", "landed, and notes that .git/info/exclude ignores", dirPart(p), d.filePart(filepath.Join(p, "findings.md")))
+	d.stays("notes", "landed, and notes that .git/info/exclude ignores", dirPart(p),
+		d.filePart(filepath.Join(p, "findings.md")))
 
 	p = d.inside("detached")
 	r.gitAt(3*day, r.path, "worktree", "add", "-q", "--detach", p, "main")
 	d.write(filepath.Join(p, "deep.txt"), "deep\n")
 	r.commit(p, "deep", 2*day)
-	d.stays("detached", "a commit on no branch and on no remote (claude-code#74719)", dirPart(d.left(p)), d.filePart(filepath.Join(p, "deep.txt")))
+	d.stays("detached", "a commit on no branch and on no remote (claude-code#74719)", dirPart(d.left(p)),
+		d.filePart(filepath.Join(p, "deep.txt")))
 
 	p = r.worktree(d.inside("rebasing"), "worktree-rebasing", 0)
 	d.write(filepath.Join(p, "shared.txt"), "theirs\n")
@@ -95,7 +103,8 @@ func (d *Drawing) git() {
 	if cmd.Run() == nil {
 		d.t.Fatal("the rebase did not stop")
 	}
-	d.stays("rebase", "it stopped with a conflict, and a person has begun to solve it", dirPart(d.left(p)), d.filePart(filepath.Join(p, "shared.txt")))
+	d.stays("rebase", "it stopped with a conflict, and a person has begun to solve it", dirPart(d.left(p)),
+		d.filePart(filepath.Join(p, "shared.txt")))
 
 	p = d.landed("mine", squash)
 	r.git(r.path, "worktree", "lock", "--reason", "keep: demo on Friday", p)
@@ -104,7 +113,8 @@ func (d *Drawing) git() {
 	p = d.landed("more", squash)
 	d.write(filepath.Join(p, "more.txt"), "more\n")
 	r.commit(p, "more", 2*day)
-	d.stays("one more", "one commit more than was squashed", dirPart(d.left(p)), d.filePart(filepath.Join(p, "more.txt")))
+	d.stays("one more", "one commit more than was squashed", dirPart(d.left(p)),
+		d.filePart(filepath.Join(p, "more.txt")))
 
 	lib, outer := d.repo(d.Path("code", "lib"), true), d.repo(d.Path("code", "outer"), true)
 	outer.git(outer.path, "submodule", "add", "-q", lib.path+".remote", "lib")
@@ -119,7 +129,8 @@ func (d *Drawing) git() {
 	outer.land("worktree-sub", squash)
 	ref := filepath.Join(outer.git(filepath.Join(p, "lib"), "rev-parse", "--absolute-git-dir"), "refs", "heads", "own")
 	outer.old(p, time.Hour)
-	d.stays("submodule", "landed and clean, but the module has a branch with a commit of its own", dirPart(p), d.filePart(ref))
+	d.stays("submodule", "landed and clean, but the module has a branch with a commit of its own", dirPart(p),
+		d.filePart(ref))
 
 	p = d.landed("edited", squash)
 	vim := d.terminal(p, []string{roleVar + "=wait"}, d.program("vim"), "shared.txt")
@@ -128,5 +139,6 @@ func (d *Drawing) git() {
 	p = d.landed("skipped", squash)
 	r.git(p, "update-index", "--skip-worktree", "config.json")
 	d.write(filepath.Join(p, "config.json"), fmt.Sprintln(`{"port":2,"token":"mine"}`))
-	d.stays("skip-worktree", "git status says clean, but a file is changed and marked skip-worktree", dirPart(d.left(p)), d.filePart(filepath.Join(p, "config.json")))
+	d.stays("skip-worktree", "git status says clean, but a file is changed and marked skip-worktree",
+		dirPart(d.left(p)), d.filePart(filepath.Join(p, "config.json")))
 }

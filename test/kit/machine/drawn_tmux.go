@@ -23,7 +23,8 @@ func (d *Drawing) tmux(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// session starts a detached session, and gives the part that it is. server is "" for the default one, or what -L takes.
+// session starts a detached session, and gives the part that it is. server is "" for the default one, or what -L
+// takes.
 func (d *Drawing) session(server, name, dir string, args ...string) Thing {
 	d.t.Helper()
 	on := []string{}
@@ -50,7 +51,10 @@ func (d *Drawing) panePID(name string) int {
 
 func (d *Drawing) format(target, format, want string) {
 	d.t.Helper()
-	wait.Eventually(d.t, format+" of "+target, func() bool { return d.tmux("display-message", "-p", "-t", target, format) == want })
+	wait.Eventually(d.t, format+" of "+target, func() bool {
+		return d.tmux("display-message", "-p", "-t", target,
+			format) == want
+	})
 }
 
 func (d *Drawing) terminals() {
@@ -65,7 +69,8 @@ func (d *Drawing) terminals() {
 	keepAlive := []string{"-e", quit, claude + " 'do it'; exec sh"}
 	d.session("", "main", d.Home) // a person's, and the first: the server's environment is a person's
 
-	d.gone("keep-alive shell", "an orchestrator began it with the agent; the agent ended, a shell was left in the landed worktree",
+	d.gone("keep-alive shell",
+		"an orchestrator began it with the agent; the agent ended, a shell was left in the landed worktree",
 		d.session("", "acme-fix-1", d.landed("fix-1", squash), keepAlive...))
 
 	d.tmux("set-option", "-g", "remain-on-exit", "on")
@@ -81,7 +86,8 @@ func (d *Drawing) terminals() {
 		d.tmux("set-option", "-w", "-t", "="+s+":", "remain-on-exit", "on")
 	}
 	d.tmux("set-option", "-g", "remain-on-exit", "off")
-	d.gone("dead pane", "the agent was its only program and has ended; remain-on-exit keeps it (126 of them in one report)", husk)
+	d.gone("dead pane",
+		"the agent was its only program and has ended; remain-on-exit keeps it (126 of them in one report)", husk)
 
 	p := d.acme.worktree(d.inside("deleted"), "worktree-deleted", 0)
 	s := d.session("", "acme-deleted", p)
@@ -93,15 +99,18 @@ func (d *Drawing) terminals() {
 	d.tmux("send-keys", "-t", "=claudesquad_fix:", "claude", "Enter")
 	d.gone("orchestrator's session", "its worktree landed and its agent ended", s)
 
-	d.gone("in the main checkout", "an agent that has ended made it; a shell idles in it; never attached", d.session("", "scratch", main, marks()...))
+	d.gone("in the main checkout", "an agent that has ended made it; a shell idles in it; never attached",
+		d.session("", "scratch", main, marks()...))
 
 	server := "claude-swarm-3999997"
-	d.gone("hidden server", "a team's own server; the Claude that its name names has ended, shells idle", d.session(server, "claude-swarm", main, marks()...))
+	d.gone("hidden server", "a team's own server; the Claude that its name names has ended, shells idle",
+		d.session(server, "claude-swarm", main, marks()...))
 	d.gone("two panes", "one of a dead agent, one of an idle shell, in a landed worktree", pair)
 
 	d.program("npm")
-	d.gone("crashed dev server", "a tool of a dead agent began it; npm has ended, a shell idles", d.session("", "devserver", main,
-		marks("-e", quit, "npm run dev; exec sh")...))
+	d.gone("crashed dev server", "a tool of a dead agent began it; npm has ended, a shell idles",
+		d.session("", "devserver", main,
+			marks("-e", quit, "npm run dev; exec sh")...))
 
 	base := d.session("", "acme-base", d.landed("base", squash), keepAlive...)
 	d.tmux("new-session", "-d", "-t", "=acme-base", "-s", "web_1")
@@ -119,22 +128,25 @@ func (d *Drawing) terminals() {
 	d.terminal(d.Home, nil, "tmux", "attach-session", "-t", "=seen")
 	d.format("=seen:", "#{session_attached}", "1")
 	d.stays("attached", "a person's terminal shows it", s)
-	d.stays("a person's shell", "it waits in the home folder", Thing{Kind: Session, Name: "session", Place: "main", There: func() bool {
-		cmd := exec.Command("tmux", "has-session", "-t", "=main")
-		cmd.Env = d.Env()
-		return cmd.Run() == nil
-	}})
+	d.stays("a person's shell", "it waits in the home folder",
+		Thing{Kind: Session, Name: "session", Place: "main", There: func() bool {
+			cmd := exec.Command("tmux", "has-session", "-t", "=main")
+			cmd.Env = d.Env()
+			return cmd.Run() == nil
+		}})
 	runs := func(name, dir, program, arg string) []Thing {
 		s := d.session("", name, dir, "-e", waits, "exec "+d.program(program)+" "+arg)
 		return []Thing{s, pidPart(d.panePID(name))}
 	}
 	d.stays("a person's editor", "its buffer is unsaved", runs("edit", d.Home, "nvim", "notes.md")...)
 	d.stays("idle agent", "it waits for its user", runs("agent", main, "claude", "")...)
-	d.stays("training", "a person's program that sleeps between its steps", runs("train", d.Home, "python3", "train.py")...)
+	d.stays("training", "a person's program that sleeps between its steps",
+		runs("train", d.Home, "python3", "train.py")...)
 	d.stays("ssh", "a person's way to another machine", runs("far", d.Home, "ssh", "far")...)
 
 	p = d.landed("next-order", squash)
-	d.stays("agent in a landed worktree", "it waits for the next order", append(runs("next", p, "claude", ""), dirPart(p))...)
+	d.stays("agent in a landed worktree", "it waits for the next order",
+		append(runs("next", p, "claude", ""), dirPart(p))...)
 
 	p = d.landed("stopped", squash)
 	s = d.session("", "stopped", p, "-e", waits)
@@ -155,5 +167,6 @@ func (d *Drawing) terminals() {
 	d.stays("a person's dead pane", "what make deploy printed is still to be read", deploy)
 
 	d.write(filepath.Join(d.Path("notes"), "today.md"), "notes\n")
-	d.stays("name trap", "claude-notes is a person's session, and no agent ever ran in it", d.session("", "claude-notes", d.Path("notes")))
+	d.stays("name trap", "claude-notes is a person's session, and no agent ever ran in it",
+		d.session("", "claude-notes", d.Path("notes")))
 }

@@ -266,6 +266,7 @@ func play(role string) {
 	if !signal.Ignored(unix.SIGHUP) { // as after nohup
 		signal.Notify(end, unix.SIGHUP)
 	}
+	defer runtime.KeepAlive(lockThread())
 	switch role {
 	case "listen":
 		network, at := "tcp", "127.0.0.1:0"
@@ -291,7 +292,6 @@ func play(role string) {
 			}
 		}()
 	case "starter":
-		defer runtime.KeepAlive(lockThread())
 		start()
 	case "quit":
 		os.Exit(0)

@@ -13,23 +13,35 @@ import (
 )
 
 // movedVar is in the environment of a program that Moved built: by how many seconds its clocks are ahead.
-const movedVar = "WINNOW_TEST_MOVED"
+const movedVar = "TEST_MOVED"
 
-// The places at which a program reads a clock: the wall's in package time, and the kernel's counts since boot wherever the module reads them. With all
-// of them moved by the same time the machine has been awake all that time, and whatever is on it is so much older.
+// The places at which a program reads a clock: the wall's in package time, the kernel's counts since boot wherever the
+// module reads them, and the clocks
+// of the processors, by which it knows when a shell last ran. With all of them moved by the same time the machine has
+// been awake all that time, and all that is on it is so much older.
 const (
-	wall       = "\tsec, nsec, mono := runtimeNow()\n\tif mono == 0 {"
-	movedWall  = "\tsec, nsec, mono := runtimeNow()\n\tsec += moved\n\tif mono == 0 {"
-	sinceBoot  = "unix.ClockGettime("
-	movedBoot  = "time.MovedClock(unix.ClockGettime)("
-	importing  = "import (\n"
-	withUnsafe = "import (\n\t\"unsafe\"\n"
-	movedClock = `
+	wall           = "\tsec, nsec, mono := runtimeNow()\n\tif mono == 0 {"
+	movedWall      = "\tsec, nsec, mono := runtimeNow()\n\tsec += moved\n\tif mono == 0 {"
+	sinceBoot      = "unix.ClockGettime("
+	movedBoot      = "time.MovedClock(unix.ClockGettime)("
+	ofProcessor    = "\tif unix.SchedSetaffinity(0, &before) == nil {"
+	movedProcessor = "\tnow.ran, now.counted = time.Moved(now.ran), time.Moved(now.counted)\n" + ofProcessor
+	importing      = "import (\n"
+	withUnsafe     = "import (\n\t\"unsafe\"\n"
+	movedClock     = `
 var moved = func() int64 {
 	text, _ := syscall.Getenv("` + movedVar + `")
 	n, _ := atoi(text)
 	return int64(n)
 }()
+
+// Moved moves a clock that tells something.
+func Moved(clock Duration) Duration {
+	if clock > 0 {
+		clock += Duration(moved) * Second
+	}
+	return clock
+}
 
 // MovedClock takes a function that reads a clock into a struct that begins with its seconds.
 func MovedClock[T any](read func(int32, *T) error) func(int32, *T) error {
@@ -68,17 +80,32 @@ func (m *Machine) Moved(pkg, out string) {
 		return strings.TrimSpace(string(said))
 	}
 	std := golang("list", "-f", "{{.Dir}}", "time")
-	change(filepath.Join(std, "time.go"), func(text string) string { return strings.Replace(text, wall, movedWall, 1) })
-	change(filepath.Join(std, "sys_unix.go"), func(text string) string { return strings.Replace(text, importing, withUnsafe, 1) + movedClock })
+	change(filepath.Join(std, "time.go"), func(text string) string {
+		return strings.Replace(text, wall, movedWall,
+			1)
+	})
+	change(filepath.Join(std, "sys_unix.go"), func(text string) string {
+		return strings.Replace(text, importing,
+			withUnsafe, 1) + movedClock
+	})
 	if len(replace) != 2 {
 		m.t.Fatalf("package time of %s reads its clock elsewhere", runtime.Version())
 	}
-	files := golang("list", "-deps", "-f", `{{if not .Standard}}{{if .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, pkg)
-	for _, path := range strings.Fields(files) {
-		change(path, func(text string) string { return strings.ReplaceAll(text, sinceBoot, movedBoot) })
-	}
-	if len(replace) < 3 {
-		m.t.Fatal("no file of the module reads the count since boot")
+	files := golang("list", "-deps", "-f",
+		`{{if and .Module .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}`, pkg)
+	for _, by := range []string{sinceBoot, ofProcessor} {
+		had := len(replace)
+		for _, path := range strings.Fields(files) {
+			change(path, func(text string) string {
+				if by == sinceBoot {
+					return strings.ReplaceAll(text, sinceBoot, movedBoot)
+				}
+				return strings.Replace(text, ofProcessor, movedProcessor, 1)
+			})
+		}
+		if len(replace) == had {
+			m.t.Fatalf("no file of the module reads its clock as %q", by)
+		}
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	m.must(err)

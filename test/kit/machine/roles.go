@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -61,7 +62,7 @@ func parent() *exec.Cmd {
 	child := exec.Command(words[1], words[2:]...)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	for _, e := range os.Environ() {
-		if name, _, _ := strings.Cut(e, "="); name != roleVar && name != childVar && name != saysVar {
+		if name, _, _ := strings.Cut(e, "="); !slices.Contains([]string{roleVar, childVar, saysVar, threadVar}, name) {
 			child.Env = append(child.Env, e)
 		}
 	}
