@@ -293,7 +293,7 @@ func (l *look) repository(ctx context.Context, common string, members []*candida
 	repo, err := ask(prober, func(f *git.Finder) (*git.Repository, error) { return f.Open(common) })
 	var named []string
 	if err == nil {
-		named, err = ask(prober, func(*git.Finder) ([]string, error) { return repo.Named(l.o.LandingBranches) })
+		named, err = ask(prober, func(*git.Finder) ([]string, error) { return repo.LandingBranches(l.o.LandingBranches) })
 	}
 	linked := false
 	for _, c := range members {

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git/revision"
 	"github.com/winnow-reaper/winnow/policies"
 )
 
@@ -119,7 +120,7 @@ func (d *Difference) revision(ctx context.Context, name string) (policy.Tree, st
 	}
 	tree, err := ruleset.RevisionTree(ctx, r, name, dir)
 	switch {
-	case errors.Is(err, git.ErrNoPath) && !named:
+	case errors.Is(err, revision.ErrNoPath) && !named:
 		return policy.Tree{}, "", fmt.Errorf("%w: say where its policies are, as in %s:FOLDER or with --path FOLDER. Nothing was decided", err, rev)
 	case err != nil:
 		return policy.Tree{}, "", fmt.Errorf("%w. Nothing was decided", err)
@@ -127,8 +128,8 @@ func (d *Difference) revision(ctx context.Context, name string) (policy.Tree, st
 	return tree, r.Commit, nil
 }
 
-func (d *Difference) find(ctx context.Context, rev string) (*git.Revision, error) {
-	return git.NewFinder().Revision(ctx, git.Program{}, d.Options.Repo, rev)
+func (d *Difference) find(ctx context.Context, rev string) (*revision.Revision, error) {
+	return revision.Find(ctx, git.NewFinder(), git.Program{}, d.Options.Repo, rev)
 }
 
 // configOf reads a configuration for one version: a file, or one in a revision (REV:PATH); "" is the one that is in force.

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git/revision"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/policies"
@@ -234,7 +235,7 @@ func commitOf(ctx context.Context, folder string, files []policy.File, tests boo
 	if err != nil {
 		return commit{}, err
 	}
-	r, err := finder.Revision(ctx, git.Program{}, folder, "HEAD")
+	r, err := revision.Find(ctx, finder, git.Program{}, folder, "HEAD")
 	if err != nil {
 		return commit{}, err
 	}

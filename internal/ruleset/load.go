@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/sandbox"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
-	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git/revision"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/policies"
@@ -208,9 +208,9 @@ func policyBundle(ctx context.Context, name string) (policy.Tree, error) {
 // maxRevision is how many bytes the policies of a revision may have, twice what is loaded: tests are read too.
 const maxRevision = 16 << 20
 
-// RevisionTree are the policies in a folder of a revision. An error may be git.ErrNoPath.
-func RevisionTree(ctx context.Context, r *git.Revision, name, dir string) (policy.Tree, error) {
-	files, err := r.Files(ctx, dir, git.Reading{Names: policy.MaxPolicyEntries, Bytes: maxRevision, File: policy.MaxPolicyFile,
+// RevisionTree are the policies in a folder of a revision. An error may be revision.ErrNoPath.
+func RevisionTree(ctx context.Context, r *revision.Revision, name, dir string) (policy.Tree, error) {
+	files, err := r.Files(ctx, dir, revision.Reading{Names: policy.MaxPolicyEntries, Bytes: maxRevision, File: policy.MaxPolicyFile,
 		Wanted: func(name string) bool {
 			return slices.Contains([]string{".rego", ".json", ".yaml", ".yml", ".manifest"}, path.Ext(name))
 		}})

@@ -224,11 +224,8 @@ func (r *Repository) proofs(ctx context.Context, sealed *gitsafe.Sandbox, ref st
 		}
 		// What came before the latest part is another branch's, as long as that has it, or it has landed as well.
 		if l := found[head]; l.Since != "" && !l.Before {
-			keepers, kerr := r.refs.reachableFrom(r.hashSize(), q.tips[head])
-			if kerr == nil {
-				keepers, kerr = landing.KeptHeads(ctx, sealed, map[string]bool{l.Since: true}, keepers)
-			}
-			if err = errors.Join(err, kerr); kerr != nil || !keepers[l.Since] {
+			kept, kerr := r.keptHeads(ctx, sealed, map[string]bool{l.Since: true}, q.tips[head])
+			if err = errors.Join(err, kerr); !kept[l.Since] {
 				found[head] = landing.Proof{}
 			}
 		}
@@ -243,7 +240,12 @@ func (r *Repository) reachedElsewhere(ctx context.Context, sealed *gitsafe.Sandb
 	if err != nil {
 		return nil, err
 	}
-	keepers, err := r.refs.reachableFrom(r.hashSize(), used)
+	return r.keptHeads(ctx, sealed, heads, used)
+}
+
+// keptHeads tells which of the heads a branch, a tag or a remote branch reaches, but for those refs.
+func (r *Repository) keptHeads(ctx context.Context, sealed *gitsafe.Sandbox, heads, but map[string]bool) (map[string]bool, error) {
+	keepers, err := r.refs.reachableFrom(r.hashSize(), but)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git/revision"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
@@ -188,8 +189,8 @@ func TestAttackARepositoryThatNamesPrograms(t *testing.T) {
 			p.touch()
 			_ = p.ran()
 			_, w, err := p.look()
-			if rev, err := git.NewFinder().Revision(t.Context(), git.Program{}, p.tree, "HEAD"); err == nil {
-				_, _ = rev.Files(t.Context(), "", git.Reading{Names: 100, Bytes: 1 << 20, File: 1 << 20})
+			if rev, err := revision.Find(t.Context(), git.NewFinder(), git.Program{}, p.tree, "HEAD"); err == nil {
+				_, _ = rev.Files(t.Context(), "", revision.Reading{Names: 100, Bytes: 1 << 20, File: 1 << 20})
 			}
 			ran := p.ran()
 			switch {

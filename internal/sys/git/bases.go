@@ -13,8 +13,8 @@ func (r *Repository) line() string {
 	return strings.Join(parts[:len(parts)-1], "")
 }
 
-// Named gives the branches beside the upstream that have one of these names there, which are names or globs.
-func (r *Repository) Named(globs []string) ([]string, error) {
+// LandingBranches gives the branches beside the upstream that have one of these names there, which are names or globs.
+func (r *Repository) LandingBranches(globs []string) ([]string, error) {
 	if len(globs) == 0 || r.Upstream == "" {
 		return nil, nil
 	}
@@ -26,7 +26,7 @@ func (r *Repository) Named(globs []string) ([]string, error) {
 			found = append(found, name)
 		}
 	}
-	err := r.refs.each(line, take)
+	err := r.refs.eachRef(line, take)
 	slices.Sort(found)
 	return found, err
 }

@@ -158,7 +158,7 @@ var usual = []string{"refs/heads/main", "refs/heads/master", "refs/heads/trunk"}
 // checkout has checked out, else the only one that exists. "" says that it is not certain.
 func (r Refs) local() (name, oid string, err error) {
 	seen := false
-	if err := r.each("refs/remotes/", func(string, string) { seen = true }); err != nil || seen {
+	if err := r.eachRef("refs/remotes/", func(string, string) { seen = true }); err != nil || seen {
 		return "", "", err
 	}
 	head, _, err := ReadHead(r.common)
@@ -254,7 +254,7 @@ var keeping = []string{"refs/heads/", "refs/tags/", "refs/remotes/"}
 func (r Refs) reachableFrom(size int, but map[string]bool) (map[string]bool, error) {
 	oids := map[string]bool{}
 	for _, prefix := range keeping {
-		if err := r.each(prefix, func(name, oid string) {
+		if err := r.eachRef(prefix, func(name, oid string) {
 			if !but[name] && len(oid) == 2*size && !gitsafe.IsZero(oid) {
 				oids[oid] = true
 			}
@@ -265,9 +265,9 @@ func (r Refs) reachableFrom(size int, but map[string]bool) (map[string]bool, err
 	return oids, nil
 }
 
-// each hands over each ref below prefix with a name that git takes for a ref's, and what it stands for; "" where that is another ref, or
+// eachRef hands over each ref below prefix with a name that git takes for a ref's, and what it stands for; "" where that is another ref, or
 // cannot be read. A packed ref does not count where a file has its name.
-func (r Refs) each(prefix string, take func(name, oid string)) error {
+func (r Refs) eachRef(prefix string, take func(name, oid string)) error {
 	packed, err := r.packed()
 	if err != nil {
 		return err

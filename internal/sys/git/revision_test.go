@@ -9,20 +9,21 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/git/revision"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // within is room for what these tests write.
-var within = git.Reading{Names: 50, Bytes: 1 << 20, File: 100, Wanted: func(p string) bool { return filepath.Ext(p) != ".bin" }}
+var within = revision.Reading{Names: 50, Bytes: 1 << 20, File: 100, Wanted: func(p string) bool { return filepath.Ext(p) != ".bin" }}
 
-func (p *prey) revision(folder, name string) *git.Revision {
+func (p *prey) revision(folder, name string) *revision.Revision {
 	p.Helper()
-	return must.Get(git.NewFinder().Revision(p.Context(), git.Program{}, folder, name))(p)
+	return must.Get(revision.Find(p.Context(), git.NewFinder(), git.Program{}, folder, name))(p)
 }
 
 // text is what a file of a revision holds.
-func (p *prey) text(r *git.Revision, dir, name string) string {
+func (p *prey) text(r *revision.Revision, dir, name string) string {
 	p.Helper()
 	files := must.Get(r.Files(p.Context(), dir, within))(p)
 	return string(must.Get(fs.ReadFile(files, name))(p))
@@ -54,24 +55,24 @@ func TestRevision(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "none", "HEAD~9", "-h", "--all", "HEAD:rules", ":/one", "main..work", "HEAD^{tree}", "HEAD^{blob}", "main\nwork"} {
-		if _, err := git.NewFinder().Revision(t.Context(), git.Program{}, f.main, name); !errors.Is(err, git.ErrNoRevision) {
-			t.Errorf("%q: want %v, got %v", name, git.ErrNoRevision, err)
+		if _, err := revision.Find(t.Context(), git.NewFinder(), git.Program{}, f.main, name); !errors.Is(err, revision.ErrNoRevision) {
+			t.Errorf("%q: want %v, got %v", name, revision.ErrNoRevision, err)
 		}
 	}
-	if _, err := git.NewFinder().Revision(t.Context(), git.Program{}, t.TempDir(), "HEAD"); !errors.Is(err, git.ErrNone) {
+	if _, err := revision.Find(t.Context(), git.NewFinder(), git.Program{}, t.TempDir(), "HEAD"); !errors.Is(err, git.ErrNone) {
 		t.Errorf("no repository: want %v, got %v", git.ErrNone, err)
 	}
-	if _, err := git.NewFinder().Revision(t.Context(), git.Program{Path: filepath.Join(t.TempDir(), "none")}, f.main, "HEAD"); err == nil || errors.Is(err, git.ErrNoRevision) {
+	if _, err := revision.Find(t.Context(), git.NewFinder(), git.Program{Path: filepath.Join(t.TempDir(), "none")}, f.main, "HEAD"); err == nil || errors.Is(err, revision.ErrNoRevision) {
 		t.Errorf("no git: got %v", err)
 	}
 	r := f.revision(f.main, "HEAD")
 	for _, dir := range []string{"none", "rules/none", "../x", "rules\nrules"} {
-		if _, err := r.Files(t.Context(), dir, within); !errors.Is(err, git.ErrNoPath) {
-			t.Errorf("%q: want %v, got %v", dir, git.ErrNoPath, err)
+		if _, err := r.Files(t.Context(), dir, within); !errors.Is(err, revision.ErrNoPath) {
+			t.Errorf("%q: want %v, got %v", dir, revision.ErrNoPath, err)
 		}
 	}
-	if _, err := r.File(t.Context(), "rules", 10); !errors.Is(err, git.ErrNoPath) {
-		t.Errorf("a folder as a file: want %v, got %v", git.ErrNoPath, err)
+	if _, err := r.File(t.Context(), "rules", 10); !errors.Is(err, revision.ErrNoPath) {
+		t.Errorf("a folder as a file: want %v, got %v", revision.ErrNoPath, err)
 	}
 	if _, err := r.File(t.Context(), "rules/a.rego", 3); !errors.Is(err, safeopen.ErrTooLarge) {
 		t.Errorf("a large file: want %v, got %v", safeopen.ErrTooLarge, err)
@@ -86,8 +87,8 @@ func TestRevisionOfAShallowClone(t *testing.T) {
 	f := newFork(t)
 	clone := filepath.Join(f.dir, "clone")
 	f.git(f.dir, "clone", "-q", "--depth", "1", "file://"+f.main, clone)
-	if _, err := git.NewFinder().Revision(t.Context(), git.Program{}, clone, "HEAD~1"); !errors.Is(err, git.ErrNoRevision) || !strings.Contains(err.Error(), "shallow") {
-		t.Errorf("want %v and why, got %v", git.ErrNoRevision, err)
+	if _, err := revision.Find(t.Context(), git.NewFinder(), git.Program{}, clone, "HEAD~1"); !errors.Is(err, revision.ErrNoRevision) || !strings.Contains(err.Error(), "shallow") {
+		t.Errorf("want %v and why, got %v", revision.ErrNoRevision, err)
 	}
 	if got := f.text(f.revision(clone, "HEAD"), "", "a.txt"); got != "one\n" {
 		t.Errorf("want one, got %q", got)
@@ -124,7 +125,7 @@ func TestRevisionHoldsWhatIsNoFile(t *testing.T) {
 	if _, err := r.Files(t.Context(), "rules/link", within); err == nil {
 		t.Error("a link was followed")
 	}
-	for name, few := range map[string]git.Reading{"files are the most": {Names: 2, Bytes: 1 << 20, File: 100}, "bytes in all": {Names: 50, Bytes: 5, File: 1000}} {
+	for name, few := range map[string]revision.Reading{"files are the most": {Names: 2, Bytes: 1 << 20, File: 100}, "bytes in all": {Names: 50, Bytes: 5, File: 1000}} {
 		if _, err := r.Files(t.Context(), "rules", few); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("want %s, got %v", name, err)
 		}

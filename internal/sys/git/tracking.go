@@ -254,7 +254,7 @@ func (r Refs) requests() (map[string][]int64, error) {
 	heads := map[string][]int64{}
 	for _, above := range append(remotes, "refs") {
 		for _, forge := range forges {
-			if err := r.each(above+"/"+forge+"/", func(name, oid string) {
+			if err := r.eachRef(above+"/"+forge+"/", func(name, oid string) {
 				if n := numbered(name); n != 0 && oid != "" && !slices.Contains(heads[oid], n) {
 					heads[oid] = append(heads[oid], n)
 				}

@@ -1,4 +1,5 @@
-package git
+// Package revision reads a commit of a repository without a checkout.
+package revision
 
 import (
 	"cmp"
@@ -13,6 +14,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
@@ -46,24 +48,24 @@ type Revision struct {
 	name string
 }
 
-// Revision finds the commit that name stands for in the repository that the folder lies in: a branch, a tag, a commit,
+// Find finds the commit that name stands for in the repository that the folder lies in: a branch, a tag, a commit,
 // or what leads to one from there (HEAD~1). HEAD is that of the checkout that the folder is in. Git is asked in a
 // folder of our own, as everywhere here: it reads nothing but refs and objects, runs no hook and no filter, and
 // fetches nothing. A name that stands for no commit is ErrNoRevision.
-func (f *Finder) Revision(ctx context.Context, git Program, folder, name string) (*Revision, error) {
+func Find(ctx context.Context, finder *git.Finder, program git.Program, folder, name string) (*Revision, error) {
 	fail := func(err error) (*Revision, error) { return nil, fmt.Errorf("read revision %q: %w", name, err) }
-	place, ok := f.Around(folder)
+	place, ok := finder.Around(folder)
 	if !ok || place.CommonDir == "" {
-		return fail(fmt.Errorf("%w around %s", ErrNone, folder))
+		return fail(fmt.Errorf("%w around %s", git.ErrNone, folder))
 	}
 	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, "\x00\n:") {
 		return fail(fmt.Errorf("%w: it is no name of one", ErrNoRevision))
 	}
-	repo, err := git.Open(ctx, place.CommonDir)
+	repo, err := program.Open(ctx, place.CommonDir)
 	if err != nil {
 		return fail(fmt.Errorf("%w; git was not run", err))
 	}
-	head, oid, err := ReadHead(cmp.Or(place.AdminDir, place.CommonDir))
+	head, oid, err := git.ReadHead(cmp.Or(place.AdminDir, place.CommonDir))
 	if err != nil {
 		return fail(err)
 	}
