@@ -20,21 +20,32 @@ folders := _folders[input.kind]
 known if is_array(input.config.levels)
 
 # Rules that are off for candidates of this kind.
-off := _set("off")
+off contains entry.rule if {
+	some entry in _listed
+	entry.level == "off"
+}
 
 # Rules whose findings are left for a person. For the one candidate that a person asked for by name they are on.
-ask contains rule if {
-	some rule in _set("ask")
+ask contains entry.rule if {
+	some entry in _listed
+	entry.level == "ask"
 	not input.asked
 }
 
 # Rules whose findings are reported and never carried out.
-observe := ({entry.rule | some entry in input.config.levels; entry.kind == input.kind} - _set("ask")) - off
+observe contains entry.rule if {
+	some entry in _listed
+	not entry in _others
+}
 
-_set(level) := {entry.rule |
+_listed contains entry if {
 	some entry in input.config.levels
 	entry.kind == input.kind
-	entry.level == level
+}
+
+_others contains entry if {
+	some entry in _listed
+	entry.level in {"ask", "off"}
 }
 
 _found contains rule if {
@@ -54,15 +65,3 @@ level := [word | some word in ["on", "ask", "observe"]; count(_by_level[word]) >
 default counting := set()
 
 counting := _by_level[level]
-
-# True when an entry is for certain rules, others than those that found a reason, or than one of them. Without any
-# reason to reap the candidate stays as it is, and such an entry has nothing to keep it from.
-others_only(rules) if {
-	count(rules) > 0
-	count(counting - {rule | some rule in rules}) > 0
-}
-
-others_only(rules) if {
-	count(rules) > 0
-	count(counting) == 0
-}

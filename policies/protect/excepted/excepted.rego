@@ -6,7 +6,7 @@
 #   summary: {rank: 30, group: excepted by the policies}
 package policies.protect.excepted
 
-import data.policies.lib.levels
+import data.policies.lib.keeps
 import data.policies.lib.reasons
 
 # METADATA
@@ -31,20 +31,15 @@ _silent contains i if {
 # It asks for all findings, so it stands behind what costs less.
 _silent contains i if {
 	some i, exception in input.exceptions
-	levels.others_only(exception.rules)
+	keeps.for_other_rules(exception.rules)
 }
 
 _message(i) := $"excepted by {_who(i)}{_until(i)}{_place(i)}: {_why(i)}" if {
 	input.exceptions[i].unknown == []
 } else := $"it may be what {_who(i)} excepts{_until(i)}{_place(i)}{_since(i)}: {_why(i)}"
 
-default _since(_) := ""
-
-_since(i) := $", since its {concat(", ", unknown)} is not known" if {
-	unknown := input.exceptions[i].unknown
-	count(unknown) > 0
-}
-
+_since(i) := reasons.or_default({$", since its {_unread(i)} is not known" | _unread(i) != ""}, "")
+_unread(i) := concat(", ", input.exceptions[i].unknown)
 _who(i) := reasons.or_default({who | who := input.exceptions[i].who}, "somebody who is not known")
 _why(i) := reasons.or_default({why | why := input.exceptions[i].why}, "no reason given")
 

@@ -58,6 +58,25 @@ objections contains {
 	not _kept_by_name
 }
 
+# METADATA
+# title: Its session is not on record here
+# description: >-
+#   A marker of it names a session of an orchestrator that keeps records, and no record here knows that session:
+#   another instance may own it. The agent that started it is not known to be gone. Or there may be such a marker.
+objections contains reasons.keep(_stranger, _stranger_unknown, _strangers) if {
+	input.kind == "process"
+	not _on_record
+}
+
+# METADATA
+# title: An agent lives that may have started it
+# description: A living agent is old enough to have started it, or may be, and nothing says that another one did.
+objections contains reasons.keep(_starter, "whether an agent lives that may have started it is not known", _agents) if {
+	input.kind == "process"
+	not provenance.starterless
+	not provenance.unneeded
+}
+
 _records_unknown := $"whether a record names its folder or its label is not known: {_unread}"
 _unread := "where it works, or what it is called, could not be read"
 
@@ -119,25 +138,6 @@ _let_go contains place if {
 	spawn.owner != ""
 	spawn.owner in registry.owners_over
 	spawn.age >= input.config.grace.spawn
-}
-
-# METADATA
-# title: Its session is not on record here
-# description: >-
-#   A marker of it names a session of an orchestrator that keeps records, and no record here knows that session:
-#   another instance may own it. The agent that started it is not known to be gone. Or there may be such a marker.
-objections contains reasons.keep(_stranger, _stranger_unknown, _strangers) if {
-	input.kind == "process"
-	not _on_record
-}
-
-# METADATA
-# title: An agent lives that may have started it
-# description: A living agent is old enough to have started it, or may be, and nothing says that another one did.
-objections contains reasons.keep(_starter, "whether an agent lives that may have started it is not known", _agents) if {
-	input.kind == "process"
-	not provenance.starterless
-	not provenance.unneeded
 }
 
 _stranger_unknown := "whether it belongs to a session that another instance has on record is not known"

@@ -6,6 +6,7 @@
 #   summary: {rank: 31, group: kept by their project}
 package policies.protect.project
 
+import data.policies.lib.keeps
 import data.policies.lib.levels
 import data.policies.lib.reasons
 
@@ -63,7 +64,7 @@ _silent contains [i, place] if {
 _silent contains [i, place] if {
 	some i, project in input.projects
 	some place, entry in project.keeps
-	levels.others_only(entry.rules)
+	keeps.for_other_rules(entry.rules)
 }
 
 _match(i, place) := $"it may be what its project keeps, since its {concat(", ", unknown)} is not known" if {

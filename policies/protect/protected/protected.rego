@@ -22,6 +22,39 @@ objections contains {
 	"evidence": {"protected": globs | globs := input.config.protected},
 } if not _not_matched
 
+# METADATA
+# title: A folder that is locked, no worktree or another user's
+# description: It is a locked worktree, a repository of its own or another user's, or whether it is could not be read.
+objections contains reasons.keep(_reasons, "whether it is a worktree, locked, or another user's is not known", {}) if {
+	input.kind == "dir"
+	not _worktree
+	not _no_checkout
+}
+
+# METADATA
+# title: A process that is never reaped
+# description: It is a multiplexer's server, a kernel thread, named by the configuration or another user's, or may be.
+objections contains reasons.keep(_reasons, "its name, or the user that it belongs to, is not known", _facts) if {
+	input.kind == "process"
+	not _ordinary
+}
+
+# METADATA
+# title: A daemon that people use too
+# description: The configuration names it as something that people use too; who started it says nothing of who uses it.
+objections contains reasons.keep(_personal, "whether people use it too is not known", _facts) if {
+	input.kind == "process"
+	not input.lineage.personal == ""
+}
+
+# METADATA
+# title: The terminal of an architect
+# description: It holds a conversation that nothing brings back. It is one, or its owner could not be read.
+objections contains reasons.keep(_architect, "whether it is an architect's terminal is not known", _facts) if {
+	input.kind == "terminal"
+	not _no_architect
+}
+
 _not_matched if count(input.config.protected) == 0
 
 _not_matched if {
@@ -76,39 +109,6 @@ _disjoint(pattern) if {
 	below := trim_suffix(pattern, "/")
 	glob.match($"**/{below}", ["/"], input.dir.path) == false
 	glob.match($"**/{below}/**", ["/"], input.dir.path) == false
-}
-
-# METADATA
-# title: A folder that is locked, no worktree or another user's
-# description: It is a locked worktree, a repository of its own or another user's, or whether it is could not be read.
-objections contains reasons.keep(_reasons, "whether it is a worktree, locked, or another user's is not known", {}) if {
-	input.kind == "dir"
-	not _worktree
-	not _no_checkout
-}
-
-# METADATA
-# title: A process that is never reaped
-# description: It is a multiplexer's server, a kernel thread, named by the configuration or another user's, or may be.
-objections contains reasons.keep(_reasons, "its name, or the user that it belongs to, is not known", _facts) if {
-	input.kind == "process"
-	not _ordinary
-}
-
-# METADATA
-# title: A daemon that people use too
-# description: The configuration names it as something that people use too; who started it says nothing of who uses it.
-objections contains reasons.keep(_personal, "whether people use it too is not known", _facts) if {
-	input.kind == "process"
-	not input.lineage.personal == ""
-}
-
-# METADATA
-# title: The terminal of an architect
-# description: It holds a conversation that nothing brings back. It is one, or its owner could not be read.
-objections contains reasons.keep(_architect, "whether it is an architect's terminal is not known", _facts) if {
-	input.kind == "terminal"
-	not _no_architect
 }
 
 _facts contains {"name": input.process.name}

@@ -56,6 +56,28 @@ objections contains {
 	not place in _accounted
 }
 
+objections contains reasons.keep(_pane_errors, "what runs in one of its panes could not be read", _panes) if {
+	input.kind == "tab"
+	not tabs.editor
+	not panes.all_read
+}
+
+objections contains reasons.keep(_tab_errors, _tab_unread, _tab) if {
+	input.kind == "tab"
+	tabs.editor
+	not tabs.read
+}
+
+objections contains reasons.keep(_session_errors, "not all of the session could be read", {}) if {
+	input.kind == "session"
+	not sessions.read
+}
+
+objections contains reasons.keep(_terminal_errors, _terminal_unread, _terminal) if {
+	input.kind == "terminal"
+	not terminals.read
+}
+
 _unnamed := $"it was read in part only, because {_partial}: take candidates out of the rule that found it"
 _partial := "no rule names such a process in its METADATA (candidates)"
 _levels_unknown := "which rules are turned off is not known (rules.levels)"
@@ -90,28 +112,6 @@ _serverless contains name if {
 	some name, status in input.evidence_sources
 	status == "absent"
 	strings.any_prefix_match(name, ["tmux/", "herdr/"])
-}
-
-objections contains reasons.keep(_pane_errors, "what runs in one of its panes could not be read", _panes) if {
-	input.kind == "tab"
-	not tabs.editor
-	not panes.all_read
-}
-
-objections contains reasons.keep(_tab_errors, _tab_unread, _tab) if {
-	input.kind == "tab"
-	tabs.editor
-	not tabs.read
-}
-
-objections contains reasons.keep(_session_errors, "not all of the session could be read", {}) if {
-	input.kind == "session"
-	not sessions.read
-}
-
-objections contains reasons.keep(_terminal_errors, _terminal_unread, _terminal) if {
-	input.kind == "terminal"
-	not terminals.read
 }
 
 _pane_errors contains $"what runs in the pane {pane.id} could not be read: {pane.error}" if {

@@ -1,8 +1,6 @@
 # METADATA
 # title: Leaked server of an agent
-# description: >-
-#   A server that an agent started and that has lost its use: its agent has ended, its folder was deleted, and no
-#   client is connected.
+# description: A server whose agent has ended, whose folder was deleted, and to which no client is connected.
 # custom:
 #   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]

@@ -21,6 +21,5 @@ findings contains {
 }
 
 _facts contains {"builder": input.terminal.owner.id}
-_facts contains {"how": input.terminal.owner.how}
-_facts contains {"worktree": input.terminal.owner.worktree}
+_facts contains {name: input.terminal.owner[name] | some name in {"how", "worktree"}}
 _facts contains {"owner_seen": input.owner_seen}
