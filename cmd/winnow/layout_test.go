@@ -15,7 +15,7 @@ import (
 
 // The ceilings of the whole: they may only fall. What is added fits below them, or something goes.
 const (
-	maxCode          = 103_448 // lines of Go without tests, test/ and editors/
+	maxCode          = 103_447 // lines of Go without tests, test/ and editors/
 	maxTests         = 76_000  // lines of _test.go without test/ and editors/
 	maxEntries       = 26      // at the top, without dot files
 	maxRuleIDs       = 0       // places outside engine/decision that have a rule's id
