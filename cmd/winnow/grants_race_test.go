@@ -276,7 +276,7 @@ func (w *raceWorld) session(n int) (string, func() bool) {
 }
 
 func (w *raceWorld) process(int) (string, func() bool) {
-	pid := musts.Get(startOrphan(w.dir, []string{w.marker + "=gone"}, "sleep", "900"))(w.t)
+	pid := musts.Get(startOrphan(w.dir, []string{w.marker + "=gone"}, "sleep", "7200"))(w.t)
 	p := musts.Get(os.FindProcess(pid))(w.t)
 	w.t.Cleanup(func() { _ = p.Kill() })
 	return processID(w.t, pid), func() bool { return demo.IsRunning(p) }

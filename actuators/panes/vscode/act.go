@@ -98,23 +98,22 @@ func (h *held) untouched(err error, asked bool) (decision.Outcome, bool) {
 
 // readBack looks, in conversations of its own, until the window positively has the tab no more.
 func (h *held) readBack(ctx context.Context, in decision.Intent) decision.Outcome {
-	deadline := time.Now().Add(h.settles)
-	for {
+	for deadline := time.Now().Add(h.settles); ; time.Sleep(settlePause) {
 		there, err := h.exists(ctx, &h.id)
 		vanished := errors.Is(err, vscode.ErrNoServer) || errors.Is(err, vscode.ErrAnother)
 		switch late := time.Now().After(deadline); {
 		case err == nil && !there:
 			h.undone = false
 			return decision.Outcome{Outcome: decision.Done, Detail: called(&h.id) + " is closed; " + h.survivors(), RestoreUntil: panes.KeptUntil(h.Trash, in)}
-		case vanished || late && err != nil:
-			h.undone = false
-			return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(h.Trash, in), Detail: fmt.Sprintf(
-				"%s was asked to close, and whether it is gone is not known: %v; no process was touched, and the next sweep looks again", called(&h.id), err)}
-		case late:
-			return decision.Outcome{Outcome: decision.Failed, Disputed: true, Detail: called(&h.id) +
-				" was asked to close, and the window still shows it; no process was touched, and the next sweep tries again. If it stays, close it by hand"}
+		case vanished || late:
+			why := actuators.Disputed("the window still shows it")
+			if err != nil {
+				why = fmt.Errorf("whether it is gone is not known: %w", err)
+			}
+			h.undone = false // an editor that is slow closes it later: what was saved of it is for then
+			return decision.Outcome{Outcome: decision.Failed, Open: true, Disputed: err == nil, RestoreUntil: panes.KeptUntil(h.Trash, in), Detail: fmt.Sprintf(
+				"%s was asked to close: %v; no process was touched, and the next sweep looks again", called(&h.id), why)}
 		}
-		time.Sleep(settlePause)
 	}
 }
 

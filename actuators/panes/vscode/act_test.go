@@ -239,9 +239,9 @@ func TestWhatTheWindowAnswers(t *testing.T) {
 		"it closes the tab, and half an answer comes":   {editor.PartialLine, decision.Done, false, "is closed", false},
 		"it closes the tab, and never answers":          {editor.HangBeforeReply, decision.Done, false, "is closed", false},
 		"it closes the tab, and answers something else": {rewrite(`"gone":true`, `"gone":false`), decision.Done, false, "is closed", false},
-		"it does nothing, and says that it did":         {editor.Idle, decision.Failed, false, "the window still shows it", true},
-		"it does nothing, and hangs up":                 {editor.CloseWithoutReply, decision.Failed, false, "the window still shows it", true},
-		"it fails":                                      {editor.ErrorReply("failed", "no"), decision.Failed, false, "the window still shows it", true},
+		"it does nothing, and says that it did":         {editor.Idle, decision.Failed, true, "the window still shows it", true},
+		"it does nothing, and hangs up":                 {editor.CloseWithoutReply, decision.Failed, true, "the window still shows it", true},
+		"it fails":                                      {editor.ErrorReply("failed", "no"), decision.Failed, true, "the window still shows it", true},
 		"it says that it has no such tab":               {editor.ErrorReply("not_found", "no"), decision.Gone, false, "was gone", true},
 		"it says that the tab is another":               {editor.ErrorReply("changed", "its name"), decision.Changed, false, "its name", true},
 		"it refuses":                                    {editor.ErrorReply("refused", "not now"), decision.Refused, false, "not now", true},
@@ -258,10 +258,32 @@ func TestWhatTheWindowAnswers(t *testing.T) {
 			must.Equal(t, c.open, out.Open, "open")
 			must.Equal(t, true, strings.Contains(out.Detail, c.says), "detail: %s", out.Detail)
 			must.Equal(t, c.there, len(w.w.Tabs()) == 2, "the tab is there")
-			if c.there {
+			if c.there && !c.open {
 				wantNothingSaved(t, a)
 			}
 		})
+	}
+}
+
+// TestAWindowThatClosesItLate shows the tab for longer than an act waits. What was saved of it stays, until the next sweep finds it gone.
+func TestAWindowThatClosesItLate(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, editor.Options{}, drawn)
+	w.w.Fault(at("terminal.dispose", editor.Idle))
+	w.w.Expect("terminal.dispose", "2")
+	a := actuator(t, Options{})
+	out, in := attempt(t.Context(), a, w.decision(), w.decision)
+	if out.Outcome != decision.Failed || !out.Open || !out.Disputed || out.RestoreUntil == nil {
+		t.Errorf("%+v", out)
+	}
+	w.w.Shut(2)
+	w.w.Expect("terminal.open", drawn.Name)
+	out = a.Settle(t.Context(), in)
+	if out.Outcome != decision.Done || out.Open || out.RestoreUntil == nil {
+		t.Errorf("settled: %+v", out)
+	}
+	if _, err := a.Restore(t.Context(), in); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -37,7 +37,7 @@ const (
 const (
 	// answerWithin is how long one conversation with a window may take, and settlesWithin how long until it shows that a tab is gone.
 	answerWithin  = 10 * time.Second
-	settlesWithin = 2 * time.Second
+	settlesWithin = 10 * time.Second
 	settlePause   = 50 * time.Millisecond
 )
 

@@ -82,12 +82,12 @@ const schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schem
 // Log is a whole document. It is written as JSON.
 type Log object
 
-// object is one of the standard, by its names.
+// object is an object of the standard: values by their names there.
 type object map[string]any
 
-// add leaves out what there is no word for.
-func (o object) add(name, word string, value any) {
-	if word != "" {
+// add sets a value, unless the text that it is made from is empty.
+func (o object) add(name, text string, value any) {
+	if text != "" {
 		o[name] = value
 	}
 }
@@ -106,22 +106,21 @@ func descriptors(rules []Rule) []object {
 // srcRoot is what the standard and GitHub call the repository's folder (3.14.14).
 const srcRoot = "%SRCROOT%"
 
-// placeOf is a physicalLocation.
-func placeOf(f Finding, root string) object {
-	artifact := object{}
-	file := f.File
+func artifactOf(file, root string) object {
 	if filepath.IsAbs(file) {
 		inside, err := filepath.Rel(root, file)
 		if err != nil || inside == ".." || strings.HasPrefix(inside, "../") {
-			artifact["uri"] = (&url.URL{Scheme: "file", Path: file}).String()
+			return object{"uri": (&url.URL{Scheme: "file", Path: file}).String()}
 		}
 		file = inside
 	}
-	if len(artifact) == 0 {
-		// A first part with a colon would be read as a scheme; url.URL puts ./ before it.
-		artifact["uri"], artifact["uriBaseId"] = (&url.URL{Path: filepath.ToSlash(filepath.Clean(file))}).String(), srcRoot
-	}
-	place := object{"artifactLocation": artifact}
+	// A first part with a colon would be read as a scheme; url.URL puts ./ before it.
+	return object{"uri": (&url.URL{Path: filepath.ToSlash(filepath.Clean(file))}).String(), "uriBaseId": srcRoot}
+}
+
+// placeOf is a physicalLocation.
+func placeOf(f Finding, root string) object {
+	place := object{"artifactLocation": artifactOf(f.File, root)}
 	if f.Line < 1 {
 		return place
 	}

@@ -30,7 +30,8 @@ func TestNewIsWhatTheSchemaSays(t *testing.T) {
 	}{
 		"whole": {
 			sarif.Finding{Rule: "unknown-field", Level: sarif.Error, Message: "no <such> field", File: "mine/reap/a.rego", Line: 4, Column: 2, Snippet: "input.naem"},
-			[]string{`"ruleId":"unknown-field","ruleIndex":0`, `{"level":"error","locations"`, `"uri":"mine/reap/a.rego","uriBaseId":"%SRCROOT%"`, `"snippet":{"text":"input.naem"},"startColumn":2,"startLine":4`},
+			[]string{`"results":[{"level":"error","locations":[{"physicalLocation":{"artifactLocation":{"uri":"mine/reap/a.rego","uriBaseId":"%SRCROOT%"},` +
+				`"region":{"snippet":{"text":"input.naem"},"startColumn":2,"startLine":4}}}],"message":{"text":"no <such> field"},"ruleId":"unknown-field","ruleIndex":0}]`},
 		},
 		"below the root":    {sarif.Finding{Rule: "unknown-field", Level: sarif.Warning, Message: "m", File: "/w/repo/a b/x#1.rego"}, []string{`"uri":"a%20b/x%231.rego","uriBaseId":"%SRCROOT%"}}`}},
 		"beside the root":   {sarif.Finding{Rule: "unknown-field", Level: sarif.Note, Message: "m", File: "/w/repository/x.rego"}, []string{`"uri":"file:///w/repository/x.rego"}`}},

@@ -123,13 +123,12 @@ show() {
   cat "$work/said/$1"
   printf '\n::%s::\n::endgroup::\n' "$token"
 }
-# run NAME ARGUMENTS...: winnow policy ARGUMENTS, with its findings in files beside; fmt prints, and has no such files.
+# run NAME ARGUMENTS...: winnow policy ARGUMENTS, with its findings in files beside. fmt writes no such files.
 run() {
   local name=$1 code=0
   shift
-  local forms=(--also "sarif=$work/sarif/$name.sarif" --also "junit=$work/junit/$name.xml")
-  [ "$name" != fmt ] || forms=()
-  "$winnow" policy "$@" "${forms[@]}" >"$work/said/$name" 2>&1 || code=$?
+  [ "$name" = fmt ] || set -- "$@" --also "sarif=$work/sarif/$name.sarif" --also "junit=$work/junit/$name.xml"
+  "$winnow" policy "$@" >"$work/said/$name" 2>&1 || code=$?
   show "$name"
   judged "$name" "$code"
   return "$code"
