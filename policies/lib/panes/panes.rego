@@ -64,7 +64,7 @@ evidence := {"panes": idle, "taken_along": taken_along, "live_on": live_on}
 # What ends with the panes, and what does not.
 fates := {"taken_along": taken_along, "live_on": live_on}
 
-_busy_elsewhere := {found.pane | some found in _elsewhere}
+_busy_elsewhere contains found.pane if some found in _elsewhere
 
 _elsewhere contains {"pane": pane.id, "member": member} if {
 	some pane in present
