@@ -353,8 +353,8 @@ type Session struct {
 	EverAttached *bool `json:"ever_attached,omitempty"`
 	// UsedAt is when a client was last attached to it, or pressed a key in it (session_activity); before that its creation.
 	UsedAt *time.Time `json:"used_at,omitempty"`
-	// LastActivityAt is the latest of the session's own activity, its windows' and the ends of its dead panes, absent where one of these is not known
-	// (tmux before 3.3); ClientActivityAt the latest key press of
+	// LastActivityAt is the latest of the session's own activity, its windows' and the ends of its dead panes, absent where
+	// an end is not known (tmux before 3.3); ClientActivityAt the latest key press of
 	// an attached client, for a control client the latest of its attaching, of what came to its terminal and of LastActivityAt.
 	// ClientActivityAt is absent when no client is attached.
 	LastActivityAt   *time.Time `json:"last_activity_at,omitempty"`

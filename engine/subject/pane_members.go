@@ -126,8 +126,9 @@ func (x *processes) fillShell(shell *Shell, at int, s *snapshot.Session) {
 	shell.Markers = &names
 }
 
-// first reports whether the command that started the server made the session too, so that both have the markers of what ran that command. The markers
-// of the server say nothing of a session that was made later: a person may have made it.
+// first reports whether the command that started the server made the session too: both have the markers of what ran it.
+// Those of the server say nothing of a session that was made later: a person may have made it.
 func first(s *snapshot.Session) bool {
-	return s.ID == "$0" && s.CreatedAt != nil && s.Server.StartedAt != nil && s.CreatedAt.Sub(*s.Server.StartedAt) <= time.Second
+	made, began := s.CreatedAt, s.Server.StartedAt
+	return s.ID == "$0" && made != nil && began != nil && made.Sub(*began) <= time.Second
 }

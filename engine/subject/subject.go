@@ -294,10 +294,11 @@ type Shell struct {
 	Pane string `json:"pane"`
 	PID  int    `json:"pid"`
 	// Markers are the names of its markers that name one agent session or an agent's process, and that the multiplexer's server does not carry
-	// with that value, or that the session shares with its server because what began the server began it too. Absent where one of the two
-	// environments could not be read.
+	// with that value; where the command that started the server made the session too, those that it does carry. Absent
+	// where one of the two environments could not be read.
 	Markers *[]string `json:"markers,omitempty"`
-	// Agents is Lineage.Agents of the process, of the server where Markers are those of both: the living agents that may have started it.
+	// Agents is Lineage.Agents of the process, or of the server where that carries Markers: the living agents that may
+	// have started it.
 	Agents *int `json:"agents,omitempty"`
 }
 
@@ -436,7 +437,8 @@ type Config struct {
 	IDMarkers     []string       `json:"id_markers" keeps:"unknown"`
 	PaneMarkers   []string       `json:"pane_markers" keeps:"unknown"`
 	HelperLabels  Names          `json:"helper_labels"`
-	// EditorNames are the names that agents' terminal tabs of editors are opened with, ToolSessions those that orchestrators give their tmux sessions.
+	// EditorNames are the names that agents' terminal tabs of editors are opened with, ToolSessions those that
+	// orchestrators give their tmux sessions.
 	EditorNames  Names `json:"editor_names"`
 	ToolSessions Names `json:"tool_sessions"`
 	// HerdrProtocols are the protocols of herdr that closing a tab was tried with, AgentIdle herdr's words for a pane without an

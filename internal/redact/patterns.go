@@ -83,7 +83,8 @@ func (p *patterns) config(c *subject.Config) {
 	rest := *c
 	rest.Exceptions = nil
 	rest.DisposableDirs, rest.Protected, rest.DisposableContent, rest.Rebuildable, rest.Custom = nil, nil, nil, nil, nil
-	rest.HelperLabels.Prefix, rest.EditorNames.Prefix, rest.SessionNames.Prefix, rest.ToolSessions.Prefix = nil, nil, nil, nil
+	rest.HelperLabels.Prefix, rest.EditorNames.Prefix = nil, nil
+	rest.SessionNames.Prefix, rest.ToolSessions.Prefix = nil, nil
 	for _, g := range slices.Concat(rest.OwnSockets, rest.DrivenPrograms) {
 		p.paths = append(p.paths, starred(g))
 	}

@@ -248,8 +248,22 @@ func TestReadLeavesOutTheProcessOfADeadPane(t *testing.T) {
 	testkit.Eventually(t, "a dead pane", func() bool {
 		panes := read(t, s.Socket, "")["kept"].Panes
 		i := slices.IndexFunc(panes, func(p snapshot.Pane) bool { return *p.Dead })
-		return len(panes) == 2 && i == 1 && panes[1].ShellPID == nil && panes[0].ShellPID != nil
+		return len(panes) == 2 && i == 1 && panes[1].ShellPID == nil && panes[0].ShellPID != nil && panes[1].Cwd != ""
 	})
+}
+
+// A process that showed nothing for long may have ended just now.
+func TestTheEndOfADeadPaneIsActivity(t *testing.T) {
+	t.Parallel()
+	old := time.Unix(1700000000, 0).UTC()
+	row, dead := wire.Session{ID: "$4", Created: old, Activity: old}, wire.Pane{Session: "$4", ID: "%5", Dead: true, Activity: old}
+	if got := session(row, []wire.Pane{dead}, nil, nil, nil); got.LastActivityAt != nil || got.Panes[0].Cwd != "" {
+		t.Errorf("it ended at an unknown time: active at %v, in %q", got.LastActivityAt, got.Panes[0].Cwd)
+	}
+	dead.Died, dead.StartPath = old.Add(time.Hour), "/proc/self/root/"
+	if got := session(row, []wire.Pane{dead}, nil, nil, nil); !got.LastActivityAt.Equal(dead.Died) || got.Panes[0].Cwd != "/" {
+		t.Errorf("active at %v, want %v; in %q, want /", got.LastActivityAt, dead.Died, got.Panes[0].Cwd)
+	}
 }
 
 func TestReadAServerWithoutSessions(t *testing.T) {

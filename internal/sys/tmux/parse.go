@@ -293,7 +293,8 @@ var (
 		text("session_group"), "#{s/[\t\n]/"+odd+"/:session_name}")
 	// A dead pane has no process that could say since when it is dead, and where it was started.
 	paneFormat = row(rowPane, "#{session_id}", "#{pane_id}", "#{pane_pid}",
-		"#{pane_dead}#{?pane_dead, #{pane_dead_time} #{s/[\t\n]/"+odd+"/:pane_start_path},}", "#{window_activity}", "#{pane_tty}",
+		"#{pane_dead}#{?pane_dead, #{pane_dead_time} #{s/[\t\n]/"+odd+"/:pane_start_path},}",
+		"#{window_activity}", "#{pane_tty}",
 		"#{="+strconv.Itoa(maxCommand)+";s/[\t\n]/?/:pane_start_command}")
 	// A client that shows no session is not listed.
 	clientFormat = row(rowClient, "#{session_id}", "#{client_control_mode}", "#{client_activity}", "#{client_tty}")

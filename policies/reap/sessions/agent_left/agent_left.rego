@@ -12,7 +12,6 @@ import data.policies.lib.reasons
 import data.policies.lib.sessions
 import data.policies.lib.shells
 
-# Something says of every pane of the session that an agent began it.
 in_scope if sessions.made
 
 findings contains {
