@@ -38,7 +38,7 @@ func (c *Config) family(p *snapshot.Process) string {
 			return f.Family
 		}
 	}
-	return text(p.Proven)
+	return known(p.Proven)
 }
 
 // Browsers are the names of browsers that people use too.
@@ -56,10 +56,10 @@ func (c *Config) Browsers() (names []string) {
 func (x *processes) personal(n *node) *string {
 	up := n
 	for range maxAncestors {
-		if text(up.p.Proven) == snapshot.ProvenBrowser {
+		if known(up.p.Proven) == snapshot.ProvenBrowser {
 			return new("")
 		}
-		if up.parent < 0 || text(n.p.Exe) == "" || text(n.p.Exe) != text(x.nodes[up.parent].p.Exe) {
+		if up.parent < 0 || known(n.p.Exe) == "" || known(n.p.Exe) != known(x.nodes[up.parent].p.Exe) {
 			break
 		}
 		up = &x.nodes[up.parent]

@@ -102,7 +102,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 			x.herdr[clean(src.Server.Socket)] = src.Server
 		}
 	}
-	known, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
+	agents, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
 	vendors := keepersOf(c.vendors())
 	open := openSessions(s.OpenSessions)
 	x.sort()
@@ -110,7 +110,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	for i := range x.nodes {
 		n, p, t := &x.nodes[i], x.nodes[i].p, traits{}
 		if !dead(p) {
-			n.agent, n.multiplexer = known.agent(p), hasName(p, multiplexerNames)
+			n.agent, n.multiplexer = agents.agent(p), hasName(p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
 			t.sessions, t.vendor, t.recordedAt = open.sessionsOf(p, s.Host.UID)
 			if n.agent && len(t.sessions) == 0 {
@@ -119,9 +119,9 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 				}
 			}
 			n.agent = n.agent || len(t.sessions) > 0
-			n.maybe = known.maybe(p)
+			n.maybe = agents.maybe(p)
 		}
-		t.family = text(p.Proven)
+		t.family = known(p.Proven)
 		if t.interpreter = c.interpreter(p); t.interpreter != "" {
 			t.family = c.family(p)
 			n.maybe = n.maybe && (p.Exe == nil || t.family == "")

@@ -235,13 +235,6 @@ func (x *processes) sessionGone(n *node) *bool {
 	return gone
 }
 
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
 // vendors are the agents whose programs are known, and those whose markers are, by their names.
 func (c *Config) vendors() []SessionAgent {
 	all := slices.Clone(c.Vendors)
@@ -406,7 +399,7 @@ func (x *processes) copyless(i int) *int {
 func (x *processes) hasCopy(i, k int) bool {
 	n := &x.nodes[i]
 	for _, c := range x.descendants(k) {
-		if c != n && c.family == n.family && c.p.ArgvDigest == n.p.ArgvDigest && text(c.p.Script) == text(n.p.Script) && text(c.p.Package) == text(n.p.Package) {
+		if c != n && c.family == n.family && c.p.ArgvDigest == n.p.ArgvDigest && known(c.p.Script) == known(n.p.Script) && known(c.p.Package) == known(n.p.Package) {
 			return true
 		}
 	}
