@@ -27,11 +27,11 @@ func (s *scan) ignoresHangup(dir int) *bool {
 // started by nohup: the variable was handed down.
 func (s *scan) startedBy(dir int, r *record) *string {
 	spoken := r.InputEnded != nil && *r.InputEnded
-	if r.nohup != nil && *r.nohup && !spoken {
+	if r.nohup && !spoken {
 		return new("nohup")
 	}
 	by, ok := s.unit(dir)
-	if !ok || by == "" && r.nohup == nil {
+	if !ok || by == "" && !r.nohupKnown {
 		return nil
 	}
 	return &by
