@@ -31,11 +31,11 @@ func (s *scan) ignoresHangup(dir int) *bool {
 // started by nohup: the variable was handed down.
 func (s *scan) startedBy(dir int, r *record) *string {
 	spoken := r.Script != nil && r.InputEnded != nil && *r.InputEnded
-	if r.nohup != nil && *r.nohup && !spoken {
+	if r.nohup && !spoken {
 		return new("nohup")
 	}
 	by, ok := s.unit(dir)
-	if !ok || by == "" && r.nohup == nil {
+	if !ok || by == "" && !r.nohupKnown {
 		return nil
 	}
 	return &by

@@ -69,8 +69,8 @@ func (s *scan) program(dir int, p *snapshot.Process) {
 // maxSource is how large a file of a program may be that is read, in bytes: one into which a whole agent was put together is larger.
 const maxSource = 256 << 10
 
-// serves reports whether the files of a program show that it is an MCP server. Python's environment is where it has loaded a library
-// from that the SDK needs.
+// serves reports whether the files of a program show that it is an MCP server. Python's environment is the one from
+// which it has loaded a library that the SDK needs.
 func (s *scan) serves(dir int, exe, file string, pid int) bool {
 	input, err := proc.Readlink(dir, "fd/0", s.Link)
 	if err != nil || !bytes.HasPrefix(input, []byte("pipe:")) && !bytes.HasPrefix(input, []byte("socket:")) {

@@ -71,8 +71,8 @@ type facts struct {
 	// inode is that of the process's folder, which the kernel counts in 32 bits (get_next_ino); 0 where it says nothing.
 	inode uint32
 	depth depth
-	// nohup is whether its environment says that nohup started it; nil is unknown.
-	nohup *bool
+	// nohup is whether its environment says that nohup started it, where that is known.
+	nohup, nohupKnown bool
 	// talk are its connections until it is known who has their other ends; nil is unknown.
 	talk *talk
 }
@@ -207,7 +207,7 @@ func (s *scan) environment(dir int, st proc.Stat, r *record) (refused bool) {
 	}
 	kept, ok := proc.Variables(text, s.o.Markers)
 	if ok {
-		r.nohup = s.flag(viaNohup(text))
+		r.nohup, r.nohupKnown = viaNohup(text), true
 	}
 	switch {
 	case ok && len(kept) == 0: // as of most processes

@@ -15,11 +15,11 @@ const alarm = 1 << (int(unix.SIGALRM) - 1)
 
 // waits is whether a pinned process does nothing before something comes from outside, see snapshot.Process. What it has open was read.
 func (s *scan) waits(dir int, st proc.Stat, p *speaker) *bool {
-	if p.woken || st.State != 'S' || p.nohup != nil && *p.nohup || s.shell(st, &p.Process) != "" {
+	if p.woken || st.State != 'S' || p.nohup || s.shell(st, &p.Process) != "" {
 		return new(false)
 	}
 	timers, err := proc.ReadOnce(dir, "timers", s.Text)
-	if err != nil || !p.known || p.nohup == nil {
+	if err != nil || !p.known || !p.nohupKnown {
 		return nil
 	}
 	if len(timers) > 0 {

@@ -38,7 +38,7 @@ func (c *Config) family(p *snapshot.Process) string {
 			return f.Family
 		}
 	}
-	return text(p.Proven)
+	return known(p.Proven)
 }
 
 // Browsers are the names of browsers that people use too.
@@ -54,27 +54,19 @@ func (c *Config) Browsers() (names []string) {
 // personal is the word for what a process is where people use such a thing too, and "" for all else, such as a browser that a tool installed for
 // itself, and one that a program drives with all that it starts of the same file.
 func (x *processes) personal(n *node) *string {
-	up := n
-	for range maxAncestors {
-		if text(up.p.Proven) == snapshot.ProvenBrowser {
-			return new("")
-		}
-		if up.parent < 0 || text(n.p.Exe) == "" || text(n.p.Exe) != text(x.nodes[up.parent].p.Exe) {
+	file, exe := fileOf(n.p), known(n.p.Exe)
+	driven := exe != "" && slices.ContainsFunc(x.config.DrivenPrograms, func(glob string) bool { return wild(glob, exe) })
+	for up, steps := n, 0; !driven && steps < maxAncestors && known(up.p.Exe) == exe; steps++ {
+		if driven = known(up.p.Proven) == snapshot.ProvenBrowser; up.parent < 0 || exe == "" {
 			break
 		}
 		up = &x.nodes[up.parent]
 	}
-	return x.config.personal(n.p)
-}
-
-// personal is the word by the name of a process and of its file alone.
-func (c *Config) personal(p *snapshot.Process) *string {
-	file := fileOf(p)
-	if p.Exe != nil && slices.ContainsFunc(c.DrivenPrograms, func(glob string) bool { return wild(glob, *p.Exe) }) {
+	if driven {
 		return new("")
 	}
-	for _, d := range c.PersonalDaemons {
-		if named := []string{d.Name}; globbed(named, p.Name) || file != "" && globbed(named, file) {
+	for _, d := range x.config.PersonalDaemons {
+		if named := []string{d.Name}; globbed(named, n.p.Name) || file != "" && globbed(named, file) {
 			return &d.Is
 		}
 	}

@@ -88,11 +88,11 @@ func (s *Subject) About() *decision.About {
 	a := &decision.About{Age: s.Age, Idle: s.Idle}
 	if d := s.Dir; d != nil && d.Git != nil {
 		a.Repository, a.Branch = cmp.Or(d.Git.Main, d.Git.CommonDir), strings.TrimPrefix(d.Git.Branch, "refs/heads/")
-		a.Gone = deref(d.Gone)
+		a.Gone = known(d.Gone)
 	}
 	if p := s.Process; p != nil {
 		a.Command, a.Memory = p.Name, p.RSS
-		if said := cmp.Or(deref(p.Package), deref(p.Script)); said != "" && said != p.Name {
+		if said := cmp.Or(known(p.Package), known(p.Script)); said != "" && said != p.Name {
 			a.Command += " " + said
 		}
 		if p.Cwd != nil {
@@ -110,11 +110,4 @@ func (s *Subject) About() *decision.About {
 		return nil
 	}
 	return a
-}
-
-func deref[T any](v *T) (zero T) {
-	if v == nil {
-		return zero
-	}
-	return *v
 }

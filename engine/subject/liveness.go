@@ -30,7 +30,7 @@ func (c *Config) ended(terminal *bool, status string) bool {
 func (s *Subject) OwnerAlive() string {
 	for _, e := range s.Entries {
 		// Who started a spawn does not own the candidate, nor does the owner of a folder own each process that stands in it.
-		if e.By != "spawn" && !(s.Kind == "process" && e.By == "path") && !s.ended(e) {
+		if e.By != "spawn" && !(s.Kind == "process" && e.By == "path") && !s.Config.ended(e.Terminal, e.Status) {
 			return fmt.Sprintf("%s in %s has not ended", e.ID, e.Source)
 		}
 	}
@@ -55,6 +55,3 @@ func (s *Subject) OwnerAlive() string {
 	}
 	return ""
 }
-
-// ended reports whether an entry says that its owner has ended, as policies/lib/registry reads it.
-func (s *Subject) ended(e Entry) bool { return s.Config.ended(e.Terminal, e.Status) }

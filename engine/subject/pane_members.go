@@ -116,7 +116,7 @@ func (x *processes) fillShell(shell *Shell, at int, s *snapshot.Session) {
 	}
 	names := []string{}
 	for _, m := range n.markers {
-		if x.kind(m).Value != MarkerFlag && carried(&x.nodes[i], m) != carried(n, m) {
+		if x.config.Marker(m).Value != MarkerFlag && carried(&x.nodes[i], m) != carried(n, m) {
 			names = append(names, m)
 		}
 	}

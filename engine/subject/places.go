@@ -59,13 +59,13 @@ func indexWorkplaces(s *snapshot.Snapshot, x *processes) workplaces {
 
 // atWork are the living processes of this user, by the agent of rules.session_agents whose program each is.
 func (x *processes) atWork() map[string][]*node {
-	k, out := newKeepers(x.config.SessionAgents), map[string][]*node{}
+	all, out := keepersOf(x.config.SessionAgents), map[string][]*node{}
 	for i := range x.nodes {
 		n := &x.nodes[i]
 		if dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid {
 			continue
 		}
-		if agent := k.agent(n.p); agent != "" {
+		for _, agent := range namesOf(all, n.p) {
 			out[agent] = append(out[agent], n)
 		}
 	}
@@ -130,59 +130,39 @@ func recordsRead(s *snapshot.Snapshot, agent string) bool {
 	return read
 }
 
-// keepers know the programs of agents.
-type keepers struct {
-	any   recognised
-	each  []recognised
-	names []string
+// keeper knows the programs of an agent.
+type keeper struct {
+	recognised
+	name string
 }
 
-func newKeepers(agents []SessionAgent) keepers {
-	k, all := keepers{}, SessionAgent{}
+func keepersOf(agents []SessionAgent) (all []keeper) {
 	for _, a := range agents {
-		k.names, k.each = append(k.names, a.Name), append(k.each, recognised{names: programs(a.Programs), scripts: set(a.Programs), packages: set(a.Packages)})
-		all.Programs, all.Packages = append(all.Programs, a.Programs...), append(all.Packages, a.Packages...)
+		all = append(all, keeper{recognised{names: programs(a.Programs), scripts: set(a.Programs), packages: set(a.Packages)}, a.Name})
 	}
-	k.any = recognised{names: programs(all.Programs), scripts: set(all.Programs), packages: set(all.Packages)}
-	return k
+	return all
 }
 
-// agent is the one whose program a process is, "" for any other program.
-func (k *keepers) agent(p *snapshot.Process) string {
-	if k.any.agent(p) {
-		for i := range k.each {
-			if k.each[i].agent(p) {
-				return k.names[i]
-			}
+// namesOf are the agents whose program a process may be.
+func namesOf(all []keeper, p *snapshot.Process) (names []string) {
+	for _, k := range all {
+		if k.agent(p) && !slices.Contains(names, k.name) {
+			names = append(names, k.name)
 		}
 	}
-	return ""
-}
-
-// sole is the one agent whose program a process is, "" where it may be that of several.
-func (k *keepers) sole(p *snapshot.Process) (name string) {
-	for i := range k.each {
-		switch {
-		case k.names[i] == name || !k.each[i].agent(p):
-		case name != "":
-			return ""
-		default:
-			name = k.names[i]
-		}
-	}
-	return name
+	return names
 }
 
 // withSessions are the processes that may have an open session: those that records name, those of rules.session_agents, and, where a record names none, those
 // that may be any agent's.
 func withSessions(s *snapshot.Snapshot, c *Config) map[string]*snapshot.Process {
-	k, recorded, out := newKeepers(c.SessionAgents), map[int]bool{}, map[string]*snapshot.Process{}
+	all, recorded, out := keepersOf(c.SessionAgents), map[int]bool{}, map[string]*snapshot.Process{}
 	known, unnamed := newRecognised(c), false
 	for i := range s.OpenSessions {
 		recorded[s.OpenSessions[i].PID], unnamed = true, unnamed || s.OpenSessions[i].AnyProcess
 	}
 	for id, p := range s.Processes {
-		if recorded[p.PID] || k.agent(p) != "" || unnamed && known.maybe(p) {
+		if recorded[p.PID] || len(namesOf(all, p)) > 0 || unnamed && known.maybe(p) {
 			out[id] = p
 		}
 	}

@@ -36,8 +36,6 @@ type processes struct {
 	ended      ended
 	now        time.Time
 	snap       *snapshot.Snapshot
-	// markers by their names.
-	kinds map[string]Marker
 	// holds are those on candidates, by their ids.
 	holds  map[string]*Hold
 	opaque map[string]bool
@@ -97,34 +95,33 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
 		all: s.Processes, dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
 		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
-		ancestries: ancestriesOf(s), now: s.TakenAt, snap: s, kinds: map[string]Marker{},
-	}
-	for _, m := range c.Markers {
-		x.kinds[m.Name] = c.Marker(m.Name)
+		ancestries: ancestriesOf(s), now: s.TakenAt, snap: s,
 	}
 	for name, src := range s.Sources {
 		if src.Server != nil && src.Server.PID > 0 && !ofKind(name, src, "tmux") {
 			x.herdr[clean(src.Server.Socket)] = src.Server
 		}
 	}
-	known, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
-	vendors := newKeepers(c.vendors())
+	agents, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
+	vendors := keepersOf(c.vendors())
 	open := openSessions(s.OpenSessions)
 	x.sort()
 	plain := &traits{}
 	for i := range x.nodes {
 		n, p, t := &x.nodes[i], x.nodes[i].p, traits{}
 		if !dead(p) {
-			n.agent, n.multiplexer = known.agent(p), hasName(p, multiplexerNames)
+			n.agent, n.multiplexer = agents.agent(p), hasName(p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
 			t.sessions, t.vendor, t.recordedAt = open.sessionsOf(p, s.Host.UID)
 			if n.agent && len(t.sessions) == 0 {
-				t.vendor = vendors.sole(p)
+				if names := namesOf(vendors, p); len(names) == 1 {
+					t.vendor = names[0]
+				}
 			}
 			n.agent = n.agent || len(t.sessions) > 0
-			n.maybe = known.maybe(p)
+			n.maybe = agents.maybe(p)
 		}
-		t.family = text(p.Proven)
+		t.family = known(p.Proven)
 		if t.interpreter = c.interpreter(p); t.interpreter != "" {
 			t.family = c.family(p)
 			n.maybe = n.maybe && (p.Exe == nil || t.family == "")
@@ -296,7 +293,7 @@ func (x *processes) owner(p *snapshot.Process, l *Lineage) string {
 	if p.Markers != nil && l.Identifying != nil {
 		for _, kind := range []string{MarkerSession, MarkerPID} {
 			for _, name := range append(slices.Clone(x.config.IDMarkers), *l.Identifying...) {
-				if value := (*p.Markers)[name]; value != "" && !x.ofPane(name) && x.kind(name).Value == kind {
+				if value := (*p.Markers)[name]; value != "" && !x.ofPane(name) && x.config.Marker(name).Value == kind {
 					return value
 				}
 			}

@@ -16,19 +16,11 @@ const checkedAlone = 1024
 func (x *processes) identifying(n *node) []string {
 	names := []string{}
 	for _, m := range n.markers {
-		if x.kind(m).Value != MarkerFlag {
+		if x.config.Marker(m).Value != MarkerFlag {
 			names = append(names, m)
 		}
 	}
 	return names
-}
-
-func (x *processes) kind(marker string) Marker {
-	m, ok := x.kinds[marker]
-	if !ok {
-		m = x.config.Marker(marker)
-	}
-	return m
 }
 
 // markersAreOwn is whether a process was positively not handed its markers by a multiplexer: it comes out of none, or out of one that does not
@@ -226,7 +218,7 @@ func (o lastOpen) endedBefore(n *node) bool {
 func (x *processes) sessionGone(n *node) *bool {
 	var gone *bool
 	for _, name := range n.markers {
-		if x.kind(name).Value != MarkerSession {
+		if x.config.Marker(name).Value != MarkerSession {
 			continue
 		}
 		state, recorded := x.ended[carried(n, name)]
@@ -241,13 +233,6 @@ func (x *processes) sessionGone(n *node) *bool {
 		}
 	}
 	return gone
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // vendors are the agents whose programs are known, and those whose markers are, by their names.
@@ -281,7 +266,7 @@ func (x *processes) otherMarkers(n, a *node) bool {
 	}
 	var named []string // the vendors of pids
 	for _, name := range n.markers {
-		m, value := x.kind(name), carried(n, name)
+		m, value := x.config.Marker(name), carried(n, name)
 		switch {
 		case m.Value == MarkerFlag:
 		case carried(a, name) == value:
@@ -295,7 +280,7 @@ func (x *processes) otherMarkers(n, a *node) bool {
 	}
 	told := len(named) > 0
 	for _, name := range n.markers {
-		m, value := x.kind(name), carried(n, name)
+		m, value := x.config.Marker(name), carried(n, name)
 		if m.Value != MarkerSession || slices.Contains(x.config.IDMarkers, name) {
 			continue
 		}
@@ -357,7 +342,7 @@ func (x *processes) telling(n *node) bool {
 		return true
 	}
 	for _, name := range n.markers {
-		if x.kind(name).Value != MarkerFlag && !slices.Contains(x.config.IDMarkers, name) {
+		if x.config.Marker(name).Value != MarkerFlag && !slices.Contains(x.config.IDMarkers, name) {
 			return x.markersAreOwn(n)
 		}
 	}
@@ -414,7 +399,7 @@ func (x *processes) copyless(i int) *int {
 func (x *processes) hasCopy(i, k int) bool {
 	n := &x.nodes[i]
 	for _, c := range x.descendants(k) {
-		if c != n && c.family == n.family && c.p.ArgvDigest == n.p.ArgvDigest && text(c.p.Script) == text(n.p.Script) && text(c.p.Package) == text(n.p.Package) {
+		if c != n && c.family == n.family && c.p.ArgvDigest == n.p.ArgvDigest && known(c.p.Script) == known(n.p.Script) && known(c.p.Package) == known(n.p.Package) {
 			return true
 		}
 	}

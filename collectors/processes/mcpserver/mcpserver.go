@@ -88,10 +88,7 @@ func (p Program) dependsOnSDK(folder string) bool {
 // agentic reports whether a package is an agent's, or one that agents are built with.
 func (p Program) agentic(name string) bool {
 	return name == "ai" || name == "agents" || slices.ContainsFunc(libraries, func(begins string) bool { return strings.HasPrefix(name, begins) }) ||
-		slices.ContainsFunc(p.Agents, func(agent string) bool {
-			rest, ok := strings.CutPrefix(name, agent)
-			return ok && (rest == "" || rest[0] == '/' || rest[0] == '.')
-		})
+		slices.ContainsFunc(p.Agents, func(agent string) bool { return strings.HasPrefix(strings.Replace(name, ".", "/", 1)+"/", agent+"/") })
 }
 
 // serves follows the imports of a program's file.

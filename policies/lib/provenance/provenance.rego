@@ -173,8 +173,7 @@ sources contains said if {
 	claim in claims
 }
 
-sources contains _proof if input.process.proven == "mcp-server"
-_proof := "its program's own files import what an MCP server needs, and its package or environment has that SDK"
+sources contains "its own files import what an MCP server needs" if input.process.proven == "mcp-server"
 
 _words := {
 	"environment": "a marker in its environment names an agent, and no multiplexer handed it down",
