@@ -321,15 +321,9 @@ func TestPeersOfAnother(t *testing.T) {
 // ask looks at a process as if it had been handed over, in a look that is about all processes or only about some.
 func ask(t *testing.T, pid int, only ...int) spoken {
 	t.Helper()
-	f := askRecord(t, pid, only...)
-	return spoken{f.InputEnded, f.OutputRead, f.Peers}
-}
-
-func askRecord(t *testing.T, pid int, only ...int) *record {
-	t.Helper()
 	r := must.Get(host.Open("/proc"))(t)
 	defer r.Close()
-	s := newScan(r, Options{Only: only, Servers: []string{shower}, Markers: []string{"AGENT"}, Log: hclog.NewNullLogger()})
+	s := newScan(r, Options{Only: only, Servers: []string{shower}, Log: hclog.NewNullLogger()})
 	if s.listeners().unix == nil {
 		t.Skip("this machine has no socket diagnosis")
 	}
@@ -338,11 +332,11 @@ func askRecord(t *testing.T, pid int, only ...int) *record {
 		if f.PID == pid {
 			f.depth, f.PPID = full, new(1)
 			must.Do(t, s.peers(t.Context()))
-			return f
+			return spoken{f.InputEnded, f.OutputRead, f.Peers}
 		}
 	}
 	t.Fatalf("process %d is gone", pid)
-	return nil
+	return spoken{}
 }
 
 // run starts a program, sleep by itself, with that input, that output and that at descriptor 3, which are closed here; nil is /dev/null.
