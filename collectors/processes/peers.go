@@ -155,8 +155,7 @@ func (s *scan) readEnds(dir int, p *speaker) {
 
 func (s *scan) descriptorChannels(dir int, name string, text []byte, p *speaker) {
 	inode, isSocket := proc.SocketInode(text)
-	isPath := len(text) > 0 && text[0] == '/'
-	switch {
+	switch isPath := len(text) > 0 && text[0] == '/'; {
 	case isSocket:
 		p.add(s.listeners().pair(inode), nil)
 	case string(text) == eventfdLink:
