@@ -236,11 +236,13 @@ func plainDevice(major, minor uint32) bool {
 
 // takesIn reports whether a process is one that orphans are handed to, by its number or its name: it says what is worth a look, and no more.
 func (s *scan) takesIn(pid int) bool {
-	if pid == 1 {
-		return true
+	takes, known := s.taking[pid]
+	if !known && pid != 1 {
+		name, err := proc.ReadSome(s.root.FD, strconv.Itoa(pid)+"/comm", s.Link)
+		takes = err == nil && matches(host.KnownNames().Subreapers, string(bytes.TrimSuffix(name, []byte("\n"))))
+		s.taking[pid] = takes
 	}
-	name, err := proc.ReadSome(s.root.FD, strconv.Itoa(pid)+"/comm", s.Link)
-	return err == nil && matches(host.KnownNames().Subreapers, string(bytes.TrimSuffix(name, []byte("\n"))))
+	return takes || pid == 1
 }
 
 // The numbers of the devices (the kernel's devices.txt): a process's own terminal by any name (/dev/tty), the masters of pseudo-terminals (/dev/ptmx), and

@@ -16,15 +16,11 @@ import (
 
 // ignoresHangup is the first bit of the signals that a pinned process ignores (SigIgn, proc_pid_status(5)).
 func (s *scan) ignoresHangup(dir int) *bool {
-	text, err := proc.Read(dir, "status", s.Environ, proc.MaxEnviron)
+	ignored, err := s.signals(dir, "SigIgn")
 	if err != nil {
 		return nil
 	}
-	bits, err := strconv.ParseUint(proc.Word(text, "SigIgn"), 16, 64)
-	if err != nil {
-		return nil
-	}
-	return s.flag(bits&1 != 0)
+	return s.flag(ignored&hangup != 0)
 }
 
 // startedBy is what started a pinned process so that it outlives its starter, see snapshot.Process. What its starter spoke with over a pipe was not

@@ -51,10 +51,10 @@ func (s *scan) peers(ctx context.Context) error {
 
 // speakers are the processes of this user that were not read in part and whose parent takes in orphans, with all below them.
 func (s *scan) speakers() map[int]*speaker {
-	found, takers := map[int]*speaker{}, s.takers()
+	found := map[int]*speaker{}
 	var children map[int][]*record
 	for _, r := range s.found {
-		if r.depth == brief || *r.UID != s.uid || !takers[*r.PPID] {
+		if r.depth == brief || *r.UID != s.uid || !s.takesIn(*r.PPID) {
 			continue
 		}
 		if children == nil {
@@ -70,17 +70,6 @@ func (s *scan) speakers() map[int]*speaker {
 		}
 	}
 	return found
-}
-
-// takers are those that orphans are handed to, as far as takesIn tells.
-func (s *scan) takers() map[int]bool {
-	takers, names := map[int]bool{1: true}, host.KnownNames().Subreapers
-	for _, r := range s.found {
-		if matches(names, r.Name) {
-			takers[r.PID] = true
-		}
-	}
-	return takers
 }
 
 func childrenOf(found []*record) map[int][]*record {
@@ -166,8 +155,7 @@ func (s *scan) readEnds(dir int, p *speaker) {
 
 func (s *scan) descriptorChannels(dir int, name string, text []byte, p *speaker) {
 	inode, isSocket := proc.SocketInode(text)
-	isPath := len(text) > 0 && text[0] == '/'
-	switch {
+	switch isPath := len(text) > 0 && text[0] == '/'; {
 	case isSocket:
 		p.add(s.listeners().pair(inode), nil)
 	case string(text) == eventfdLink:

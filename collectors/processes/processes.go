@@ -179,12 +179,14 @@ type shared struct {
 	flags     [2]*bool
 	// unmarked is what a process without markers has.
 	unmarked *map[string]string
+	// taking is whether orphans are handed to processes, by pid, as far as was asked.
+	taking map[int]bool
 }
 
 func newShared() shared {
 	return shared{
 		numbers: map[int]*int{}, terminals: map[int]*string{}, flags: [2]*bool{new(false), new(true)},
-		unmarked: &map[string]string{},
+		unmarked: &map[string]string{}, taking: map[int]bool{},
 	}
 }
 

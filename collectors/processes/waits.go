@@ -1,7 +1,7 @@
 package processes
 
 import (
-	"slices"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -10,35 +10,35 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
 
-// alarm is SIGALRM in the masks of proc_pid_status(5).
-const alarm = 1 << (int(unix.SIGALRM) - 1)
+// The bits of signals in the masks of proc_pid_status(5).
+const (
+	hangup = 1 << (int(unix.SIGHUP) - 1)
+	alarm  = 1 << (int(unix.SIGALRM) - 1)
+)
+
+// signals is a mask of signals in the status of a pinned process.
+func (s *scan) signals(dir int, mask string) (uint64, error) {
+	text, err := proc.Read(dir, "status", s.Environ, proc.MaxEnviron)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(proc.Word(text, mask), 16, 64)
+}
 
 // waits is whether a pinned process does nothing before something comes from outside, see snapshot.Process. What it has open was read.
 func (s *scan) waits(dir int, st proc.Stat, p *speaker) *bool {
-	if p.woken || st.State != 'S' || p.nohup || s.shell(st, &p.Process) != "" {
-		return new(false)
-	}
 	timers, err := proc.ReadOnce(dir, "timers", s.Text)
-	if err != nil || !p.known || !p.nohupKnown {
-		return nil
-	}
-	if len(timers) > 0 {
+	timed := len(timers) > 0
+	caught, unread := s.signals(dir, "SigCgt")
+	tasks, unlisted := proc.List(dir, "task", s.Environ)
+	switch {
+	case p.woken, timed, caught&alarm != 0, st.State != 'S', p.nohup, s.shell(st, &p.Process) != "":
 		return new(false)
-	}
-	status, err := proc.Read(dir, "status", s.Environ, proc.MaxEnviron)
-	if err != nil {
+	case errors.Join(err, unread, unlisted) != nil, !p.known, !p.nohupKnown:
 		return nil
 	}
-	if caught, err := strconv.ParseUint(proc.Word(status, "SigCgt"), 16, 64); err != nil || caught&alarm != 0 {
-		return new(false)
-	}
-	tasks, numbers, err := proc.OpenList(dir, "task", s.Environ)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = unix.Close(tasks) }()
-	for _, n := range numbers {
-		call, err := proc.ReadOnce(tasks, strconv.Itoa(n)+"/syscall", s.Text)
+	for _, task := range tasks {
+		call, err := proc.ReadOnce(dir, "task/"+strconv.Itoa(task)+"/syscall", s.Text)
 		if err != nil {
 			return nil
 		}
@@ -46,30 +46,30 @@ func (s *scan) waits(dir int, st proc.Stat, p *speaker) *bool {
 			return new(false)
 		}
 	}
-	return new(len(numbers) > 0)
+	return new(len(tasks) > 0)
 }
 
-// The numbers of calls that other processors than x86 do not have.
-const epollWait, poll = "232", "7"
+// timeouts have, of each call in which a thread waits for what comes at a descriptor, the place of its timeout and the end of one that never comes. Two
+// calls have no name on other processors than x86: epoll_wait (232) and poll (7).
+var timeouts = map[string]struct {
+	at    int
+	never string
+}{
+	"232": {4, "ffffffff"}, "7": {3, "ffffffff"}, strconv.Itoa(unix.SYS_EPOLL_PWAIT): {4, "ffffffff"},
+	strconv.Itoa(unix.SYS_EPOLL_PWAIT2): {4, "0x0"}, strconv.Itoa(unix.SYS_PPOLL): {3, "0x0"},
+}
 
-// endless reports whether a call, by its number and arguments, returns no sooner than something comes: at a descriptor, or from another thread of the
-// same process, since no other one wakes a private futex.
+// endless reports whether a call, its number with its arguments, returns no sooner than something comes: at a descriptor, or from another thread of the
+// same process, since no other one wakes a private futex (futex(2): FUTEX_WAIT and FUTEX_WAIT_BITSET).
 func endless(call []string) bool {
-	const none, minusOne = "0x0", "ffffffff"
-	is := func(number int) bool { return call[0] == strconv.Itoa(number) }
-	switch {
-	case len(call) < 7: // it runs
-		return false
-	case call[0] == epollWait, is(unix.SYS_EPOLL_PWAIT):
-		return strings.HasSuffix(call[4], minusOne)
-	case call[0] == poll:
-		return strings.HasSuffix(call[3], minusOne)
-	case is(unix.SYS_PPOLL):
-		return call[3] == none
-	case is(unix.SYS_EPOLL_PWAIT2):
-		return call[4] == none
-	}
 	const wait, waitBitset, private, realtime = 0, 9, 128, 256
+	if len(call) < 7 { // it runs
+		return false
+	}
+	if timeout, ok := timeouts[call[0]]; ok {
+		return strings.HasSuffix(call[timeout.at], timeout.never)
+	}
 	op, err := strconv.ParseUint(call[2], 0, 64)
-	return err == nil && is(unix.SYS_FUTEX) && call[4] == none && op&private != 0 && slices.Contains([]uint64{wait, waitBitset}, op&^(private|realtime))
+	op &^= realtime
+	return err == nil && call[0] == strconv.Itoa(unix.SYS_FUTEX) && call[4] == "0x0" && (op == wait|private || op == waitBitset|private)
 }

@@ -96,12 +96,9 @@ func UnheardNotes(ds []decision.Decision) []string {
 			each = append(each, fmt.Sprintf("%s, %s old, %s, in %s", Label(d), c[0], c[1], c[3]))
 		}
 	}
-	said := text.Plural(len(each), "agent") + " run that nothing speaks with: "
-	switch len(each) {
-	case 0:
+	if len(each) == 0 {
 		return nil
-	case 1:
-		said = "1 agent runs that nothing speaks with: "
 	}
-	return []string{said + strings.Join(each, "; ") + "; winnow cleanup ID ends one"}
+	run := []string{"agent runs", "agents run"}[min(len(each), 2)-1]
+	return []string{fmt.Sprintf("%d %s that nothing speaks with: %s; winnow cleanup ID ends one", len(each), run, strings.Join(each, "; "))}
 }

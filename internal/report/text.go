@@ -34,7 +34,7 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 	if reap != "" {
 		fmt.Fprintln(w, p.Yellow(text.Clean(reap)))
 	}
-	fmt.Fprintln(w, p.Bold(headline(r)))
+	fmt.Fprintln(w, p.Bold(Headline(r)))
 	for _, kind := range snapshot.Kinds {
 		if c, ok := r.Census[kind.Name]; ok {
 			p.kindText(w, r, kind, c, all)
@@ -62,10 +62,7 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 }
 
 // Headline says in one line what the sweep came to.
-func Headline(r *Report) string { return headline(r) }
-
-// headline says in one line what the sweep came to.
-func headline(r *Report) string {
+func Headline(r *Report) string {
 	var reap, after, wait int
 	for _, d := range r.Decisions {
 		switch {
@@ -527,7 +524,7 @@ func Clock(at time.Time) string { return at.Add(time.Second - 1).Local().Format(
 // writeMarkdown is the report for a pull request or a chat.
 func writeMarkdown(out io.Writer, r *Report, all bool) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "# winnow %s: %s\n\n%s, policy %s\n", r.Mode, headline(r), r.TakenAt.Format(time.RFC3339), termsafe.Code(cmp.Or(r.Policy.Revision, r.Policy.Digest)))
+	fmt.Fprintf(w, "# winnow %s: %s\n\n%s, policy %s\n", r.Mode, Headline(r), r.TakenAt.Format(time.RFC3339), termsafe.Code(cmp.Or(r.Policy.Revision, r.Policy.Digest)))
 	protect, reap := Levels(r.Levels)
 	if protect != "" {
 		fmt.Fprintf(w, "\n> **%s**\n", termsafe.Cell(protect))

@@ -94,11 +94,8 @@ func NewLook(in Inputs) Look {
 		x.byPID[p.PID], x.subjects[id] = id, sub
 		x.agents[id] = sub.Lineage != nil && sub.Lineage.IsAgent != nil && *sub.Lineage.IsAgent
 	}
-	var judged []decision.Decision
-	for _, id := range slices.Sorted(maps.Keys(x.subjects)) {
-		judged = append(judged, in.Verdicts[id])
-	}
-	look.Notes = report.UnheardNotes(judged)
+	byID := func(a, b decision.Decision) int { return cmp.Compare(a.ID, b.ID) }
+	look.Notes = report.UnheardNotes(slices.SortedFunc(maps.Values(in.Verdicts), byID))
 	groups := map[string]*Owner{}
 	for id, sub := range x.subjects {
 		d, decided := in.Verdicts[id]

@@ -2,9 +2,11 @@
 package executable
 
 import (
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 )
@@ -32,4 +34,22 @@ func Copy(tb testing.TB, from, to string) {
 		tb.Fatal(err)
 	}
 	Write(tb, to, string(text))
+}
+
+// waiter is an ELF file of x86 whose instructions call poll(NULL, 0, -1) again and again.
+const waiter = "7f454c4602010100000000000000000002003e000100000078004000000000004000000000000000000000000000000000000000400038" +
+	"00010000000000000001000000050000000000000000000000000040000000000000004000000000008a000000000000008a0000000000" +
+	"00000010000000000000b80700000031ff31f6baffffffff0f05ebee"
+
+// Waiter writes a program without a library that waits without an end, which no program of Go does: its runtime wakes every minute.
+func Waiter(tb testing.TB, path string) {
+	tb.Helper()
+	if runtime.GOARCH != "amd64" {
+		tb.Skip("the program is made of instructions of x86")
+	}
+	text, err := hex.DecodeString(waiter)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	Write(tb, path, string(text))
 }

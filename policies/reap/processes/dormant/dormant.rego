@@ -1,6 +1,6 @@
 # METADATA
 # title: Process that nothing can speak with
-# description: A process that nothing can speak with and that does nothing by itself. Of an agent it is only said.
+# description: A process that nothing can speak with and that does nothing by itself, under any name. Agents are named.
 # custom:
 #   candidates: [input_ended]
 #   needs: [init]

@@ -80,7 +80,7 @@ test_a_process_below_it_that_does_not_show_how_it_waits_keeps_it if {
 
 test_it_has_to_do_nothing_for_hours if {
 	every subject in [subjects.dormant, _unnamed] {
-		every path, value in {"/sighting/first": 21599, "/sighting/idle": 21599, "/sighting/cpu": 0.0002, "/sighting/written": 0.01} {
+		every path, value in {"/sighting/first": 21599, "/sighting/idle": 21599, "/sighting/cpu": 0.0001, "/sighting/written": 0.01} {
 			[objection.rule | some objection in main.decision.objections] == ["protect.debounce"] with input as subjects.changed(subject, path, value)
 		}
 	}
