@@ -110,7 +110,7 @@ func TestRebuildable(t *testing.T) {
 		"bytecode":                           {put("a/__pycache__/x.cpython-311.pyc", "x"), nothing, true},
 		"a source beside bytecode":           {put("a/__pycache__/x.py", "x"), nothing, false},
 		"a tagged cache":                     {put(".pytest_cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55"), nothing, true},
-		"a tag that is none":                 {put(".cache/CACHEDIR.TAG", "mine"), put(".pytest_cache/CACHEDIR.TAG", "mine"), false},
+		"a tag of a person's":                {put(".cache/CACHEDIR.TAG", "mine"), put(".pytest_cache/CACHEDIR.TAG", "mine"), false},
 		"a tagged folder of any name":        {put("data/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55"), nothing, false},
 		"a log":                              {put("logs/dev.log", "x"), nothing, false},
 		"a folder without a record":          {put("dist/a.js", "x"), nothing, false},
