@@ -64,7 +64,8 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 			defer l.dealt()
 			defer close(known.done)
 			defer leave()
-			own, cancel := context.WithDeadlineCause(ctx, earlier(end, time.Now().Add(l.o.Timeout)), errTimeout)
+			until := slices.MinFunc([]time.Time{end, time.Now().Add(l.o.Timeout)}, time.Time.Compare)
+			own, cancel := context.WithDeadlineCause(ctx, until, errTimeout)
 			defer cancel()
 			// What is left behind must not write into what is handed on.
 			a, err := git.Await(own, func() contents { return l.content(own, c) })
@@ -83,13 +84,6 @@ func (l *look) found(ctx context.Context, c *candidate, a contents) {
 		l.gitFails(ctx, a.err)
 	}
 	a.describe(l.o, c)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // plain says whether the candidate is positively no checkout, and holds something.

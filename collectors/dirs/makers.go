@@ -2,6 +2,7 @@ package dirs
 
 import (
 	"context"
+	"errors"
 	"path"
 	"path/filepath"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/makers"
 )
 
 // Maker is a tool that makes folders of names that people use too, and what shows that it made one.
@@ -49,9 +49,6 @@ func (o Options) maker(ctx context.Context, top folder.Folder, p string) (string
 		return "", nil
 	}
 	f, err := top.OpenBelow(rel, unix.O_RDONLY)
-	if gone(err) {
-		return "", nil
-	}
 	if err != nil {
 		return "", err
 	}
@@ -65,30 +62,24 @@ func (o Options) maker(ctx context.Context, top folder.Folder, p string) (string
 		if len(m.Names) > 0 && !rebuildable(m.Names, rel) {
 			continue
 		}
-		if found, err := allMarks(ctx, around, m.Beside); !found {
-			if err != nil {
-				return "", err
-			}
-			continue
-		}
-		for _, mark := range m.Marks {
-			found, err := hasMark(ctx, f, mark)
-			if found || err != nil {
-				return m.Maker, err
-			}
+		beside, err := countMarks(ctx, around, m.Beside)
+		inside, unread := countMarks(ctx, f, m.Marks)
+		if err = errors.Join(err, unread); err != nil || inside > 0 && beside == len(m.Beside) {
+			return m.Maker, err
 		}
 	}
 	return "", nil
 }
 
-// allMarks says whether each of the marks lies in a folder.
-func allMarks(ctx context.Context, f folder.Folder, marks []string) (bool, error) {
+// countMarks counts those of the marks that lie in a folder.
+func countMarks(ctx context.Context, f folder.Folder, marks []string) (n int, err error) {
 	for _, mark := range marks {
-		if found, err := hasMark(ctx, f, mark); !found || err != nil {
-			return false, err
+		found, unread := hasMark(ctx, f, mark)
+		if err = errors.Join(err, unread); found {
+			n++
 		}
 	}
-	return true, nil
+	return n, err
 }
 
 // hasMark looks for one mark, through no link and on the folder's own mount.
@@ -127,19 +118,12 @@ func hasMark(ctx context.Context, f folder.Folder, mark string) (bool, error) {
 
 // isMark says whether a regular file or a folder has that name.
 func isMark(f folder.Folder, name string) bool {
+	if name == "CACHEDIR.TAG" {
+		return f.Tagged()
+	}
 	var st unix.Stat_t
-	if unix.Fstatat(f.FD, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return false
-	}
-	if name != makers.CacheTag {
-		return st.Mode&unix.S_IFMT == unix.S_IFREG || st.Mode&unix.S_IFMT == unix.S_IFDIR
-	}
-	tag, err := openBelow(f, name)
-	if err != nil {
-		return false
-	}
-	defer tag.Close()
-	return makers.IsCacheTag(tag)
+	err := unix.Fstatat(f.FD, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return err == nil && (st.Mode&unix.S_IFMT == unix.S_IFREG || st.Mode&unix.S_IFMT == unix.S_IFDIR)
 }
 
 // remade are those of the ignored paths that tools make again; unmarked those of a name that people use too which are not, or of which that is not
@@ -167,14 +151,14 @@ func (o Options) Parts(ctx context.Context, tree string) func(rel string) bool {
 		if !rebuildable(claimed, rel) {
 			return rebuildable(o.Rebuildable, rel)
 		}
-		around, err := folder.Open(filepath.Join(tree, filepath.Dir(rel)))
+		around, err := folder.OpenAt(unix.AT_FDCWD, filepath.Join(tree, filepath.Dir(rel)))
 		if err != nil {
 			return true
 		}
 		defer around.Close()
 		return slices.ContainsFunc(o.Makers, func(m Maker) bool {
-			found, err := allMarks(ctx, around, m.Beside)
-			return rebuildable(m.Names, rel) && (found || err != nil)
+			beside, err := countMarks(ctx, around, m.Beside)
+			return rebuildable(m.Names, rel) && (beside == len(m.Beside) || err != nil)
 		})
 	}
 }

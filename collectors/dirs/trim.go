@@ -209,17 +209,10 @@ func (c *candidate) measured(u du.Usage, p parts) {
 		inside = append(inside, in)
 	}
 	c.dir.Nested = &inside
-	if part.Mounts > 0 {
-		c.dir.Mounts = new(max(part.Mounts, known0(c.dir.Mounts)))
+	if n := c.dir.Mounts; part.Mounts > 0 && (n == nil || *n < part.Mounts) {
+		c.dir.Mounts = new(part.Mounts)
 	}
 	c.dir.ActiveAt = known(slices.MaxFunc([]time.Time{u.Newest, part.Newest, p.of.workedAt()}, time.Time.Compare))
-}
-
-func known0(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // patternOf is the first of the names that an ignored path matches.

@@ -193,9 +193,7 @@ func (t *twins) link(p string) bool {
 		return false
 	}
 	defer there.Close()
-	var st unix.Stat_t
-	err = unix.Fstatat(there.FD, path.Base(p), &st, unix.AT_SYMLINK_NOFOLLOW)
-	return err == nil && (st.Mode&unix.S_IFMT == unix.S_IFREG || st.Mode&unix.S_IFMT == unix.S_IFDIR)
+	return isMark(there, path.Base(p))
 }
 
 // foreign says whether what the main checkout has at the path may go with some worktree: because it lies in this one, or in another repository or

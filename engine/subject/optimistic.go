@@ -63,14 +63,8 @@ func PartID(worktree string) string { return snapshot.KindDir + ":" + worktree +
 // the worktree's own modification hides when that was (a folder that comes or goes in it is no work), it may be as long ago as the worktree is old.
 func bestPart(s *snapshot.Snapshot, d snapshot.Dir, c *Config) (string, snapshot.Dir, bool) {
 	g := d.Git
-	if g == nil || g.Worktree == nil || !*g.Worktree || d.Gone != nil && *d.Gone || len(c.Rebuildable)+len(c.Makers) == 0 {
+	if g == nil || g.Worktree == nil || !*g.Worktree || d.Gone != nil && *d.Gone || len(c.Rebuildable) == 0 {
 		return "", snapshot.Dir{}, false
-	}
-	pattern, maker := Part, Part
-	if len(c.Rebuildable) > 0 {
-		pattern = c.Rebuildable[0]
-	} else {
-		maker = c.Makers[0].Maker
 	}
 	path, active := d.Path+"/"+Part, d.ActiveAt
 	if active != nil && d.ModifiedAt != nil && active.Equal(*d.ModifiedAt) {
@@ -83,8 +77,8 @@ func bestPart(s *snapshot.Snapshot, d snapshot.Dir, c *Config) (string, snapshot
 		Source: d.Source, Name: Part, Path: path, Root: d.Root, ModifiedAt: d.BornAt, ActiveAt: active, BornAt: d.BornAt, Symlink: new(false),
 		SharedOutside: d.SharedOutside, Device: d.Device, Inode: d.Inode, MountID: d.MountID, UID: d.UID, Mounts: new(0), Empty: new(false), Checkout: new(false), Nested: new([]string{}),
 		Content: &snapshot.Content{
-			Worktree: d.Path, ID: snapshot.KindDir + ":" + d.Path, Name: d.Name, Main: g.Main, Linked: g.Worktree, Registered: g.Registered, Pattern: pattern,
-			Ignored: new(true), Maker: &maker, Tracked: new(0), Bytes: new(int64(1) << 60), Others: new(0),
+			Worktree: d.Path, ID: snapshot.KindDir + ":" + d.Path, Name: d.Name, Main: g.Main, Linked: g.Worktree, Registered: g.Registered, Pattern: c.Rebuildable[0],
+			Ignored: new(true), Maker: new("a tool"), Tracked: new(0), Bytes: new(int64(1) << 60), Others: new(0),
 		},
 	}
 	part.SetHolders(nil, true)

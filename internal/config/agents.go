@@ -166,15 +166,3 @@ func (d *defaults) viper() (*viper.Viper, error) {
 	err := d.root.Decode(&all)
 	return v, cmp.Or(err, v.MergeConfigMap(all))
 }
-
-// shared are the names of folders that people use too, so that the shipped rules.makers want a mark in them.
-func (d *defaults) shared() (names []string) {
-	var has struct {
-		Rules struct{ Makers []subject.Maker }
-	}
-	_ = d.root.Decode(&has) // viper decoded it too
-	for _, m := range has.Rules.Makers {
-		names = append(names, m.Names...)
-	}
-	return names
-}

@@ -69,8 +69,10 @@ type Config struct {
 	levels     []subject.RuleLevel
 	levelLines map[string]int
 	custom     []customValue
-	// shared are the names in the shipped rules.makers.
-	shared []string
+	// shipped are the makers that the program knows: people use the names of their folders too.
+	shipped struct {
+		Rules struct{ Makers []subject.Maker }
+	}
 	// setLevels are those that SetLevels was given.
 	setLevels []subject.RuleLevel
 	// What the rest is read from again when layers of policies stand below it, and what they say of parameters of one's own rules.
@@ -387,7 +389,7 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 	if err != nil { // the file was held against its shape, so a variable is wrong
 		return nil, Usagef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
 	}
-	c.Rules.Levels, c.shared = notOn(c.levels), base.shared()
+	c.Rules.Levels = notOn(c.levels)
 	for _, a := range c.Agents.Known {
 		if a.File == "" {
 			c.Rules.Vendors = append(c.Rules.Vendors, subject.SessionAgent{Name: a.Name, Programs: a.Rules.Agents, Packages: a.Rules.AgentPackages})
@@ -399,7 +401,7 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 	if err := c.expand(at); err != nil {
 		return nil, err
 	}
-	if err := c.check(at); err != nil {
+	if err := cmp.Or(base.root.Decode(&c.shipped), c.check(at)); err != nil {
 		return nil, err
 	}
 	return &c, nil

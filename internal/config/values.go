@@ -40,41 +40,28 @@ func leaf(t reflect.Type, n *yaml.Node, _ string) (string, bool) {
 	case reflect.TypeFor[subject.Markers]():
 		return "they are described in collect.processes.markers: write {name: MY_AGENT_SESSION, value: session} there", true
 	case reflect.TypeFor[Size](), reflect.TypeFor[subject.Bytes]():
-		return sizeLeaf(n), true
+		return scalarLeaf(n, "it wants a size: 500MB, 20GB or 1.5GiB", size), true
 	case reflect.TypeFor[[]subject.RuleLevel]():
 		if n.Kind != yaml.MappingNode {
 			return "it wants rules and their levels, such as {reap.dirs.disposable: off}", true
 		}
 		return "", true // takeLevels looks at each
 	}
-	return durationLeaf(t, n)
+	if is, _ := isDuration(t); is {
+		return scalarLeaf(n, "it wants a duration: 90s, 15m, 48h or 2d", duration.Value), true
+	}
+	return "", false
 }
 
-func durationLeaf(t reflect.Type, n *yaml.Node) (string, bool) {
-	if is, _ := isDuration(t); !is {
-		return "", false
-	}
+// scalarLeaf says what is wrong with a value that is written as one word or number.
+func scalarLeaf[T any](n *yaml.Node, wants string, read func(any) (T, error)) string {
 	var data any
 	if n.Kind != yaml.ScalarNode {
-		return "it wants a duration: 90s, 15m, 48h or 2d", true
-	}
-	if err := n.Decode(&data); err != nil {
-		return err.Error(), true
-	}
-	if _, err := duration.Value(data); err != nil {
-		return err.Error(), true
-	}
-	return "", true
-}
-
-func sizeLeaf(n *yaml.Node) string {
-	var data any
-	if n.Kind != yaml.ScalarNode {
-		return "it wants a size: 500MB, 20GB or 1.5GiB"
+		return wants
 	}
 	err := n.Decode(&data)
 	if err == nil {
-		_, err = size(data)
+		_, err = read(data)
 	}
 	if err != nil {
 		return err.Error()
@@ -137,7 +124,6 @@ func (c *Config) checkPatterns(must need) {
 	for _, p := range c.Rules.LandingBranches {
 		must(strings.Trim(p, "*?/") != "", "rules.landing_branches: %q is every branch: name those that work lands on", p)
 	}
-	var claimed []string
 	for _, m := range c.Rules.Makers {
 		must(m.Maker != "" && len(m.Marks) > 0, "rules.makers: %q wants the tool's name, and marks in folders that it makes", m.Maker)
 		must(len(m.Names) > 0 || slices.Equal(m.Marks, []string{"CACHEDIR.TAG"}),
@@ -147,10 +133,12 @@ func (c *Config) checkPatterns(must need) {
 			must(err == nil && filepath.IsLocal(p), "rules.makers: %q of %s is no pattern for a path in a folder", p, m.Maker)
 			must(!anything(p), "rules.makers: %q of %s is any name", p, m.Maker)
 		}
-		claimed = append(claimed, m.Names...)
+	}
+	claim := func(makers []subject.Maker, name string) bool {
+		return slices.ContainsFunc(makers, func(m subject.Maker) bool { return slices.Contains(m.Names, name) })
 	}
 	for _, p := range c.Rules.Rebuildable {
-		must(slices.Contains(claimed, p) || !slices.Contains(c.shared, p),
+		must(claim(c.Rules.Makers, p) || !claim(c.shipped.Rules.Makers, p),
 			"rules.rebuildable: people use the name %q too, and your rules.makers has no mark for it: add a maker with that name", p)
 	}
 	for _, r := range c.Rules.LockReasons {

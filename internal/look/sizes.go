@@ -10,7 +10,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/du"
 )
 
@@ -39,7 +38,7 @@ func (l *Looker) AddSizes(ctx context.Context, s *snapshot.Snapshot, ds []decisi
 			}
 		case d.Gone != nil: // a few kilobytes in its repository
 		case d.Symlink != nil && !*d.Symlink:
-			trees = append(trees, du.Tree{Path: d.Path, Part: sources.Parts(ctx, &l.Cfg.Rules, d.Path)})
+			trees = append(trees, du.Tree{Path: d.Path, Part: l.Sources().Parts(ctx, d.Path)})
 			of = append(of, i)
 		}
 	}

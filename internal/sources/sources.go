@@ -475,22 +475,14 @@ func (set Set) ownDirs(all []collectors.Source, sc Scope) []collectors.Source {
 }
 
 // Parts says of the paths in a tree whether they may be what tools make again.
-func Parts(ctx context.Context, r *config.Rules, tree string) func(rel string) bool {
-	return dirs.Options{Rebuildable: r.Rebuildable, Makers: makers(r)}.Parts(ctx, tree)
-}
-
-func makers(r *config.Rules) (all []dirs.Maker) {
-	for _, m := range r.Makers {
-		all = append(all, dirs.Maker(m))
-	}
-	return all
+func (set Set) Parts(ctx context.Context, tree string) func(rel string) bool {
+	return set.dirOptions(Scope{}).Parts(ctx, tree)
 }
 
 func (set Set) dirOptions(sc Scope) dirs.Options {
 	r := &set.Config.Rules
 	o := dirs.Options{
 		Rebuildable:     r.Rebuildable,
-		Makers:          makers(r),
 		ToolFiles:       r.ToolFiles,
 		LandingBranches: r.LandingBranches,
 		Grace:           config.Seconds(r.Grace.Dir),
@@ -504,6 +496,9 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		Timeout:         set.Config.Collect.Timeout,
 		Cache:           set.Folders,
 		Log:             set.Log.Named("dirs"),
+	}
+	for _, m := range r.Makers {
+		o.Makers = append(o.Makers, dirs.Maker(m))
 	}
 	for _, s := range r.Scaffold {
 		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})

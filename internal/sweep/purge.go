@@ -14,7 +14,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/report"
-	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/makers"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -147,7 +146,7 @@ func (s *Sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 // remade says whether tools make again all that lies in a folder in the trash and in no commit, by their own records.
 func (s *Sweeper) remade(ctx context.Context, t thing) bool {
 	tree, part := actdirs.Tree(t.Intent)
-	return makers.Rebuildable(ctx, tree, part, sources.Parts(ctx, &s.Cfg.Rules, tree))
+	return makers.Rebuildable(ctx, tree, part, s.Sources().Parts(ctx, tree))
 }
 
 // things are the folders in the trash whose size and age are known, the oldest first, and what all of them take up.

@@ -3,6 +3,7 @@
 package folder
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -142,6 +143,12 @@ func (f Folder) Read(name string) ([]byte, error) {
 		return nil, errors.Join(err, fmt.Errorf("%s is no small regular file", file.Name()))
 	}
 	return io.ReadAll(io.LimitReader(file, maxFile))
+}
+
+// Tagged reports whether a file in f says that f is a cache, by its first line (bford.info/cachedir).
+func (f Folder) Tagged() bool {
+	text, err := f.Read("CACHEDIR.TAG")
+	return err == nil && bytes.HasPrefix(text, []byte("Signature: 8a477f597d28d172789f06886806bc55"))
 }
 
 // WriteNew writes a file that is not in f yet, durably.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
 )
 
 // maxEntries is how many files and folders are looked at; a tree with more is not known.
@@ -83,29 +84,13 @@ func rebuildable(ctx context.Context, path, name string, left *int) bool {
 	}) == nil
 }
 
-// CacheTag is the name of the file that says that its folder is a cache, and cacheLine how it begins (bford.info/cachedir).
-const (
-	CacheTag  = "CACHEDIR.TAG"
-	cacheLine = "Signature: 8a477f597d28d172789f06886806bc55"
-)
-
-// IsCacheTag says whether such a file begins as it must.
-func IsCacheTag(tag io.ReaderAt) bool {
-	head := make([]byte, len(cacheLine))
-	n, _ := tag.ReadAt(head, 0)
-	return string(head[:n]) == cacheLine
-}
-
 func tagged(path string) bool {
-	if !has(path, CacheTag) {
-		return false
-	}
-	f, err := os.Open(filepath.Join(path, CacheTag))
+	f, err := folder.OpenAt(unix.AT_FDCWD, path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	return IsCacheTag(f)
+	return f.Tagged()
 }
 
 func has(path, name string) bool {

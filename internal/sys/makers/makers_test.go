@@ -15,7 +15,7 @@ import (
 
 func part(rel string) bool {
 	switch filepath.Base(rel) {
-	case "node_modules", "target", ".venv", "dist", "__pycache__", ".pytest_cache":
+	case "dev.log", "node_modules", "target", ".venv", "dist", "__pycache__", ".pytest_cache":
 		return true
 	}
 	return false
@@ -110,6 +110,9 @@ func TestRebuildable(t *testing.T) {
 		"bytecode":                           {put("a/__pycache__/x.cpython-311.pyc", "x"), nothing, true},
 		"a source beside bytecode":           {put("a/__pycache__/x.py", "x"), nothing, false},
 		"a tagged cache":                     {put(".pytest_cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55"), nothing, true},
+		"a tag of a person's":                {put(".cache/CACHEDIR.TAG", "mine"), put(".pytest_cache/CACHEDIR.TAG", "mine"), false},
+		"a tagged folder of any name":        {put("data/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55"), nothing, false},
+		"a log":                              {put("logs/dev.log", "x"), nothing, false},
 		"a folder without a record":          {put("dist/a.js", "x"), nothing, false},
 		"a pipe in it":                       {npm, func(t *testing.T, dir string) { run(t, dir, "mkfifo", "node_modules/left-pad/pipe") }, false},
 	} {

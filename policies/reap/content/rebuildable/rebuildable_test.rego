@@ -12,6 +12,28 @@ test_a_large_idle_folder_goes if {
 	decision.verdict == "reap"
 }
 
+# Its name stands in no rules.rebuildable, and people use it too.
+_marked := subjects.changed(
+	subjects.changed(subjects.content, "/dir/content/pattern", "vendor"),
+	"/dir/content/maker", "Composer",
+)
+
+_makers := [{"maker": "Composer", "names": ["vendor"], "marks": ["composer/installed.json"]}]
+
+test_a_folder_with_the_mark_of_a_listed_maker_goes if {
+	count(rebuildable.findings) == 1 with input as subjects.changed(_marked, "/config/makers", _makers)
+}
+
+test_a_folder_without_a_mark_of_a_listed_maker_stays if {
+	count(rebuildable.findings) == 0 with input as _marked
+	count(rebuildable.findings) == 0 with input as subjects.changed(_marked, "/config/makers", [])
+	subject := subjects.changed(_marked, "/config/makers", _makers)
+	count(rebuildable.findings) == 0 with input as subjects.changed(subject, "/dir/content/maker", "")
+	count(rebuildable.findings) == 0 with input as subjects.changed(subject, "/dir/content/maker", "Go")
+	count(rebuildable.findings) == 0 with input as subjects.without(subject, ["/dir/content/maker"])
+	count(rebuildable.findings) == 0 with input as subjects.without(subject, ["/config/makers"])
+}
+
 test_a_worktree_itself_is_no_content if {
 	not rebuildable.in_scope with input as subjects.dir
 	count(rebuildable.findings) == 0 with input as subjects.dir
