@@ -19,8 +19,8 @@ import (
 var leastDrawn = map[string]int{"git": 7, "tmux": 1, "processes": 6, "agents": 0, "build": 5}
 
 // The families of what was drawn by a person who had not read the rules. Each is a machine of its own, with the
-// shipped settings: what is on it
-// was left for two days before the first apply, and two more pass until the second one.
+// shipped settings: what is on it was left for two days before the first apply, and two more pass until the second
+// one.
 func TestDrawnGit(t *testing.T)       { stage.NeedSecond(t, needs); drawn(t, "git") }
 func TestDrawnTmux(t *testing.T)      { stage.NeedSecond(t, needs); drawn(t, "tmux") }
 func TestDrawnProcesses(t *testing.T) { stage.NeedSecond(t, needs); drawn(t, "processes") }

@@ -16,9 +16,8 @@ import (
 )
 
 // Drawn is one thing of a drawing: a person who had not read the rules drew, for a family of things, ten that people
-// want gone after they were left for
-// two days, and ten that must stay. It is made of parts: a wanted one is gone when all of them are, and one that must
-// stay is touched when one is.
+// want gone after they were left for two days, and ten that must stay. It is made of parts: a wanted one is gone when
+// all of them are, and one that must stay is touched when one is.
 type Drawn struct {
 	Want      bool
 	Name, Why string
