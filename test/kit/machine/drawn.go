@@ -16,9 +16,8 @@ import (
 )
 
 // Drawn is one thing of a drawing: a person who had not read the rules drew, for a family of things, ten that people
-// want gone after they were left for
-// two days, and ten that must stay. It is made of parts: a wanted one is gone when all of them are, and one that must
-// stay is touched when one is.
+// want gone after they were left for two days, and ten that must stay. It is made of parts: a wanted one is gone when
+// all of them are, and one that must stay is touched when one is.
 type Drawn struct {
 	Want      bool
 	Name, Why string
@@ -203,7 +202,7 @@ func (d *Drawing) heard(path string) string {
 	return string(text)
 }
 
-// family has a starter start a program with a child, and gives both pids. env goes to both.
+// parents has a starter start a program with a child, and gives both pids.
 func (d *Drawing) parents(s *Starter, o order, role string, child ...string) (pid, below int) {
 	d.t.Helper()
 	says := d.file()
@@ -212,6 +211,20 @@ func (d *Drawing) parents(s *Starter, o order, role string, child ...string) (pi
 	below, err := strconv.Atoi(d.heard(says))
 	d.must(err)
 	return pid, below
+}
+
+// below is the child of that name of a process.
+func (d *Drawing) below(pid int, name string) (child int) {
+	d.t.Helper()
+	wait.Eventually(d.t, name+" below a process", func() bool {
+		for _, p := range procs.All() {
+			if p.Parent == pid && p.Name == name {
+				child = p.PID
+			}
+		}
+		return child != 0
+	})
+	return child
 }
 
 // listens has a starter start what listens, and gives its pid and where it does.

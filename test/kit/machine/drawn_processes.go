@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// server has an agent start an MCP server over pipes, as all of them do.
+// speaks has a starter start a program with which it speaks over pipes, as an agent does with an MCP server.
 func (d *Drawing) speaks(s *Starter, dir string, env []string, argv ...string) int {
 	d.t.Helper()
 	return s.tell(order{Argv: argv, Dir: dir, Talk: true, Env: env}, "wait")
@@ -141,8 +141,9 @@ func (d *Drawing) leaked() {
 	pid, err = strconv.Atoi(string(found[1]))
 	d.must(err)
 	d.stays("ssh-agent", "it holds a person's keys", pidPart(pid))
-	d.stays("timer", "a person's job that begins in three days",
-		pidPart(person.tell(away("trap '' HUP; sleep 300000; ./publish.sh"), "")))
+	timer := person.tell(away("trap '' HUP; sleep 300000; ./publish.sh"), "")
+	d.stays("timer", "a person's job that begins in three days; it would begin early without its sleep",
+		pidPart(timer), pidPart(d.below(timer, "sleep")))
 
 	service := d.Path("code", "site", "server.js")
 	d.write(service, "// a service\n")

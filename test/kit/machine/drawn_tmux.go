@@ -152,15 +152,7 @@ func (d *Drawing) terminals() {
 	s = d.session("", "stopped", p, "-e", waits)
 	d.program("vim")
 	d.tmux("send-keys", "-t", "=stopped:", "vim shared.txt", "Enter")
-	var vim int
-	wait.Eventually(d.t, "an editor below a shell", func() bool {
-		for _, q := range procs.All() {
-			if q.Parent == d.panePID("stopped") && q.Name == "vim" {
-				vim = q.PID
-			}
-		}
-		return vim != 0
-	})
+	vim := d.below(d.panePID("stopped"), "vim")
 	d.tmux("send-keys", "-t", "=stopped:", "C-z")
 	wait.Eventually(d.t, "the editor stops", func() bool { return procs.State(vim) == 'T' })
 	d.stays("stopped job", "a person's editor that Ctrl-Z stopped, in a landed worktree", s, pidPart(vim), dirPart(p))

@@ -16,9 +16,8 @@ import (
 const movedVar = "TEST_MOVED"
 
 // The places at which a program reads a clock: the wall's in package time, the kernel's counts since boot wherever the
-// module reads them, and the clocks
-// of the processors, by which it knows when a shell last ran. With all of them moved by the same time the machine has
-// been awake all that time, and all that is on it is so much older.
+// module reads them, and the clocks of the processors, by which it knows when a shell last ran. With all of them moved
+// by the same time the machine has been awake all that time, and all that is on it is so much older.
 const (
 	wall           = "\tsec, nsec, mono := runtimeNow()\n\tif mono == 0 {"
 	movedWall      = "\tsec, nsec, mono := runtimeNow()\n\tsec += moved\n\tif mono == 0 {"
