@@ -36,7 +36,7 @@ func (r *Repository) LandingBranches(globs []string) ([]string, error) {
 // a repository without a remote: what a local branch alone has is in no other place.
 //
 // A branch of the same name is where the branch itself is published. So is one that ever stood at a commit which was made here: work that
-// waits for a review is on such a branch, whatever it is called. Where no commit was made here, nothing can have landed there.
+// waits for a review is on such a branch, under any name. Where no commit was made here, nothing can have landed there.
 func (r *Repository) ReadBases(w *Worktree, named []string) {
 	name, local := strings.CutPrefix(w.Branch, "refs/heads/")
 	if !local || r.Upstream == "" {
