@@ -43,7 +43,7 @@ type Worktree struct {
 	Bases    []string
 	PushedAt time.Time
 	// Writing is the file in the admin folder that a git command holds while it writes there, or that one left which was cut short, the
-	// latest of several; "" where it has none of them. WrittenAt is when it was written.
+	// latest of several; "" where they are all missing. WrittenAt is when it was written.
 	Writing   string
 	WrittenAt time.Time
 	// Errors say what could not be read.
