@@ -7,6 +7,7 @@ package project
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -81,10 +82,5 @@ func wrongLevel(rule, level string) string {
 
 // Off lists the rules that the project turns off, sorted.
 func (f *File) Off() []string {
-	out := make([]string, 0, len(f.Levels))
-	for rule := range f.Levels {
-		out = append(out, rule)
-	}
-	slices.Sort(out)
-	return out
+	return append([]string{}, slices.Sorted(maps.Keys(f.Levels))...)
 }
