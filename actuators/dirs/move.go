@@ -109,7 +109,7 @@ func (a *Actuator) site(in decision.Intent) (*site, error) {
 	case p.Gone:
 		s.tree.home = p.Admin.From
 	case p.Admin != nil:
-		s.admin = &item{p.Admin.From, p.Admin.To, p.Admin.stamp()}
+		s.admin = &item{p.Admin.From, p.Admin.To, folder.Stamp{Dev: p.Admin.Device, Ino: p.Admin.Inode, Born: p.Admin.BornAt}}
 	}
 	return s, nil
 }

@@ -64,10 +64,6 @@ type adminPlan struct {
 	Entry *survey `json:"entry,omitempty"`
 }
 
-func (p adminPlan) stamp() folder.Stamp {
-	return folder.Stamp{Dev: p.Device, Ino: p.Inode, Born: p.BornAt}
-}
-
 func stampOf(d decision.Dir) folder.Stamp {
 	return folder.Stamp{Dev: d.Device, Ino: d.Inode, Born: d.BornAt, Mount: d.MountID}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -82,11 +83,7 @@ func (x *Exits) filter() {
 	if x.conn == nil {
 		return
 	}
-	pids := make([]int, 0, len(x.known))
-	for pid := range x.known {
-		pids = append(pids, pid)
-	}
-	program := exitFilter(pids)
+	program := exitFilter(slices.Collect(maps.Keys(x.known)))
 	_ = x.conn.Control(func(fd uintptr) {
 		_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 	})

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,11 +101,8 @@ func (r Record) read(ctx context.Context) ([]string, error) {
 	}
 	var paths []string
 	if table, ok := lookupKey(all, r.At).(map[string]any); ok {
-		for path := range table {
-			paths = append(paths, path)
-		}
+		paths = slices.Sorted(maps.Keys(table))
 	}
-	slices.Sort(paths)
 	return paths, nil
 }
 

@@ -1,6 +1,7 @@
 package alarm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,10 +77,7 @@ func (w *watch) missed(name string, src snapshot.Source, x Source) {
 		w.alarm(SourceGone, "", "%s has not been there %s. While it is missing %s kept; put it back, or take it out of the configuration", name, how, rests(src))
 		return
 	}
-	why := src.Error
-	if why == "" {
-		why = "no reason was given"
-	}
+	why := cmp.Or(src.Error, "no reason was given")
 	w.alarm(SourceFailing, "", "%s has not been read whole %s. While that is so %s kept. The reason: %s", name, how, rests(src), why)
 }
 
@@ -120,9 +118,7 @@ func (in claims) tally(d *decision.Decision, t snapshot.Candidate) {
 	}
 	u.count++
 	u.known = u.known || t.Users.Known
-	if u.why == "" {
-		u.why = t.Users.Why
-	}
+	u.why = cmp.Or(u.why, t.Users.Why)
 }
 
 // liveness raises the alarm of every source that was read, and of whose candidates in scope it is of none known who uses them: each

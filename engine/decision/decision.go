@@ -216,12 +216,7 @@ func (d Decision) Follows() bool { return d.Verdict == Spare && len(d.After) > 0
 
 // Unknown reports whether d was spared because something could not be read or evaluated.
 func (d Decision) Unknown() bool {
-	for _, o := range d.Objections {
-		if o.Rule == RuleUnknown || o.Rule == PolicyError {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Objections, func(o Reason) bool { return o.Rule == RuleUnknown || o.Rule == PolicyError })
 }
 
 // Used reports whether d was kept because something alive uses or owns it.
@@ -264,15 +259,7 @@ func (d Decision) Shows() bool {
 }
 
 func (d Decision) onlyObjected(rules ...string) bool {
-	if len(d.Findings) == 0 {
-		return false
-	}
-	for _, o := range d.Objections {
-		if !slices.Contains(rules, o.Rule) {
-			return false
-		}
-	}
-	return true
+	return len(d.Findings) > 0 && !slices.ContainsFunc(d.Objections, func(o Reason) bool { return !slices.Contains(rules, o.Rule) })
 }
 
 // Facts is what an act on d rests on, as one text: what the thing is, the state that its server or its folder gave, and the rules that
@@ -296,12 +283,7 @@ func (d Decision) Unheard() bool {
 // AtWork reports whether a process is known to have worked since an earlier look, and nothing that work is not an excuse for was found.
 func (d Decision) AtWork() bool {
 	_, counting := d.Counting()
-	for _, f := range counting {
-		if f.Rule == RuleRunaway {
-			return false
-		}
-	}
-	return d.Busy
+	return d.Busy && !slices.ContainsFunc(counting, func(f Reason) bool { return f.Rule == RuleRunaway })
 }
 
 // Identity is what makes a candidate the same thing at a later look. One of the pointers is set. Two candidates are the same

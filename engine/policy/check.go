@@ -233,13 +233,7 @@ func defined(c *ast.Compiler, r ast.Ref) bool {
 			return true
 		}
 	}
-	if len(fixed) == 1 {
-		return true
-	}
-	if c.RuleTree.Find(fixed) != nil {
-		return true
-	}
-	return false
+	return len(fixed) == 1 || c.RuleTree.Find(fixed) != nil
 }
 
 // siblings are the rules of the package that a reference leads into, as the beginning of a sentence: the one that may have been meant, or all. It is

@@ -168,7 +168,7 @@ func (s *Sources) Build(ctx context.Context, step func(string)) (*Policy, error)
 // build gives the policy, or all that is wrong with it: what does not parse, or else what the lint and the compiler find. The modules are as
 // they were written.
 func (s *Sources) build(ctx context.Context, step func(string)) (*Policy, []module, lint.Refusals) {
-	modules, refused := parse(ctx, s.trees, step)
+	modules, refused := parseFiles(ctx, s.trees, (*read).policies, lint.Capabilities(), step)
 	if refused = slices.Concat(s.refused, refused); len(refused) > 0 || ctx.Err() != nil {
 		return nil, modules, refused
 	}
@@ -255,10 +255,6 @@ func parsed(modules []module) []*ast.Module {
 		out[i] = m.Module
 	}
 	return out
-}
-
-func parse(ctx context.Context, trees []*read, step func(string)) ([]module, lint.Refusals) {
-	return parseFiles(ctx, trees, (*read).policies, lint.Capabilities(), step)
 }
 
 // parseFiles parses those files of the trees that of gives.

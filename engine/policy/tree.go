@@ -141,7 +141,8 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 			return fmt.Errorf("%s: %w", p, errLayer)
 		case p == manifestName || p == LayerFile || p == ExceptionsName || strings.HasSuffix(p, ".rego"):
 			return r.readFile(p, &r.files, left)
-		case isCase(p):
+		// A case. OPA reads them as data, which the tests in Rego have no use for.
+		case strings.HasPrefix(p, casesFolder+"/") && isData(p):
 			if !o.Cases || t.Beside {
 				return nil
 			}
@@ -193,9 +194,6 @@ const (
 
 // casesFolder is the folder of a tree in which cases lie, each a file that says of a whole machine what has to be decided on it.
 const casesFolder = "cases"
-
-// isCase reports whether a file is one of a tree's cases. OPA reads them as data, which the tests in Rego have no use for.
-func isCase(p string) bool { return strings.HasPrefix(p, casesFolder+"/") && isData(p) }
 
 // Cases are the cases that were read with LoadOptions.Cases, in the order of their paths. They go to no other process with Send.
 func (s *Sources) Cases() []File {

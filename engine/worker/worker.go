@@ -209,7 +209,7 @@ func (x *looked) see(ctx context.Context, live []string, e *snapshot.Entry) (See
 	about.Live = live
 	entries := []*snapshot.Entry{}
 	if e != nil {
-		w.ID, w.Source, w.Status, w.Name, w.Retained = e.ID, e.Source, e.Status, e.Session, retained(e)
+		w.ID, w.Source, w.Status, w.Name, w.Retained = e.ID, e.Source, e.Status, e.Session, e.Retained != nil && *e.Retained
 		about.Format, about.RegistryRead = x.format(e), x.Sources[e.Source].Status == snapshot.OK
 		entries = append(entries, e)
 	}
@@ -261,8 +261,6 @@ func (x *looked) otherEntries(e *snapshot.Entry, t *snapshot.Session) []*snapsho
 	}
 	return out
 }
-
-func retained(e *snapshot.Entry) bool { return e.Retained != nil && *e.Retained }
 
 // answer is what the rules say; each list has one or none.
 type answer struct {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -56,9 +57,7 @@ func (c *Config) describeMarkers(at sites) error {
 				}
 			}
 		}
-		if m.Value == "" {
-			m.Value = c.Rules.Marker(m.Name).Value
-		}
+		m.Value = cmp.Or(m.Value, c.Rules.Marker(m.Name).Value)
 		if m.Value == pane || slices.Contains(c.Rules.PaneMarkers, m.Name) || slices.Contains(snapshot.PaneMarkers, m.Name) {
 			if !slices.Contains(c.Rules.PaneMarkers, m.Name) {
 				c.Rules.PaneMarkers = append(slices.Clip(c.Rules.PaneMarkers), m.Name)

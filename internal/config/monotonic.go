@@ -87,12 +87,7 @@ func number(v any) float64 {
 // holds reports whether a list has all entries of another one.
 func holds(list, all any) bool {
 	has := texts(list)
-	for _, t := range texts(all) {
-		if !slices.Contains(has, t) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(texts(all), func(t string) bool { return !slices.Contains(has, t) })
 }
 
 // texts are the entries of a list, each as JSON.

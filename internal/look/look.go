@@ -122,10 +122,7 @@ func (l *Looker) Observer() *worker.Observer {
 // fail records that a source failed although its reader did not say so.
 func (l *Looker) fail(s *snapshot.Snapshot, name, kind string, err error) {
 	src := s.Sources[name]
-	src.Kind, src.Status = kind, snapshot.Failed
-	if src.Error == "" {
-		src.Error = err.Error()
-	}
+	src.Kind, src.Status, src.Error = kind, snapshot.Failed, cmp.Or(src.Error, err.Error())
 	s.Sources[name] = src
 }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -192,10 +193,5 @@ func wrongLevel(rule, level string) string {
 
 // Off lists the rules that the project turns off, sorted.
 func (f *File) Off() []string {
-	out := make([]string, 0, len(f.Levels))
-	for rule := range f.Levels {
-		out = append(out, rule)
-	}
-	slices.Sort(out)
-	return out
+	return append([]string{}, slices.Sorted(maps.Keys(f.Levels))...)
 }

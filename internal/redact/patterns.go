@@ -259,12 +259,7 @@ func (p *patterns) keeps(name string) bool {
 
 // alike reports whether a stand-in matches what the name matches.
 func alike(all []pattern, name, standIn string) bool {
-	for i := range all {
-		if all[i].matches(name) != all[i].matches(standIn) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(all, func(p pattern) bool { return p.matches(name) != p.matches(standIn) })
 }
 
 // parted cuts a name into the parts that patterns need and those between them.

@@ -155,12 +155,8 @@ func command(pattern string, d decision.Decision) string {
 // stated is true for an objection that states something, false for one that says only that something is not known. By custom such a message
 // begins with what is not known: "whether a process uses it is unknown".
 func stated(o decision.Reason) bool {
-	for _, word := range []string{"whether ", "what ", "when "} {
-		if strings.HasPrefix(o.Message, word) {
-			return false
-		}
-	}
-	return !strings.Contains(o.Message, "is not known")
+	begins := func(word string) bool { return strings.HasPrefix(o.Message, word) }
+	return !slices.ContainsFunc([]string{"whether ", "what ", "when "}, begins) && !strings.Contains(o.Message, "is not known")
 }
 
 // Says is false for an objection that the look's thrift made, since something cheaper already kept the folder: it tells a person nothing where

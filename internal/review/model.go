@@ -408,10 +408,7 @@ func (m *Model) detail() []string {
 			said = text.Clean(report.Label(r.item.Decision) + ": " + why(r.item))
 		}
 	}
-	if said == "" {
-		said = text.Clean(m.o.Counts)
-	}
-	lines := text.Wrap(said, max(m.width, 20))
+	lines := text.Wrap(cmp.Or(said, text.Clean(m.o.Counts)), max(m.width, 20))
 	if len(lines) > 2 {
 		lines = []string{lines[0], strings.Join(lines[1:], " ")} // the rest is cut at the width
 	}

@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,11 +151,7 @@ func bundleSource(ctx context.Context, c config.Bundle) (bundles.Source, error) 
 
 // verification is that of a configuration, still without its key.
 func verification(c config.Verification) bundle.Verification {
-	v := bundle.Verification{KeyID: c.KeyID, Algorithm: c.Algorithm, Scope: c.Scope}
-	if v.Algorithm == "" {
-		v.Algorithm = bundle.Algorithms[0]
-	}
-	return v
+	return bundle.Verification{KeyID: c.KeyID, Algorithm: cmp.Or(c.Algorithm, bundle.Algorithms[0]), Scope: c.Scope}
 }
 
 // ReadKey reads a file that no other user may be able to change or replace.
@@ -302,10 +299,7 @@ func (l *Loader) SayBundles(r *report.Report) {
 
 // RevisionText names a bundle that runs.
 func RevisionText(s bundles.Status) string {
-	name := s.Revision
-	if name == "" {
-		name = s.Digest[:min(len(s.Digest), 19)]
-	}
+	name := cmp.Or(s.Revision, s.Digest[:min(len(s.Digest), 19)])
 	if s.Serial > 0 {
 		name += fmt.Sprintf(" (serial %d)", s.Serial)
 	}

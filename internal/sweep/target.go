@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -80,10 +81,7 @@ func (t Target) session() bool {
 func (t Target) Declined(w *worker.Seen, reason, left, next string, format string, args ...any) *document.Declined {
 	r := &document.Declined{Refused: t.ID, Reason: reason, NextCommand: next, Message: fmt.Sprintf(format, args...) + "; " + left}
 	if w != nil {
-		r.Worker, r.Source = w.ID, w.Source
-		if r.Refused == "" {
-			r.Refused = w.ID
-		}
+		r.Worker, r.Source, r.Refused = w.ID, w.Source, cmp.Or(r.Refused, w.ID)
 	}
 	return r
 }

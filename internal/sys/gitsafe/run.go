@@ -20,15 +20,7 @@ var ErrAnswer = errors.New("git's answer was not understood")
 
 // IsOID says whether s is a whole object name, of SHA-1 or SHA-256.
 func IsOID(s string) bool {
-	if len(s) != 40 && len(s) != 64 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // IsZero reports whether an object name is that which stands for none.

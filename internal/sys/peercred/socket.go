@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -183,12 +184,8 @@ var (
 // Refused reports whether err says that a socket is not to be trusted, or that this cannot be found out: not that it is missing, or that
 // something went wrong on the way to it.
 func Refused(err error) bool {
-	for _, why := range []error{ErrOther, ErrUnknown, ErrFolder, safeopen.ErrOwner, safeopen.ErrWritable, safeopen.ErrLink, safeopen.ErrNotFolder} {
-		if errors.Is(err, why) {
-			return true
-		}
-	}
-	return false
+	whys := []error{ErrOther, ErrUnknown, ErrFolder, safeopen.ErrOwner, safeopen.ErrWritable, safeopen.ErrLink, safeopen.ErrNotFolder}
+	return slices.ContainsFunc(whys, func(why error) bool { return errors.Is(err, why) })
 }
 
 // mine reports whether uid, as the kernel shows it to this process, is this user: root's own is not everybody's. It gives

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,12 +32,7 @@ type Process struct {
 
 // Since reports whether it may have begun then.
 func (p *Process) Since(at time.Time) bool {
-	for _, began := range p.began {
-		if d := began.Sub(at); d <= near && d >= -near {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.began[:], func(began time.Time) bool { return began.Sub(at).Abs() <= near })
 }
 
 // Look reads one process through a descriptor that pins it, so that nothing of another under the same number is mixed in. It gives

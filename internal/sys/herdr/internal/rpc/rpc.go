@@ -48,7 +48,6 @@ var (
 // The codes of refusals that are handled apart.
 const (
 	InvalidRequest = "invalid_request" // also: a method that this version does not know
-	PaneNotFound   = "pane_not_found"
 	unavailable    = "server_unavailable"
 )
 
