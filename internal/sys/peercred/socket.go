@@ -12,8 +12,8 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"slices"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
