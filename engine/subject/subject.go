@@ -425,6 +425,8 @@ type Config struct {
 	OwnSockets      []string         `json:"own_sockets" keeps:"fewer"`
 	// DrivenPrograms are globs over the files of programs that tools install for agents and tests to drive.
 	DrivenPrograms []string `json:"driven_programs" keeps:"unknown"`
+	// Forge is collect.forge: the program by which the forge is asked for pull requests, or off.
+	Forge Forge `json:"forge" keeps:"unknown"`
 	// Markers are collect.processes.markers, those that say who started a process: what the value of each is.
 	Markers Markers `json:"markers"`
 	// MarkerRecords are markers whose value names a session that an orchestrator has on record, PIDMarkers those whose value is the pid of
@@ -524,6 +526,9 @@ type PersonalDaemon struct {
 	Name string `json:"name"`
 	Is   string `json:"is"`
 }
+
+// Forge is who is asked for the pull requests of branches: off, gh or glab.
+type Forge string
 
 // Markers are variables of the environment, each once.
 type Markers []Marker
