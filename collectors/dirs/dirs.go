@@ -19,6 +19,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/forge"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 )
@@ -60,6 +61,8 @@ type Options struct {
 	Holders func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error)
 	// Git is the git program; "" is git.
 	Git string
+	// Forge asks for pull requests; one without a program is never asked.
+	Forge forge.Asker
 	// Only restricts the reading to the candidates with these paths; empty is all.
 	Only []string
 	// Full asks git about every checkout, also one that something already keeps.

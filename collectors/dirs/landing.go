@@ -2,10 +2,15 @@ package dirs
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/forge"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
 // landings asks how work got into the default branch that the branch's head did not: by a squash, a rebase, or otherwise. It is the
@@ -32,6 +37,45 @@ func (l *look) landings(ctx context.Context, end time.Time, members []*candidate
 	}
 	for _, c := range asked {
 		c.landing(err)
+	}
+	if l.o.Forge.Program != "" {
+		l.requests(own, asked)
+	}
+}
+
+// maxRequests is of how many branches of one repository the forge is asked in one look.
+const maxRequests = 50
+
+// requests asks the forge for the pull requests of branches whose work git does not show to have landed, one after the other. What it does
+// not answer stays unknown, with the reason.
+func (l *look) requests(ctx context.Context, asked []*candidate) {
+	remote, err := gitsafe.Remote{}, error(nil)
+	if upstream := asked[0].repo.Upstream; strings.HasPrefix(upstream, "refs/remotes/") {
+		remote, err = gitsafe.ReadRemote(ctx, asked[0].place.CommonDir, upstream)
+	}
+	left := maxRequests
+	for _, c := range asked {
+		g := c.dir.Git
+		branch, ok := strings.CutPrefix(g.Branch, "refs/heads/")
+		if !ok || g.PullRequests == nil || g.Landing != nil && g.Landing.By != "" {
+			continue
+		}
+		if left--; left < 0 && err == nil {
+			err = fmt.Errorf("more than %d branches of one repository are not asked about in one look", maxRequests)
+		}
+		var found []forge.Request
+		if err == nil {
+			found, err = l.o.Forge.Requests(ctx, remote.Address, branch)
+		}
+		if err != nil {
+			g.ForgeError = err.Error()
+			continue
+		}
+		all := slices.Clone(*g.PullRequests)
+		for _, r := range found {
+			all = append(all, snapshot.PullRequest{By: "forge", Number: new(int64(r.Number)), State: r.State, Head: r.Head})
+		}
+		g.PullRequests, g.ForgeAsked = &all, new(true)
 	}
 }
 

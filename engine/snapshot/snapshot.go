@@ -616,6 +616,10 @@ type Git struct {
 	// PullRequests are the records in the repository of a pull request of Branch, or of HEAD. Known and empty is [], unknown is absent. They
 	// are no proof that anything has landed.
 	PullRequests *[]PullRequest `json:"pull_requests,omitempty"`
+	// ForgeAsked is true where the forge itself named all pull requests of Branch, which PullRequests has too (collect.forge). It is asked about a
+	// worktree that nothing else keeps and whose work git does not show to have landed. ForgeError says why it gave no answer.
+	ForgeAsked *bool  `json:"forge_asked,omitempty"`
+	ForgeError string `json:"forge_error,omitempty" redact:"hide"`
 	// Elsewhere is true when HEAD is reachable from a branch, tag or remote branch that no linked worktree has checked out. It is asked about
 	// a worktree in which nothing was committed and that nothing else keeps.
 	Elsewhere *bool `json:"elsewhere,omitempty"`
@@ -679,11 +683,11 @@ type Landing struct {
 	Since string `json:"since,omitempty"`
 }
 
-// PullRequest is what a record says of a pull request, as it was when the record was written. It was not asked whether it is still true.
+// PullRequest is what a record says of a pull request, as it was when the record was written. Only of one by the forge is it still true.
 type PullRequest struct {
 	// By is who keeps the record: configuration (of the repository: gh, glab, Visual Studio Code and GitLens write it), ref (one that was fetched),
-	// Graphite, Shepherd or Codev.
-	By string `json:"by" jsonschema:"enum=configuration,enum=ref,enum=Graphite,enum=Shepherd,enum=Codev"`
+	// Graphite, Shepherd or Codev. forge is the forge itself, by its answer to this look, or to one some minutes ago.
+	By string `json:"by" jsonschema:"enum=configuration,enum=ref,enum=Graphite,enum=Shepherd,enum=Codev,enum=forge"`
 	// Number is absent where the record does not say it.
 	Number *int64 `json:"number,omitempty"`
 	// State is absent where the record does not say it.

@@ -45,7 +45,7 @@ func bestDir(d snapshot.Dir) snapshot.Dir {
 	g.Same, g.LeftOut, g.Scaffold, g.Reports = new(0), new(0), new(0), new(0)
 	g.UntrackedPaths, g.IgnoredPaths, g.LeftOutPaths, g.DifferingPaths, g.OnlyHerePaths, g.UnmarkedPaths = none(), none(), none(), none(), none(), none()
 	g.Nested = none()
-	g.Elsewhere, g.LandingError = new(true), ""
+	g.Elsewhere, g.LandingError, g.ForgeAsked, g.ForgeError = new(true), "", new(true), ""
 	if g.Upstream != "" {
 		g.Landing = &snapshot.Landing{By: "tree", Into: g.Upstream, Commits: []string{}}
 	}

@@ -426,6 +426,8 @@ type Config struct {
 	OwnSockets      []string         `json:"own_sockets" keeps:"fewer"`
 	// DrivenPrograms are globs over the files of programs that tools install for agents and tests to drive.
 	DrivenPrograms []string `json:"driven_programs" keeps:"unknown"`
+	// Forge is collect.forge: the program by which the forge is asked for pull requests, or off.
+	Forge Forge `json:"forge" keeps:"unknown"`
 	// Markers are collect.processes.markers, those that say who started a process: what the value of each is.
 	Markers Markers `json:"markers"`
 	// Vendors are the agents that the files of the program describe, with the names of their programs and their packages. They are no part of the document.
@@ -533,6 +535,9 @@ type PersonalDaemon struct {
 	Name string `json:"name"`
 	Is   string `json:"is"`
 }
+
+// Forge is who is asked for the pull requests of branches: off, gh or glab.
+type Forge string
 
 // Markers are variables of the environment, each once.
 type Markers []Marker

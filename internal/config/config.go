@@ -141,7 +141,9 @@ type Collect struct {
 	} `json:"dirs"`
 	Spawns   []Record      `json:"spawns"`
 	Registry []Record      `json:"registry"`
-	Timeout  time.Duration `json:"timeout"`
+	// Forge is off, gh or glab: who is asked for the pull requests of branches.
+	Forge   string        `json:"forge"`
+	Timeout time.Duration `json:"timeout"`
 }
 
 // Project is an agent's own record of the projects that it was used in.
@@ -547,6 +549,7 @@ func (c *Config) check(at sites) (wrong error) {
 			"rules.recorded_folders: %q with format %q; it wants the name of one folder and the format of its records", f.Name, f.Format)
 	}
 	must(c.Collect.Timeout > 0, "collect.timeout must be more than 0")
+	must(slices.Contains([]string{"off", "gh", "glab"}, c.Collect.Forge), "collect.forge is %q; it is off, gh or glab", c.Collect.Forge)
 	c.Run.check(must)
 	c.Notify.check(must)
 	c.Console.check(must)

@@ -114,7 +114,7 @@ func fields(t reflect.Type, each func(string, reflect.Type)) {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case name == "-" || f.Type == reflect.TypeFor[subject.Markers]():
+		case name == "-" || f.Type == reflect.TypeFor[subject.Markers]() || f.Type == reflect.TypeFor[subject.Forge]():
 		case f.Anonymous && name == "":
 			fields(f.Type, each)
 		case name != "":

@@ -42,7 +42,7 @@ func (c *Config) describeMarkers(at sites) error {
 		text := "collect.processes.markers: " + fmt.Sprintf(format, args...)
 		return Usagef("%s: %s; nothing was done", at.placeOf(text), text)
 	}
-	c.Rules.Markers = subject.Markers{}
+	c.Rules.Forge, c.Rules.Markers = subject.Forge(c.Collect.Forge), subject.Markers{}
 	for _, m := range c.Collect.Processes.Markers {
 		if m.Name == "" || strings.ContainsAny(m.Name, "= \x00") {
 			return bad("%q is no name of a variable; it wants {name: MY_AGENT_SESSION, value: session}", m.Name)

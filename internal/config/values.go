@@ -39,6 +39,8 @@ func leaf(t reflect.Type, n *yaml.Node, _ string) (string, bool) {
 		return "", n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" // by its name alone
 	case reflect.TypeFor[subject.Markers]():
 		return "they are described in collect.processes.markers: write {name: MY_AGENT_SESSION, value: session} there", true
+	case reflect.TypeFor[subject.Forge]():
+		return "write collect.forge", true
 	case reflect.TypeFor[Size](), reflect.TypeFor[subject.Bytes]():
 		return scalarLeaf(n, "it wants a size: 500MB, 20GB or 1.5GiB", size), true
 	case reflect.TypeFor[[]subject.RuleLevel]():

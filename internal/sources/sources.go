@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -31,6 +32,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/sys/forge"
 )
 
 // Set is what a configuration, and the rules that were loaded, have read.
@@ -496,6 +498,9 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		Timeout:         set.Config.Collect.Timeout,
 		Cache:           set.Folders,
 		Log:             set.Log.Named("dirs"),
+	}
+	if program := set.Config.Collect.Forge; program != "off" {
+		o.Forge = forge.Asker{Program: program, Cache: filepath.Join(set.Config.State, "forge"), Fresh: 10 * time.Minute, Now: time.Now}
 	}
 	for _, m := range r.Makers {
 		o.Makers = append(o.Makers, dirs.Maker(m))

@@ -4,6 +4,7 @@
 package policies.lib.subjects_test
 
 config := {
+	"forge": "off",
 	"shells": ["bash", "sh", "zsh"],
 	"prompt_daemons": ["gitstatusd"],
 	"agents": ["claude", "codex"],

@@ -63,6 +63,13 @@ _proofs contains $"its work was squashed into {_into} as {_brief(_landing.commit
 
 _proofs contains $"a merge of it would change nothing on {_into}" if _landing.by == "tree"
 
+_proofs contains $"its pull request {request.number} was merged at this very commit" if {
+	some request in input.dir.git.pull_requests
+	request.by == "forge"
+	request.state == "merged"
+	request.head == input.dir.git.head
+}
+
 # The proof, as long as it is about a branch that counts.
 _landing := input.dir.git.landing if {
 	input.dir.git.landing.into != ""

@@ -193,3 +193,19 @@ test_a_worktree_of_a_branch_on_which_work_lands_stays if {
 	count(landed.findings) == 1 with input as subjects.changed(named, "/dir/git/branch", "refs/heads/release/1/fix")
 	count(landed.findings) == 0 with input as subjects.without(subjects.dir, ["/config/landing_branches"])
 }
+
+_answered(request) := json.patch(subjects.changed(subjects.dir, "/dir/git/landed", false), [
+	{"op": "add", "path": "/dir/git/pull_requests", "value": [request]},
+])
+
+_merged := {"by": "forge", "number": 7, "state": "merged", "head": subjects.dir.dir.git.head}
+
+test_a_request_that_was_merged_at_this_very_commit_is_a_proof if {
+	subjects.reasons(landed.findings) == ["its pull request 7 was merged at this very commit, and nothing has happened in it for 1d3h"] with input as _answered(_merged)
+	every other in [{"state": "closed"}, {"state": "open"}, {"by": "configuration"}, {"head": "0000"}] {
+		count(landed.findings) == 0 with input as _answered(object.union(_merged, other))
+	}
+	every name in ["by", "state", "head"] {
+		count(landed.findings) == 0 with input as _answered(object.remove(_merged, [name]))
+	}
+}
