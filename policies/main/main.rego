@@ -12,10 +12,7 @@ import data.policies.lib.reasons
 
 # The verdict with everything that speaks for and against it, and whether any rule claims the candidate.
 decision := reasons.evidence({_level, {
-	"verdict": _verdict,
-	"findings": sort(_findings),
-	"objections": sort(_objections),
-	"in_scope": _in_scope,
+	"verdict": _verdict, "findings": sort(_findings), "objections": sort(_objections), "in_scope": _in_scope,
 }})
 
 default _verdict := "spare"

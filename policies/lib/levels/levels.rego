@@ -6,10 +6,7 @@
 package policies.lib.levels
 
 _folders := {
-	"dir": {"content", "dirs"},
-	"process": {"processes"},
-	"session": {"sessions"},
-	"tab": {"tabs"},
+	"dir": {"content", "dirs"}, "process": {"processes"}, "session": {"sessions"}, "tab": {"tabs"},
 	"terminal": {"terminals"},
 }
 

@@ -42,9 +42,7 @@ claims contains "input" if input.process.input_ended == true
 left_behind if {
 	handed_over
 	some proof in _proofs
-	every claim in proof {
-		claim in claims
-	}
+	every claim in proof { claim in claims }
 }
 
 left_behind if {
@@ -53,13 +51,8 @@ left_behind if {
 }
 
 _proofs := [
-	{"environment"},
-	{"pane"},
-	{"handed", "folder"},
-	{"memory", "hint"},
-	{"memory", "folder"},
-	{"memory", "program"},
-	{"hint", "program"},
+	{"environment"}, {"pane"}, {"handed", "folder"}, {"memory", "hint"}, {"memory", "folder"},
+	{"memory", "program"}, {"hint", "program"},
 ]
 
 # An MCP server whose standard input has ended, and that listens nowhere: no program can speak with it again, for what

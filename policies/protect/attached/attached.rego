@@ -81,9 +81,7 @@ _others contains {"sessions": {other | some pane in input.session.panes; some ot
 
 _alone if {
 	_ungrouped
-	every pane in input.session.panes {
-		count(pane.linked) == 0
-	}
+	every pane in input.session.panes { count(pane.linked) == 0 }
 }
 
 _ungrouped if {

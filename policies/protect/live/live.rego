@@ -141,14 +141,10 @@ _checkouts contains pointer.path if {
 }
 
 _kinds := {
-	"link": "a link leads into it:",
-	"install": "an editable install of Python leads into it:",
-	"unit": "a unit of systemd names it:",
-	"cron": "a crontab names it:",
-	"git": "git's configuration leads into it:",
-	"hook": "a git hook names it:",
-	"script": "a program names it:",
-	"shell": "what a shell reads when it starts names it:",
+	"link": "a link leads into it:", "install": "an editable install of Python leads into it:",
+	"unit": "a unit of systemd names it:", "cron": "a crontab names it:",
+	"git": "git's configuration leads into it:", "hook": "a git hook names it:",
+	"script": "a program names it:", "shell": "what a shell reads when it starts names it:",
 }
 
 _no_sessions if count(input.open) == 0
@@ -330,10 +326,8 @@ _lately := reasons.too_short(input.lineage.output, input.config.confirm_busy_aft
 _it := "it, or a process below it,"
 
 _intents := {
-	"hangup": "it ignores SIGHUP, as after nohup",
-	"nohup": "nohup started it",
-	"systemd-run": "systemd-run started it",
-	"at": "at started it",
+	"hangup": "it ignores SIGHUP, as after nohup", "nohup": "nohup started it",
+	"systemd-run": "systemd-run started it", "at": "at started it",
 	"multiplexer": "a terminal multiplexer started it",
 }
 

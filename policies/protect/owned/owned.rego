@@ -77,6 +77,14 @@ objections contains reasons.keep(_starter, "whether an agent lives that may have
 	not provenance.unneeded
 }
 
+# METADATA
+# title: Its pull request is open
+# description: The forge says that a pull request of its branch is open, or did not answer (collect.forge).
+objections contains reasons.keep_first([_open, _unasked], _request_unknown, _requests) if {
+	input.dir.git.worktree == true
+	not _no_open_request
+}
+
 _records_unknown := $"whether a record names its folder or its label is not known: {_unread}"
 _unread := "where it works, or what it is called, could not be read"
 
@@ -169,3 +177,28 @@ _formats contains record.format if {
 
 _stranger contains $"{concat(", ", input.lineage.strangers)} {_unrecorded}" if count(input.lineage.strangers) > 0
 _unrecorded := "names a session that no registry here knows: another instance may own it"
+
+_request_unknown := "whether a pull request of its branch is open is not known"
+_unasked contains $"{_request_unknown}: {input.dir.git.forge_error}" if input.dir.git.forge_error != ""
+_requests contains {"pull_requests": input.dir.git.pull_requests}
+_open contains $"its pull request {request.number} is open" if some request in _open_requests
+
+_open_requests contains request if {
+	some request in input.dir.git.pull_requests
+	request.by == "forge"
+	request.state == "open"
+}
+
+_no_open_request if input.config.forge == "off"
+_no_open_request if input.dir.gone == true
+_no_open_request if input.dir.git.detached == true
+
+# Git shows that its work has landed.
+_no_open_request if input.dir.git.landed == true
+_no_open_request if input.dir.git.landing.by in {"patches", "squash", "tree"}
+
+_no_open_request if {
+	input.dir.git.forge_asked == true
+	is_array(input.dir.git.pull_requests)
+	count(_open_requests) == 0
+}

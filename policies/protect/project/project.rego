@@ -78,7 +78,5 @@ _why(i, place) := reasons.or_default({$": {why}" | why := input.projects[i].keep
 _standing contains i if {
 	some i, project in input.projects
 	some rule in levels.counting
-	every off in project.off {
-		off != rule
-	}
+	every off in project.off { off != rule }
 }

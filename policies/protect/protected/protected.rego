@@ -60,9 +60,7 @@ _not_matched if count(input.config.protected) == 0
 _not_matched if {
 	_identified
 	names.unprotected(input.id)
-	every name in _called {
-		names.unprotected(name)
-	}
+	every name in _called { names.unprotected(name) }
 	_path_not_matched
 }
 

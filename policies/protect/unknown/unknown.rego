@@ -18,8 +18,7 @@ import data.policies.lib.terminals
 # title: A source was not read whole
 # description: A source that the candidate or evidence about it rests on is not ok.
 objections contains {
-	"message": $"{name} could not be read: {status}",
-	"evidence": {"source": name, "status": status},
+	"message": $"{name} could not be read: {status}", "evidence": {"source": name, "status": status},
 } if {
 	some name, status in input.evidence_sources
 	status != "ok"
@@ -91,9 +90,7 @@ _accounted contains place if {
 
 _accounted contains place if {
 	some place, folder in input.config.recorded_folders
-	every records in ["spawns", "registry"] {
-		concat(":", [records, folder.format]) in input.records_read
-	}
+	every records in ["spawns", "registry"] { concat(":", [records, folder.format]) in input.records_read }
 }
 
 _known if {

@@ -81,12 +81,9 @@ _unread contains $"not all of it was read: {input.dir.error}" if input.dir.error
 
 _lost contains $"{what}: {found}{_named(name)}" if {
 	some name, what in {
-		"dirty": "changed files",
-		"staged": "staged files",
-		"untracked": "untracked files",
+		"dirty": "changed files", "staged": "staged files", "untracked": "untracked files",
 		"ignored": "ignored files that cannot be rebuilt",
-		"unreachable_commits": "commits that nothing else reaches",
-		"operation": "under way",
+		"unreachable_commits": "commits that nothing else reaches", "operation": "under way",
 	}
 	found := input.dir.git[name]
 	not found in {0, ""}

@@ -17,12 +17,7 @@ objections contains {"message": _message, "evidence": reasons.evidence(_facts)} 
 }
 
 # How a thing of each kind begins. A tab has no age.
-_began := {
-	"dir": "it changed",
-	"process": "it was started",
-	"session": "it was made",
-	"terminal": "it was opened",
-}
+_began := {"dir": "it changed", "process": "it was started", "session": "it was made", "terminal": "it was opened"}
 
 _grown if {
 	input.age >= _grace

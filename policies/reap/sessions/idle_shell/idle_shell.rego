@@ -14,10 +14,7 @@ import data.policies.lib.sessions
 in_scope if sessions.recorded
 in_scope if sessions.named
 
-findings contains {
-	"message": "every pane of it is back at its own idle shell",
-	"evidence": panes.evidence,
-} if {
+findings contains {"message": "every pane of it is back at its own idle shell", "evidence": panes.evidence} if {
 	in_scope
 	panes.all_idle
 }

@@ -23,8 +23,7 @@ _for_agent if input.tab.editor.program in input.config.agents
 _for_agent if names.listed(input.tab.editor.creation_name, "editor_names")
 
 findings contains {
-	"message": $"its process ({input.tab.editor.pid}) has ended",
-	"evidence": reasons.evidence(_facts),
+	"message": $"its process ({input.tab.editor.pid}) has ended", "evidence": reasons.evidence(_facts),
 } if {
 	in_scope
 	tabs.ended
