@@ -54,7 +54,7 @@ const (
 	most      = "30"
 )
 
-// answer is what the forge said of a branch, and when.
+// answer is what the forge knew of a branch, and when.
 type answer struct {
 	At       time.Time `json:"at"`
 	Requests []Request `json:"requests"`
@@ -169,7 +169,7 @@ func Page(address string) (string, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "ssh" {
-		return "", errors.New("the address of its remote is none of a forge")
+		return "", errors.New("the address of its remote is not one of a forge")
 	}
 	path := strings.Trim(strings.TrimSuffix(u.Path, ".git"), "/")
 	if strings.Count(path, "/") < 1 {

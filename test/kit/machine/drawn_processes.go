@@ -147,7 +147,6 @@ func (d *Drawing) leaked() {
 
 	service := d.Path("code", "site", "server.js")
 	d.write(service, "// a service\n")
-	says = d.file()
 	pid, below := d.parents(dead.Starter, order{Path: node,
 		Argv: []string{"PM2 v5.3.0: God Daemon (" + d.Path(".pm2") + ")"}, Dir: d.Path("code", "site"), Away: true,
 		Env: dead.env(true)}, "listen", node, service)
