@@ -139,8 +139,8 @@ type Collect struct {
 		DiscoverUnder []string  `json:"discover_under" path:"given"`
 		Projects      []Project `json:"projects"`
 	} `json:"dirs"`
-	Spawns   []Record      `json:"spawns"`
-	Registry []Record      `json:"registry"`
+	Spawns   []Record `json:"spawns"`
+	Registry []Record `json:"registry"`
 	// Forge is off, gh or glab: who is asked for the pull requests of branches.
 	Forge   string        `json:"forge"`
 	Timeout time.Duration `json:"timeout"`
