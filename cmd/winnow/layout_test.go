@@ -22,7 +22,7 @@ const (
 	maxLongFaces     = 0       // files in cmd/winnow of more than maxFace lines
 	maxFaceArrows    = 0       // places in a command's file that name what another command's file declares
 	maxVagueNames    = 0       // functions called by a preposition, a pronoun or the like
-	maxRego          = 3_997   // lines of Rego without tests
+	maxRego          = 3_998   // lines of Rego without tests
 	maxRegoComments  = 20      // percent of Rego that are comments
 	maxRegoLong      = 0       // lines of Rego that are longer than regoColumns
 	regoColumns      = 120

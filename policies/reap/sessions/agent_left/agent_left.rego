@@ -12,6 +12,7 @@ import data.policies.lib.reasons
 import data.policies.lib.sessions
 import data.policies.lib.shells
 
+# Something says of every pane that an agent or an orchestrator began it.
 in_scope if sessions.made
 
 findings contains {
