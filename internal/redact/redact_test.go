@@ -46,7 +46,7 @@ func TestSentencesAndMemoriesNameNothing(t *testing.T) {
 var open = regexp.MustCompile(`^(schema|host\.boot_id|sources\.\*\.(kind|status|cause|format|server\.version)|.*\.server\.(version|lacks)|.*\.agent_status|.*\.tty|` +
 	`tabs\.\*\.editor\.(shape|codev\.kind|markers)|terminals\.\*\.(role_kind|status|owner\.how)|owners\.(kind|boot_id)|(spawns|registry)\.(status|kind|pull_request\.(by|state|head))|ancestries\.boot_id|dirs\.\*\.pointers\.kind|sightings\.\*\.rule|` +
 	`workers\.(status|observation)|asked\.by|labels\.\*|projects\.(state|off|keeps\.(until|rules|match\.kind))|dirs\.\*\.(content\.pattern|git\.(head|operation|lock\.tool|landing\.(by|commits|since)|pull_requests\.(by|state|head))|holders\.how)|` +
-	`processes\.\*\.(state|daemon|started_by|markers\.key))$`)
+	`processes\.\*\.(state|daemon|started_by|proven|markers\.key))$`)
 
 // TestEveryTextOfASnapshotIsReplaced puts a word of its own into every text that a snapshot can hold, keys among them, so that a field that is added
 // later is either replaced or on the list above.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
@@ -26,21 +27,23 @@ func TestWaiter(t *testing.T) {
 	for name, c := range map[string]struct {
 		open  func() (int, error)
 		start string
+		comm  string
 		want  bool
 	}{
-		"nothing":  {start: `"$0"`, want: true},
-		"epoll":    {func() (int, error) { return unix.EpollCreate1(unix.EPOLL_CLOEXEC) }, `"$0"`, true},
-		"a timer":  {func() (int, error) { return unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC) }, `"$0"`, false},
-		"inotify":  {func() (int, error) { return unix.InotifyInit1(unix.IN_CLOEXEC) }, `"$0"`, false},
-		"a signal": {func() (int, error) { return unix.Signalfd(-1, &unix.Sigset_t{}, unix.SFD_CLOEXEC) }, `"$0"`, false},
-		"a FIFO":   {func() (int, error) { return unix.Open(fifo, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) }, `"$0"`, false},
-		"a device": {func() (int, error) { return unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0) }, `"$0"`, false},
-		"nohup":    {nil, `nohup "$0"`, false},
-		"a sleep":  {nil, `sleep 1000`, false},
-		"a shell":  {nil, `sh -c 'read line <fifo'`, false},
-		"stopped":  {nil, `sh -c 'kill -STOP $$'`, false},
+		"nothing":  {start: `"$0"`, comm: "waiter", want: true},
+		"epoll":    {func() (int, error) { return unix.EpollCreate1(unix.EPOLL_CLOEXEC) }, `"$0"`, "waiter", true},
+		"a timer":  {func() (int, error) { return unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC) }, `"$0"`, "waiter", false},
+		"inotify":  {func() (int, error) { return unix.InotifyInit1(unix.IN_CLOEXEC) }, `"$0"`, "waiter", false},
+		"a signal": {func() (int, error) { return unix.Signalfd(-1, &unix.Sigset_t{}, unix.SFD_CLOEXEC) }, `"$0"`, "waiter", false},
+		"a FIFO":   {func() (int, error) { return unix.Open(fifo, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) }, `"$0"`, "waiter", false},
+		"a device": {func() (int, error) { return unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0) }, `"$0"`, "waiter", false},
+		"nohup":    {nil, `nohup "$0"`, "waiter", false},
+		"a sleep":  {nil, `sleep 1000`, "sleep", false},
+		"a shell":  {nil, `sh -c 'read line <fifo'`, "sh", false},
+		"stopped":  {nil, `sh -c 'kill -STOP $$'`, "sh", false},
 	} {
-		cmd := exec.Command("sh", "-c", c.start+` </dev/null >/dev/null 2>&1 & echo $!`, program)
+		// Bash says in _ what it starts; other shells hand on what they were given.
+		cmd := exec.Command("bash", "-c", c.start+` </dev/null >/dev/null 2>&1 & echo $!`, program)
 		cmd.Dir = dir
 		if c.open != nil {
 			f := os.NewFile(uintptr(must.Get(c.open())(t)), name)
@@ -50,11 +53,16 @@ func TestWaiter(t *testing.T) {
 		pid := must.Get(strconv.Atoi(strings.TrimSpace(string(must.Get(cmd.Output())(t)))))(t)
 		p := must.Get(os.FindProcess(pid))(t)
 		t.Cleanup(func() { _ = p.Kill() })
+		wait.Eventually(t, name+" rests", func() bool {
+			st, err := proc.StatOf("/proc", pid)
+			return err == nil && st.Comm == c.comm && strings.ContainsRune("ST", rune(st.State))
+		})
+		o := processes.Options{Root: "/proc", Markers: []string{"AGENT"}, Shells: []string{"sh"}, Only: []int{pid}}
 		wait.Eventually(t, "how it waits with "+name, func() bool {
-			o := processes.Options{Root: "/proc", Markers: []string{"AGENT"}, Shells: []string{"sh"}, Only: []int{pid}}
 			for _, seen := range must.Get(processes.New(o).Read(t.Context()))(t).Processes {
-				if seen.PID == pid {
-					return seen.Waits != nil && *seen.Waits == c.want
+				if seen.PID == pid && seen.Waits != nil {
+					must.Equal(t, c.want, *seen.Waits, "%s: it waits without an end", name)
+					return true
 				}
 			}
 			return false
