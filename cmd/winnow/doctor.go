@@ -1,13 +1,22 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/collectors/wake"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/localapi"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -40,4 +49,45 @@ func (a *app) checksText(w io.Writer, checks []ops.Check) {
 			fmt.Fprintln(w)
 		}
 	}
+}
+
+// checkEvents says which events wake the daemon of this state folder, and why others do not.
+func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []ops.Check {
+	c := ops.Check{Area: "source", Name: "events", Status: ops.Healthy, Detail: ""}
+	var state document.State
+	if err := localapi.Ask(ctx, &a.Folder, http.MethodGet, "/v1/state", client.Params{}, &state); err != nil {
+		c.Detail = "events wake winnow run alone, and no winnow run answers for this state folder"
+		return []ops.Check{c}
+	}
+	var hears, fails, off []string
+	for _, name := range slices.Sorted(maps.Keys(state.Events)) {
+		switch e := state.Events[name]; {
+		case e.Listening && e.Why == "":
+			hears = append(hears, name)
+		case e.Listening:
+			fails = append(fails, "hears "+name+" in part: "+e.Why)
+		case strings.HasPrefix(e.Why, wake.ErrUnavailable.Error()):
+			off = append(off, name+" ("+e.Why+")")
+		case e.Why == "":
+			fails = append(fails, "does not hear "+name+" yet")
+		default:
+			fails = append(fails, "does not hear "+name+": "+e.Why)
+		}
+	}
+	if ops.AnyRead(s, "tmux", "") && !a.Cfg.Run.TmuxHooks {
+		off = append(off, "tmux (run.tmux_hooks)")
+	}
+	var parts []string
+	if len(hears) > 0 {
+		parts = append(parts, "hears "+strings.Join(hears, ", "))
+	}
+	if len(off) > 0 {
+		parts = append(parts, "off: "+strings.Join(off, ", "))
+	}
+	if len(fails) > 0 {
+		c.Status = ops.Limited
+		parts = append(fails, append(parts, "what is not heard is found on schedule")...)
+	}
+	c.Detail = fmt.Sprintf("winnow run, process %d, %s", state.PID, strings.Join(parts, "; "))
+	return []ops.Check{c}
 }

@@ -3,11 +3,16 @@ package main
 import (
 	"io"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/render"
 )
 
 func newHolds(a *app) *cobra.Command {
@@ -20,6 +25,57 @@ func newHolds(a *app) *cobra.Command {
 				return err
 			}
 			return list(a, holds, func(w io.Writer) { a.paint.Holds(w, holds) })
+		},
+	}
+}
+
+func newRetain(a *app) *cobra.Command {
+	var reason string
+	var long span
+	cmd := &cobra.Command{
+		Use:   "retain ID --reason TEXT",
+		Short: "Hold a candidate, so that nothing may reap it",
+		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released or its time has passed.
+ID is as sweep --all prints it, such as session:tmux/default/$4 or dir:/home/me/wt/a; it may be shortened while it is unambiguous. It may
+also be a worker's id in its registry. A session that a registry records is only held when its worker has ended and the session lives.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if strings.TrimSpace(reason) == "" {
+				return config.Usagef("--reason is missing: say why it must stay, for the reader of winnow holds")
+			}
+			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
+				return config.Usagef("--for %s holds nothing: give a time from now on such as 2d, or leave it out for a hold without an end", time.Duration(long))
+			}
+			hold := client.Params{Candidate: ids[0], Reason: reason, For: long.wire()}
+			h, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/holds", hold, func() (snapshot.Hold, error) {
+				return a.Retain(cmd.Context(), ids[0], false, reason, time.Duration(long))
+			})
+			if err != nil {
+				return a.declined(err)
+			}
+			return a.say(h, render.Held(h))
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why it must stay")
+	cmd.Flags().Var(&long, "for", "how long, such as 90m or 2d; without it until it is released")
+	return cmd
+}
+
+func newRelease(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "release ID",
+		Short: "Lift a hold; ends nothing by itself",
+		Long: `Release lifts the hold on ID, which is as winnow holds prints it, a part of that, or the id of a worker. It ends nothing.
+What a registry itself marks as retained stays so: only its own program can let go of that.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/holds", client.Params{Candidate: ids[0]}, func() (document.Released, error) {
+				return a.Release(cmd.Context(), ids[0])
+			})
+			if err != nil {
+				return a.declined(err)
+			}
+			return a.say(out, render.Released(out))
 		},
 	}
 }

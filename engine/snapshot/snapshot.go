@@ -803,6 +803,8 @@ type Process struct {
 	// Cwd is absent where it could not be read. CwdDeleted is true when that folder no longer exists under any name.
 	Cwd        *string `json:"cwd,omitempty" redact:"path"`
 	CwdDeleted *bool   `json:"cwd_deleted,omitempty"`
+	// WorktreeDone is true where its worktree may go but for it and for others that may go; a sweep finds that out where it looks twice.
+	WorktreeDone *bool `json:"worktree_done,omitempty"`
 	// CPU is the lifetime CPU time, its reaped children's included, in seconds; RSS is in bytes.
 	CPU *float64 `json:"cpu,omitempty"`
 	RSS *int64   `json:"rss,omitempty"`

@@ -58,7 +58,7 @@ func (o *Ops) OnlyLook(ctx context.Context) (*report.Report, *snapshot.Snapshot,
 	if err != nil {
 		return nil, nil, err
 	}
-	res, err := e.Decide(ctx, snap, &o.Cfg.Rules.Config)
+	res, err := s.Decide(ctx, snap, mem)
 	if err != nil {
 		return nil, nil, fmt.Errorf("decide: %w", err)
 	}

@@ -38,7 +38,7 @@ var Step func(string)
 // act carries the report's decisions out and adds what came of each.
 func (s *Sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result, past actuators.Past, f Options) {
 	defer s.Hands.Begin()()
-	carrier := s.carrier(snap, &judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem}, s.Touched(f.Show.Kinds), f.Caps(s.Cfg))
+	carrier := s.carrier(snap, s.judgeOn(snap, mem), s.Touched(f.Show.Kinds), f.Caps(s.Cfg))
 	carrier.Past = past
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
 	if s.Halted() != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -109,6 +110,65 @@ func (g going) followers(s *snapshot.Snapshot, ds []decision.Decision) map[strin
 	return out
 }
 
+// kept are worktrees that nothing uses but candidates, and these candidates: a server that an agent left keeps its worktree, and the worktree keeps
+// the server.
+type kept struct {
+	users     going
+	worktrees []decision.Decision
+	by        map[string][]string
+}
+
+// Decide decides on a look, and once more where worktrees go as soon as what was left in them has gone.
+func (s *Sweeper) Decide(ctx context.Context, snap *snapshot.Snapshot, mem look.PriorState) (eval.Result, error) {
+	res, err := s.Engine.Decide(ctx, snap, &s.Cfg.Rules.Config)
+	if err != nil {
+		return res, err
+	}
+	g := goingWith(snap, res.Decisions, func(d decision.Decision) bool {
+		return d.Verdict == decision.Reap || d.Waits() || d.Kind == snapshot.KindProcess
+	})
+	listens := map[int]bool{}
+	for _, p := range snap.Processes {
+		listens[p.PID] = p.Listening != nil && len(*p.Listening) > 0
+	}
+	s.kept = kept{users: g, by: g.followers(snap, res.Decisions)}
+	_, s.kept.worktrees = indexed(res.Decisions, func(d decision.Decision) bool {
+		return s.kept.by[d.ID] != nil && slices.ContainsFunc(snap.Dirs[d.ID].Holders, func(h snapshot.Holder) bool { return listens[h.PID] })
+	})
+	if !s.judgeOn(snap, mem).markDone(ctx, snap, res.Decisions) {
+		return res, nil
+	}
+	return s.Engine.Decide(ctx, snap, &s.Cfg.Rules.Config)
+}
+
+// markDone marks the processes among some candidates whose worktree goes as soon as all that uses it has gone, as a look of now says that takes
+// all of that for gone. It reports whether it marked any.
+func (j *judge) markDone(ctx context.Context, s *snapshot.Snapshot, among []decision.Decision) (marked bool) {
+	_, worktrees := indexed(j.kept.worktrees, func(w decision.Decision) bool {
+		return slices.ContainsFunc(among, func(d decision.Decision) bool { return slices.Contains(j.kept.by[w.ID], d.ID) })
+	})
+	for n, then := range j.without(ctx, j.kept.users, worktrees) {
+		for _, id := range j.kept.by[worktrees[n].ID] {
+			if p, ok := s.Processes[id]; ok && then.Err == nil && then.Decision.Verdict == decision.Reap {
+				p.WorktreeDone, marked = new(true), true
+				s.Processes[id] = p
+			}
+		}
+	}
+	return marked
+}
+
+// without judges folders again by a look that takes some processes for gone.
+func (j *judge) without(ctx context.Context, g going, folders []decision.Decision) []actuators.Judgement {
+	if len(folders) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	sc := sources.ScopeOf(j.last, folders[0].ID, candidates(folders[1:])...)
+	sc.Gone = func(pid int) bool { _, goes := g[pid]; return goes }
+	judged, _ := j.rejudgeScope(ctx, sc, folders)
+	return judged
+}
+
 // Foresee marks the folders that go as soon as what uses them has gone: they are looked at as if it had. It also marks the tabs that go as soon as what
 // they show has gone: nothing else keeps those.
 func (s *Sweeper) Foresee(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem look.PriorState, res eval.Result) {
@@ -125,13 +185,7 @@ func (s *Sweeper) Foresee(ctx context.Context, r *report.Report, snap *snapshot.
 	}
 	followers := g.followers(snap, res.Decisions)
 	at, ds := indexed(r.Decisions, func(d decision.Decision) bool { return followers[d.ID] != nil })
-	if len(ds) == 0 || ctx.Err() != nil {
-		return
-	}
-	sc := sources.ScopeOf(snap, ds[0].ID, candidates(ds[1:])...)
-	sc.Gone = func(pid int) bool { _, goes := g[pid]; return goes }
-	judged, _ := (&judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem}).rejudgeScope(ctx, sc, ds)
-	for n, then := range judged {
+	for n, then := range s.judgeOn(snap, mem).without(ctx, g, ds) {
 		switch d := ds[n]; {
 		case then.Err != nil:
 			s.Log.Debug("look at a folder without what uses it", "candidate", d.ID, "error", then.Err)
@@ -174,7 +228,7 @@ func (s *Sweeper) reapDependents(ctx context.Context, r *report.Report, snap *sn
 		if len(ds) == 0 || !may(kind) || ctx.Err() != nil {
 			continue
 		}
-		for n, now := range (&judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem}).Rejudge(ctx, ds) {
+		for n, now := range s.judgeOn(snap, mem).Rejudge(ctx, ds) {
 			switch {
 			case now.Err != nil:
 				s.Log.Warn("look again at what waited for others to end", "candidate", ds[n].ID, "error", now.Err)

@@ -18,8 +18,13 @@ type judge struct {
 	engine *eval.Engine
 	last   *snapshot.Snapshot
 	memory look.PriorState
+	kept   kept
 	// asked is what a person asked for this candidate, nil if no person asked for it.
 	asked *snapshot.Asked
+}
+
+func (s *Sweeper) judgeOn(snap *snapshot.Snapshot, mem look.PriorState) *judge {
+	return &judge{looker: &s.Looker, engine: s.Engine, last: snap, memory: mem, kept: s.kept}
 }
 
 // Rejudge implements actuators.Judge.
@@ -43,6 +48,7 @@ func (j *judge) rejudgeScope(ctx context.Context, sc sources.Scope, ds []decisio
 	var res eval.Result
 	if err == nil {
 		s.Asked = j.asked
+		j.markDone(ctx, s, ds)
 		if res, err = j.engine.Decide(ctx, s, &j.looker.Cfg.Rules.Config); err != nil {
 			err = fmt.Errorf("decide again: %w", err)
 		}

@@ -36,6 +36,7 @@ type Sweeper struct {
 	// broken is why there is no ledger: the look then spares everything and nothing is remembered.
 	broken error
 	unlock []func() error
+	kept   kept
 	// Seen is what the last sweep looked at.
 	Seen *snapshot.Snapshot
 	// Later is what is still to be written down of sweeps. It is done when their reports were given, so that no person waits for it.
@@ -139,7 +140,7 @@ func (s *Sweeper) Sweep(ctx context.Context, f Options) (*report.Report, error) 
 		}
 		mem.Fresh = nil // the looks before acts count what this one did
 	}
-	res, err := s.Engine.Decide(ctx, snap, &s.Cfg.Rules.Config)
+	res, err := s.Decide(ctx, snap, mem)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
 	}

@@ -71,8 +71,7 @@ _elsewhere contains {"pane": pane.id, "member": member} if {
 	not member.pid in _residents
 }
 
-# A multiplexer's server that was begun in the pane, and what is below such a one: it outlives the pane, which is what
-# it is for.
+# A multiplexer's server that was begun in the pane, and what is below such a one: it outlives the pane by design.
 _residents contains member.pid if {
 	some place, member in input.members
 	member.how == "elsewhere"

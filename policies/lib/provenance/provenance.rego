@@ -36,6 +36,7 @@ claims contains "folder" if input.lineage.agent_dir != ""
 claims contains "folder" if input.process.cwd_deleted == true
 claims contains "program" if input.lineage.family == "mcp-server"
 claims contains "input" if input.process.input_ended == true
+claims contains "deaf" if deaf
 
 # Two sources that do not rest on one another say that an agent started the process, and it was handed over since. A
 # hint alone, or what a multiplexer may have handed down, says nothing.
@@ -45,21 +46,16 @@ left_behind if {
 	every claim in proof { claim in claims }
 }
 
-left_behind if {
-	handed_over
-	deaf
-}
-
 _proofs := [
 	{"environment"}, {"pane"}, {"handed", "folder"}, {"memory", "hint"}, {"memory", "folder"},
-	{"memory", "program"}, {"hint", "program"},
+	{"memory", "program"}, {"hint", "program"}, {"deaf"},
 ]
 
 # An MCP server whose standard input has ended, and that listens nowhere: no program can speak with it again, for what
 # started it spoke with it over that input alone.
 deaf if {
-	"input" in claims
-	"program" in claims
+	input.process.input_ended == true
+	input.lineage.family == "mcp-server"
 	processes.no_listener
 }
 
@@ -77,16 +73,24 @@ _named_gone if input.lineage.session_gone == true
 # No living agent may have started the process.
 free if input.lineage.agents == 0
 
-# It listens on TCP ports alone, no connection is open to them, its folder was deleted, and the agent that started it
-# is known and has ended.
+# It listens on TCP ports alone, without a client. Its agent is known and has ended. Its folder was deleted or may go.
 leaked if {
 	left_behind
 	agent_gone
 	free
-	input.process.cwd_deleted == true
+	_folder_over
 	count(input.lineage.ports) > 0
 	count(input.lineage.tree_sockets) == 0
 	input.lineage.clients == 0
+}
+
+_folder_over if input.process.cwd_deleted == true
+_folder_over if unserved
+
+# It listens in a worktree that may go but for it and for others that may go.
+unserved if {
+	input.process.worktree_done == true
+	count(input.lineage.ports) > 0
 }
 
 # An MCP server that was handed over and listens nowhere, while every living agent that may have started it has a
@@ -117,6 +121,7 @@ spent if {
 	leftovers.loose
 	processes.no_positive_agent
 	input.process.waits == true
+	input.lineage.listener_below == false
 	count([below | some below in input.lineage.below; below.waits == true]) == count(input.lineage.below)
 }
 

@@ -41,7 +41,7 @@ _deaf := object.union(subjects.process, {
 test_a_server_whose_input_has_ended_is_left_behind if {
 	provenance.scope with input as _deaf
 	provenance.left_behind with input as _deaf
-	provenance.claims == {"program", "input"} with input as _deaf
+	provenance.claims == {"program", "input", "deaf"} with input as _deaf
 	every path, value in {
 		"/process/input_ended": false,
 		"/process/ppid": 777,

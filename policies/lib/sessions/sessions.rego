@@ -25,7 +25,7 @@ unclaimed if {
 	some place in (registry.of_session & registry.over)
 	entry := input.entries[place]
 	input.made <= entry.started + input.config.grace.session
-	input.used > entry.ended + _stamp
+	input.used > entry.ended + 1 # tmux counts in whole seconds
 }
 
 # A person asks for this very session by name, and its owner has ended.
@@ -57,9 +57,6 @@ made if {
 	count(signs) > 0
 	count({sign.pane | some sign in signs}) == count(input.session.panes)
 }
-
-# Tmux counts in whole seconds.
-_stamp := 1
 
 # Nothing that its server runs outside of its panes belongs to it, or may. Undefined while that is not known.
 no_popups if count(input.session.popups) == 0

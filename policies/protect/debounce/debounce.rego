@@ -5,7 +5,7 @@
 #   kinds: session, tab, terminal, process
 #   summary: {rank: 230, group: waiting for a second look, passes: true}
 #   parameters: [rules.confirm_after, rules.confirm_process_after, rules.confirm_busy_after, rules.dormant_after,
-#     rules.busy.cpu, rules.busy.written]
+#     rules.landed_after, rules.busy.cpu, rules.busy.written]
 package policies.protect.debounce
 
 import data.policies.lib.levels
@@ -39,10 +39,13 @@ _same if {
 	input.sighting.rule in levels.counting
 }
 
-_asked := input.config.confirm_after if input.kind != "process"
-_asked := _quiet if input.kind == "process"
-_quiet := input.config.dormant_after if _patient
-_quiet := input.config.confirm_process_after if not _patient
+_asked := input.config[_wait]
+
+default _wait := "confirm_process_after"
+
+_wait := "confirm_after" if input.kind != "process"
+_wait := "dormant_after" if _patient
+_wait := "landed_after" if provenance.unserved
 _busy_after := input.config.confirm_busy_after if not _patient
 
 # That it does nothing is all that lets it go, so that is watched for longer.

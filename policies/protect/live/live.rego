@@ -339,9 +339,7 @@ _jobs contains {"running": {member.name | some member in input.session.popups}}
 
 _panes contains {
 	"running": {member.name | some pane in panes.present; some member in pane.foreground},
-	"background": panes.background,
-	"elsewhere": panes.elsewhere,
-	"scripts": panes.scripts,
+	"background": panes.background, "elsewhere": panes.elsewhere, "scripts": panes.scripts,
 }
 
 _in_panes contains $"{what}: {concat(", ", found)}" if {

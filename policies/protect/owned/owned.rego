@@ -151,8 +151,7 @@ _let_go contains place if {
 _stranger_unknown := "whether it belongs to a session that another instance has on record is not known"
 
 _strangers contains {
-	"markers": {marker | some marker in input.lineage.strangers},
-	"registries": _formats,
+	"markers": {marker | some marker in input.lineage.strangers}, "registries": _formats,
 	"read": {format | some format in _formats; $"registry:{format}" in input.records_read},
 }
 

@@ -14,8 +14,7 @@ import data.policies.lib.reasons
 # title: Its project keeps it
 # description: An entry of the project's own file matches the candidate, or may, for want of a fact.
 objections contains {
-	"message": $"{_match(i, place)}: {project.path}{_why(i, place)}",
-	"evidence": {k: v | some k, v in entry},
+	"message": $"{_match(i, place)}: {project.path}{_why(i, place)}", "evidence": {k: v | some k, v in entry},
 } if {
 	some i, project in input.projects
 	some place, entry in project.keeps

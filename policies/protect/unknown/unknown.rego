@@ -118,7 +118,7 @@ _pane_errors contains $"what runs in the pane {pane.id} could not be read: {pane
 
 _tab_errors contains $"not all of the tab could be read: {input.tab.editor.error}" if input.tab.editor.error != ""
 
-_tab_errors contains $"the window has no workspace of Codev's open, {_builder_unknown}" if {
+_tab_errors contains $"the window has no workspace of Codev's open, so where its builder would be is not known" if {
 	tabs.drawn
 	input.tab.editor.error == ""
 	input.tab.editor.codev.key != ""
@@ -126,7 +126,6 @@ _tab_errors contains $"the window has no workspace of Codev's open, {_builder_un
 }
 
 _tab_unread := "whether its process, or what it shows, has ended could not be read"
-_builder_unknown := "so where its builder would be is not known"
 _session_errors contains $"not all of the session could be read: {input.session.error}" if input.session.error != ""
 _terminal_errors contains $"not all of the terminal could be read: {input.terminal.error}" if input.terminal.error != ""
 _terminal_unread := "whether its Tower lists it, which process is its own or what lives below that could not be read"

@@ -1,11 +1,11 @@
 # METADATA
 # title: Leaked server of an agent
-# description: A server whose agent has ended, whose folder was deleted, and to which no client is connected.
+# description: A server whose agent has ended, whose folder was deleted or has landed, and that no client uses.
 # custom:
 #   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]
 #   waits: [rules.grace.process, rules.confirm_process_after]
-#   parameters: [collect.processes.markers, rules.own_sockets]
+#   parameters: [collect.processes.markers, rules.own_sockets, rules.landed_after]
 package policies.reap.processes.leaked_server
 
 import data.policies.lib.processes
@@ -19,12 +19,14 @@ in_scope if {
 }
 
 findings contains {
-	"message": "it listens, its agent has ended, its folder was deleted, and no client is connected",
-	"evidence": {"ports": ports, "cwd": input.process.cwd, "clients": clients, "agrees": provenance.sources},
+	"message": $"it listens, its agent has ended, {_folder}, and no client is connected",
+	"evidence": {"ports": input.lineage.ports, "cwd": input.process.cwd, "clients": clients, "agrees": provenance.sources},
 } if {
 	in_scope
-	ports := input.lineage.ports
 	clients := input.lineage.clients
 	processes.agent == false
 	provenance.leaked
 }
+
+_folder := "its folder was deleted" if input.process.cwd_deleted == true
+_folder := "its worktree may go and nothing else uses it" if provenance.unserved
