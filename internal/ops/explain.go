@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -88,6 +89,11 @@ func (o *Ops) explainSeen(ctx context.Context, e *eval.Engine, p *policy.Policy,
 	}
 	if err := o.InFull(ctx, s, id); err != nil {
 		return out, fmt.Errorf("explain %s: look into it: %w", id, err)
+	}
+	if _, is := s.Processes[id]; is { // a sweep may find out that it keeps its own worktree
+		if _, err := (&sweep.Sweeper{Machine: &o.Machine, Engine: e, Policy: p}).Decide(ctx, s, o.LoadPriorReadOnly(ctx)); err != nil {
+			return out, fmt.Errorf("explain %s: decide: %w", id, err)
+		}
 	}
 	if out, err = o.ExplainBy(ctx, e, p, s, id); err != nil {
 		return out, err
