@@ -52,9 +52,11 @@ signs contains {"pane": pane.id, "sign": $"an orchestrator names sessions so: {i
 	some pane in input.session.panes
 }
 
-# True when something says of every pane that an agent or an orchestrator began it.
+# True when something says of every pane that an agent or an orchestrator began it. What records call it is known.
 made if {
 	count(signs) > 0
+	input.session.name != ""
+	every pane in input.session.panes { pane.cwd != "" }
 	count({sign.pane | some sign in signs}) == count(input.session.panes)
 }
 
