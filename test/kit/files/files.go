@@ -4,13 +4,19 @@ package files
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
 // Write writes a file, and makes the folder for it.
 func Write(tb testing.TB, path, text string) {
 	tb.Helper()
-	in(tb, path, func() error { return os.WriteFile(path, []byte(text), 0o644) })
+	in(tb, path, func() error {
+		// A child that another test forks meanwhile has the file open too, and its close is an event of a later moment.
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+		return os.WriteFile(path, []byte(text), 0o644)
+	})
 }
 
 // Link makes a symbolic link to target, and the folder for it.
