@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/test/kit/floor"
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // TestFloor counts what a look at this machine counts, and sees the processes that it started itself: they are there while the test runs, and end
@@ -18,11 +19,12 @@ func TestFloor(t *testing.T) {
 	t.Run("idle", func(t *testing.T) {
 		p.Idle(t, 20, 2, []string{"AGENT=1"})
 		base := filepath.Dir(t.TempDir()) // where the folders of this test are
-		found := idle(t, base)
+		var found []int
+		wait.Eventually(t, "20 idle processes, each in its folder", func() bool {
+			found = idle(t, base)
+			return len(found) == 20
+		})
 		started = found
-		if len(found) != 20 {
-			t.Fatalf("%d idle processes, want 20", len(found))
-		}
 		fds, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(found[0]), "fd"))
 		env, errEnv := os.ReadFile(filepath.Join("/proc", strconv.Itoa(found[0]), "environ"))
 		if err != nil || errEnv != nil || len(fds) < 5 || string(env) != "AGENT=1\x00" {
