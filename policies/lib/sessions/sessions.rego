@@ -56,7 +56,7 @@ signs contains {"pane": pane.id, "sign": $"an orchestrator names sessions so: {i
 made if {
 	count(signs) > 0
 	input.session.name != ""
-	every pane in input.session.panes { pane.cwd != "" }
+	count([pane.id | some pane in input.session.panes; pane.cwd != ""]) == count(input.session.panes)
 	count({sign.pane | some sign in signs}) == count(input.session.panes)
 }
 
