@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -110,8 +111,7 @@ func (g going) followers(s *snapshot.Snapshot, ds []decision.Decision) map[strin
 	return out
 }
 
-// kept are worktrees that nothing uses but candidates, and these candidates: a server that an agent left keeps its worktree, and the worktree keeps
-// the server.
+// kept are worktrees that only candidates use, and these candidates: a server keeps its worktree, and the worktree keeps the server.
 type kept struct {
 	users     going
 	worktrees []decision.Decision
@@ -133,12 +133,23 @@ func (s *Sweeper) Decide(ctx context.Context, snap *snapshot.Snapshot, mem look.
 	}
 	s.kept = kept{users: g, by: g.followers(snap, res.Decisions)}
 	_, s.kept.worktrees = indexed(res.Decisions, func(d decision.Decision) bool {
-		return s.kept.by[d.ID] != nil && slices.ContainsFunc(snap.Dirs[d.ID].Holders, func(h snapshot.Holder) bool { return listens[h.PID] })
+		w := snap.Dirs[d.ID] // what can be made again in a worktree is a folder too, and the worktree stays
+		return s.kept.by[d.ID] != nil && w.Git != nil && w.Content == nil && slices.ContainsFunc(w.Holders, func(h snapshot.Holder) bool { return listens[h.PID] })
 	})
-	if !s.judgeOn(snap, mem).markDone(ctx, snap, res.Decisions) {
-		return res, nil
+	for whole := res; s.judgeOn(snap, mem).markDone(ctx, snap, whole.Decisions); { // until all users of each worktree that is left may go
+		if res, err = s.Engine.Decide(ctx, snap, &s.Cfg.Rules.Config); err != nil {
+			return res, err
+		}
+		_, stay := indexed(res.Decisions, func(d decision.Decision) bool { return d.Verdict != decision.Reap && !d.Waits() })
+		_, rest := indexed(s.kept.worktrees, func(w decision.Decision) bool {
+			return !slices.ContainsFunc(stay, func(d decision.Decision) bool { return slices.Contains(s.kept.by[w.ID], d.ID) })
+		})
+		if len(rest) == len(s.kept.worktrees) {
+			return res, nil
+		}
+		s.kept.worktrees, res = rest, whole
 	}
-	return s.Engine.Decide(ctx, snap, &s.Cfg.Rules.Config)
+	return res, nil
 }
 
 // markDone marks the processes among some candidates whose worktree goes as soon as all that uses it has gone, as a look of now says that takes
@@ -147,11 +158,16 @@ func (j *judge) markDone(ctx context.Context, s *snapshot.Snapshot, among []deci
 	_, worktrees := indexed(j.kept.worktrees, func(w decision.Decision) bool {
 		return slices.ContainsFunc(among, func(d decision.Decision) bool { return slices.Contains(j.kept.by[w.ID], d.ID) })
 	})
+	for _, p := range s.Processes {
+		if p.WorktreeDone != nil {
+			p.WorktreeDone = nil
+		}
+	}
 	for n, then := range j.without(ctx, j.kept.users, worktrees) {
 		for _, id := range j.kept.by[worktrees[n].ID] {
-			if p, ok := s.Processes[id]; ok && then.Err == nil && then.Decision.Verdict == decision.Reap {
+			p, at := s.Processes[id], j.last.Dirs[worktrees[n].ID].Path
+			if p != nil && p.Cwd != nil && strings.HasPrefix(*p.Cwd+"/", at+"/") && then.Err == nil && then.Decision.Verdict == decision.Reap {
 				p.WorktreeDone, marked = new(true), true
-				s.Processes[id] = p
 			}
 		}
 	}

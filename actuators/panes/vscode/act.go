@@ -106,7 +106,7 @@ func (h *held) readBack(ctx context.Context, in decision.Intent) decision.Outcom
 			h.undone = false
 			return decision.Outcome{Outcome: decision.Done, Detail: called(&h.id) + " is closed; " + h.survivors(), RestoreUntil: panes.KeptUntil(h.Trash, in)}
 		case vanished || late:
-			why := actuators.Disputed("the window still shows it")
+			why := actuators.Disputed("the window still shows it; close it by hand if it stays")
 			if err != nil {
 				why = fmt.Errorf("whether it is gone is not known: %w", err)
 			}
