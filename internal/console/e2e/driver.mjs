@@ -54,6 +54,7 @@ async function scenario(name, options, base, steps) {
   } catch (error) {
     wrong.push(String(error.stack || error));
   }
+  for (const page of context.pages()) await page.unrouteAll({ behavior: "ignoreErrors" }); // what it still asks for ends with it
   await context.close();
   console.log(JSON.stringify({ name, took: (Date.now() - began) / 1000, checks, wrong }));
 }
