@@ -25,10 +25,13 @@ func holds() {
 	os.Exit(0)
 }
 
-// connected are the connections of a program that listens or is connected: they stay open with it.
-var connected []net.Conn
+// connected are the connections of a program that listens or is connected, and served is where it listens: they stay open with it.
+var (
+	connected []net.Conn
+	served    net.Listener
+)
 
-func hold(how, dir string) error {
+func hold(how, dir string) (err error) {
 	switch how {
 	case "listens": // and writes the port into the file
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,6 +44,13 @@ func hold(how, dir string) error {
 			}
 		}()
 		return os.WriteFile(dir, fmt.Append(nil, l.Addr().(*net.TCPAddr).Port), 0o600)
+	case "serves": // on a unix socket
+		served, err = net.Listen("unix", dir+".sock")
+		return err
+	case "asks": // there, and waits for an answer
+		c, err := net.Dial("unix", dir+".sock")
+		connected = append(connected, c)
+		return err
 	case "connected": // to that port, and waits for an answer
 		port, err := os.ReadFile(dir)
 		if err != nil {

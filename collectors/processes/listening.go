@@ -76,6 +76,7 @@ func (l *listeners) addUnix() {
 		case s.name == "":
 		case s.listens:
 			l.names[inode] = s.name
+			l.peers[s.name] += s.waiting
 		default:
 			l.peers[s.name]++
 		}

@@ -249,6 +249,7 @@ type unixState struct {
 	// of the other end, 0 where that was closed and while it waits.
 	unheard, connected bool
 	peer               uint64
+	waiting            int // how many wait to be accepted: most kernels do not tell of their sockets
 }
 
 // diagnoseAllUnix asks the kernel for the unix sockets of this network namespace, by inode.
@@ -274,6 +275,9 @@ func diagnoseAllUnix() (map[uint64]unixState, error) {
 			})(body)
 			s := newUnix(uint64(body[unixKindAt]), name, body[unixStateAt] == stateListen)
 			s.asked, s.ended = toldQueue && toldShut, toldQueue && shut&1 != 0 && queued == 0
+			if s.listens && !s.datagrams {
+				s.waiting = int(queued)
+			}
 			s.unheard, s.peer, s.connected = shut&2 != 0, uint64(peer), toldPeer && (peer != 0 || shut&1 == 0)
 			addUnixState(all, uint64(binary.NativeEndian.Uint32(body[unixInodeAt:])), s)
 			return err

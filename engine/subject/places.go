@@ -48,11 +48,11 @@ func indexWorkplaces(s *snapshot.Snapshot, x *processes) workplaces {
 		}
 	}
 	for agent, nodes := range at {
-		if recordsRead(s, agent) {
-			continue
-		}
+		there, read := recordsOf(s, agent)
 		for _, n := range nodes {
-			w.add(OpenAgent{Agent: agent, PID: n.p.PID, Name: n.p.Name}, nearOf(n))
+			if there && !read || !there && x.config.runs(agent, n.p) {
+				w.add(OpenAgent{Agent: agent, PID: n.p.PID, Name: n.p.Name}, nearOf(n))
+			}
 		}
 	}
 	return w
@@ -116,19 +116,24 @@ func (x *processes) began(o *snapshot.OpenSession, all []*node) []*node {
 	return out
 }
 
-// recordsRead reports whether all records of an agent's sessions that there are could be read, and some are.
-func recordsRead(s *snapshot.Snapshot, agent string) bool {
-	source, read := "agents/"+agent, false
+// recordsOf reports whether there are records of an agent's sessions here, and whether all of them could be read.
+func recordsOf(s *snapshot.Snapshot, agent string) (there, read bool) {
+	source := "agents/" + agent
+	read = true
 	for name, src := range s.Sources {
-		if name != source && !strings.HasPrefix(name, source+"-") || src.Status == snapshot.Absent {
-			continue
+		if (name == source || strings.HasPrefix(name, source+"-")) && src.Status != snapshot.Absent {
+			there, read = true, read && src.Status == snapshot.OK
 		}
-		if src.Status != snapshot.OK {
-			return false
-		}
-		read = true
 	}
-	return read
+	return there, read
+}
+
+// runs reports whether a process runs an agent's program or script, and does not only have the name of its script: another program may have that.
+func (c *Config) runs(agent string, p *snapshot.Process) bool {
+	return slices.ContainsFunc(c.SessionAgents, func(a SessionAgent) bool {
+		k := recognised{names: programs(a.Programs), scripts: set(slices.Concat(a.Programs, a.Scripts)), packages: set(a.Packages)}
+		return a.Name == agent && k.agent(p)
+	})
 }
 
 // keeper knows the programs of an agent.
@@ -139,7 +144,8 @@ type keeper struct {
 
 func keepersOf(agents []SessionAgent) (all []keeper) {
 	for _, a := range agents {
-		all = append(all, keeper{recognised{names: programs(a.Programs), scripts: set(a.Programs), packages: set(a.Packages)}, a.Name})
+		names := slices.Concat(a.Programs, a.Scripts)
+		all = append(all, keeper{recognised{names: programs(names), scripts: set(names), packages: set(a.Packages)}, a.Name})
 	}
 	return all
 }

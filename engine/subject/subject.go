@@ -593,11 +593,12 @@ type AgentDaemon struct {
 }
 
 // SessionAgent is an agent whose records of open sessions are read as the source agents/<name>, and how its processes are known: by their programs (by name,
-// file, or what an interpreter runs) and packages.
+// file, or what an interpreter runs), packages and scripts (what an interpreter runs; by name or file too where a record stands beside it).
 type SessionAgent struct {
 	Name     string   `json:"name"`
 	Programs []string `json:"programs"`
 	Packages []string `json:"packages"`
+	Scripts  []string `json:"scripts"`
 }
 
 // OverStatuses are the words of a registry's format that say that an owner has ended; any other word, or a missing one, means that it has not ended.

@@ -111,7 +111,7 @@ func (c *Config) checkPrograms(must need) {
 			"rules.agent_daemons: %q with %d programs and %d args; it wants a name, a program and what its command line begins with", d.Name, len(d.Programs), len(d.Args))
 	}
 	for _, a := range c.Rules.SessionAgents {
-		must(a.Name != "" && len(a.Programs) > 0, "rules.session_agents: %q with %d programs; it wants a name and a program", a.Name, len(a.Programs))
+		must(a.Name != "" && len(a.Programs)+len(a.Scripts) > 0, "rules.session_agents: %q without programs and scripts; it wants a name and one of them", a.Name)
 	}
 }
 

@@ -129,7 +129,7 @@ func (s *Sweeper) Decide(ctx context.Context, snap *snapshot.Snapshot, mem look.
 	})
 	listens := map[int]bool{}
 	for _, p := range snap.Processes {
-		listens[p.PID] = p.Listening != nil && len(*p.Listening) > 0
+		listens[p.PID] = p.Listening != nil && len(*p.Listening) > 0 || p.UnixSockets != nil && len(*p.UnixSockets) > 0
 	}
 	s.kept = kept{users: g, by: g.followers(snap, res.Decisions)}
 	_, s.kept.worktrees = indexed(res.Decisions, func(d decision.Decision) bool {

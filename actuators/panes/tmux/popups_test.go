@@ -1,6 +1,8 @@
 package tmux
 
 import (
+	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +32,9 @@ func (s *server) popup(target string) int {
 		all, err := proc.Scan("/proc")
 		for child, p := range all {
 			if err == nil && p.Parent == s.PID() && p.Comm == "sleep" && p.TTY != 0 {
-				pid = child
+				if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", child)); err == nil && len(environ) > 0 {
+					pid = child
+				}
 			}
 		}
 		return pid != 0
@@ -76,10 +80,12 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 		wait.Eventually(t, "the new pane's shell", func() bool {
 			pid, _ := strconv.Atoi(pane)
 			h, err := procact.Hold("/proc", pid)
-			if err == nil {
-				h.Close()
+			if err != nil {
+				return false
 			}
-			return err == nil && !strings.HasPrefix(h.Was.Comm, "tmux")
+			defer h.Close()
+			environ, err := h.Read("environ") // empty while exec is under way
+			return err == nil && len(environ) > 0 && !strings.HasPrefix(h.Was.Comm, "tmux")
 		})
 	}
 	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))

@@ -73,25 +73,31 @@ _named_gone if input.lineage.session_gone == true
 # No living agent may have started the process.
 free if input.lineage.agents == 0
 
-# It listens on TCP ports alone, without a client. Its agent is known and has ended. Its folder was deleted or may go.
+# It listens, without a client. Its agent is known and has ended. Its folder was deleted or may go.
 leaked if {
 	left_behind
 	agent_gone
 	free
 	_folder_over
-	count(input.lineage.ports) > 0
-	count(input.lineage.tree_sockets) == 0
 	input.lineage.clients == 0
 }
 
-_folder_over if input.process.cwd_deleted == true
 _folder_over if unserved
+
+_folder_over if {
+	input.process.cwd_deleted == true
+	count(input.lineage.ports) > 0
+	count(input.lineage.tree_sockets) == 0
+}
 
 # It listens in a worktree that may go but for it and for others that may go.
 unserved if {
 	input.process.worktree_done == true
-	count(input.lineage.ports) > 0
+	listens
 }
+
+# It, or one below it, listens on a TCP port or on a unix socket, and all of these are known.
+listens if count(input.lineage.ports) + count(input.lineage.tree_sockets) > 0
 
 # An MCP server that was handed over and listens nowhere, while every living agent that may have started it has a
 # living copy of the same program.

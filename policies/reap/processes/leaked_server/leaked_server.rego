@@ -11,16 +11,19 @@ package policies.reap.processes.leaked_server
 import data.policies.lib.processes
 import data.policies.lib.provenance
 
-# An agent may have started the process, and it or one below it listens on a TCP port.
+# An agent may have started the process, and it or one below it listens.
 in_scope if {
 	provenance.scope
 	processes.no_known_agent
-	count(input.lineage.ports) > 0
+	provenance.listens
 }
 
 findings contains {
 	"message": $"it listens, its agent has ended, {_folder}, and no client is connected",
-	"evidence": {"ports": input.lineage.ports, "cwd": input.process.cwd, "clients": clients, "agrees": provenance.sources},
+	"evidence": {
+		"ports": input.lineage.ports, "sockets": input.lineage.tree_sockets, "cwd": input.process.cwd, "clients": clients,
+		"agrees": provenance.sources,
+	},
 } if {
 	in_scope
 	clients := input.lineage.clients

@@ -43,6 +43,29 @@ test_what_is_not_known_keeps_it if {
 	}
 }
 
+# A server on a unix socket, in a worktree that may go but for it: looks of a day found it so.
+_served := json.patch(subjects.leaked, [
+	{"op": "add", "path": "/process/cwd", "value": "/w/feature"},
+	{"op": "add", "path": "/process/cwd_deleted", "value": false},
+	{"op": "add", "path": "/process/worktree_done", "value": true},
+	{"op": "add", "path": "/process/listening", "value": []},
+	{"op": "add", "path": "/lineage/ports", "value": []},
+	{"op": "add", "path": "/lineage/tree_sockets", "value": ["/run/x"]},
+	{"op": "add", "path": "/lineage/sockets", "value": ["/run/x"]},
+	{"op": "add", "path": "/sighting/first", "value": 86400},
+	{"op": "add", "path": "/sighting/idle", "value": 86400},
+])
+
+test_a_server_on_a_unix_socket_goes_with_its_worktree if {
+	main.decision.verdict == "reap" with input as _served
+	every path, value in {"/lineage/clients": 1, "/process/worktree_done": false, "/sighting/first": 3600} {
+		main.decision.verdict == "spare" with input as subjects.changed(_served, path, value)
+	}
+	every path in ["/lineage/clients", "/process/worktree_done", "/lineage/ports", "/lineage/tree_sockets", "/sighting"] {
+		main.decision.verdict == "spare" with input as subjects.without(_served, [path])
+	}
+}
+
 test_one_that_listens_nowhere_is_out_of_scope if {
 	leaked_server.in_scope with input as subjects.leaked
 	not leaked_server.in_scope with input as subjects.changed(subjects.leaked, "/lineage/ports", [])
