@@ -14,7 +14,8 @@ import (
 
 // Content is what lies in a worktree that is not in a commit.
 type Content struct {
-	// Dirty counts tracked paths that differ from HEAD, staged and unmerged ones among them.
+	// Dirty counts tracked paths that differ from HEAD, staged and unmerged ones among them. Where git has not checked
+	// out anything yet, no index and no file, none does.
 	Dirty int
 	// Untracked are the untracked paths.
 	Untracked []string
@@ -37,7 +38,7 @@ func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (cont
 			content, err = Content{}, fmt.Errorf("ask git for the content: %w", err)
 		}
 	}()
-	sealed, err := r.show(ctx, git, w, &content)
+	sealed, indexed, err := r.show(ctx, git, w, &content)
 	if err != nil {
 		return content, err
 	}
@@ -46,29 +47,33 @@ func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (cont
 	if err = p.ask(ctx, sealed); err == nil && p.head != cmp.Or(w.Head, "(initial)") { // how git names a commit that is not there yet
 		err = fmt.Errorf("%w: it does not name the commit that was asked about", gitsafe.ErrAnswer)
 	}
+	if err == nil && !indexed && len(content.Untracked)+len(content.Ignored) == 0 {
+		content.Dirty = 0
+	}
 	if err == nil && content.Hidden == nil && content.Dirty > 0 && content.Dirty == len(p.unsure) {
 		content.Hidden, err = unjudged(ctx, sealed, p.unsure)
 	}
 	return content, err
 }
 
-// show makes the git folder that git is asked in, and writes into content what the index alone says.
-func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content *Content) (*gitsafe.Sandbox, error) {
+// show makes the git folder that git is asked in, and writes into content what the index alone says. It reports whether there is an index.
+func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content *Content) (sealed *gitsafe.Sandbox, indexed bool, err error) {
 	view, err := w.view()
 	if err != nil {
-		return nil, notRun(err)
+		return nil, false, notRun(err)
 	}
 	idx, err := indexOf(view.Index, r.hashSize())
 	if err != nil {
 		content.Hidden = fmt.Errorf("read index: %q %w", filepath.Join(w.AdminDir, "index"), err)
 		if view.SharedName, view.Shared, err = w.shared(err); err != nil {
-			return nil, notRun(err)
+			return nil, false, notRun(err)
 		}
 	} else {
 		content.Gitlinks = append([]string{}, idx.gitlinks...)
 		content.Hidden = idx.hides(w.Path)
 	}
-	return r.seal(ctx, git, view)
+	sealed, err = r.seal(ctx, git, view)
+	return sealed, view.Index != nil, err
 }
 
 // view is what git is shown of the worktree.
