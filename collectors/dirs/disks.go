@@ -208,16 +208,34 @@ func stat(f found) (snapshot.Dir, folder.Stamp, error) {
 	return d, s, nil
 }
 
-// empty says whether a folder has no entry at all.
+// maxEmpty is how many folders without a file are looked for in one.
+const maxEmpty = 500
+
+// empty says whether a folder holds nothing, but for folders that are empty too.
 func empty(path string) (bool, error) {
 	f, err := folder.OpenAt(unix.AT_FDCWD, path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	none, err := f.Empty()
+	return fileless(f, new(maxEmpty))
+}
+
+func fileless(f folder.Folder, left *int) (bool, error) {
+	names, err := f.Some(maxEmpty)
 	if err != nil {
 		return false, fmt.Errorf("list folder: %w", err)
 	}
-	return none, nil
+	for _, name := range names {
+		in, err := f.OpenBelow(name, unix.O_RDONLY)
+		if err != nil { // a file, or what cannot be looked into
+			return false, nil
+		}
+		*left--
+		none, err := fileless(in, left)
+		if in.Close(); !none || err != nil || *left < 0 {
+			return false, err
+		}
+	}
+	return true, nil
 }

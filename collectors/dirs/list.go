@@ -133,7 +133,7 @@ func repository(common string) lister {
 		if err != nil {
 			return nil, 0, sourceError(err)
 		}
-		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, absent) {
+		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, func(path string) bool { return absent(path) || s.bare(path) }) {
 			return listAll(o.Only, func(path string) ([]found, int, error) { return onlyOf(s, common, path) })
 		}
 		entries, err := repo.Entries()
@@ -161,6 +161,9 @@ func repository(common string) lister {
 			}
 		}
 		vanished := s.vanished(common, missing, paths)
+		// An entry can name any folder. It is this repository's when the folder says so too.
+		paths = slices.DeleteFunc(paths, func(path string) bool { return !s.mutual(common, path) })
+		strays, blind := findStrays(s, common, paths)
 		if len(o.Only) > 0 {
 			return listAll(o.Only, func(path string) ([]found, int, error) {
 				for _, f := range vanished {
@@ -168,12 +171,12 @@ func repository(common string) lister {
 						return []found{f}, 0, nil
 					}
 				}
+				if slices.Contains(strays, filepath.Clean(path)) {
+					return []found{{path: filepath.Clean(path), root: filepath.Dir(path)}}, 0, nil
+				}
 				return onlyOf(s, common, path)
 			})
 		}
-		// An entry can name any folder. It is this repository's when the folder says so too.
-		paths = slices.DeleteFunc(paths, func(path string) bool { return !s.mutual(common, path) })
-		strays, blind := findStrays(s, common, paths)
 		seen := map[string]bool{}
 		var list []found
 		for _, path := range append(paths, strays...) {
@@ -190,6 +193,15 @@ func repository(common string) lister {
 func absent(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
+}
+
+// bare reports whether a path is that of a folder without a file in a folder for worktrees.
+func (s *prober) bare(path string) bool {
+	if !strings.HasSuffix(filepath.Dir(path), "worktrees") {
+		return false
+	}
+	none, err := ask(s, func(*git.Finder) (bool, error) { return empty(path) })
+	return none && err == nil
 }
 
 // onlyOf lists the one folder that is asked for, or the linked worktree that it lies in, if it belongs to the repository.
@@ -217,7 +229,7 @@ func onlyOf(s *prober, common, path string) ([]found, int, error) {
 }
 
 // findStrays finds folders next to a repository's worktrees whose .git file leads into it: worktrees that it has no entry for any
-// more, or copies of others.
+// more, or copies of others. In a folder for worktrees, by its name, those without a file are what is left of one.
 func findStrays(s *prober, common string, paths []string) (strays []string, unreadable int) {
 	known, parents := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
@@ -235,7 +247,7 @@ func findStrays(s *prober, common string, paths []string) (strays []string, unre
 			if !e.IsDir() || known[path] || e.Name() == Trash {
 				continue
 			}
-			if place, _ := s.locate(path); place.CommonDir == common && place.Linked {
+			if place, _ := s.locate(path); place.CommonDir == common && place.Linked || s.bare(path) {
 				strays = append(strays, path)
 			}
 		}

@@ -514,7 +514,7 @@ type Dir struct {
 	UID        *int       `json:"uid,omitempty"`
 	// Mounts counts the mount points at or below it.
 	Mounts *int `json:"mounts,omitempty"`
-	// Empty is true for a folder without any entry.
+	// Empty is true for a folder that holds nothing, but for folders that are empty too.
 	Empty *bool `json:"empty,omitempty"`
 	// Git is absent where the folder is not a git checkout or it could not be read; Checkout tells these apart.
 	Git *Git `json:"git,omitempty"`

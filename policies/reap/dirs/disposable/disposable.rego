@@ -1,16 +1,32 @@
 # METADATA
 # title: Disposable folder
-# description: A folder whose name says that it was made to be thrown away.
+# description: A folder whose name says that it was made to be thrown away, or what is left of a worktree without a file.
 # custom:
 #   needs: [dirs, rules.disposable_dirs]
 #   waits: [rules.grace.dir]
-#   parameters: [rules.disposable_dirs]
+#   parameters: [rules.disposable_dirs, rules.landed_after]
 package policies.reap.dirs.disposable
 
 import data.policies.lib.dirs
 
-# The folder's name has a disposable shape.
+# The folder's name has a disposable shape, or it holds no file and lies in a folder for worktrees.
 in_scope if count(dirs.shapes) > 0
+in_scope if _left
+
+_left if {
+	input.dir.checkout == false
+	input.dir.empty == true
+	endswith(input.dir.root, "worktrees")
+	input.dir.path != input.dir.root
+}
+
+findings contains {
+	"message": "no file is in it, and it lies where worktrees are: it is what is left of one",
+	"evidence": {"root": input.dir.root, "idle": input.idle},
+} if {
+	_left
+	input.idle >= input.config.landed_after
+}
 
 findings contains {
 	"message": "its name says that it was made to be thrown away",

@@ -1,6 +1,7 @@
 package policies.reap.dirs.disposable_test
 
 import data.policies.lib.subjects_test as subjects
+import data.policies.main
 import data.policies.reap.dirs.disposable
 
 test_a_name_of_a_disposable_shape_may_go if {
@@ -23,6 +24,22 @@ test_an_empty_shape_matches_nothing if {
 
 test_a_shape_that_is_none_matches_nothing if {
 	count(disposable.findings) == 0 with input as subjects.changed(subjects.empty, "/config/disposable_dirs", ["["])
+}
+
+_left := object.union(subjects.empty, {
+	"idle": 86400,
+	"dir": {"name": "feature", "path": "/w/project/.claude/worktrees/feature", "root": "/w/project/.claude/worktrees"},
+})
+
+test_what_is_left_of_a_worktree_may_go if {
+	subjects.reasons(disposable.findings) == ["no file is in it, and it lies where worktrees are: it is what is left of one"] with input as _left
+	main.decision.verdict == "reap" with input as _left
+	every path, value in {"/dir/empty": false, "/dir/checkout": true, "/dir/root": "/w", "/idle": 3600} {
+		main.decision.verdict == "spare" with input as subjects.changed(_left, path, value)
+	}
+	every path in ["/dir/empty", "/dir/checkout", "/dir/root", "/dir/path", "/idle", "/config/landed_after"] {
+		main.decision.verdict == "spare" with input as subjects.without(_left, [path])
+	}
 }
 
 test_a_missing_fact_is_no_reason if {
