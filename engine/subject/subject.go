@@ -602,9 +602,11 @@ type SessionAgent struct {
 }
 
 // OverStatuses are the words of a registry's format that say that an owner has ended; any other word, or a missing one, means that it has not ended.
+// Close is the command with which its agent ends what still runs for such an owner and keeps what can be resumed, with ID for the owner's id; it is said.
 type OverStatuses struct {
 	Format   string   `json:"format"`
 	Statuses []string `json:"statuses"`
+	Close    string   `json:"close,omitempty"`
 }
 
 // RecordedFolder ties a folder's name to the format of the records of what lies in it.

@@ -267,6 +267,17 @@ _reasons contains $"it is a daemon that its vendor runs for all of its agents ({
 }
 
 _reasons contains "it is an agent" if processes.agent == true
+
+# Its agent's own command ends it so that it can be resumed.
+_reasons contains $"its work is over, by its record: {replace(words.close, "ID", entry.id)} ends it" if {
+	some words in input.config.over_statuses
+	words.close != ""
+	some entry in input.entries
+	entry.by == "pid"
+	entry.terminal == true
+	startswith(entry.source, concat("/", ["registry", words.format]))
+}
+
 _reasons contains "it has a terminal" if input.process.tty != ""
 _reasons contains $"it belongs to the pane {input.lineage.pane}" if input.lineage.pane != ""
 _reasons contains $"{input.lineage.interpreter} {_unidentified}" if input.lineage.unidentified == true
