@@ -180,7 +180,7 @@ func TestACapturedMarkerIsOfAnAgentThatIsKnown(t *testing.T) {
 		"Claude Code 2.1.197": {"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"}, "OpenClaw": {"OPENCLAW_SHELL"}, "Cline": nil,
 		"Claude Code": {"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"}, "Codex": {"CODEX_CI", "CODEX_SESSION_ID", "CODEX_THREAD_ID"}, "OpenCode": {"OPENCODE", "OPENCODE_PID"}, "pi": {"PI_CODING_AGENT"},
 		// Editors run these agents in a program of their own, which is not known: docs/reference/agents.md, rule 2.
-		"Gemini CLI": nil, "Qwen Code 0.15.10": nil, "Qwen Code": {"QWEN_CODE_LAUNCHER_PID", "QWEN_CODE_SESSION_ID"}, "GitHub Copilot CLI": nil,
+		"Gemini CLI": nil, "Qwen Code": {"QWEN_CODE_LAUNCHER_PID", "QWEN_CODE_SESSION_ID"}, "GitHub Copilot CLI": nil,
 	}
 	for agent, want := range markers {
 		seen := 0
