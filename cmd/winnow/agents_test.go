@@ -129,7 +129,7 @@ func TestACapturedToolHasItsAgentWhileThatLives(t *testing.T) {
 // threads run on in the daemon, tools and servers below it; then the daemon is alone, for ever.
 func TestADaemonIsAnAgentAtWorkWhileSomethingRunsBelowIt(t *testing.T) {
 	t.Parallel()
-	c := agents.Get(t, "codex-0.169.0-name")
+	c := agents.Get(t, "codex-0.171.0-name")
 	hosted := c.Without(agents.Agent, agents.Terminal, agents.Server)
 	j := looked(t, hosted)
 	detached := slices.IndexFunc(hosted.Processes, func(p agents.Process) bool { return p.Role == agents.Tool && p.PPID == 1 })
@@ -143,7 +143,7 @@ func TestADaemonIsAnAgentAtWorkWhileSomethingRunsBelowIt(t *testing.T) {
 		}
 	}
 
-	left := agents.Get(t, "codex-0.169.0-left-behind")
+	left := agents.Get(t, "codex-0.171.0-left-behind")
 	j = looked(t, left)
 	for _, p := range left.Processes {
 		sub := subjectOf(t, j, p.PID)
@@ -156,7 +156,7 @@ func TestADaemonIsAnAgentAtWorkWhileSomethingRunsBelowIt(t *testing.T) {
 // TestADaemonWhoseCommandLineIsUnknownIsAnAgent keeps to what is known.
 func TestADaemonWhoseCommandLineIsUnknownIsAnAgent(t *testing.T) {
 	t.Parallel()
-	left := agents.Get(t, "codex-0.169.0-left-behind")
+	left := agents.Get(t, "codex-0.171.0-left-behind")
 	root := left.Proc(t)
 	for _, p := range left.Processes {
 		if p.Role == agents.Daemon {
@@ -176,15 +176,21 @@ func TestADaemonWhoseCommandLineIsUnknownIsAnAgent(t *testing.T) {
 func TestACapturedMarkerIsOfAnAgentThatIsKnown(t *testing.T) {
 	t.Parallel()
 	cfg := musts.Get(config.Defaults())(t)
-	for agent, want := range map[string][]string{
-		"Claude Code": {"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"}, "Codex": {"CODEX_CI", "CODEX_SESSION_ID", "CODEX_THREAD_ID"}, "OpenCode": {"OPENCODE", "OPENCODE_PID"}, "pi": {"PI_CODING_AGENT"},
+	markers := map[string][]string{
+		"Claude Code 2.1.197": {"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"}, "OpenClaw": {"OPENCLAW_SHELL"}, "Cline": nil,
+		"Claude Code": {"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"}, "Codex": {"CODEX_CI", "CODEX_SESSION_ID", "CODEX_THREAD_ID"}, "OpenCode": {"OPENCODE", "OPENCODE_PID"}, "pi": {"PI_CODING_AGENT"},
 		// Editors run these agents in a program of their own, which is not known: docs/reference/agents.md, rule 2.
-		"Gemini CLI": nil, "Qwen Code": nil, "GitHub Copilot CLI": nil,
-	} {
+		"Gemini CLI": {"GEMINI_CLI"}, "Qwen Code": {"QWEN_CODE_LAUNCHER_PID", "QWEN_CODE_SESSION_ID"}, "GitHub Copilot CLI": nil,
+	}
+	for agent, want := range markers {
 		seen := 0
 		for _, c := range agents.Captures(t) {
 			for _, p := range c.Processes {
-				if c.Agent != agent || p.Role != agents.Tool {
+				of := c.Agent + " " + c.Version
+				if _, older := markers[of]; !older {
+					of = c.Agent
+				}
+				if agent != of || p.Role != agents.Tool {
 					continue
 				}
 				seen++

@@ -45,7 +45,7 @@ func TestListeningTables(t *testing.T) {
 		tcp, unix string
 		want      sockets
 	}{
-		"both":        {tcp, unixes, sockets{ports, names, map[int]int{0x1436: 1}, map[string]int{"/run/user/1000/emacs/server": 2, "@0001a": 1}}},
+		"both":        {tcp, unixes, sockets{ports, names, map[int]int{0x1436: 1}, map[string]int{"/run/user/1000/emacs/server": 2, "@0001a": 1, "/run/log": 0, "/tmp/with a space": 0, "@/tmp/.X11-unix/X99": 0}}},
 		"cut short":   {"head\n 0: 1:2", unixHeading + "0: 1 2 3\n", sockets{}},
 		"no port":     {strings.Replace(tcp, ":1435", ":x", 1), unixHeading + "0: 1 0 zz 1 1 5 /x\n", sockets{}},
 		"no inode":    {strings.Replace(tcp, "4711", "x", 1), unixHeading + "0: 1 0 0 1 1 x /x\n", sockets{}},

@@ -50,7 +50,7 @@ func indexWorkplaces(s *snapshot.Snapshot, x *processes) workplaces {
 	for agent, nodes := range at {
 		there, read := recordsOf(s, agent)
 		for _, n := range nodes {
-			if there && !read || !there && x.config.runs(agent, n.p) {
+			if (there && !read || !there && x.config.runs(agent, n.p)) && (n.agent || !n.daemon) {
 				w.add(OpenAgent{Agent: agent, PID: n.p.PID, Name: n.p.Name}, nearOf(n))
 			}
 		}

@@ -8,6 +8,7 @@
 package agents
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -56,6 +57,8 @@ type Process struct {
 	Env     []string `json:"env"`
 	Cwd     string   `json:"cwd"`
 	Role    string   `json:"role"`
+	// PIDs are the values of the variables that name another process than the capture's first agent.
+	PIDs map[string]int `json:"pids"`
 }
 
 //go:embed captures/*.json
@@ -167,7 +170,7 @@ func (t tree) process(top string, p Process) {
 	for _, name := range p.Env {
 		value := "1"
 		if strings.HasSuffix(name, "_PID") { // the agent's, which was captured before what it started
-			value = strconv.Itoa(t.agent)
+			value = strconv.Itoa(cmp.Or(p.PIDs[name], t.agent))
 		}
 		environ += name + "=" + value + "\x00"
 	}
