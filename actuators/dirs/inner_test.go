@@ -35,8 +35,11 @@ var inner = []struct {
 		w.commit(w.tree+"/lib", "not pushed")
 	}},
 	{"a submodule with a file that was not added", func(w *world) { filled(w); w.write(w.tree+"/lib/new", "x\n") }},
-	{"a submodule with a stash", func(w *world) { filled(w); w.write(w.tree+"/lib/a", "x\n"); w.git(w.tree+"/lib", "stash", "-q") }},
-	{"a submodule, and a clone beside it", func(w *world) { filled(w); w.git(w.base, "clone", "-q", "remote.git", w.tree+"/ignored/x") }},
+	{"a submodule with a stash", func(w *world) { filled(w); stash(w) }},
+	{"a submodule, and a clone beside it", func(w *world) {
+		filled(w)
+		w.git(w.base, "clone", "-q", "remote.git", w.tree+"/ignored/x")
+	}},
 	{"a clean submodule, and the git folder of another", func(w *world) {
 		filled(w)
 		w.git(w.base, "clone", "-q", "--bare", "remote.git", w.main+"/.git/worktrees/work/modules/other")
@@ -102,12 +105,18 @@ func TestAttackWhatDoesNotComeBackWhole(t *testing.T) {
 	}
 }
 
+// stash puts work in a submodule away.
+func stash(w *world) {
+	w.write(w.tree+"/lib/a", "x\n")
+	w.git(w.tree+"/lib", "stash", "-q")
+}
+
 // TestSubmoduleChangedMeanwhile changes a clean submodule once its worktree is held: it is put back, or never moved.
 func TestSubmoduleChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *world){
 		"a commit": func(w *world) { w.git(w.tree+"/lib", "commit", "-q", "--allow-empty", "-m", "own") },
-		"a stash":  func(w *world) { w.write(w.tree+"/lib/a", "x\n"); w.git(w.tree+"/lib", "stash", "-q") },
+		"a stash":  stash,
 		"a file":   func(w *world) { w.write(w.tree+"/lib/new", "x\n") },
 		"a lock":   func(w *world) { w.write(w.main+"/.git/worktrees/work/modules/lib/index.lock", "") },
 	} {

@@ -139,7 +139,7 @@ func (g *handle) submodules(ctx context.Context, admin, common string) (map[stri
 	case err != nil:
 		return nil, actuators.Refused("look at its submodules: %w", err)
 	case len(kept) > 0:
-		return nil, actuators.Refused("there is a repository in it (%s), which would not come back whole: move or remove that first, or push its work", kept[0])
+		return nil, actuators.Refused("there is a repository in it (%s): push its work, or move or remove that first", kept[0])
 	}
 	clean := map[string]string{}
 	for at, folder := range s.Clean {

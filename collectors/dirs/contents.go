@@ -269,7 +269,8 @@ func (l *look) nested(ctx context.Context, c *candidate, inside, gitlinks []stri
 		made, _ := l.remade(ctx, &candidate{dir: snapshot.Dir{Path: path}}, ignored)
 		return notIn(ignored, made)
 	}
-	s := git.Submodules{Git: git.Program{Path: l.o.Git}, Mounts: l.mounts.listBelow(c.dir.Path), Budget: budget, Work: work, Clean: map[string]string{}}
+	s := git.Submodules{Git: git.Program{Path: l.o.Git}, Work: work, Budget: budget, Clean: map[string]string{}}
+	s.Mounts = l.mounts.listBelow(c.dir.Path)
 	return s.Judge(ctx, c.repo, c.worktree, inside, gitlinks)
 }
 

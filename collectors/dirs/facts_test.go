@@ -155,7 +155,8 @@ func TestFacts(t *testing.T) {
 			w.mkdir(filepath.Join(w.dir, "else", "sub"))
 			w.link(filepath.Join(w.dir, "else"), filepath.Join(p, "third"))
 		}), func(f *facts) {
-			f.Commits, f.Dirty, f.Untracked, f.Nested = new(2), new(1), new(1), &[]string{"submodule third/sub: a link leads to it"}
+			f.Commits, f.Dirty, f.Untracked = new(2), new(1), new(1)
+			f.Nested = &[]string{"submodule third/sub: a link leads to it"}
 		}},
 		{"submodule that was filled and deinitialised: its repository is in the admin folder", landed(func(w *world, p string) {
 			w.git(p, "submodule", "--quiet", "add", w.origin, "sub")

@@ -51,7 +51,9 @@ func (s *Submodules) Find(ctx context.Context, r *Repository, w *Worktree) ([]st
 // Judge gives the repositories in a worktree that keep it: of those that lie in it, of the submodules that its index
 // names and that are filled, and of those that git keeps in its admin folder, all but the clean submodules. They are
 // named by their paths, and submodules with the reason.
-func (s *Submodules) Judge(ctx context.Context, r *Repository, w *Worktree, inside, gitlinks []string) ([]string, error) {
+func (s *Submodules) Judge(
+	ctx context.Context, r *Repository, w *Worktree, inside, gitlinks []string,
+) ([]string, error) {
 	filled, err := Filled(w.Path, gitlinks)
 	if err != nil {
 		return nil, err
@@ -86,8 +88,10 @@ func (s *Submodules) Judge(ctx context.Context, r *Repository, w *Worktree, insi
 }
 
 // readRecorded gives the commits that the worktree's own commit records for these submodules.
-func (r *Repository) readRecorded(ctx context.Context, git Program, w *Worktree, names []string) (_ map[string]string, err error) {
-	found := map[string]string{}
+func (r *Repository) readRecorded(
+	ctx context.Context, git Program, w *Worktree, names []string,
+) (found map[string]string, err error) {
+	found = map[string]string{}
 	if len(names) == 0 || w.Head == "" {
 		return found, nil
 	}
@@ -197,9 +201,10 @@ func (s *Submodules) checkWork(ctx context.Context, r *Repository, m *Worktree) 
 	return r.checkPushed(ctx, s.Git, m)
 }
 
-// usualNames are the names in the git folder of a submodule that is at rest. What else lies there may be the only copy of
-// something: an operation, a lock, worktrees of its own, files of git-lfs.
-var usualNames = strings.Fields("COMMIT_EDITMSG FETCH_HEAD HEAD ORIG_HEAD branches config description hooks index info logs modules objects packed-refs refs shallow")
+// usualNames are the names in the git folder of a submodule that is at rest. What else lies there may be the only copy
+// of something: an operation, a lock, worktrees of its own, files of git-lfs.
+var usualNames = strings.Fields("COMMIT_EDITMSG FETCH_HEAD HEAD ORIG_HEAD branches config description hooks index " +
+	"info logs modules objects packed-refs refs shallow")
 
 // checkFolder fails for a git folder in which something else lies, or a hook that was put there.
 func (w *Worktree) checkFolder() error {
@@ -225,8 +230,8 @@ func (w *Worktree) checkFolder() error {
 	return err
 }
 
-// checkPushed fails unless the remote-tracking branches of its remotes reach all that the refs and reflogs of a repository
-// name, and all that its state names. A commit that is missing fails too.
+// checkPushed fails unless the remote-tracking branches of its remotes reach all that the refs, the reflogs and the
+// state of a repository name. A commit that is missing fails too.
 func (r *Repository) checkPushed(ctx context.Context, git Program, w *Worktree) (err error) {
 	admin, err := openAdmin(w.AdminDir)
 	if err != nil {

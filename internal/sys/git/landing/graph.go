@@ -158,7 +158,8 @@ func FirstUnkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[str
 		in.WriteString(oid + "^{}\n")
 	}
 	in.Write(revisions(nil, kept).Bytes())
-	stderr, err := sealed.Run(ctx, lines(&in, "rev-list", "--objects", "--no-object-names", "--stdin"), func(line []byte) error {
+	call := lines(&in, "rev-list", "--objects", "--no-object-names", "--stdin")
+	stderr, err := sealed.Run(ctx, call, func(line []byte) error {
 		if !gitsafe.IsOID(string(line)) {
 			return gitsafe.ErrAnswer
 		}
