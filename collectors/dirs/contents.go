@@ -256,8 +256,8 @@ func firstOf(paths []string) []string {
 }
 
 // nested gives the repositories that keep the checkout: those that lie in it, and the submodules that are filled, or
-// whose git folders lie in the admin folder. A submodule of a linked worktree that holds nothing but what its remotes
-// have is none of them.
+// whose git folders lie in the admin folder. It leaves out a submodule of a linked worktree that holds nothing but what its
+// remotes have.
 func (l *look) nested(ctx context.Context, c *candidate, inside, gitlinks []string, budget int) ([]string, error) {
 	if !c.place.Linked {
 		filled, err := git.Filled(c.dir.Path, gitlinks)

@@ -150,7 +150,7 @@ func Unkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[string]b
 	return g, nil
 }
 
-// FirstUnkept gives one object that these objects lead to and nothing that is kept does, "" where there is none. Tags
+// FirstUnkept gives one object that these objects lead to and nothing that is kept does, "" if there is no such object. Tags
 // stand for what they name. An object that does not exist fails the run.
 func FirstUnkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[string]bool) (first string, err error) {
 	var in bytes.Buffer
