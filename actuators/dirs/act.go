@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,6 +137,13 @@ func (g *handle) recheck(ctx context.Context) error {
 	lock, err := g.atRest(g.plan.Admin.From)
 	if err == nil && !sameText(lock, g.plan.Admin.Lock) {
 		err = actuators.Changed("its lock changed (git worktree lock)")
+	}
+	if err != nil {
+		return err
+	}
+	clean, err := g.submodules(ctx, g.plan.Admin.From, g.plan.Admin.Common)
+	if err == nil && !maps.Equal(clean, g.clean) {
+		err = actuators.Changed("its submodules changed")
 	}
 	return err
 }

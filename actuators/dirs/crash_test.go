@@ -15,9 +15,10 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// busy fills a worktree with work that only its own bookkeeping reaches.
+// busy fills a worktree with a submodule, and with work that only its own bookkeeping reaches.
 func busy(w *world) {
 	w.t.Helper()
+	filled(w)
 	w.write(w.tree+"/c", "x\n")
 	w.commit(w.tree, "thrown away")
 	w.git(w.tree, "reset", "-q", "--hard", "HEAD~1")
@@ -238,6 +239,7 @@ func TestAttackPlaceSwapped(t *testing.T) {
 func TestCrashWhilePurging(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	filled(w)
 	for n := 1; ; n++ {
 		w.write(w.tree+"/sub/deep/file", "x\n")
 		in := w.aside(nth(n), w.tree)
@@ -263,6 +265,7 @@ func TestCrashWhilePurging(t *testing.T) {
 			return
 		}
 		w.git(w.main, "worktree", "add", "-q", w.tree, "work")
+		w.git(w.tree, "submodule", "--quiet", "update", "--init")
 	}
 }
 

@@ -188,15 +188,7 @@ func (s *site) goneYet(u users) error {
 }
 
 // surveyGone is for an entry that goes by itself. An act puts no lock on it, so a lock is part of it.
-func surveyGone() surveyor { return surveyor{refuse: modules} }
-
-// surveyor is the one for what the act sets aside.
-func (s *site) surveyor() surveyor {
-	if s.plan.Gone {
-		return surveyGone()
-	}
-	return surveyTree(s.admin != nil)
-}
+func surveyGone() surveyor { return surveyor{refuse: modules(nil)} }
 
 // entry is the place of the worktree's entry in its repository.
 func (s *site) entry() string { return s.plan.Admin.From }

@@ -32,6 +32,9 @@ type handle struct {
 	// saving is true from when refs may have been made until Act takes over, and refs are those that were made.
 	saving bool
 	refs   map[string]string
+	// clean are the git folders of the submodules that hold nothing but what their remotes have, in the worktree's entry,
+	// by their folders in the worktree.
+	clean map[string]string
 }
 
 // Hold takes hold of the folder, compares it with the identity that was decided on, and plans where it goes.
@@ -192,7 +195,7 @@ func (g *handle) surveyTree(ctx context.Context) error {
 		return actuators.Refused("look into it: %w", err)
 	}
 	defer f.Close()
-	was, err := surveyTree(g.want.Worktree).take(ctx, f)
+	was, err := surveyTree(g.want.Worktree, g.clean).take(ctx, f)
 	g.plan.Tree = &was
 	return err
 }
@@ -246,7 +249,7 @@ func (s *site) cameBack(ctx context.Context) string {
 	if s.plan.Tree == nil {
 		return ""
 	}
-	now, err := s.surveyIn(ctx, s.tree.home, s.tree, s.surveyor())
+	now, err := s.surveyIn(ctx, s.tree.home, s.tree, surveyor{})
 	switch {
 	case err != nil:
 		return fmt.Sprintf("; whether it changed in the trash is unknown: %v", err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 )
 
@@ -32,6 +33,16 @@ var inner = []struct {
 		w.commit(w.tree, "submodule")
 		w.write(w.tree+"/lib/new", "x\n")
 		w.commit(w.tree+"/lib", "not pushed")
+	}},
+	{"a submodule with a file that was not added", func(w *world) { filled(w); w.write(w.tree+"/lib/new", "x\n") }},
+	{"a submodule with a stash", func(w *world) { filled(w); stash(w) }},
+	{"a submodule, and a clone beside it", func(w *world) {
+		filled(w)
+		w.git(w.base, "clone", "-q", "remote.git", w.tree+"/ignored/x")
+	}},
+	{"a clean submodule, and the git folder of another", func(w *world) {
+		filled(w)
+		w.git(w.base, "clone", "-q", "--bare", "remote.git", w.main+"/.git/worktrees/work/modules/other")
 	}},
 	{"a submodule's repository without its checkout", func(w *world) {
 		w.git(w.base, "clone", "-q", "remote.git", "-b", "main", "lib")
@@ -91,6 +102,37 @@ func TestAttackWhatDoesNotComeBackWhole(t *testing.T) {
 				a.Held()
 			}
 		})
+	}
+}
+
+// stash puts work in a submodule away.
+func stash(w *world) {
+	w.write(w.tree+"/lib/a", "x\n")
+	w.git(w.tree+"/lib", "stash", "-q")
+}
+
+// TestSubmoduleChangedMeanwhile changes a clean submodule once its worktree is held: it is put back, or never moved.
+func TestSubmoduleChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(w *world){
+		"a commit": func(w *world) { w.git(w.tree+"/lib", "commit", "-q", "--allow-empty", "-m", "own") },
+		"a stash":  stash,
+		"a file":   func(w *world) { w.write(w.tree+"/lib/new", "x\n") },
+		"a lock":   func(w *world) { w.write(w.main+"/.git/worktrees/work/modules/lib/index.lock", "") },
+	} {
+		for _, step := range []string{"held", "dir.move"} {
+			w := newWorld(t)
+			filled(w)
+			w.o.Step = func(s string) {
+				if _, err := os.Lstat(w.tree); s == step && err == nil {
+					change(w)
+				}
+			}
+			out, _ := w.do("A1", w.tree)
+			if _, err := os.Lstat(w.tree + "/lib/.git"); out.Outcome == decision.Done || err != nil {
+				t.Errorf("%s at %s: %+v %v", name, step, out, err)
+			}
+		}
 	}
 }
 

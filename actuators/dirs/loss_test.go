@@ -134,7 +134,14 @@ var losses = []struct {
 		unfilled(w, "sub-x")
 		w.write(w.tree+"/sub-x/notes", "git does not look here\n")
 	}},
+	{"a submodule that its remote has whole", filled},
 	{"names that break lines", func(w *world) { w.write(w.tree+"/line\nbreak \t\"quote\"", "x\n") }},
+}
+
+// filled commits a submodule, and fills it.
+func filled(w *world) {
+	w.git(w.tree, "submodule", "--quiet", "add", "-b", "main", w.base+"/remote.git", "lib")
+	w.commit(w.tree, "submodule")
 }
 
 // unfilled commits a submodule as a clone has it before it is filled.

@@ -256,7 +256,7 @@ func differs(what string, now survey, was *survey, digest func(survey) string) e
 
 // surveyAway looks at what lies in the folder in the trash.
 func (s *site) surveyAway(ctx context.Context) (survey, error) {
-	return s.surveyIn(ctx, s.tree.away, s.tree, s.surveyor())
+	return s.surveyIn(ctx, s.tree.away, s.tree, surveyor{})
 }
 
 // surveyIn looks at what lies in the folder at path, which must be i.

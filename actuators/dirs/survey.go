@@ -184,19 +184,24 @@ func (v *surveyor) write(rel string, x *unix.Statx_t) {
 	v.line = line
 }
 
-// surveyTree is for a folder that is to be set aside or was, and refuses what could not be brought back whole.
-func surveyTree(worktree bool) surveyor { return surveyor{refuse: repositories(worktree)} }
+// surveyTree is for a folder that is to be set aside, and refuses what could not be brought back whole.
+func surveyTree(worktree bool, clean map[string]string) surveyor {
+	return surveyor{refuse: repositories(worktree, clean)}
+}
 
-// surveyEntry is for a worktree's entry in its repository, but for the lock that an act puts on it.
-func surveyEntry() surveyor { return surveyor{skip: act.LockName, refuse: modules} }
+// surveyEntry is for a worktree's entry in its repository, but for the lock that an act puts on it. What was compared
+// with a survey that refused nothing holds no other repository than that did.
+func surveyEntry() surveyor { return surveyor{skip: act.LockName} }
 
-// repositories refuses a folder with a repository in it: a clone, a worktree, a submodule, a bare one. What one of them has that
-// nothing else has goes with the folder, and a worktree's own repository forgets it while it is away. Only the worktree's own .git may be
-// there, or what a worktree has at its top.
-func repositories(worktree bool) func(rel string, names []string) error {
+// repositories refuses a folder with a repository in it: a clone, a worktree, a submodule that is not clean, a bare
+// one. What one of them has that nothing else has goes with the folder, and a worktree's own repository forgets it
+// while it is away. Only the worktree's own .git may be there, or what a worktree has at its top, and those of clean
+// submodules.
+func repositories(worktree bool, clean map[string]string) func(rel string, names []string) error {
 	return func(rel string, names []string) error {
 		own := worktree && rel == ""
-		inner := func(name string) bool { return folder.Store(name) && !(own && name == ".git") }
+		_, submodule := clean[rel]
+		inner := func(name string) bool { return folder.Store(name) && !((own || submodule) && name == ".git") }
 		if i := slices.IndexFunc(names, inner); i >= 0 {
 			return actuators.Refused("there is a repository in it (%s), which would not come back whole: move or remove that first", path.Join(rel, names[i]))
 		}
@@ -215,10 +220,24 @@ func repositories(worktree bool) func(rel string, names []string) error {
 	}
 }
 
-// modules refuses an entry with submodules: their repositories lie in it, and what only they have would go with it.
-func modules(rel string, names []string) error {
-	if rel == "modules" && len(names) > 0 {
-		return actuators.Refused("its entry in the repository holds the repositories of submodules (%s), which would not come back whole: git submodule deinit, once their work is pushed", names[0])
+// modules refuses an entry in which anything but the git folders of clean submodules lies below modules: what only
+// they have would go with it.
+func modules(clean map[string]string) func(rel string, names []string) error {
+	return func(rel string, names []string) error {
+		at := "/" + rel
+		if !actuators.IsBelow(at, "/modules") {
+			return nil
+		}
+		for _, name := range names {
+			leads := false
+			for _, in := range clean {
+				leads = leads || actuators.IsBelow(at, "/"+in) || actuators.IsBelow("/"+in, path.Join(at, name))
+			}
+			if !leads {
+				return actuators.Refused("its entry in the repository holds the repositories of submodules (%s), "+
+					"which would not come back whole: git submodule deinit, once their work is pushed", name)
+			}
+		}
+		return nil
 	}
-	return nil
 }

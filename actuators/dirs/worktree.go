@@ -120,6 +120,34 @@ func (a *Actuator) forsaken(entry folder.Folder, name string) bool {
 	return err == nil && git.CutShort(a.o.ProcRoot, entry.Path, time.Since(s.Modified), git.WritingTime)
 }
 
+// submodules judges the submodules of a worktree as a look at it does: the clean ones may go with it. Any other
+// repository is refused.
+func (g *handle) submodules(ctx context.Context, admin, common string) (map[string]string, error) {
+	if !exists(filepath.Join(admin, "modules")) {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.o.GitTimeout)
+	defer cancel()
+	repository, err := git.NewFinder().Open(common)
+	if err != nil {
+		return nil, actuators.Refused("look at its submodules: %w", err)
+	}
+	tree := repository.Read(git.Place{Path: g.want.Path, AdminDir: admin, CommonDir: common, Linked: true})
+	s := git.Submodules{Git: git.Program{Path: g.o.Git}, Budget: git.Budget, Clean: map[string]string{}}
+	kept, err := s.Find(ctx, repository, tree)
+	switch {
+	case err != nil:
+		return nil, actuators.Refused("look at its submodules: %w", err)
+	case len(kept) > 0:
+		return nil, actuators.Refused("there is a repository in it (%s): push its work, or move or remove that first", kept[0])
+	}
+	clean := map[string]string{}
+	for at, folder := range s.Clean {
+		clean[strings.TrimPrefix(at, g.want.Path+"/")] = strings.TrimPrefix(folder, admin+"/")
+	}
+	return clean, nil
+}
+
 // planAdmin plans where the worktree's entry goes: beside the tree, or, when that is on another mount, into a trash in the
 // repository's git folder.
 func (g *handle) planAdmin(ctx context.Context, tree folder.Stamp) (*adminPlan, error) {
@@ -143,7 +171,10 @@ func (g *handle) planAdmin(ctx context.Context, tree folder.Stamp) (*adminPlan, 
 	if err != nil {
 		return nil, err
 	}
-	entry, err := surveyEntry().take(ctx, f)
+	if g.clean, err = g.submodules(ctx, admin, common); err != nil {
+		return nil, err
+	}
+	entry, err := surveyor{skip: act.LockName, refuse: modules(g.clean)}.take(ctx, f)
 	if err != nil {
 		return nil, err
 	}

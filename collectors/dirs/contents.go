@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 )
 
@@ -198,7 +199,7 @@ func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
 		return answer
 	}
 	if err == nil {
-		answer.nested, err = l.nested(ctx, c, inside, answer.Gitlinks)
+		answer.nested, err = l.nested(ctx, c, inside, answer.Gitlinks, budget)
 	}
 	answer.nestedErr = err
 	return answer
@@ -254,21 +255,23 @@ func firstOf(paths []string) []string {
 	return append([]string{}, paths[:min(len(paths), maxNamed)]...)
 }
 
-// nested gathers the repositories inside: those that lie in it, the submodules that its index names and that are filled, and those that
-// git keeps in the admin folder.
-func (l *look) nested(ctx context.Context, c *candidate, inside, gitlinks []string) ([]string, error) {
-	modules, err := c.worktree.Modules(ctx)
-	if err != nil {
-		return nil, err
+// nested gives the repositories that keep the checkout: those that lie in it, and the submodules that are filled, or
+// whose git folders lie in the admin folder. It leaves out a submodule of a linked worktree that holds nothing but what its
+// remotes have.
+func (l *look) nested(ctx context.Context, c *candidate, inside, gitlinks []string, budget int) ([]string, error) {
+	if !c.place.Linked {
+		filled, err := git.Filled(c.dir.Path, gitlinks)
+		all := append(inside, filled...)
+		slices.Sort(all)
+		return slices.Compact(all), err
 	}
-	filled, err := git.Filled(c.dir.Path, gitlinks)
-	if err != nil {
-		return nil, err
+	work := func(path string, ignored []string) []string {
+		made, _ := l.remade(ctx, &candidate{dir: snapshot.Dir{Path: path}}, ignored)
+		return notIn(ignored, made)
 	}
-	// Not slices.Concat, which gives nil, which means unknown, for an empty result.
-	all := append(append(inside, filled...), modules...)
-	slices.Sort(all)
-	return slices.Compact(all), nil
+	s := git.Submodules{Git: git.Program{Path: l.o.Git}, Work: work, Budget: budget, Clean: map[string]string{}}
+	s.Mounts = l.mounts.listBelow(c.dir.Path)
+	return s.Judge(ctx, c.repo, c.worktree, inside, gitlinks)
 }
 
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }

@@ -120,7 +120,7 @@ func TestFacts(t *testing.T) {
 			w.git(p, "submodule", "--quiet", "add", w.origin, "sub")
 			w.git(p, "commit", "-q", "-m", "submodule")
 			w.git(p, "push", "-q", "origin", "HEAD:main")
-		}), func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+		}), func(f *facts) { f.Commits = new(2) }},
 		{"submodule that was never filled", func(w *world) string { return w.registered("x") },
 			func(f *facts) { f.Commits = new(2) }},
 		{"submodule that was never filled, whose name is several folders deep", landed(func(w *world, p string) {
@@ -132,14 +132,20 @@ func TestFacts(t *testing.T) {
 			w.git(p, "sparse-checkout", "set", "--no-cone", "/x.txt", "/.gitignore", "/a.txt")
 		}), func(f *facts) { f.Commits = new(2) }},
 		{"submodule without a repository, with a file in its folder that git does not look at", registered(func(w *world, p string) { w.write(filepath.Join(p, "sub", "notes"), "work\n") }),
-			func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+			func(f *facts) {
+				f.Commits, f.Nested = new(2), &[]string{"submodule sub: its folder is not empty, and is no repository"}
+			}},
 		{"submodule without a repository, with an empty folder in its folder", registered(func(w *world, p string) { w.mkdir(filepath.Join(p, "sub", "in")) }),
-			func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+			func(f *facts) {
+				f.Commits, f.Nested = new(2), &[]string{"submodule sub: its folder is not empty, and is no repository"}
+			}},
 		{"submodule whose folder is a link to one that is empty", registered(func(w *world, p string) {
 			w.remove(filepath.Join(p, "sub"))
 			w.mkdir(filepath.Join(w.dir, "empty"))
 			w.link(filepath.Join(w.dir, "empty"), filepath.Join(p, "sub"))
-		}), func(f *facts) { f.Commits, f.Dirty, f.Nested = new(2), new(1), &[]string{"sub"} }},
+		}), func(f *facts) {
+			f.Commits, f.Dirty, f.Nested = new(2), new(1), &[]string{"submodule sub: a link leads to it"}
+		}},
 		{"submodule whose folder was removed", registered(func(w *world, p string) { w.remove(filepath.Join(p, "sub")) }),
 			func(f *facts) { f.Commits, f.Dirty = new(2), new(1) }},
 		{"submodule in a folder that is a link", landed(func(w *world, p string) {
@@ -149,14 +155,15 @@ func TestFacts(t *testing.T) {
 			w.mkdir(filepath.Join(w.dir, "else", "sub"))
 			w.link(filepath.Join(w.dir, "else"), filepath.Join(p, "third"))
 		}), func(f *facts) {
-			f.Commits, f.Dirty, f.Untracked, f.Nested = new(2), new(1), new(1), &[]string{"third/sub"}
+			f.Commits, f.Dirty, f.Untracked = new(2), new(1), new(1)
+			f.Nested = &[]string{"submodule third/sub: a link leads to it"}
 		}},
 		{"submodule that was filled and deinitialised: its repository is in the admin folder", landed(func(w *world, p string) {
 			w.git(p, "submodule", "--quiet", "add", w.origin, "sub")
 			w.git(p, "commit", "-q", "-m", "submodule")
 			w.git(p, "push", "-q", "origin", "HEAD:main")
 			w.git(p, "submodule", "--quiet", "deinit", "-f", "sub")
-		}), func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+		}), func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"submodule sub: only its git folder is there"} }},
 		{"submodule that was never filled here, and is in the main checkout", func(w *world) string {
 			w.git(w.main, "submodule", "--quiet", "add", w.origin, "sub")
 			w.git(w.main, "commit", "-q", "-m", "submodule")
@@ -169,7 +176,7 @@ func TestFacts(t *testing.T) {
 			for _, n := range []string{"sub", ".gitmodules"} {
 				w.remove(filepath.Join(p, n))
 			}
-		}), func(f *facts) { f.Nested = &[]string{"sub"} }},
+		}), func(f *facts) { f.Nested = &[]string{"submodule sub: only its git folder is there"} }},
 		{"R4 detached with a commit of its own", detached(func(w *world, p string) { w.commit(p, "own.txt") }), func(f *facts) {
 			f.Detached, f.Landed, f.Unreachable = new(true), new(false), new(1)
 			f.unasked(ownCommits)

@@ -663,7 +663,8 @@ type Git struct {
 	// Operation names a rebase, merge, cherry-pick, revert, bisect or am that is under way, or a git command that writes to the worktree's entry, or
 	// was cut short there less than two days ago or while another one that is as old still runs.
 	Operation *string `json:"operation,omitempty"`
-	// Nested are the repositories inside it, by relative path, submodules that were filled among them. Known and empty is [], unknown is
+	// Nested are the repositories inside it, by relative path. Of a linked worktree a submodule is among them only where
+	// it holds, or may hold, what its remotes have not: as "submodule <path>: <why>". Known and empty is [], unknown is
 	// absent.
 	Nested *[]string `json:"nested,omitempty" redact:"path"`
 }

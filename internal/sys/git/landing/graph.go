@@ -4,6 +4,7 @@ package landing
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -147,6 +148,28 @@ func Unkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[string]b
 		return nil, err
 	}
 	return g, nil
+}
+
+// FirstUnkept gives one object that these objects lead to and nothing that is kept does, "" if there is no such object. Tags
+// stand for what they name. An object that does not exist fails the run.
+func FirstUnkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[string]bool) (first string, err error) {
+	var in bytes.Buffer
+	for oid := range own {
+		in.WriteString(oid + "^{}\n")
+	}
+	in.Write(revisions(nil, kept).Bytes())
+	call := lines(&in, "rev-list", "--objects", "--no-object-names", "--stdin")
+	stderr, err := sealed.Run(ctx, call, func(line []byte) error {
+		if !gitsafe.IsOID(string(line)) {
+			return gitsafe.ErrAnswer
+		}
+		first = cmp.Or(first, string(line))
+		return nil
+	})
+	if err == nil && stderr != "" {
+		err = fmt.Errorf("git complained: %.200q", stderr)
+	}
+	return first, err
 }
 
 // KeptHeads tells which of the heads one of the keepers reaches. A head, or a keeper, that does not exist fails the
