@@ -293,7 +293,7 @@ func TestFacts(t *testing.T) {
 			p := filepath.Join(w.wts, "x")
 			w.git(w.main, "worktree", "add", "-q", "--no-checkout", "-b", "x", p, "origin/main")
 			return p
-		}, func(f *facts) { f.Commits, f.Dirty = new(0), new(2) }},
+		}, func(f *facts) { f.Commits = new(0) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -133,7 +133,7 @@ func repository(common string) lister {
 		if err != nil {
 			return nil, 0, sourceError(err)
 		}
-		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, func(path string) bool { return absent(path) || s.bare(path) }) {
+		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, s.lost) {
 			return listAll(o.Only, func(path string) ([]found, int, error) { return onlyOf(s, common, path) })
 		}
 		entries, err := repo.Entries()
@@ -164,44 +164,28 @@ func repository(common string) lister {
 		// An entry can name any folder. It is this repository's when the folder says so too.
 		paths = slices.DeleteFunc(paths, func(path string) bool { return !s.mutual(common, path) })
 		strays, blind := findStrays(s, common, paths)
+		lost := append(vanished, strays...)
 		if len(o.Only) > 0 {
 			return listAll(o.Only, func(path string) ([]found, int, error) {
-				for _, f := range vanished {
-					if f.path == filepath.Clean(path) {
-						return []found{f}, 0, nil
-					}
-				}
-				if slices.Contains(strays, filepath.Clean(path)) {
-					return []found{{path: filepath.Clean(path), root: filepath.Dir(path)}}, 0, nil
+				if i := slices.IndexFunc(lost, func(f found) bool { return f.path == filepath.Clean(path) }); i >= 0 {
+					return lost[i : i+1], 0, nil
 				}
 				return onlyOf(s, common, path)
 			})
 		}
-		seen := map[string]bool{}
+		slices.Sort(paths)
 		var list []found
-		for _, path := range append(paths, strays...) {
-			if !seen[path] {
-				seen[path] = true
-				list = append(list, found{path: path, root: filepath.Dir(path)})
-			}
+		for _, path := range slices.Compact(paths) {
+			list = append(list, found{path: path, root: filepath.Dir(path)})
 		}
-		return append(list, vanished...), unreadable + blind, nil
+		return append(list, lost...), unreadable + blind, nil
 	}
 }
 
-// absent reports whether nothing has that path.
-func absent(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// bare reports whether a path is that of a folder without a file in a folder for worktrees.
-func (s *prober) bare(path string) bool {
-	if !strings.HasSuffix(filepath.Dir(path), "worktrees") {
-		return false
-	}
+// lost reports whether nothing has a path, or a folder without a file that lies in a folder for worktrees.
+func (s *prober) lost(path string) bool {
 	none, err := ask(s, func(*git.Finder) (bool, error) { return empty(path) })
-	return none && err == nil
+	return gone(err) || none && strings.HasSuffix(filepath.Dir(path), "worktrees")
 }
 
 // onlyOf lists the one folder that is asked for, or the linked worktree that it lies in, if it belongs to the repository.
@@ -230,7 +214,7 @@ func onlyOf(s *prober, common, path string) ([]found, int, error) {
 
 // findStrays finds folders next to a repository's worktrees whose .git file leads into it: worktrees that it has no entry for any
 // more, or copies of others. In a folder for worktrees, by its name, those without a file are what is left of one.
-func findStrays(s *prober, common string, paths []string) (strays []string, unreadable int) {
+func findStrays(s *prober, common string, paths []string) (strays []found, unreadable int) {
 	known, parents := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
 		known[path] = true
@@ -247,8 +231,8 @@ func findStrays(s *prober, common string, paths []string) (strays []string, unre
 			if !e.IsDir() || known[path] || e.Name() == Trash {
 				continue
 			}
-			if place, _ := s.locate(path); place.CommonDir == common && place.Linked || s.bare(path) {
-				strays = append(strays, path)
+			if place, _ := s.locate(path); place.CommonDir == common && place.Linked || strings.HasSuffix(parent, "worktrees") && s.lost(path) {
+				strays = append(strays, found{path: path, root: parent})
 			}
 		}
 	}

@@ -14,13 +14,20 @@ import (
 
 // UpstreamBlobs gives the names of the blobs that the upstream's tree has at these paths; a path at which it has none, or anything else, is
 // left out. One run of git, and none without an upstream.
-func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []string) (blobs map[string]string, err error) {
-	if r.upstream == "" || len(paths) == 0 {
+func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []string) (map[string]string, error) {
+	return r.lsTree(ctx, git, r.upstream, paths, func(mode string) bool { return strings.HasPrefix(mode, "100") }) // a link's blob is where it leads
+}
+
+// lsTree gives the objects of such modes that a commit's tree has at these paths.
+func (r *Repository) lsTree(
+	ctx context.Context, git Program, commit string, paths []string, wanted func(mode string) bool,
+) (objects map[string]string, err error) {
+	if commit == "" || len(paths) == 0 {
 		return nil, nil
 	}
 	defer func() {
 		if err != nil {
-			blobs, err = nil, fmt.Errorf("look into the upstream's tree: %w", err)
+			objects, err = nil, fmt.Errorf("look into the tree of %s: %w", commit, err)
 		}
 	}()
 	sealed, err := r.seal(ctx, git, gitsafe.View{})
@@ -28,20 +35,20 @@ func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []str
 		return nil, err
 	}
 	defer func() { _ = sealed.Close() }()
-	blobs = map[string]string{}
-	args := append([]string{"--literal-pathspecs", "ls-tree", "-z", "--full-tree", r.upstream, "--"}, paths...)
+	objects = map[string]string{}
+	args := append([]string{"--literal-pathspecs", "ls-tree", "-z", "--full-tree", commit, "--"}, paths...)
 	_, err = sealed.Run(ctx, gitsafe.Call{Args: args}, func(record []byte) error {
 		about, path, ok := strings.Cut(string(record), "\t")
 		fields := strings.Fields(about) // mode, type, name
 		if !ok || len(fields) != 3 || !gitsafe.IsOID(fields[2]) {
 			return gitsafe.ErrAnswer
 		}
-		if fields[1] == "blob" && fields[0] != "120000" { // a link's blob is where it leads
-			blobs[path] = fields[2]
+		if wanted(fields[0]) {
+			objects[path] = fields[2]
 		}
 		return nil
 	})
-	return blobs, err
+	return objects, err
 }
 
 // Blob is the name that the repository gives to a content.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/git/index"
 	"github.com/winnow-reaper/winnow/internal/sys/git/landing"
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
@@ -181,11 +182,11 @@ func (s *Submodules) Find(ctx context.Context, r *Repository, w *Worktree) ([]st
 	if err != nil {
 		return nil, err
 	}
-	idx, err := indexOf(view.Index, r.hashSize())
+	idx, err := index.Read(view.Index, r.hashSize())
 	if err != nil {
 		return nil, fmt.Errorf("read index: %w", err)
 	}
-	return s.Judge(ctx, r, w, inside, idx.gitlinks)
+	return s.Judge(ctx, r, w, inside, idx.Gitlinks)
 }
 
 // Judge gives the repositories in a worktree that keep it: of those that lie in it, of the submodules that its index
@@ -202,7 +203,7 @@ func (s *Submodules) Judge(
 	if err != nil {
 		return nil, err
 	}
-	recorded, err := r.readRecorded(ctx, s.Git, w, filled)
+	recorded, err := r.lsTree(ctx, s.Git, w.Head, filled, func(mode string) bool { return mode == "160000" })
 	if err != nil {
 		return nil, err
 	}
@@ -225,33 +226,6 @@ func (s *Submodules) Judge(
 	}
 	slices.Sort(kept)
 	return append([]string{}, kept...), nil
-}
-
-// readRecorded gives the commits that the worktree's own commit records for these submodules.
-func (r *Repository) readRecorded(
-	ctx context.Context, git Program, w *Worktree, names []string,
-) (found map[string]string, err error) {
-	found = map[string]string{}
-	if len(names) == 0 || w.Head == "" {
-		return found, nil
-	}
-	sealed, err := r.seal(ctx, git, gitsafe.View{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, sealed.Close()) }()
-	args := append([]string{"ls-tree", "-z", "--full-tree", w.Head, "--"}, names...)
-	_, err = sealed.Run(ctx, gitsafe.Call{Args: args}, func(record []byte) error {
-		what, name, _ := strings.Cut(string(record), "\t")
-		if oid, ok := strings.CutPrefix(what, "160000 commit "); ok {
-			found[name] = oid
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("ask git for the submodules: %w", err)
-	}
-	return found, nil
 }
 
 // judge says where the git folder of the submodule at name in a worktree is, and why it is not clean.

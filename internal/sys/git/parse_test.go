@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/winnow-reaper/winnow/internal/sys/git/index"
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
@@ -254,8 +255,8 @@ func FuzzParseIndex(f *testing.F) {
 		if sha1 {
 			hash = 20
 		}
-		idx, err := parseIndex(data, hash, func([]byte) {})
-		if err == nil && (idx.assumed > len(data) || len(idx.skipped) > len(data)) {
+		idx, err := index.Parse(data, hash, func([]byte) {})
+		if err == nil && (idx.Assumed > len(data) || len(idx.Skipped) > len(data)) {
 			t.Errorf("more entries than bytes: %+v", idx)
 		}
 	})
@@ -279,7 +280,7 @@ func smallIndex(version byte) []byte {
 func TestParseIndexRefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	for _, version := range []byte{2, 3, 4} {
-		if _, err := parseIndex(smallIndex(version), 20, func([]byte) {}); err != nil {
+		if _, err := index.Parse(smallIndex(version), 20, func([]byte) {}); err != nil {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}
@@ -290,14 +291,14 @@ func TestParseIndexRefusesWhatItDoesNotKnow(t *testing.T) {
 		"version 5": smallIndex(5), "cut off": good[:len(good)-30], "empty": nil, "split": with("link\x00\x00\x00\x14" + strings.Repeat("x", 20)), "split and cut off": with("link\x00\x00\x00\x00"),
 		"required and unknown": with("abcd\x00\x00\x00\x00"), "extension cut off": with("TREE\x00\x00\x01\x00"),
 	} {
-		if idx, err := parseIndex(data, 20, func([]byte) {}); err == nil {
+		if idx, err := index.Parse(data, 20, func([]byte) {}); err == nil {
 			t.Errorf("%s: no error and %+v", name, idx)
 		}
 	}
-	if _, err := parseIndex(with("TREE\x00\x00\x00\x01x"), 20, func([]byte) {}); err != nil {
+	if _, err := index.Parse(with("TREE\x00\x00\x00\x01x"), 20, func([]byte) {}); err != nil {
 		t.Error(err)
 	}
-	if _, err := parseIndex(good, 32, func([]byte) {}); err == nil {
+	if _, err := index.Parse(good, 32, func([]byte) {}); err == nil {
 		t.Error("read with the wrong size of object names without an error")
 	}
 }

@@ -1,14 +1,18 @@
 package git
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha1" //nolint:gosec // it only names a length
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/internal/sys/git/index"
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
@@ -62,15 +66,15 @@ func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content
 	if err != nil {
 		return nil, false, notRun(err)
 	}
-	idx, err := indexOf(view.Index, r.hashSize())
+	idx, err := index.Read(view.Index, r.hashSize())
 	if err != nil {
 		content.Hidden = fmt.Errorf("read index: %q %w", filepath.Join(w.AdminDir, "index"), err)
 		if view.SharedName, view.Shared, err = w.shared(err); err != nil {
 			return nil, false, notRun(err)
 		}
 	} else {
-		content.Gitlinks = append([]string{}, idx.gitlinks...)
-		content.Hidden = idx.hides(w.Path)
+		content.Gitlinks = append([]string{}, idx.Gitlinks...)
+		content.Hidden = hides(idx, w.Path)
 	}
 	sealed, err = r.seal(ctx, git, view)
 	return sealed, view.Index != nil, err
@@ -92,15 +96,15 @@ func (w *Worktree) view() (gitsafe.View, error) {
 
 // shared reads the other file of an index that is split.
 func (w *Worktree) shared(why error) (name string, data []byte, err error) {
-	var split splitIndex
+	var split index.Split
 	if !errors.As(why, &split) {
 		return "", nil, nil
 	}
-	f, err := readFile(filepath.Join(w.AdminDir, split.shared()), maxIndex)
+	f, err := readFile(filepath.Join(w.AdminDir, split.File()), maxIndex)
 	if err != nil {
 		return "", nil, fmt.Errorf("read index: %w", err)
 	}
-	return split.shared(), f.Data, nil
+	return split.File(), f.Data, nil
 }
 
 // ask runs git status and reads its answer.
@@ -163,11 +167,11 @@ func unjudged(ctx context.Context, sealed *gitsafe.Sandbox, paths []string) (hid
 
 // hides says whether the index keeps git status from seeing changes below path: entries that are never compared, and
 // files that are there although the index says that they are left out.
-func (idx index) hides(path string) error {
-	if idx.assumed > 0 {
-		return fmt.Errorf("%d files are marked assume-unchanged, so that changes to them do not show", idx.assumed)
+func hides(idx index.Index, path string) error {
+	if idx.Assumed > 0 {
+		return fmt.Errorf("%d files are marked assume-unchanged, so that changes to them do not show", idx.Assumed)
 	}
-	for _, name := range idx.skipped {
+	for _, name := range idx.Skipped {
 		if exists(filepath.Join(path, name)) {
 			return fmt.Errorf("%q is there although it is marked skip-worktree, so that changes to it do not show", name)
 		}
@@ -241,7 +245,7 @@ func (r *Repository) Staged(ctx context.Context, git Program, w *Worktree) (n in
 	if view.Index == nil || w.Head == "" {
 		return 0, errors.New("its index or its commit is missing; git was not run")
 	}
-	if _, err := indexOf(view.Index, r.hashSize()); err != nil {
+	if _, err := index.Read(view.Index, r.hashSize()); err != nil {
 		if view.SharedName, view.Shared, err = w.shared(err); err != nil {
 			return 0, notRun(err)
 		}
@@ -269,4 +273,60 @@ func (r *Repository) Staged(ctx context.Context, git Program, w *Worktree) (n in
 		err = fmt.Errorf("git complained: %.200q", stderr)
 	}
 	return n, err
+}
+
+// Devices are the file systems on which the files of a worktree lay when git last read them, by the index in its
+// entry: the low 32 bits of what stat calls the device. No index and an index without a file that was read are empty.
+func Devices(admin string) ([]uint32, error) {
+	read := func(name string) (index.Index, error) {
+		f, err := readFile(filepath.Join(admin, name), maxIndex)
+		if err != nil {
+			return index.Index{}, err
+		}
+		idx, err := index.Read(f.Data, sha1.Size)
+		if errors.Is(err, index.ErrFormat) {
+			idx, err = index.Read(f.Data, sha256.Size)
+		}
+		return idx, err
+	}
+	idx, err := read("index")
+	if split, ok := errors.AsType[index.Split](err); ok {
+		most, serr := read(split.File())
+		idx.Devices, err = append(idx.Devices, most.Devices...), serr
+	}
+	if err != nil && !gone(err) {
+		return nil, fmt.Errorf("read the index of %s: %w", admin, err)
+	}
+	return idx.Devices, nil
+}
+
+// Tracked counts the entries of a worktree's index that lie in folders, each given by its path in the worktree. An
+// index that is split, damaged or of an unknown format is an error. A part that a sparse index names as a whole counts
+// as one entry of every folder in it.
+func (r *Repository) Tracked(w *Worktree, folders []string) (map[string]int, error) {
+	counts := make(map[string]int, len(folders))
+	prefixes := make([][]byte, len(folders))
+	for i, folder := range folders {
+		counts[folder] = 0
+		prefixes[i] = []byte(folder + "/")
+	}
+	path := filepath.Join(w.AdminDir, "index")
+	f, err := readFile(path, maxIndex)
+	if gone(err) {
+		return counts, nil // made without a checkout: it has none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read index: %w", err)
+	}
+	_, err = index.Parse(f.Data, r.hashSize(), func(name []byte) {
+		for i, p := range prefixes {
+			if bytes.HasPrefix(name, p) || bytes.Equal(name, p[:len(p)-1]) || bytes.HasSuffix(name, []byte("/")) && bytes.HasPrefix(p, name) {
+				counts[folders[i]]++
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read index: %q %w", path, err)
+	}
+	return counts, nil
 }

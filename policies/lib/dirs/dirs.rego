@@ -11,9 +11,8 @@ shapes contains shape if {
 	regex.match(shape, input.dir.name)
 }
 
-# True for a linked worktree that its repository knows and in which there is positively nothing that is not in the
-# repository: no changed, untracked or ignored file, no commit that only it reaches, no operation under way, no other
-# repository.
+# True for a linked worktree that its repository knows and that positively holds nothing that is not in the repository:
+# no changed, untracked or ignored file, no commit that only it reaches, no operation, no other repository.
 holds_nothing if {
 	input.kind == "dir"
 	input.dir.git.worktree == true
@@ -74,8 +73,7 @@ own_branch if {
 	every declared in input.config.landing_branches { glob.match(declared, ["/"], name) == false }
 }
 
-# True for a worktree that positively has no lock, and for one whose lock has the form of a tool's whose process
-# has positively ended.
+# True for a worktree that positively has no lock, or the lock of a tool whose process has positively ended.
 unlocked if input.dir.git.locked == false
 unlocked if _void
 

@@ -18,8 +18,7 @@ endable(name) if {
 	not never(name)
 }
 
-# True when rules.never_processes has the name. There a * at the end stands for any rest, and a name that is longer
-# than the kernel keeps means what the kernel keeps of it.
+# True when rules.never_processes has the name, as far as the kernel keeps it. A * at the end stands for any rest.
 never(name) if name in input.config.never_processes
 
 never(name) if {
@@ -35,8 +34,7 @@ never(name) if {
 	not endswith(listed, "*")
 }
 
-# True when the list of the configuration has the name in `exact`, or a beginning of it in `prefix`. An empty word
-# lists nothing.
+# True when a list has the name in `exact`, or a beginning of it in `prefix`. An empty word lists nothing.
 listed(name, list) if {
 	name != ""
 	name in input.config[list].exact

@@ -43,8 +43,7 @@ quiet_here if {
 	count(present) - count(_idle_here) == count(_dead_here)
 }
 
-# The names of what was started in a pane and stays when that goes, by design - another multiplexer, a personal
-# daemon.
+# What was started in a pane and stays when that goes, by design: another multiplexer, a personal daemon.
 live_on contains member.name if {
 	some member in input.members
 	member.how == "elsewhere"
@@ -93,7 +92,6 @@ _lives_on(place) if {
 
 _server := input.session.server.pid if input.kind == "session"
 _server := input.source.server.pid if input.kind == "tab"
-
 _idle_here := [pane.id |
 	some pane in present
 	pane.dead == false
@@ -115,8 +113,7 @@ _idle_here := [pane.id |
 	count(pane.carriers) >= 0
 ]
 
-# The panes whose first process is a shell that runs a script or a command, reads something else than its terminal, or
-# waits for more than a person.
+# The panes whose first shell runs a script or a command, reads no terminal, or waits for more than a person.
 scripts := [pane.id |
 	some pane in present
 	some shell in pane.session
@@ -136,8 +133,7 @@ _dead_here := [pane.id |
 _bystander(name, _) if name in input.config.prompt_daemons
 _bystander(_, pid) if pid in leftovers.pids
 
-# The panes of a tab in which it is known what runs and whether an agent does: every part of that was read,
-# and nothing about them failed to be.
+# The panes of a tab in which it is known what runs and whether an agent does: all of that was read.
 read := [pane.id |
 	some pane in input.tab.panes
 	pane.shell_pid > 0

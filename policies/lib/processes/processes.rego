@@ -17,8 +17,7 @@ multiplexer := listed if {
 	listed := input.process.name in input.config.multiplexers
 }
 
-# True when the process was positively not handed its markers by a multiplexer: it comes out of none, or out of one
-# that does not carry them itself.
+# True when positively no multiplexer handed the process its markers: none is above it, or none that carries them.
 own_markers if input.lineage.multiplexer == false
 own_markers if input.lineage.multiplexer_marked == false
 
@@ -58,8 +57,7 @@ harmless if {
 no_positive_agent if agent == false
 no_positive_agent if program
 
-# True for what runs in an interpreter, by its name and file is no agent, while it is not known what it runs.
-# It says what a process is called and no more.
+# True for an interpreter that by its name and file is no agent, while it is not known what it runs.
 program if {
 	input.lineage.unidentified == true
 	input.process.exe != ""

@@ -1,8 +1,6 @@
 # METADATA
 # title: Provenance of a process
-# description: >-
-#   Who started a process, by what is known of it. Each claim has a source of its own: two variables of one environment
-#   are one claim. No claim is made where its facts are not known.
+# description: Who started a process. Each claim has its own source; two variables of one environment are one claim.
 package policies.lib.provenance
 
 import data.policies.lib.leftovers
@@ -13,8 +11,7 @@ scope if count(input.lineage.markers) > 0
 scope if input.lineage.seen_gone == true
 scope if deaf
 
-# What started the process has ended, and it was handed to a process that takes in orphans. No agent and no
-# multiplexer is above it. In a container that proves nothing.
+# What started it has ended, it was handed to what takes in orphans, and no agent or multiplexer is above it.
 handed_over if {
 	input.host.container == false
 	input.process.ppid in input.host.orphan_parents
@@ -51,8 +48,7 @@ _proofs := [
 	{"memory", "program"}, {"hint", "program"}, {"deaf"},
 ]
 
-# An MCP server whose standard input has ended, and that listens nowhere: no program can speak with it again, for what
-# started it spoke with it over that input alone.
+# An MCP server whose standard input has ended, and that listens nowhere: no program can speak with it again.
 deaf if {
 	input.process.input_ended == true
 	input.lineage.family == "mcp-server"
@@ -99,8 +95,7 @@ unserved if {
 # It, or one below it, listens on a TCP port or on a unix socket, and all of these are known.
 listens if count(input.lineage.ports) + count(input.lineage.tree_sockets) > 0
 
-# An MCP server that was handed over and listens nowhere, while every living agent that may have started it has a
-# living copy of the same program.
+# An MCP server that was handed over and listens nowhere, while every living agent that may have started it has a copy.
 duplicate if {
 	handed_over
 	input.lineage.family == "mcp-server"

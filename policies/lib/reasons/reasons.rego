@@ -19,13 +19,11 @@ keep_first(sets, text, facts) := {"message": first(sets, text), "evidence": evid
 too_short(ago, required) := $"{span(ago)} ago; at least {span(required)} is required"
 
 # One object out of a set of objects that share no key. Write the set with a line a fact, `_facts contains {"age":
-# input.age}`: the line of a fact that is missing adds nothing, where one object with all of them would be undefined
-# as a whole.
+# input.age}`: a missing fact adds nothing, where one object with all of them would be undefined as a whole.
 evidence(facts) := {name: value | some name, value in facts[_]}
 
 # Seconds as a person reads them, in at most two units that follow each other: 4m12s, 2h5m, 6d. What is below the
-# second one is left out, so that a span never says more than it is. The same words as the program's own
-# (internal/text.Span).
+# second one is left out, so that a span never says more than it is. As internal/text.Span.
 span(seconds) := _span(max([floor(seconds), 0]))
 
 # What cannot be counted in nanoseconds, which ends at 292 years, has its days alone.

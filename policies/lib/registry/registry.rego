@@ -56,8 +56,7 @@ marked contains place if {
 	input.process.markers[name] == entry.marker
 }
 
-# True when an identifying marker of the process names an owner, and every owner that any of its markers names has
-# ended.
+# True when an identifying marker of the process names an owner, and all that any of its markers names have ended.
 marked_over if {
 	count(marked) > 0
 	count(input.entries) == count({place | some place, entry in input.entries; entry.by != "marker"} | over)

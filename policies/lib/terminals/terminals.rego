@@ -34,8 +34,7 @@ childless if {
 	count(input.terminal.below) == 0
 }
 
-# True when its Tower says that the terminal has exited and it has no process any more. Nothing is known of one then,
-# and nothing failed to be read.
+# True when its Tower says that the terminal has exited, and it has no process any more: all was read.
 ended if {
 	input.terminal.status == "exited"
 	not input.terminal.pid
@@ -45,8 +44,7 @@ ended if {
 	input.terminal.error == ""
 }
 
-# True when its Tower says that the terminal has exited, and nothing lives in it. Its process may stay to replay the
-# end.
+# True when its Tower says that the terminal has exited, and nothing lives in it but what replays its end.
 exited if {
 	input.terminal.status == "exited"
 	childless
@@ -109,8 +107,7 @@ _agent(name) if {
 }
 
 # True when it was read whether its Tower lists the terminal, and of its process either what lives below it or that
-# there is none, and nothing failed. One that the Tower does not list must show itself that it is of this state
-# folder.
+# there is none. One that the Tower does not list must show itself that it is of this state folder.
 read if {
 	is_boolean(input.terminal.listed)
 	input.terminal.error == ""

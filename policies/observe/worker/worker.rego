@@ -40,8 +40,7 @@ cleanup := _no("retained", $"{_worker} is retained, and has to be released first
 	observed.observation != "safe_to_close"
 }
 
-# The word and the sentence with which retain refuses. A worker's session is held only when the worker is over and the
-# session is recorded and lives.
+# With what retain refuses: only the session of a worker that is over is held, while it is recorded and lives.
 retain := _no("not_terminal", $"{_worker} has not ended: its registry says {_status("nothing of its status")}", {}) if {
 	not _over
 } else := _no("no_session", $"no session is recorded of {_worker}", {}) if {

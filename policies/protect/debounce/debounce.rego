@@ -78,7 +78,6 @@ _idle := input.sighting.idle if not _patient
 
 # What waits for nothing uses nothing: one second of a processor or one byte in all that time.
 _idle := input.sighting.idle if input.sighting.cpu + input.sighting.written <= 1 / max([input.sighting.idle, 1])
-
 _reasons contains $"it needs a second look, {reasons.span(_asked)} after the first" if not _same
 
 _reasons contains $"it was first found {reasons.too_short(input.sighting.first, _asked)}" if {

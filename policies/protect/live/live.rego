@@ -122,23 +122,20 @@ _leads contains $"{lead} {pointer.path}" if {
 	lead := _kinds[pointer.kind]
 }
 
-_leads contains $"another folder is a checkout of the same entry, such as a copy: {path}" if {
+_leads contains $"another folder is a checkout of the same entry, such as a copy: {pointer.path}" if {
 	input.dir.checkout == true
-	some path in _checkouts
-}
-
-_leads contains $"it was moved by hand to {path}; {repair} mends its entry" if {
-	input.dir.gone == true
-	some path in _checkouts
-	repair := $"git -C {reasons.shell(input.dir.git.common_dir)} worktree repair {reasons.shell(path)}"
-}
-
-_leads_unread contains $"{_leads_unknown}: {input.dir.error}" if input.dir.error != ""
-
-_checkouts contains pointer.path if {
 	some pointer in input.dir.pointers
 	pointer.kind == "checkout"
 }
+
+_leads contains $"it was moved by hand to {pointer.path}; {repair} mends its entry" if {
+	input.dir.gone == true
+	some pointer in input.dir.pointers
+	pointer.kind == "checkout"
+	repair := $"git -C {reasons.shell(input.dir.git.common_dir)} worktree repair {reasons.shell(pointer.path)}"
+}
+
+_leads_unread contains $"{_leads_unknown}: {input.dir.error}" if input.dir.error != ""
 
 _kinds := {
 	"link": "a link leads into it:", "install": "an editable install of Python leads into it:",
@@ -150,19 +147,22 @@ _kinds := {
 _no_sessions if count(input.open) == 0
 
 _open_sessions contains $"{session.agent} has a session open that works in it, by its own record" if {
-	some session in _at_home
+	some session in input.open
+	session.folder != ""
 	not session.any_process
 }
 
 _open_sessions contains $"{session.agent} worked in it, by its own record, {since}" if {
-	some session in _at_home
+	some session in input.open
+	session.folder != ""
 	session.any_process
 	session.pid > 0
 	since := $"after its process {session.pid} began: the session counts as open until that process ends"
 }
 
 _open_sessions contains $"{session.agent} worked in it, by its own record, {_process_unread}" if {
-	some session in _at_home
+	some session in input.open
+	session.folder != ""
 	session.any_process
 	not session.pid
 }
@@ -184,11 +184,6 @@ _nowhere contains session if {
 	session.pid > 0
 }
 
-_at_home contains session if {
-	some session in input.open
-	session.folder != ""
-}
-
 _process_unknown := "whether it is an agent, has a terminal or listens, or one below it, is not known"
 _ties_unknown := "whether it was meant to go on, is connected to anything or writes a file is not known"
 _ties contains {name: input.lineage[name] | some name in {"intent", "connections", "writes_files", "output"}}
@@ -200,8 +195,7 @@ _detached if {
 	_no_peers
 }
 
-# A process whose session is known and that no pane claims has no pane: the panes' sources were read, or
-# protect.unknown objects.
+# A process whose session is known and that no pane claims has no pane: else protect.unknown objects.
 _detached if {
 	input.process.tty == ""
 	input.process.state != ""
@@ -268,7 +262,6 @@ _reasons contains $"it is a daemon that its vendor runs for all of its agents ({
 
 _reasons contains "it is an agent" if processes.agent == true
 
-# Its agent's own command ends it so that it can be resumed.
 _reasons contains $"its work is over, by its record: {replace(words.close, "ID", entry.id)} ends it" if {
 	some words in input.config.over_statuses
 	words.close != ""

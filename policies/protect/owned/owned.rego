@@ -176,7 +176,6 @@ _formats contains record.format if {
 
 _stranger contains $"{concat(", ", input.lineage.strangers)} {_unrecorded}" if count(input.lineage.strangers) > 0
 _unrecorded := "names a session that no registry here knows: another instance may own it"
-
 _request_unknown := "whether a pull request of its branch is open is not known"
 _unasked contains $"{_request_unknown}: {input.dir.git.forge_error}" if input.dir.git.forge_error != ""
 _requests contains {"pull_requests": input.dir.git.pull_requests}

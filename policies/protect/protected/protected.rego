@@ -64,8 +64,7 @@ _not_matched if {
 	_path_not_matched
 }
 
-# What people call a thing of each kind is known. A shellper that no record knows has neither label nor role, and goes
-# by its id alone.
+# What people call a thing of each kind is known. A shellper that no record knows has no label and goes by its id alone.
 _identified if input.dir.name != ""
 _identified if input.session.name != ""
 _identified if input.process.name != ""

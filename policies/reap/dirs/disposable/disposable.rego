@@ -1,6 +1,6 @@
 # METADATA
 # title: Disposable folder
-# description: A folder whose name says that it was made to be thrown away, or what is left of a worktree without a file.
+# description: A folder whose name says that it was made to be thrown away; or one without a file, left of a worktree.
 # custom:
 #   needs: [dirs, rules.disposable_dirs]
 #   waits: [rules.grace.dir]
@@ -17,7 +17,6 @@ _left if {
 	input.dir.checkout == false
 	input.dir.empty == true
 	endswith(input.dir.root, "worktrees")
-	input.dir.path != input.dir.root
 }
 
 findings contains {

@@ -35,8 +35,7 @@ _quiet if {
 	input.idle >= input.config.landed_after
 }
 
-# Nothing was committed here, and yet the branch has commits of its own: somebody may only look at it, as at a pull
-# request.
+# Nothing was committed here, and yet the branch has commits of its own: somebody may only look at it.
 _quiet if {
 	input.dir.git.commits == 0
 	input.dir.git.landed == false
