@@ -92,8 +92,7 @@ func (o *Ops) checkState(ctx context.Context) []Check {
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		out = append(out, Check{"state", dir, Healthy, "does not exist yet; the first sweep makes it"})
-		return out
+		return append(out, Check{"state", dir, Healthy, "does not exist yet; the first sweep makes it"})
 	case err != nil:
 		return append(out, Check{"state", dir, Broken, err.Error() + "; give another folder with --state"})
 	case o.TrustState() != nil:
@@ -461,10 +460,8 @@ const (
 
 // limit says of each rule with a need what limits it.
 func limit(rules map[string]policy.Rule, need, format string, args ...any) (out []Check) {
-	for _, id := range slices.Sorted(maps.Keys(rules)) {
-		if slices.Contains(rules[id].Needs, need) {
-			out = append(out, Check{"rule", id, Limited, fmt.Sprintf(format, args...)})
-		}
+	for _, id := range needing(rules, need) {
+		out = append(out, Check{"rule", id, Limited, fmt.Sprintf(format, args...)})
 	}
 	return out
 }

@@ -200,18 +200,8 @@ func pick(id string, known []string, what string) (string, error) {
 	if slices.Contains(known, id) {
 		return id, nil
 	}
-	for _, fits := range []func(string) bool{
-		func(k string) bool { return strings.HasPrefix(k, id) },
-		func(k string) bool { return strings.HasSuffix(k, id) },
-		func(k string) bool { return strings.Contains(k, id) },
-	} {
-		var found []string
-		for _, k := range known {
-			if fits(k) {
-				found = append(found, k)
-			}
-		}
-		switch {
+	for _, fits := range []func(s, part string) bool{strings.HasPrefix, strings.HasSuffix, strings.Contains} {
+		switch found := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return !fits(k, id) }); {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
