@@ -110,11 +110,7 @@ func lastDecided(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, err
 
 func (a *app) held(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
 	holds, err := a.Holds(ctx, l)
-	var out []cobra.Completion
-	for _, h := range holds {
-		out = append(out, described(h.ID, h.Reason))
-	}
-	return out, err
+	return text.Map(holds, func(h snapshot.Hold) cobra.Completion { return described(h.ID, h.Reason) }), err
 }
 
 func restorable(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {

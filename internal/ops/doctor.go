@@ -460,10 +460,9 @@ const (
 
 // limit says of each rule with a need what limits it.
 func limit(rules map[string]policy.Rule, need, format string, args ...any) (out []Check) {
-	for _, id := range needing(rules, need) {
-		out = append(out, Check{"rule", id, Limited, fmt.Sprintf(format, args...)})
-	}
-	return out
+	return text.Map(needing(rules, need), func(id string) Check {
+		return Check{"rule", id, Limited, fmt.Sprintf(format, args...)}
+	})
 }
 
 // vagueMarkers says which markers convict no agent because nothing describes them.
@@ -480,10 +479,7 @@ func vagueMarkers(rules map[string]policy.Rule, c *subject.Config) []Check {
 
 // unreadMarkers says which markers the rules ask for that are not read.
 func unreadMarkers(rules map[string]policy.Rule, read []string, c *subject.Config) []Check {
-	var asked []string
-	for _, m := range c.MarkerRecords {
-		asked = append(asked, m.Marker)
-	}
+	asked := text.Map(c.MarkerRecords, func(m subject.MarkerRecord) string { return m.Marker })
 	var out []Check
 	for _, m := range slices.Concat(asked, c.PIDMarkers) {
 		if !slices.Contains(read, m) {

@@ -90,11 +90,9 @@ func takers(s *snapshot.Snapshot) []taker {
 			found[parent.PID]++
 		}
 	}
-	var out []taker
-	for _, pid := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, taker{pid, found[pid], by[pid].Name})
-	}
-	return out
+	return text.Map(slices.Sorted(maps.Keys(found)), func(pid int) taker {
+		return taker{pid, found[pid], by[pid].Name}
+	})
 }
 
 // checkKept says what the ledger keeps for others: the chain of acts, recordings, and decisions on their way to a log.

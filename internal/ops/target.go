@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/sys/herdr"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
@@ -181,14 +182,7 @@ func findID(s *snapshot.Snapshot, id string) (string, error) {
 		} else if len(byName) > 1 {
 			return "", config.Usagef("%q is ambiguous: it is the name of %s", id, strings.Join(firstOf(byName, 5), ", "))
 		}
-		var failed []string
-		for name, src := range s.Sources {
-			if src.Status == snapshot.Failed {
-				failed = append(failed, name)
-			}
-		}
-		if len(failed) > 0 {
-			slices.Sort(failed)
+		if failed := report.NotRead(s.Sources); len(failed) > 0 {
 			return "", fmt.Errorf("%w (these could not be read: %s)", err, strings.Join(failed, ", "))
 		}
 	}

@@ -161,11 +161,7 @@ func RefusalSuite(name string, files []string, problems []lint.Refusal) junit.Su
 }
 
 func lines(rs []lint.Refusal) []string {
-	var out []string
-	for _, r := range rs {
-		out = append(out, text.Clean(r.Error()))
-	}
-	return out
+	return text.Map(rs, func(r lint.Refusal) string { return text.Clean(r.Error()) })
 }
 
 // TestRules are the kinds of findings of tests.

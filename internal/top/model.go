@@ -155,10 +155,7 @@ func share(cpu *float64) float64 {
 // Lines write a look: an owner's line, and one for each of its processes. On a narrow terminal the folder and the age are left out. With a
 // width of 0 nothing is.
 func Lines(p text.Paint, look Look, width int) []string {
-	var out []string
-	for _, note := range look.Notes {
-		out = append(out, p.Yellow(text.Clean(note)))
-	}
+	out := text.Map(look.Notes, func(note string) string { return p.Yellow(text.Clean(note)) })
 	wide := width == 0 || width >= 100
 	for _, o := range look.Owners {
 		name := p.Bold(text.Clean(o.Name))
