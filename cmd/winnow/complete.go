@@ -115,11 +115,9 @@ func (a *app) held(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, e
 
 func restorable(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
 	acts, err := l.Restorable(ctx)
-	var out []cobra.Completion
-	for _, r := range acts {
-		out = append(out, described(r.Intent.ID, report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label})))
-	}
-	return out, err
+	return text.Map(acts, func(r ledger.Act) cobra.Completion {
+		return described(r.Intent.ID, report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label}))
+	}), err
 }
 
 func described(id, words string) cobra.Completion {

@@ -168,13 +168,9 @@ func install(ctx context.Context, all []installed) error {
 		cancel()
 		e.Outcome = "installed"
 		if err != nil {
-			e.Outcome, e.Detail = "failed", strings.TrimSpace(fmt.Sprintf("%v: %s", err, lastLine(string(out))))
+			said := strings.TrimSpace(string(out))
+			e.Outcome, e.Detail = "failed", strings.TrimSpace(fmt.Sprintf("%v: %s", err, said[strings.LastIndexByte(said, '\n')+1:]))
 		}
 	}
 	return nil
-}
-
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return lines[len(lines)-1]
 }
