@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,15 +111,7 @@ func (m *Model) screen() string {
 	look := m.look
 	look.Owners = slices.Clone(look.Owners)
 	if m.byCPU {
-		slices.SortStableFunc(look.Owners, func(x, y Owner) int {
-			switch a, b := share(x.CPU), share(y.CPU); {
-			case a > b:
-				return -1
-			case a < b:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(look.Owners, func(x, y Owner) int { return cmp.Compare(share(y.CPU), share(x.CPU)) })
 	}
 	lines := Lines(p, look, m.width)
 	if m.look.TakenAt.IsZero() {
