@@ -286,7 +286,8 @@ type Hold struct {
 // Hold places a hold, which outlives the connection and the daemon. It gives the one that stands: an earlier one, where the user or another program of the user's holds the candidate for
 // longer.
 func (c *Client) Hold(ctx context.Context, h Hold) (snapshot.Hold, error) {
-	return ask[snapshot.Hold](ctx, c, http.MethodPost, "/v1/holds", Params{Candidate: h.Candidate, Reason: h.Reason, For: span(h.For)})
+	p := Params{Candidate: h.Candidate, Reason: h.Reason, For: span(h.For)}
+	return ask[snapshot.Hold](ctx, c, http.MethodPost, "/v1/holds", p)
 }
 
 // span is a time as the API takes it, "" for 0.

@@ -116,7 +116,8 @@ func (a *app) held(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, e
 func restorable(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
 	acts, err := l.Restorable(ctx)
 	return text.Map(acts, func(r ledger.Act) cobra.Completion {
-		return described(r.Intent.ID, report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label}))
+		in := r.Intent
+		return described(in.ID, report.Label(decision.Decision{ID: in.Candidate, Kind: in.Kind, Label: in.Label}))
 	}), err
 }
 

@@ -29,7 +29,8 @@ func newDoctor(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := a.Examine(cmd.Context(), a.checkEvents)
 			broken := slices.ContainsFunc(checks, func(c ops.Check) bool { return c.Status == ops.Broken })
-			return cmp.Or(list(a, checks, func(w io.Writer) { a.checksText(w, checks) }), exit.CodeIf(broken, exit.Part))
+			err := list(a, checks, func(w io.Writer) { a.checksText(w, checks) })
+			return cmp.Or(err, exit.CodeIf(broken, exit.Part))
 		},
 	}
 }

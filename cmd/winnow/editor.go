@@ -169,7 +169,8 @@ func install(ctx context.Context, all []installed) error {
 		e.Outcome = "installed"
 		if err != nil {
 			said := strings.TrimSpace(string(out))
-			e.Outcome, e.Detail = "failed", strings.TrimSpace(fmt.Sprintf("%v: %s", err, said[strings.LastIndexByte(said, '\n')+1:]))
+			last := said[strings.LastIndexByte(said, '\n')+1:]
+			e.Outcome, e.Detail = "failed", strings.TrimSpace(fmt.Sprintf("%v: %s", err, last))
 		}
 	}
 	return nil

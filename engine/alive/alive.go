@@ -151,7 +151,8 @@ type Question struct {
 // Ask answers a question from a snapshot. cfg are the parameters of the rules: which words say that an owner has ended.
 func Ask(s *snapshot.Snapshot, cfg *subject.Config, q Question) Answer {
 	a := &answer{s: s, cfg: cfg, q: q, joined: subject.Join(s, cfg)}
-	a.out = Answer{Schema: Schema, Asked: q.Asked, Kind: q.Kind, ID: q.ID, TakenAt: s.TakenAt, Proofs: []Proof{}, Claims: append([]Claim{}, q.Claims...), Gaps: append([]Gap{}, q.Gaps...), Read: []Read{}}
+	a.out = Answer{Schema: Schema, Asked: q.Asked, Kind: q.Kind, ID: q.ID, TakenAt: s.TakenAt,
+		Proofs: []Proof{}, Claims: append([]Claim{}, q.Claims...), Gaps: append([]Gap{}, q.Gaps...), Read: []Read{}}
 	a.index()
 	switch q.Kind {
 	case Folder:

@@ -286,7 +286,8 @@ func sight(d *decision.Decision, before snapshot.Sighting, known bool, s *snapsh
 // contradicted reports whether d was spared for something that is known, beside what is not.
 func contradicted(d *decision.Decision) bool {
 	unproven := []string{decision.RuleUnknown, decision.PolicyError, decision.RuleDebounce, decision.RuleShowing}
-	return slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return !slices.Contains(unproven, o.Rule) })
+	known := func(o decision.Reason) bool { return !slices.Contains(unproven, o.Rule) }
+	return slices.ContainsFunc(d.Objections, known)
 }
 
 // blind reports whether the processes or the candidate's own source were not read: objections are then made for want of them, and say

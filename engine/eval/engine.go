@@ -154,7 +154,8 @@ func Plan(p *policy.Policy) (*ir.Policy, error) {
 // query is what is asked of the candidates of a kind.
 func (e *Engine) query(kind string) *query {
 	find := e.policy.Reap(kind)
-	object := slices.DeleteFunc(slices.Clone(e.policy.Protect()), func(p policy.Package) bool { return !e.policy.About(p, kind) })
+	foreign := func(p policy.Package) bool { return !e.policy.About(p, kind) }
+	object := slices.DeleteFunc(slices.Clone(e.policy.Protect()), foreign)
 	q := &query{}
 	q.stock.make = func() (stock, error) { return e.stock(find, object) }
 	q.explain.make = func() (rego.PreparedEvalQuery, error) { return e.explaining(find, object) }

@@ -266,7 +266,8 @@ func (s *Server) acts(r *http.Request, _ *report.Report) (string, string, any, e
 		Sweeps []document.Sweep
 		Total  int
 	}{Days: days, Choice: []int{1, 7, 30, 365}, Sweeps: done.Sweeps[:min(len(done.Sweeps), 20)], Total: len(done.Sweeps)}
-	body.Acts, body.Pager = paged(text.Map(done.Acts, actOf), filterOf(r.URL.Query()).Page, actsAPage, func(n int) string { return link("/acts", "days", days, "page", pageNumber(n)) })
+	address := func(n int) string { return link("/acts", "days", days, "page", pageNumber(n)) }
+	body.Acts, body.Pager = paged(text.Map(done.Acts, actOf), filterOf(r.URL.Query()).Page, actsAPage, address)
 	return "Acts", "acts", body, nil
 }
 

@@ -137,7 +137,8 @@ func filterOf(q url.Values) filter {
 func (f filter) matching(all []row) []row {
 	words := strings.Fields(strings.ToLower(f.Words))
 	return slices.DeleteFunc(slices.Clone(all), func(x row) bool {
-		return f.Kind != "" && x.Kind != f.Kind || f.State != "" && x.State != f.State || f.Owner != "" && x.OwnerName != f.Owner ||
+		return f.Kind != "" && x.Kind != f.Kind || f.State != "" && x.State != f.State ||
+			f.Owner != "" && x.OwnerName != f.Owner ||
 			slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(x.found, w) })
 	})
 }

@@ -91,7 +91,8 @@ func fillEvent(e *notify.Event, r *report.Report) {
 	e.Speaks = append(e.Speaks, notify.GroupActs, notify.GroupAlarms, notify.GroupAsks)
 	for _, acts := range [][]decision.Act{r.Settled, r.Acts} {
 		for _, a := range acts {
-			i := notify.Item{Kind: a.Kind, ID: a.Candidate, Name: cmp.Or(a.Label, a.Candidate), Outcome: a.Outcome.Outcome}
+			name := cmp.Or(a.Label, a.Candidate)
+			i := notify.Item{Kind: a.Kind, ID: a.Candidate, Name: name, Outcome: a.Outcome.Outcome}
 			switch a.Outcome.Outcome {
 			case decision.Done:
 				e.Done = append(e.Done, i)

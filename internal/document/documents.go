@@ -142,8 +142,8 @@ func (x Explanation) Decision() decision.Decision {
 		}
 		return out
 	}
-	d := decision.Decision{ID: x.ID, Kind: x.Kind, Label: x.Label, Verdict: x.Verdict, Level: x.Level, InScope: x.InScope,
-		Findings: counting(x.Findings), Objections: counting(x.Objections)}
+	d := decision.Decision{ID: x.ID, Kind: x.Kind, Label: x.Label, Verdict: x.Verdict, Level: x.Level,
+		InScope: x.InScope, Findings: counting(x.Findings), Objections: counting(x.Objections)}
 	if x.Subject != nil {
 		d.Owner, d.About = x.Subject.Owner, x.Subject.About()
 	}

@@ -51,7 +51,8 @@ func (l *Ledger) IntendLogged(ctx context.Context, in decision.Intent, events []
 func (l *Ledger) Adopt(ctx context.Context, in decision.Intent, out decision.Outcome) (adopted bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	err = l.write(ctx, func(tx *sql.Tx) error {
-		n, err := exec(ctx, tx, `INSERT INTO acts (id, sweep, candidate, at, intent, outcome, settled_at, restore_until, counted)
+		n, err := exec(ctx, tx, `INSERT INTO acts
+			(id, sweep, candidate, at, intent, outcome, settled_at, restore_until, counted)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))
 			ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, restore_until = excluded.restore_until, restored_at = NULL, purged_at = NULL,
 				counted = excluded.counted
@@ -93,7 +94,8 @@ func (l *Ledger) Settled(ctx context.Context, id string, out decision.Outcome) e
 		return fmt.Errorf("write outcome of %s: encode: %w", id, err)
 	}
 	err = l.write(ctx, func(tx *sql.Tx) error {
-		n, err := exec(ctx, tx, "UPDATE acts SET outcome = ?, settled_at = ?, restore_until = ? WHERE id = ? AND settled_at IS NULL",
+		n, err := exec(ctx, tx,
+			"UPDATE acts SET outcome = ?, settled_at = ?, restore_until = ? WHERE id = ? AND settled_at IS NULL",
 			text, time.Now().UnixNano(), nanos(out.RestoreUntil), id)
 		switch {
 		case err != nil:

@@ -48,19 +48,19 @@ func queue(ctx context.Context, tx *sql.Tx, events []Event, room int64) error {
 		n, err := exec(ctx, tx, `DELETE FROM logged WHERE n IN (SELECT n FROM (
 				SELECT n, sum(length(event)) OVER (ORDER BY n DESC) AS room FROM logged WHERE sink = ?
 			) WHERE room > ?)`, sink, room)
-		if err := drop(ctx, tx, sink, n, err); err != nil {
+		if err == nil && n > 0 {
+			err = drop(ctx, tx, sink, n)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// drop counts the n events that were left out, unless that failed.
-func drop(ctx context.Context, tx *sql.Tx, sink string, n int64, err error) error {
-	if err != nil || n == 0 {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO logged_dropped (sink, count, last_at) VALUES (?, ?, ?)
+// drop counts n events that were left out.
+func drop(ctx context.Context, tx *sql.Tx, sink string, n int64) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO logged_dropped (sink, count, last_at) VALUES (?, ?, ?)
 		ON CONFLICT (sink) DO UPDATE SET count = count + excluded.count, last_at = excluded.last_at`, sink, n, time.Now().UnixNano())
 	return err
 }
@@ -84,19 +84,22 @@ func (l *Ledger) Waiting(ctx context.Context, sink string) (n int, err error) {
 // Delivered removes events that their sink has, and Refused those that it will never take, which are counted as
 // dropped.
 func (l *Ledger) Delivered(ctx context.Context, events []Event) error {
-	return l.leave(ctx, events, func(_ context.Context, _ *sql.Tx, _ string, _ int64, err error) error { return err })
+	return l.leave(ctx, events, false)
 }
 
 // Refused: see Delivered.
 func (l *Ledger) Refused(ctx context.Context, events []Event) error {
-	return l.leave(ctx, events, drop)
+	return l.leave(ctx, events, true)
 }
 
-func (l *Ledger) leave(ctx context.Context, events []Event, then func(context.Context, *sql.Tx, string, int64, error) error) error {
+func (l *Ledger) leave(ctx context.Context, events []Event, refused bool) error {
 	err := l.write(ctx, func(tx *sql.Tx) error {
 		for _, e := range events {
 			n, err := exec(ctx, tx, "DELETE FROM logged WHERE n = ? AND sink = ? AND id = ?", e.N, e.Sink, e.ID)
-			if err := then(ctx, tx, e.Sink, n, err); err != nil {
+			if err == nil && refused && n > 0 {
+				err = drop(ctx, tx, e.Sink, n)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -177,7 +177,8 @@ func (l *Ledger) PutOff(ctx context.Context, holds []snapshot.Hold, until time.T
 	there = make([]bool, len(holds))
 	err = l.write(ctx, func(tx *sql.Tx) error {
 		for i, h := range holds {
-			n, err := exec(ctx, tx, "UPDATE holds SET until = ? WHERE id = ? AND owner = ?", until.UnixNano(), h.ID, h.Owner)
+			n, err := exec(ctx, tx, "UPDATE holds SET until = ? WHERE id = ? AND owner = ?",
+				until.UnixNano(), h.ID, h.Owner)
 			if err != nil {
 				return err
 			}

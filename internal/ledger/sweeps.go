@@ -44,7 +44,8 @@ func (l *Ledger) BeginSweep(ctx context.Context, s Sweep) error {
 
 // FinishSweep records how a sweep ended; counts is any value that encodes to JSON. ErrNone says that it never began.
 func (l *Ledger) FinishSweep(ctx context.Context, id string, finished time.Time, counts any, exit int) error {
-	n, err := exec(ctx, l.db, "UPDATE sweeps SET finished = ?, counts = ?, exit = ? WHERE id = ?", finished.UnixNano(), document{&counts}, exit, id)
+	n, err := exec(ctx, l.db, "UPDATE sweeps SET finished = ?, counts = ?, exit = ? WHERE id = ?",
+		finished.UnixNano(), document{&counts}, exit, id)
 	return l.explain("finish a sweep in", one(n, err, "sweep", id))
 }
 

@@ -39,7 +39,8 @@ func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) []
 	}
 	for _, t := range takers(s) {
 		limit("orphans", fmt.Sprintf("%s (%d) has %s that it did not start: it takes in orphans (a subreaper), and the kernel does not say since when, or for whom. "+
-			"What has it for a parent is kept by %s; look at it by hand", t.name, t.pid, text.Plural(t.children, "child process"), initRules))
+			"What has it for a parent is kept by %s; look at it by hand",
+			t.name, t.pid, text.Plural(t.children, "child process"), initRules))
 	}
 	if h.UpSeconds != nil && h.AwakeSeconds != nil && *h.UpSeconds-*h.AwakeSeconds >= time.Minute.Seconds() {
 		slept := text.Span(time.Duration((*h.UpSeconds - *h.AwakeSeconds) * float64(time.Second)))
@@ -54,7 +55,8 @@ func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) []
 
 // needing are the ids of the rules that need something, sorted.
 func needing(rules map[string]policy.Rule, need string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(rules)), func(id string) bool { return !slices.Contains(rules[id].Needs, need) })
+	without := func(id string) bool { return !slices.Contains(rules[id].Needs, need) }
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(rules)), without)
 }
 
 func nameOf(s *snapshot.Snapshot, pid int) string {

@@ -155,7 +155,8 @@ func (r Runner) Case(ctx context.Context, c *Own, result tester.Result) tester.R
 	}
 	if len(wrong) > 0 {
 		result.Outcome, result.At, result.Text = tester.Fail, wrong[0].line, wrong[0].id
-		result.Message = c.Sentence + ": " + text.Join(wrong, "; ", func(w difference) string { return w.id + ": " + w.what })
+		each := text.Join(wrong, "; ", func(w difference) string { return w.id + ": " + w.what })
+		result.Message = c.Sentence + ": " + each
 	}
 	return result
 }

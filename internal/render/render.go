@@ -99,7 +99,8 @@ func (p Paint) Alive(w io.Writer, x alive.Answer) {
 	})...)
 	if x.State != alive.Alive {
 		p.Section(w, "what was asked", text.Map(x.Read, func(r alive.Read) text.Row {
-			return text.Row{Lead: r.Status, Color: p.Dim, Label: r.Source, Text: fmt.Sprintf("it listed %d, and none is a proof", r.Seen)}
+			listed := fmt.Sprintf("it listed %d, and none is a proof", r.Seen)
+			return text.Row{Lead: r.Status, Color: p.Dim, Label: r.Source, Text: listed}
 		})...)
 	}
 }

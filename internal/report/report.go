@@ -242,7 +242,8 @@ func (r *Report) Replace(i int, d decision.Decision) {
 
 // NotRead names the sources that could not be read, sorted.
 func NotRead(sources map[string]snapshot.Source) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(sources)), func(name string) bool { return sources[name].Status != snapshot.Failed })
+	wasRead := func(name string) bool { return sources[name].Status != snapshot.Failed }
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(sources)), wasRead)
 }
 
 // Code is the exit code that the report means.
