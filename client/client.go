@@ -181,6 +181,12 @@ func (c *Client) ask(ctx context.Context, method, path string, p Params, out any
 	return nil
 }
 
+// ask is Client.ask of a document.
+func ask[T any](ctx context.Context, c *Client, method, path string, p Params) (out T, err error) {
+	err = c.ask(ctx, method, path, p, &out)
+	return out, err
+}
+
 // refused is the error of an answer that says no.
 func refused(res *http.Response) error {
 	if res.StatusCode < 300 {
@@ -246,38 +252,28 @@ type Count struct {
 
 // State asks how the daemon stands.
 func (c *Client) State(ctx context.Context) (State, error) {
-	var s State
-	err := c.ask(ctx, http.MethodGet, "/v1/state", Params{}, &s)
-	return s, err
+	return ask[State](ctx, c, http.MethodGet, "/v1/state", Params{})
 }
 
 // Report asks for the report of the latest sweep that looked, as winnow sweep --format json prints it. Before the first it is an Error with status 404.
 func (c *Client) Report(ctx context.Context) (json.RawMessage, error) {
-	var r json.RawMessage
-	err := c.ask(ctx, http.MethodGet, "/v1/report", Params{}, &r)
-	return r, err
+	return ask[json.RawMessage](ctx, c, http.MethodGet, "/v1/report", Params{})
 }
 
 // Explain asks why a candidate goes or stays, as winnow explain --format json prints it.
 func (c *Client) Explain(ctx context.Context, candidate string) (json.RawMessage, error) {
-	var x json.RawMessage
-	err := c.ask(ctx, http.MethodGet, "/v1/explain", Params{Candidate: candidate}, &x)
-	return x, err
+	return ask[json.RawMessage](ctx, c, http.MethodGet, "/v1/explain", Params{Candidate: candidate})
 }
 
 // WhyAlive asks whether anything is alive in what, and what proves it: a folder's whole path, a pid (812 or 812@93211), a session, tab or terminal, or an agent's session id. as
 // names the kind, "" to have it found out. An answer that is unknown is no proof of either.
 func (c *Client) WhyAlive(ctx context.Context, what, as string) (alive.Answer, error) {
-	var a alive.Answer
-	err := c.ask(ctx, http.MethodGet, "/v1/why-alive", Params{What: what, As: as}, &a)
-	return a, err
+	return ask[alive.Answer](ctx, c, http.MethodGet, "/v1/why-alive", Params{What: what, As: as})
 }
 
 // Holds lists what is held, leases among it.
 func (c *Client) Holds(ctx context.Context) ([]snapshot.Hold, error) {
-	var h []snapshot.Hold
-	err := c.ask(ctx, http.MethodGet, "/v1/holds", Params{}, &h)
-	return h, err
+	return ask[[]snapshot.Hold](ctx, c, http.MethodGet, "/v1/holds", Params{})
 }
 
 // Hold says what is to be held, and why. For is how long, 0 for until it is released.
@@ -290,9 +286,8 @@ type Hold struct {
 // Hold places a hold, which outlives the connection and the daemon. It gives the one that stands: an earlier one, where the user or another program of the user's holds the candidate for
 // longer.
 func (c *Client) Hold(ctx context.Context, h Hold) (snapshot.Hold, error) {
-	var out snapshot.Hold
-	err := c.ask(ctx, http.MethodPost, "/v1/holds", Params{Candidate: h.Candidate, Reason: h.Reason, For: span(h.For)}, &out)
-	return out, err
+	p := Params{Candidate: h.Candidate, Reason: h.Reason, For: span(h.For)}
+	return ask[snapshot.Hold](ctx, c, http.MethodPost, "/v1/holds", p)
 }
 
 // span is a time as the API takes it, "" for 0.
@@ -310,9 +305,7 @@ func (c *Client) Release(ctx context.Context, candidate string) error {
 
 // Sweep has the daemon sweep now. With wait it waits for the end of that sweep.
 func (c *Client) Sweep(ctx context.Context, wait bool) (State, error) {
-	var s State
-	err := c.ask(ctx, http.MethodPost, "/v1/sweep", Params{Wait: wait}, &s)
-	return s, err
+	return ask[State](ctx, c, http.MethodPost, "/v1/sweep", Params{Wait: wait})
 }
 
 // Pause stops all acts of this user, of every winnow, for a time; 0 for until Resume. A pause that lasts longer stays as it is.

@@ -110,20 +110,15 @@ func lastDecided(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, err
 
 func (a *app) held(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
 	holds, err := a.Holds(ctx, l)
-	var out []cobra.Completion
-	for _, h := range holds {
-		out = append(out, described(h.ID, h.Reason))
-	}
-	return out, err
+	return text.Map(holds, func(h snapshot.Hold) cobra.Completion { return described(h.ID, h.Reason) }), err
 }
 
 func restorable(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
 	acts, err := l.Restorable(ctx)
-	var out []cobra.Completion
-	for _, r := range acts {
-		out = append(out, described(r.Intent.ID, report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label})))
-	}
-	return out, err
+	return text.Map(acts, func(r ledger.Act) cobra.Completion {
+		in := r.Intent
+		return described(in.ID, report.Label(decision.Decision{ID: in.Candidate, Kind: in.Kind, Label: in.Label}))
+	}), err
 }
 
 func described(id, words string) cobra.Completion {

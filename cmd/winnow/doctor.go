@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,10 +28,9 @@ func newDoctor(a *app) *cobra.Command {
 		Short: "What can and cannot be seen and done on this machine, and which rules can therefore never fire",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := a.Examine(cmd.Context(), a.checkEvents)
-			if err := list(a, checks, func(w io.Writer) { a.checksText(w, checks) }); err != nil {
-				return err
-			}
-			return exit.CodeIf(slices.ContainsFunc(checks, func(c ops.Check) bool { return c.Status == ops.Broken }), exit.Part)
+			broken := slices.ContainsFunc(checks, func(c ops.Check) bool { return c.Status == ops.Broken })
+			err := list(a, checks, func(w io.Writer) { a.checksText(w, checks) })
+			return cmp.Or(err, exit.CodeIf(broken, exit.Part))
 		},
 	}
 }

@@ -168,13 +168,10 @@ func install(ctx context.Context, all []installed) error {
 		cancel()
 		e.Outcome = "installed"
 		if err != nil {
-			e.Outcome, e.Detail = "failed", strings.TrimSpace(fmt.Sprintf("%v: %s", err, lastLine(string(out))))
+			said := strings.TrimSpace(string(out))
+			last := said[strings.LastIndexByte(said, '\n')+1:]
+			e.Outcome, e.Detail = "failed", strings.TrimSpace(fmt.Sprintf("%v: %s", err, last))
 		}
 	}
 	return nil
-}
-
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return lines[len(lines)-1]
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -49,8 +50,5 @@ func (a *app) verifyHistory(ctx context.Context, known string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.show(v, "  ", func(w io.Writer) { a.paint.Verified(w, v) }); err != nil {
-		return err
-	}
-	return exit.CodeIf(!v.Holds, exit.Failed)
+	return cmp.Or(a.show(v, "  ", func(w io.Writer) { a.paint.Verified(w, v) }), exit.CodeIf(!v.Holds, exit.Failed))
 }

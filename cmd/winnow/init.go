@@ -28,13 +28,7 @@ directory when none is given). It overwrites nothing. The file is read where --c
   winnow sweep --config ./config.yaml --policy ./policies --no-embedded-policy    decides by your copy
   opa test policies/                                                              tests it with the stock tool`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, dirs []string) error {
-			dir := "."
-			if len(dirs) == 1 {
-				dir = dirs[0]
-			}
-			return a.initFolder(dir)
-		},
+		RunE: func(_ *cobra.Command, dirs []string) error { return a.initFolder(append(dirs, ".")[0]) },
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/stop"
 	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
+	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/version"
 )
 
@@ -57,11 +58,7 @@ func completing(args []string) []string {
 	if len(args) == 0 || !strings.HasPrefix(args[0], "__complete") {
 		return args
 	}
-	out := make([]string, len(args))
-	for i, arg := range args {
-		out[i] = termsafe.Line(arg)
-	}
-	return out
+	return text.Map(args, text.Clean)
 }
 
 // judgeApart is this program as the process in which policies are evaluated that it did not bring itself.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -33,12 +34,7 @@ func (a *app) notifyTest(ctx context.Context) error {
 	if len(o.Sinks) == 0 {
 		return config.Usagef("notify names no place: set notify.desktop or notify.webhooks in config.yaml; nothing was sent")
 	}
-	results, failed := notify.Test(ctx, o), 0
-	for _, r := range results {
-		if r.Error != "" {
-			failed++
-		}
-	}
+	results := notify.Test(ctx, o)
 	if err := list(a, results, func(w io.Writer) {
 		for _, r := range results {
 			if r.Error != "" {
@@ -50,5 +46,5 @@ func (a *app) notifyTest(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return exit.CodeIf(failed > 0, exit.Part)
+	return exit.CodeIf(slices.ContainsFunc(results, func(r notify.Result) bool { return r.Error != "" }), exit.Part)
 }

@@ -46,10 +46,7 @@ func (a *app) formsAndFiles(cmd *cobra.Command, of ...string) {
 
 // completeAlso completes the form, and leaves the file behind it to the shell.
 func completeAlso(of []string) cobra.CompletionFunc {
-	var forms []string
-	for _, form := range of {
-		forms = append(forms, form+"=")
-	}
+	forms := text.Map(of, func(form string) string { return form + "=" })
 	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if strings.Contains(begun, "=") {
 			return nil, cobra.ShellCompDirectiveDefault

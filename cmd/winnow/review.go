@@ -171,10 +171,7 @@ func (a *app) protect(ctx context.Context, ds []decision.Decision) error {
 	if len(ds) == 0 {
 		return nil
 	}
-	var globs []string
-	for _, d := range ds {
-		globs = append(globs, review.Glob(d))
-	}
+	globs := text.Map(ds, review.Glob)
 	file := a.OwnConfig()
 	if err := config.Protect(ctx, file, globs, atomicfile.Write); err != nil {
 		return fmt.Errorf("protect %s in %s: %w. Nothing was done", strings.Join(globs, ", "), file, err)

@@ -50,11 +50,14 @@ func (a *app) sweepCommand(ctx context.Context, f sweep.Options) error {
 	if err != nil {
 		return err
 	}
-	if f.Confirm && a.Waits(r) {
+	print := func() error {
 		if err := s.Explain(ctx, r, f.Show, a.json()); err != nil {
 			return err
 		}
-		if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.Show.All); err != nil {
+		return r.Write(a.out, a.paint.Paint, a.flags.format, f.Show.All)
+	}
+	if f.Confirm && a.Waits(r) {
+		if err := print(); err != nil {
 			return err
 		}
 		if err := a.wait(ctx, config.Seconds(a.Cfg.Rules.ConfirmAfter)); err != nil {
@@ -64,10 +67,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweep.Options) error {
 			return err
 		}
 	}
-	if err := s.Explain(ctx, r, f.Show, a.json()); err != nil {
-		return err
-	}
-	if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.Show.All); err != nil {
+	if err := print(); err != nil {
 		return err
 	}
 	return exit.CodeError(r.Code(f.Show.ExitCode))

@@ -33,10 +33,7 @@ Such a file can only keep: paths and other entries under protected, and rules th
 trusted holds until you trust another content or take it back; a later change of the file has no effect.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, folders []string) error {
-			folder := "."
-			if len(folders) == 1 {
-				folder = folders[0]
-			}
+			folder := append(folders, ".")[0]
 			switch {
 			case list && revoke:
 				return config.Usagef("--list and --revoke are two things: say one of them")
@@ -176,12 +173,8 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 		return err
 	}
 	if !was {
-		names := []string{}
-		if all, err := a.Store().All(ctx); err == nil {
-			for _, t := range all {
-				names = append(names, t.Path)
-			}
-		}
+		all, _ := a.Store().All(ctx) // none where they cannot be read
+		names := text.Map(all, func(t project.Trusted) string { return t.Path })
 		if len(names) == 0 {
 			return config.Usagef("%s is not trusted, and nor is any other project; nothing was changed", main)
 		}

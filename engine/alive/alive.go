@@ -151,7 +151,8 @@ type Question struct {
 // Ask answers a question from a snapshot. cfg are the parameters of the rules: which words say that an owner has ended.
 func Ask(s *snapshot.Snapshot, cfg *subject.Config, q Question) Answer {
 	a := &answer{s: s, cfg: cfg, q: q, joined: subject.Join(s, cfg)}
-	a.out = Answer{Schema: Schema, Asked: q.Asked, Kind: q.Kind, ID: q.ID, TakenAt: s.TakenAt, Proofs: []Proof{}, Claims: slices.Clone(q.Claims), Gaps: slices.Clone(q.Gaps)}
+	a.out = Answer{Schema: Schema, Asked: q.Asked, Kind: q.Kind, ID: q.ID, TakenAt: s.TakenAt,
+		Proofs: []Proof{}, Claims: append([]Claim{}, q.Claims...), Gaps: append([]Gap{}, q.Gaps...), Read: []Read{}}
 	a.index()
 	switch q.Kind {
 	case Folder:
@@ -365,15 +366,6 @@ func (a *answer) sources() {
 // finish decides.
 func (a *answer) finish() Answer {
 	out := &a.out
-	if out.Claims == nil {
-		out.Claims = []Claim{}
-	}
-	if out.Gaps == nil {
-		out.Gaps = []Gap{}
-	}
-	if out.Read == nil {
-		out.Read = []Read{}
-	}
 	switch {
 	case len(out.Proofs) > 0:
 		out.State, out.Why = Alive, out.Proofs[0].Detail

@@ -30,12 +30,8 @@ var (
 	errGivenUp = errors.New("it was not evaluated: too many others had passed their deadline or memory limit before (policy.timeout, policy.memory)")
 )
 
-// Reasons is what the policies gave for a candidate in scope, both lists sorted by rule and message, never nil. Size is what it took of
-// policy.MaxSaid.
-type Reasons struct {
-	Findings, Objections []decision.Reason
-	Size                 int
-}
+// Reasons is what the policies gave for a candidate in scope, both lists sorted by rule and message, never nil.
+type Reasons struct{ Findings, Objections []decision.Reason }
 
 // asker asks queries of one candidate after the other. It is for one goroutine.
 type asker struct {
@@ -237,5 +233,5 @@ func read(findings, objections []policy.Given) (*Reasons, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reasons{found, objected, policy.MaxSaid - m.Remaining()}, nil
+	return &Reasons{found, objected}, nil
 }

@@ -3,7 +3,6 @@ package eval
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -123,11 +122,9 @@ func (e *Engine) result(l *Look, answers []outcome) Result {
 		if a.err != nil {
 			out.Errors = append(out.Errors, Failure{ID: a.id, Err: a.err})
 		}
-		if a.decision != nil {
-			out.Decisions = append(out.Decisions, *a.decision)
-			for _, x := range a.sub.Exceptions {
-				out.Excepted[x.Place()]++
-			}
+		out.Decisions = append(out.Decisions, *a.decision)
+		for _, x := range a.sub.Exceptions {
+			out.Excepted[x.Place()]++
 		}
 	}
 	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
@@ -147,13 +144,11 @@ func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decis
 	})
 }
 
-// outcome is what was decided of a candidate, with its basis: the reasons, or the error. Of one that is out of scope, as most of a
-// machine is, decision and said are nil, and so is sub where it is not asked for again.
+// outcome is what was decided of a candidate in scope; err is why the policies came to no answer.
 type outcome struct {
-	id, kind string
+	id       string
 	decision *decision.Decision
 	sub      *subject.Subject
-	said     *Reasons
 	err      error
 }
 
@@ -209,12 +204,7 @@ func (e *Engine) AskAll(ctx context.Context, r *Round) error {
 
 // decide makes the decision from the reasons of one candidate. Nothing that a policy says can do more than give reasons.
 func decide(j *subject.Index, sub *subject.Subject, said *Reasons, err error) outcome {
-	out := outcome{id: sub.ID, kind: sub.Kind, sub: sub, said: said, err: err}
-	if said == nil && err == nil {
-		return out
-	}
 	d := &decision.Decision{ID: sub.ID, Kind: sub.Kind, InScope: true, Verdict: decision.Spare, Label: sub.Label, Owner: sub.Owner}
-	out.decision = d
 	if sub.Dir != nil && sub.Dir.Content != nil {
 		d.Action = decision.Trim
 	}
@@ -230,7 +220,7 @@ func decide(j *subject.Index, sub *subject.Subject, said *Reasons, err error) ou
 		d.Idle = *sub.Sighting.Idle > 0
 		d.Busy = !d.Idle
 	}
-	return out
+	return outcome{sub.ID, d, sub, err}
 }
 
 // failed is the objection that stands in for an answer.
@@ -295,14 +285,9 @@ func sight(d *decision.Decision, before snapshot.Sighting, known bool, s *snapsh
 
 // contradicted reports whether d was spared for something that is known, beside what is not.
 func contradicted(d *decision.Decision) bool {
-	for _, o := range d.Objections {
-		switch o.Rule {
-		case decision.RuleUnknown, decision.PolicyError, decision.RuleDebounce, decision.RuleShowing:
-		default:
-			return true
-		}
-	}
-	return false
+	unproven := []string{decision.RuleUnknown, decision.PolicyError, decision.RuleDebounce, decision.RuleShowing}
+	known := func(o decision.Reason) bool { return !slices.Contains(unproven, o.Rule) }
+	return slices.ContainsFunc(d.Objections, known)
 }
 
 // blind reports whether the processes or the candidate's own source were not read: objections are then made for want of them, and say
@@ -334,8 +319,8 @@ func readable(s *snapshot.Snapshot, id string) bool {
 	case snapshot.KindProcess:
 		return s.Sources[snapshot.Proc].Status == snapshot.OK
 	case snapshot.KindDir:
-		for name := range maps.Keys(s.Sources) {
-			if strings.HasPrefix(name, "dirs/") && s.Sources[name].Status == snapshot.Failed {
+		for name, src := range s.Sources {
+			if strings.HasPrefix(name, "dirs/") && src.Status == snapshot.Failed {
 				return false
 			}
 		}

@@ -154,15 +154,11 @@ func Plan(p *policy.Policy) (*ir.Policy, error) {
 // query is what is asked of the candidates of a kind.
 func (e *Engine) query(kind string) *query {
 	find := e.policy.Reap(kind)
-	var object []policy.Package
-	for _, p := range e.policy.Protect() {
-		if e.policy.About(p, kind) {
-			object = append(object, p)
-		}
-	}
+	foreign := func(p policy.Package) bool { return !e.policy.About(p, kind) }
+	object := slices.DeleteFunc(slices.Clone(e.policy.Protect()), foreign)
 	q := &query{}
 	q.stock.make = func() (stock, error) { return e.stock(find, object) }
-	q.explain.make = func() (rego.PreparedEvalQuery, error) { return e.explaining(kind) }
+	q.explain.make = func() (rego.PreparedEvalQuery, error) { return e.explaining(find, object) }
 	if e.program != nil {
 		q.scope = e.rules(find, policy.ScopeRule)
 		q.findings, q.objections = e.rules(find, policy.FindingsRule), e.rules(object, policy.ObjectionsRule)
@@ -217,15 +213,13 @@ func (e *Engine) stock(find, object []policy.Package) (out stock, err error) {
 }
 
 // explaining is the question by which a kind's candidates are explained.
-func (e *Engine) explaining(kind string) (rego.PreparedEvalQuery, error) {
+func (e *Engine) explaining(find, object []policy.Package) (rego.PreparedEvalQuery, error) {
 	var all []string
-	for i, p := range e.policy.Reap(kind) { // a comprehension is defined when what is in it is not
+	for i, p := range find { // a comprehension is defined when what is in it is not
 		all = append(all, fmt.Sprintf("s%d := [true | %s.%s]; f%d := %s.%s", i, p.Ref, policy.ScopeRule, i, p.Ref, policy.FindingsRule))
 	}
-	for i, p := range e.policy.Protect() {
-		if e.policy.About(p, kind) {
-			all = append(all, fmt.Sprintf("o%d := %s.%s", i, p.Ref, policy.ObjectionsRule))
-		}
+	for i, p := range object {
+		all = append(all, fmt.Sprintf("o%d := %s.%s", i, p.Ref, policy.ObjectionsRule))
 	}
 	return e.prepared(all)
 }

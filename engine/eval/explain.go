@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -158,12 +159,8 @@ type Search struct {
 
 // withDefaults is the search with its bounds filled in.
 func (s Search) withDefaults() Search {
-	if s.Within <= 0 || s.Within > maxSearch {
-		s.Within = maxSearch
-	}
-	if s.Decisions <= 0 || s.Decisions > maxDecisions {
-		s.Decisions = maxDecisions
-	}
+	s.Within = min(cmp.Or(max(s.Within, 0), maxSearch), maxSearch)
+	s.Decisions = min(cmp.Or(max(s.Decisions, 0), maxDecisions), maxDecisions)
 	return s
 }
 
@@ -230,8 +227,7 @@ func (d *decider) Decide(ctx context.Context, in ast.Value) (explain.Answer, err
 	if said == nil {
 		return out, nil
 	}
-	var dec decision.Decision
-	dec.Verdict = decision.Spare
+	dec := decision.Decision{Verdict: decision.Spare}
 	leveled(d.subject, said).into(&dec)
 	out.Verdict = dec.Verdict
 	level, _ := dec.Counting()

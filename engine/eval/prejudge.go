@@ -90,7 +90,7 @@ func (e *Engine) unheeded(sub *subject.Subject) *decision.Reason {
 func (e *Engine) keepUnheeded(answers []outcome) {
 	for i := range answers {
 		a := &answers[i]
-		if a.decision == nil || a.err != nil || len(a.decision.Findings) == 0 {
+		if a.err != nil || len(a.decision.Findings) == 0 {
 			continue
 		}
 		if o := e.unheeded(a.sub); o != nil {

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -100,13 +101,7 @@ func (s *Sources) idle(modules []module, rules map[string]Rule) (refused lint.Re
 			Fix:     "load the embedded policies too, or add their folder protect/excepted (winnow init writes it)",
 		})
 	}
-	var ids []string
-	for id := range rules {
-		if decision.Reaps(id) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(rules)), func(id string) bool { return !decision.Reaps(id) })
 	for _, e := range all {
 		for _, id := range e.Rules {
 			if _, known := rules[id]; !known {

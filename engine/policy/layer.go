@@ -28,13 +28,7 @@ func misplacedLayer(p string) bool {
 
 // LayerOf is what a loaded tree says as a layer: its layer.yaml, or the text of one in its manifest; false where it says nothing.
 func (p *Policy) LayerOf(tree string) (File, bool) {
-	var files []File
-	for _, f := range p.Files {
-		if f.Tree == tree {
-			files = append(files, f)
-		}
-	}
-	layer, _ := layerOf(files)
+	layer, _ := layerOf(slices.DeleteFunc(slices.Clone(p.Files), func(f File) bool { return f.Tree != tree }))
 	return layer, layer.Path != ""
 }
 

@@ -90,9 +90,6 @@ type Measure struct{ left int }
 // Room is a measure with room for so many bytes.
 func Room(bytes int) *Measure { return &Measure{left: bytes} }
 
-// Remaining is how many bytes there is room for.
-func (m *Measure) Remaining() int { return m.left }
-
 func (m *Measure) take(n int) bool {
 	m.left -= n
 	return m.left >= 0

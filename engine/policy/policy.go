@@ -194,32 +194,22 @@ func (s *Sources) shown(refused lint.Refusals) lint.Refusals {
 		}
 	}
 	for i, r := range refused {
-		text, ok := line(files[r.File], r.Line)
+		whole, ok := line(files[r.File], r.Line)
 		for !ok && r.Class == lint.ClassSyntax && r.Line > 1 { // the parser means the end, behind the last line that there is
 			r.Line, r.Column = r.Line-1, 0
-			if text, ok = line(files[r.File], r.Line); ok {
+			if whole, ok = line(files[r.File], r.Line); ok {
 				refused[i].Line, refused[i].Column = r.Line, 0
 			}
 		}
 		if ok {
-			refused[i].Text = lint.Shorten(strings.ToValidUTF8(text, "\uFFFD"), maxText)
-			refused[i].At = r.Column - indent(files[r.File], r.Line)
+			refused[i].Text = lint.Shorten(strings.ToValidUTF8(string(bytes.TrimSpace(whole)), "\uFFFD"), maxText)
+			refused[i].At = r.Column - (len(whole) - len(bytes.TrimLeft(whole, " \t")))
 			if refused[i].At < 1 || refused[i].At > len(refused[i].Text) {
 				refused[i].At = 0
 			}
 		}
 	}
 	return refused
-}
-
-// indent is how many characters of space a line begins with.
-func indent(data []byte, row int) int {
-	for line := range bytes.Lines(data) {
-		if row--; row == 0 {
-			return len(line) - len(bytes.TrimLeft(line, " \t"))
-		}
-	}
-	return 0
 }
 
 // maxErrors is how many errors one run of the compiler gives.
@@ -417,17 +407,18 @@ func (p *Policy) Bytes(file string) []byte {
 
 // Line is a line of a file that was loaded, without the space around it; false where there is no such line.
 func (p *Policy) Line(file string, row int) (string, bool) {
-	return line(p.Bytes(file), row)
+	whole, ok := line(p.Bytes(file), row)
+	return string(bytes.TrimSpace(whole)), ok
 }
 
-// line is a line of a file, counted from 1, without the space around it.
-func line(data []byte, row int) (string, bool) {
+// line is a line of a file, counted from 1, with the space around it.
+func line(data []byte, row int) ([]byte, bool) {
 	for line := range bytes.Lines(data) {
 		if row--; row == 0 {
-			return string(bytes.TrimSpace(line)), true
+			return line, true
 		}
 	}
-	return "", false
+	return nil, false
 }
 
 // Rule is the rule with that id, empty when it is missing.

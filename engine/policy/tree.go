@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -310,20 +311,10 @@ const (
 	maxRoots    = 100
 )
 
-func (t Tree) place() string {
-	if t.Prefix != "" {
-		return t.Prefix
-	}
-	return t.Name
-}
+func (t Tree) place() string { return cmp.Or(t.Prefix, t.Name) }
 
 // describe is the tree in a sentence.
-func (t Tree) describe() string {
-	if t.Prefix == "" {
-		return "the tree " + t.Name
-	}
-	return t.Prefix
-}
+func (t Tree) describe() string { return cmp.Or(t.Prefix, "the tree "+t.Name) }
 
 // DigestOf names a set of files by their paths and what they hold.
 func DigestOf(files []File) string { return digest([]*read{{files: files}}) }

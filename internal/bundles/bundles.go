@@ -144,8 +144,8 @@ func (f *Found) failed(p Polling, err error) {
 	f.memory.Problem, f.memory.Refused = err.Error(), false
 }
 
-// refuse remembers why what was got is not used.
-func (f *Found) refuse(err error) {
+// Reject notes why what was got is not used, such as a new bundle that does not load: the last good one goes on.
+func (f *Found) Reject(err error) {
 	f.New, f.Refused = nil, true
 	f.memory.Problem, f.memory.Refused = err.Error(), true
 	f.memory.Failures, f.memory.FailingSince, f.memory.RetryAt, f.memory.ETag = 0, time.Time{}, time.Time{}, ""
@@ -165,16 +165,13 @@ func (f *Found) judge() {
 	}
 	switch {
 	case err != nil:
-		f.refuse(err)
+		f.Reject(err)
 	case f.Last != nil && b.Digest == f.Last.Digest:
 		m.Problem, m.Refused = "", false
 	default:
 		f.New = b
 	}
 }
-
-// Reject notes that the new bundle does not load: the last good one goes on.
-func (f *Found) Reject(err error) { f.refuse(err) }
 
 // Status is how a bundle stands.
 type Status struct {

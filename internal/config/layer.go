@@ -290,8 +290,7 @@ func (c *Config) Stand(layers []*Layer) error {
 // checkLayers refuses what says more than an organisation's layers, or contradicts them among themselves.
 func (c *Config) checkLayers(layers []*Layer, levels map[[2]string]string) error {
 	var wrong strict.Problems
-	now := flat(c.Rules)
-	ownNow := ownOf(slices.Concat(c.layersOwn, c.custom))
+	now := withOwn(flat(c.Rules), slices.Concat(c.layersOwn, c.custom))
 	for i, l := range layers {
 		for _, other := range layers[:i] {
 			if other.Published == l.Published {
@@ -310,16 +309,11 @@ func (c *Config) checkLayers(layers []*Layer, levels map[[2]string]string) error
 		}
 		said, names := l.values(), l.Stated()
 		if l.Held {
-			names = append(names, Parameters()...)
-			slices.Sort(names)
-			names = slices.Compact(names)
+			names = slices.Compact(slices.Sorted(slices.Values(append(names, Parameters()...))))
 		}
 		for _, name := range names {
 			key := grantParameters + name
 			is, has := now[name], said[name]
-			if own, ok := strings.CutPrefix(name, "custom."); ok {
-				is, has = ownNow[own], ownOf(l.own)[own]
-			}
 			if direction := directions()[name]; direction.harsher(has, is) && !l.Grant(key) {
 				wrong = append(wrong, c.overruled(layers, l, key,
 					"%s %s, which %s says (%s)", shortly(is), direction.than(shortly(has)), l.Name, l.placeOf(key)))
@@ -360,8 +354,6 @@ func (l *Layer) contradicts(other *Layer) (wrong strict.Problems) {
 		}
 	}
 	mine, theirs := l.values(), other.values()
-	maps.Copy(mine, prefixed(ownOf(l.own)))
-	maps.Copy(theirs, prefixed(ownOf(other.own)))
 	for _, name := range l.Stated() {
 		if slices.Contains(other.Stated(), name) && !reflect.DeepEqual(mine[name], theirs[name]) {
 			key := grantParameters + name
@@ -372,30 +364,21 @@ func (l *Layer) contradicts(other *Layer) (wrong strict.Problems) {
 	return wrong
 }
 
-func prefixed(own map[string]any) map[string]any {
-	out := map[string]any{}
-	for name, v := range own {
-		out["custom."+name] = v
-	}
-	return out
-}
-
-// values are the rules as they would be by this layer alone.
+// values are the parameters as they would be by this layer alone.
 func (l *Layer) values() map[string]any {
 	c, err := load("", nil, nil, l)
 	if err != nil { // ReadLayer did the same
 		return map[string]any{}
 	}
-	return flat(c.Rules)
+	return withOwn(flat(c.Rules), l.own)
 }
 
-// ownOf are values of parameters of one's own by name, a later one over an earlier one.
-func ownOf(values []customValue) map[string]any {
-	out := map[string]any{}
-	for _, v := range values {
-		out[v.name] = v.value
+// withOwn adds values of parameters of one's own to those of the others, a later one over an earlier one.
+func withOwn(values map[string]any, own []customValue) map[string]any {
+	for _, v := range own {
+		values["custom."+v.name] = v.value
 	}
-	return out
+	return values
 }
 
 // overruled is the problem that what stands over a layer says something else of a key: the environment, the file, or another layer.

@@ -10,15 +10,12 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // MarkerNames are the variables that are read.
 func (c *Config) MarkerNames() []string {
-	var names []string
-	for _, m := range c.Collect.Processes.Markers {
-		names = append(names, m.Name)
-	}
-	return names
+	return text.Map(c.Collect.Processes.Markers, func(m subject.Marker) string { return m.Name })
 }
 
 // markers reads a marker that is given by its name alone.

@@ -215,11 +215,7 @@ func find(file string) (string, []byte, error) {
 		}
 		return p, f.Data, nil
 	}
-	places, err := places()
-	if err != nil {
-		return "", nil, err
-	}
-	for _, p := range places {
+	for _, p := range places() {
 		data, err := readPlace(p)
 		switch {
 		case err == nil:
@@ -234,12 +230,11 @@ func find(file string) (string, []byte, error) {
 
 // places are where a configuration is looked for, the first first. By the XDG specification a $XDG_CONFIG_HOME that is not
 // absolute is passed over.
-func places() ([]string, error) {
-	var places []string
+func places() (all []string) {
 	if base, err := pathVariable("XDG_CONFIG_HOME"); err == nil { // without a home there is no such place
-		places = append(places, filepath.Join(base, "winnow", Name))
+		all = append(all, filepath.Join(base, "winnow", Name))
 	}
-	return append(places, filepath.Join("/etc", "winnow", Name)), nil
+	return append(all, filepath.Join("/etc", "winnow", Name))
 }
 
 // readPlace reads a configuration in one of the usual places. Many people keep theirs among other files of that kind and link to it:
@@ -282,13 +277,7 @@ func (c *Config) Stray() bool {
 }
 
 // UserPlace is where a user's own configuration belongs, as a person writes it.
-func UserPlace() string {
-	places, err := places()
-	if err != nil || len(places) == 0 {
-		return "~/.config/winnow/" + Name
-	}
-	return text.Home(places[0])
-}
+func UserPlace() string { return text.Home(places()[0]) }
 
 // looksLikeOurs tells a config.yaml that was written for Winnow from any other program's: it says its version and has one of our
 // sections.

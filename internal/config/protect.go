@@ -148,9 +148,8 @@ func Protect(ctx context.Context, file string, globs []string, write func(contex
 
 // UserFile is the file of a user's own configuration, "" where there is no place for it.
 func UserFile() string {
-	places, err := places()
-	if err != nil || len(places) < 2 {
-		return ""
+	if all := places(); len(all) > 1 {
+		return all[0]
 	}
-	return places[0]
+	return ""
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // How many things a page shows.
@@ -48,15 +49,11 @@ type frame struct {
 }
 
 // Unread are the sources that the look could not read.
-func (f frame) Unread() (names []string) {
+func (f frame) Unread() []string {
 	if f.Looked != nil {
-		for _, name := range slices.Sorted(maps.Keys(f.Looked.Sources)) {
-			if f.Looked.Sources[name].Status == snapshot.Failed {
-				names = append(names, name)
-			}
-		}
+		return report.NotRead(f.Looked.Sources)
 	}
-	return names
+	return nil
 }
 
 // Nav are the pages, in their order.
@@ -207,8 +204,8 @@ func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, a
 		Due                            time.Time
 		Hold                           *snapshot.Hold
 	}{Explanation: x, Owner: d.Owner, About: d.About, Label: report.Label(d), State: stateOf(d), Different: report.Counterfactual(x.WouldChange), Hold: hold}
-	if x.Subject != nil {
-		body.Users = usersOf(x.Subject.Dir)
+	if x.Subject != nil && x.Subject.Dir != nil {
+		body.Users = text.Map(x.Subject.Dir.Holders, userWords)
 	}
 	body.Words = stateWords[body.State]
 	if body.State == waits {
@@ -217,15 +214,9 @@ func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, a
 	return report.Label(d), "candidate", body, nil
 }
 
-// usersOf says of each process that uses a folder how it does.
-func usersOf(d *snapshot.Dir) (out []string) {
-	if d == nil {
-		return nil
-	}
-	for _, h := range d.Holders {
-		out = append(out, fmt.Sprintf("%s (%d) %s", h.Name, h.PID, cmp.Or(render.HoldsBy[h.How], "uses it")))
-	}
-	return out
+// userWords says how a process uses a folder.
+func userWords(h snapshot.Holder) string {
+	return fmt.Sprintf("%s (%d) %s", h.Name, h.PID, cmp.Or(render.HoldsBy[h.How], "uses it"))
 }
 
 func (s *Server) holdOn(ctx context.Context, id string) (*snapshot.Hold, error) {
@@ -267,10 +258,6 @@ func (s *Server) acts(r *http.Request, _ *report.Report) (string, string, any, e
 	if err != nil {
 		return "", "", nil, err
 	}
-	all := make([]act, 0, len(done.Acts))
-	for _, x := range done.Acts {
-		all = append(all, actOf(x))
-	}
 	body := struct {
 		Days   int
 		Choice []int
@@ -279,7 +266,8 @@ func (s *Server) acts(r *http.Request, _ *report.Report) (string, string, any, e
 		Sweeps []document.Sweep
 		Total  int
 	}{Days: days, Choice: []int{1, 7, 30, 365}, Sweeps: done.Sweeps[:min(len(done.Sweeps), 20)], Total: len(done.Sweeps)}
-	body.Acts, body.Pager = paged(all, filterOf(r.URL.Query()).Page, actsAPage, func(n int) string { return link("/acts", "days", days, "page", pageNumber(n)) })
+	address := func(n int) string { return link("/acts", "days", days, "page", pageNumber(n)) }
+	body.Acts, body.Pager = paged(text.Map(done.Acts, actOf), filterOf(r.URL.Query()).Page, actsAPage, address)
 	return "Acts", "acts", body, nil
 }
 

@@ -136,15 +136,11 @@ func filterOf(q url.Values) filter {
 // matching leaves of rows those that are looked for: each of the words has to be somewhere in it.
 func (f filter) matching(all []row) []row {
 	words := strings.Fields(strings.ToLower(f.Words))
-	var out []row
-	for _, x := range all {
-		if f.Kind != "" && x.Kind != f.Kind || f.State != "" && x.State != f.State || f.Owner != "" && x.OwnerName != f.Owner ||
-			slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(x.found, w) }) {
-			continue
-		}
-		out = append(out, x)
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(all), func(x row) bool {
+		return f.Kind != "" && x.Kind != f.Kind || f.State != "" && x.State != f.State ||
+			f.Owner != "" && x.OwnerName != f.Owner ||
+			slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(x.found, w) })
+	})
 }
 
 // Link is the address of a page of what is looked for.

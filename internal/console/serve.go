@@ -67,7 +67,7 @@ func Listen(api API, address string, log hclog.Logger) (*Server, error) {
 		return nil, fmt.Errorf("listen on %s: %w; the console was not started", at, err)
 	}
 	s := &Server{api: api, log: log, keys: newKeys(l.Addr()), pages: pages}
-	s.live = newLive(s.stamp)
+	s.live = &live{stamp: s.stamp, room: make(chan struct{}, maxStreams)}
 	s.listener = listen.Bound(l, maxConns, ownUser, func(err error) { log.Debug("a connection was closed unread", "error", err) })
 	return s, nil
 }
@@ -187,10 +187,6 @@ type live struct {
 	mu    sync.Mutex
 	last  string
 	asked time.Time
-}
-
-func newLive(stamp func(context.Context) string) *live {
-	return &live{stamp: stamp, room: make(chan struct{}, maxStreams)}
 }
 
 // current is the stamp of now, which is asked for once for all pages that wait.

@@ -265,7 +265,7 @@ func (d *Daemon) brake(s *sweep.Sweeper, r *report.Report, m *brakes.Memory, tri
 	}
 	if len(tripped) == 0 {
 		now := swept(s.Seen, r.Decisions)
-		now.Sweep, now.Caps, now.Acts, now.IDs = r.Sweep, r.Caps, r.Acts, allIDs(s.Seen)
+		now.Sweep, now.Caps, now.Acts, now.IDs = r.Sweep, r.Caps, r.Acts, ops.Ids(s.Seen)
 		*m, tripped = m.CheckAfter(now, d.limits())
 	}
 	for _, t := range tripped {
@@ -275,13 +275,6 @@ func (d *Daemon) brake(s *sweep.Sweeper, r *report.Report, m *brakes.Memory, tri
 		return fmt.Errorf("%w; the daemon does not know what it has to remember of its acts", err)
 	}
 	return nil
-}
-
-func allIDs(s *snapshot.Snapshot) (ids []string) {
-	for _, k := range snapshot.Kinds {
-		ids = slices.AppendSeq(ids, k.IDs(s))
-	}
-	return ids
 }
 
 // likeness is what a candidate has in common with one that takes its place, "" where that cannot be said.
@@ -440,7 +433,7 @@ func (d *Daemon) News(r *report.Report) {
 		d.Say("purged: %s %s, %s", p.Act, p.Candidate, text.Size(p.Bytes))
 	}
 	var goes, waits int
-	var failed []string
+	failed := report.NotRead(r.Sources)
 	for _, dec := range r.Decisions {
 		switch {
 		case dec.Verdict == decision.Reap:
@@ -449,12 +442,6 @@ func (d *Daemon) News(r *report.Report) {
 			waits++
 		}
 	}
-	for name, s := range r.Sources {
-		if s.Status == snapshot.Failed {
-			failed = append(failed, name)
-		}
-	}
-	slices.Sort(failed)
 	key := fmt.Sprint(d.status.Mode, goes, waits, failed)
 	for _, al := range r.Alarms {
 		key += "\n" + al.Rule + " " + al.Candidate + " " + lasting(al)
@@ -463,7 +450,10 @@ func (d *Daemon) News(r *report.Report) {
 		return
 	}
 	d.said = key
-	line := fmt.Sprintf("%s: %s to go%s", d.status.Mode, text.Plural(goes, "candidate"), waiting(waits))
+	line := fmt.Sprintf("%s: %s to go", d.status.Mode, text.Plural(goes, "candidate"))
+	if waits > 0 {
+		line += fmt.Sprintf(", and %d that may go after another look", waits)
+	}
 	if len(failed) > 0 {
 		line += "; not read: " + strings.Join(failed, ", ")
 	}
@@ -497,11 +487,4 @@ func (d *Daemon) tellActs(acts []decision.Act) {
 	for _, kind := range slices.Sorted(maps.Keys(capped)) {
 		line(fmt.Sprint("capped ", kind, capped[kind]), "capped: %s of kind %s: %s", text.Plural(capped[kind], "act"), kind, why[kind])
 	}
-}
-
-func waiting(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", and %d that may go after another look", n)
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,8 @@ func fillEvent(e *notify.Event, r *report.Report) {
 	e.Speaks = append(e.Speaks, notify.GroupActs, notify.GroupAlarms, notify.GroupAsks)
 	for _, acts := range [][]decision.Act{r.Settled, r.Acts} {
 		for _, a := range acts {
-			i := notify.Item{Kind: a.Kind, ID: a.Candidate, Name: calledIn(a.Label, a.Candidate), Outcome: a.Outcome.Outcome}
+			name := cmp.Or(a.Label, a.Candidate)
+			i := notify.Item{Kind: a.Kind, ID: a.Candidate, Name: name, Outcome: a.Outcome.Outcome}
 			switch a.Outcome.Outcome {
 			case decision.Done:
 				e.Done = append(e.Done, i)
@@ -118,19 +120,12 @@ func fillEvent(e *notify.Event, r *report.Report) {
 		if d.Level != decision.Ask {
 			continue
 		}
-		i := notify.Item{Kind: d.Kind, ID: d.ID, Name: calledIn(d.Label, d.ID)}
+		i := notify.Item{Kind: d.Kind, ID: d.ID, Name: cmp.Or(d.Label, d.ID)}
 		if _, counting := d.Counting(); len(counting) > 0 {
 			i.Rule, i.Message = counting[0].Rule, counting[0].Message
 		}
 		e.Standing = append(e.Standing, notify.Standing{Group: notify.GroupAsks, Key: d.ID + " " + d.Identity.Key + " " + i.Rule, Item: i})
 	}
-}
-
-func calledIn(label, id string) string {
-	if label == "" {
-		return id
-	}
-	return label
 }
 
 // counted is a number that stands by itself in a sentence, with its unit: a count, a time, a size.

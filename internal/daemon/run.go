@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
-	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
@@ -265,11 +262,7 @@ func (d *Daemon) State() document.State {
 	}
 	if r := d.Last(); r != nil {
 		s.Policy, s.Alarms = r.Policy, append(s.Alarms, r.Alarms...)
-		for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
-			if r.Sources[name].Status == snapshot.Failed {
-				s.NotRead = append(s.NotRead, name)
-			}
-		}
+		s.NotRead = append(s.NotRead, report.NotRead(r.Sources)...)
 	}
 	return s
 }

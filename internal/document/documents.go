@@ -134,17 +134,16 @@ type Answer struct {
 
 // Decision is the decision that is explained, with the reasons that count.
 func (x Explanation) Decision() decision.Decision {
-	d := decision.Decision{ID: x.ID, Kind: x.Kind, Label: x.Label, Verdict: x.Verdict, Level: x.Level, InScope: x.InScope}
-	for _, f := range x.Findings {
-		if f.Level != decision.Off {
-			d.Findings = append(d.Findings, f.Reason)
+	counting := func(fired []explain.Fired) (out []decision.Reason) {
+		for _, f := range fired {
+			if f.Level != decision.Off {
+				out = append(out, f.Reason)
+			}
 		}
+		return out
 	}
-	for _, f := range x.Objections {
-		if f.Level != decision.Off {
-			d.Objections = append(d.Objections, f.Reason)
-		}
-	}
+	d := decision.Decision{ID: x.ID, Kind: x.Kind, Label: x.Label, Verdict: x.Verdict, Level: x.Level,
+		InScope: x.InScope, Findings: counting(x.Findings), Objections: counting(x.Objections)}
 	if x.Subject != nil {
 		d.Owner, d.About = x.Subject.Owner, x.Subject.About()
 	}

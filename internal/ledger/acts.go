@@ -51,16 +51,13 @@ func (l *Ledger) IntendLogged(ctx context.Context, in decision.Intent, events []
 func (l *Ledger) Adopt(ctx context.Context, in decision.Intent, out decision.Outcome) (adopted bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	err = l.write(ctx, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, outcome, settled_at, restore_until, counted)
+		n, err := exec(ctx, tx, `INSERT INTO acts
+			(id, sweep, candidate, at, intent, outcome, settled_at, restore_until, counted)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))
 			ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, restore_until = excluded.restore_until, restored_at = NULL, purged_at = NULL,
 				counted = excluded.counted
 			WHERE settled_at IS NOT NULL AND NOT (`+kept+`)`,
 			in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), document{&in}, document{&out}, time.Now().UnixNano(), nanos(out.RestoreUntil))
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
 		if adopted = n > 0; err != nil || !adopted {
 			return err
 		}
@@ -97,12 +94,10 @@ func (l *Ledger) Settled(ctx context.Context, id string, out decision.Outcome) e
 		return fmt.Errorf("write outcome of %s: encode: %w", id, err)
 	}
 	err = l.write(ctx, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, "UPDATE acts SET outcome = ?, settled_at = ?, restore_until = ? WHERE id = ? AND settled_at IS NULL",
+		n, err := exec(ctx, tx,
+			"UPDATE acts SET outcome = ?, settled_at = ?, restore_until = ? WHERE id = ? AND settled_at IS NULL",
 			text, time.Now().UnixNano(), nanos(out.RestoreUntil), id)
-		if err != nil {
-			return err
-		}
-		switch n, err := res.RowsAffected(); {
+		switch {
 		case err != nil:
 			return err
 		case n == 1:
@@ -170,11 +165,8 @@ func (l *Ledger) MarkPurged(ctx context.Context, id string, at time.Time) error 
 func (l *Ledger) mark(ctx context.Context, column, event, id string, at time.Time) error {
 	ctx = context.WithoutCancel(ctx) // it has happened
 	err := l.write(ctx, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, "UPDATE acts SET "+column+" = ? WHERE id = ? AND "+kept, at.UnixNano(), id)
-		if err != nil {
-			return err
-		}
-		if err := one(res, "act", id); err != nil {
+		n, err := exec(ctx, tx, "UPDATE acts SET "+column+" = ? WHERE id = ? AND "+kept, at.UnixNano(), id)
+		if err := one(n, err, "act", id); err != nil {
 			return err
 		}
 		return chained(ctx, tx, id, event)

@@ -45,26 +45,22 @@ func queue(ctx context.Context, tx *sql.Tx, events []Event, room int64) error {
 		sinks[e.Sink] = true
 	}
 	for sink := range sinks {
-		res, err := tx.ExecContext(ctx, `DELETE FROM logged WHERE n IN (SELECT n FROM (
+		n, err := exec(ctx, tx, `DELETE FROM logged WHERE n IN (SELECT n FROM (
 				SELECT n, sum(length(event)) OVER (ORDER BY n DESC) AS room FROM logged WHERE sink = ?
 			) WHERE room > ?)`, sink, room)
-		if err != nil {
-			return err
+		if err == nil && n > 0 {
+			err = drop(ctx, tx, sink, n)
 		}
-		if err := drop(ctx, tx, sink, res); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// drop counts what was left out.
-func drop(ctx context.Context, tx *sql.Tx, sink string, res sql.Result) error {
-	n, err := res.RowsAffected()
-	if err != nil || n == 0 {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO logged_dropped (sink, count, last_at) VALUES (?, ?, ?)
+// drop counts n events that were left out.
+func drop(ctx context.Context, tx *sql.Tx, sink string, n int64) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO logged_dropped (sink, count, last_at) VALUES (?, ?, ?)
 		ON CONFLICT (sink) DO UPDATE SET count = count + excluded.count, last_at = excluded.last_at`, sink, n, time.Now().UnixNano())
 	return err
 }
@@ -88,22 +84,22 @@ func (l *Ledger) Waiting(ctx context.Context, sink string) (n int, err error) {
 // Delivered removes events that their sink has, and Refused those that it will never take, which are counted as
 // dropped.
 func (l *Ledger) Delivered(ctx context.Context, events []Event) error {
-	return l.leave(ctx, events, func(*sql.Tx, string, sql.Result) error { return nil })
+	return l.leave(ctx, events, false)
 }
 
 // Refused: see Delivered.
 func (l *Ledger) Refused(ctx context.Context, events []Event) error {
-	return l.leave(ctx, events, func(tx *sql.Tx, sink string, res sql.Result) error { return drop(ctx, tx, sink, res) })
+	return l.leave(ctx, events, true)
 }
 
-func (l *Ledger) leave(ctx context.Context, events []Event, then func(tx *sql.Tx, sink string, res sql.Result) error) error {
+func (l *Ledger) leave(ctx context.Context, events []Event, refused bool) error {
 	err := l.write(ctx, func(tx *sql.Tx) error {
 		for _, e := range events {
-			res, err := tx.ExecContext(ctx, "DELETE FROM logged WHERE n = ? AND sink = ? AND id = ?", e.N, e.Sink, e.ID)
-			if err != nil {
-				return err
+			n, err := exec(ctx, tx, "DELETE FROM logged WHERE n = ? AND sink = ? AND id = ?", e.N, e.Sink, e.ID)
+			if err == nil && refused && n > 0 {
+				err = drop(ctx, tx, e.Sink, n)
 			}
-			if err := then(tx, e.Sink, res); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -179,6 +175,20 @@ func (l *Ledger) reading(ctx context.Context, f func(tx *sql.Tx) error) error {
 // querier is a database or a transaction in it.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// execer is a database or a transaction in it.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// exec runs a statement, and says how many rows it changed.
+func exec(ctx context.Context, in execer, query string, args ...any) (int64, error) {
+	res, err := in.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
 }
 
 // eachRow runs a query and gives each row to scan.

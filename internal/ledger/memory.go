@@ -31,28 +31,23 @@ func (l *Ledger) remember(ctx context.Context, name string, v any) error {
 	return l.explain("save "+name+" in", err)
 }
 
-// recall reads what is remembered by that name into v, which stays as it is before anything was remembered.
-func (l *Ledger) recall(ctx context.Context, name string, v any) error {
+// recalled is what is remembered by that name, and empty before anything was.
+func recalled[T any](ctx context.Context, l *Ledger, name string, empty T) (T, error) {
 	var packed []byte
+	all := empty
 	found, err := scanOne(ctx, l.db, []any{&packed}, "SELECT value FROM remembered WHERE name = ?", name)
 	if found && err == nil {
 		var text []byte
 		if text, err = io.ReadAll(flate.NewReader(bytes.NewReader(packed))); err == nil {
-			err = json.Unmarshal(text, v)
+			err = json.Unmarshal(text, &all)
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 	}
-	return l.explain("read "+name+" of", err)
-}
-
-// recalled is what is remembered by that name, and empty before anything was.
-func recalled[T any](ctx context.Context, l *Ledger, name string, empty T) (T, error) {
-	all := empty
-	if err := l.recall(ctx, name, &all); err != nil {
+	if err != nil {
 		var none T
-		return none, err
+		return none, l.explain("read "+name+" of", err)
 	}
 	return all, nil
 }
@@ -153,9 +148,7 @@ func (l *Ledger) Hold(ctx context.Context, h snapshot.Hold) error {
 }
 
 // hold places a hold by a database or a transaction in it.
-func hold(ctx context.Context, in interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}, h snapshot.Hold) error {
+func hold(ctx context.Context, in execer, h snapshot.Hold) error {
 	_, err := in.ExecContext(ctx, placeHold, h.ID, h.Owner, h.Reason, h.Since.UnixNano(), nanos(h.Until))
 	return err
 }
@@ -184,11 +177,8 @@ func (l *Ledger) PutOff(ctx context.Context, holds []snapshot.Hold, until time.T
 	there = make([]bool, len(holds))
 	err = l.write(ctx, func(tx *sql.Tx) error {
 		for i, h := range holds {
-			res, err := tx.ExecContext(ctx, "UPDATE holds SET until = ? WHERE id = ? AND owner = ?", until.UnixNano(), h.ID, h.Owner)
-			if err != nil {
-				return err
-			}
-			n, err := res.RowsAffected()
+			n, err := exec(ctx, tx, "UPDATE holds SET until = ? WHERE id = ? AND owner = ?",
+				until.UnixNano(), h.ID, h.Owner)
 			if err != nil {
 				return err
 			}
@@ -202,11 +192,7 @@ func (l *Ledger) PutOff(ctx context.Context, holds []snapshot.Hold, until time.T
 // Release lifts the holds of one owner on a candidate, or of all owners where owner is "", and says how many there
 // were.
 func (l *Ledger) Release(ctx context.Context, id, owner string) (int, error) {
-	res, err := l.db.ExecContext(ctx, "DELETE FROM holds WHERE id = ? AND (owner = ? OR ? = '')", id, owner, owner)
-	if err != nil {
-		return 0, l.explain("lift a hold in", err)
-	}
-	n, err := res.RowsAffected()
+	n, err := exec(ctx, l.db, "DELETE FROM holds WHERE id = ? AND (owner = ? OR ? = '')", id, owner, owner)
 	return int(n), l.explain("lift a hold in", err)
 }
 

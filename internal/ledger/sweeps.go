@@ -44,11 +44,9 @@ func (l *Ledger) BeginSweep(ctx context.Context, s Sweep) error {
 
 // FinishSweep records how a sweep ended; counts is any value that encodes to JSON. ErrNone says that it never began.
 func (l *Ledger) FinishSweep(ctx context.Context, id string, finished time.Time, counts any, exit int) error {
-	res, err := l.db.ExecContext(ctx, "UPDATE sweeps SET finished = ?, counts = ?, exit = ? WHERE id = ?", finished.UnixNano(), document{&counts}, exit, id)
-	if err == nil {
-		err = one(res, "sweep", id)
-	}
-	return l.explain("finish a sweep in", err)
+	n, err := exec(ctx, l.db, "UPDATE sweeps SET finished = ?, counts = ?, exit = ? WHERE id = ?",
+		finished.UnixNano(), document{&counts}, exit, id)
+	return l.explain("finish a sweep in", one(n, err, "sweep", id))
 }
 
 // SameSweep records a whole sweep that found nothing new: all that stood before it stands.
@@ -66,9 +64,8 @@ func (l *Ledger) SameSweep(ctx context.Context, s Sweep, finished time.Time, cou
 	return l.explain("record a sweep in", err)
 }
 
-// one makes a change that found nothing an error.
-func one(res sql.Result, what, id string) error {
-	n, err := res.RowsAffected()
+// one makes a change of n rows that found nothing an error.
+func one(n int64, err error, what, id string) error {
 	if err == nil && n == 0 {
 		return fmt.Errorf("%s %s: %w", what, id, ErrNone)
 	}

@@ -179,11 +179,9 @@ func more(lines []string, n, named int) []string {
 
 // byKind is "2 dirs, 1 process".
 func byKind(kinds map[string]int) string {
-	var out []string
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		out = append(out, text.Plural(kinds[kind], kind))
-	}
-	return strings.Join(out, ", ")
+	return text.Join(slices.Sorted(maps.Keys(kinds)), ", ", func(kind string) string {
+		return text.Plural(kinds[kind], kind)
+	})
 }
 
 // digest is what waits to be sent, put together from one sweep or several.

@@ -33,12 +33,9 @@ func (o *Ops) ReleaseBrakes(ctx context.Context, rules []string) ([]brakes.Brake
 			return nil, config.Usagef("unknown brake %q%s", r, spelling.Hint(r, brakes.Rules))
 		}
 	}
-	if err := o.TrustState(); err != nil {
-		return nil, err
-	}
-	l, err := ledger.Open(o.LedgerPath())
+	l, err := o.openLedger("nothing was released")
 	if err != nil {
-		return nil, fmt.Errorf("%w; nothing was released", err)
+		return nil, err
 	}
 	m := brakes.Memory{}
 	err = l.Brakes(ctx, &m)

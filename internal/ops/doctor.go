@@ -92,8 +92,7 @@ func (o *Ops) checkState(ctx context.Context) []Check {
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		out = append(out, Check{"state", dir, Healthy, "does not exist yet; the first sweep makes it"})
-		return out
+		return append(out, Check{"state", dir, Healthy, "does not exist yet; the first sweep makes it"})
 	case err != nil:
 		return append(out, Check{"state", dir, Broken, err.Error() + "; give another folder with --state"})
 	case o.TrustState() != nil:
@@ -461,12 +460,9 @@ const (
 
 // limit says of each rule with a need what limits it.
 func limit(rules map[string]policy.Rule, need, format string, args ...any) (out []Check) {
-	for _, id := range slices.Sorted(maps.Keys(rules)) {
-		if slices.Contains(rules[id].Needs, need) {
-			out = append(out, Check{"rule", id, Limited, fmt.Sprintf(format, args...)})
-		}
-	}
-	return out
+	return text.Map(needing(rules, need), func(id string) Check {
+		return Check{"rule", id, Limited, fmt.Sprintf(format, args...)}
+	})
 }
 
 // vagueMarkers says which markers convict no agent because nothing describes them.
@@ -483,10 +479,7 @@ func vagueMarkers(rules map[string]policy.Rule, c *subject.Config) []Check {
 
 // unreadMarkers says which markers the rules ask for that are not read.
 func unreadMarkers(rules map[string]policy.Rule, read []string, c *subject.Config) []Check {
-	var asked []string
-	for _, m := range c.MarkerRecords {
-		asked = append(asked, m.Marker)
-	}
+	asked := text.Map(c.MarkerRecords, func(m subject.MarkerRecord) string { return m.Marker })
 	var out []Check
 	for _, m := range slices.Concat(asked, c.PIDMarkers) {
 		if !slices.Contains(read, m) {

@@ -25,20 +25,22 @@ func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) []
 	h := s.Host
 	var out []Check
 	limit := func(name, detail string) { out = append(out, Check{"source", name, Limited, detail}) }
+	initRules := cmp.Or(strings.Join(needing(rules, "init"), ", "), "no rules")
 	if host.Windows(root) {
 		limit("Windows", "this is the Windows Subsystem for Linux: which programs of Windows use a folder cannot be seen, here and below /mnt; "+
 			"close them there before a folder goes, or name it in rules.protected")
 	}
 	if h.Container != nil && *h.Container {
 		limit("process 1", fmt.Sprintf("%s is process 1 of this container and not an init: all that was handed over has it for a parent, so a parent of 1 proves nothing, and %s find nothing; "+
-			"start the container with an init (docker run --init)", nameOf(s, 1), needing(rules, "init")))
+			"start the container with an init (docker run --init)", nameOf(s, 1), initRules))
 	}
 	if h.Ancestors != nil && (len(h.Ancestors) == 0 || h.Ancestors[len(h.Ancestors)-1] != 1) {
 		limit("ancestors", "this program was put into the container from outside (docker exec, nsenter): what started it cannot be seen, and is not in this list of processes")
 	}
 	for _, t := range takers(s) {
 		limit("orphans", fmt.Sprintf("%s (%d) has %s that it did not start: it takes in orphans (a subreaper), and the kernel does not say since when, or for whom. "+
-			"What has it for a parent is kept by %s; look at it by hand", t.name, t.pid, text.Plural(t.children, "child process"), needing(rules, "init")))
+			"What has it for a parent is kept by %s; look at it by hand",
+			t.name, t.pid, text.Plural(t.children, "child process"), initRules))
 	}
 	if h.UpSeconds != nil && h.AwakeSeconds != nil && *h.UpSeconds-*h.AwakeSeconds >= time.Minute.Seconds() {
 		slept := text.Span(time.Duration((*h.UpSeconds - *h.AwakeSeconds) * float64(time.Second)))
@@ -51,15 +53,10 @@ func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) []
 	return out
 }
 
-// needing are the rules that need something, by their ids.
-func needing(rules map[string]policy.Rule, need string) string {
-	var ids []string
-	for _, id := range slices.Sorted(maps.Keys(rules)) {
-		if slices.Contains(rules[id].Needs, need) {
-			ids = append(ids, id)
-		}
-	}
-	return cmp.Or(strings.Join(ids, ", "), "no rules")
+// needing are the ids of the rules that need something, sorted.
+func needing(rules map[string]policy.Rule, need string) []string {
+	without := func(id string) bool { return !slices.Contains(rules[id].Needs, need) }
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(rules)), without)
 }
 
 func nameOf(s *snapshot.Snapshot, pid int) string {
@@ -95,11 +92,9 @@ func takers(s *snapshot.Snapshot) []taker {
 			found[parent.PID]++
 		}
 	}
-	var out []taker
-	for _, pid := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, taker{pid, found[pid], by[pid].Name})
-	}
-	return out
+	return text.Map(slices.Sorted(maps.Keys(found)), func(pid int) taker {
+		return taker{pid, found[pid], by[pid].Name}
+	})
 }
 
 // checkKept says what the ledger keeps for others: the chain of acts, recordings, and decisions on their way to a log.

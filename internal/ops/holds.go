@@ -19,7 +19,7 @@ import (
 
 // Release lifts the holds on what arg names: a candidate, a part of an id, or a worker. An error may be a *document.Declined.
 func (o *Ops) Release(ctx context.Context, arg string) (out document.Released, err error) {
-	l, err := o.openToRelease()
+	l, err := o.openLedger("nothing was released")
 	if err != nil {
 		return out, err
 	}
@@ -64,7 +64,7 @@ func (o *Ops) ReleaseHold(ctx context.Context, id string) (document.Released, er
 	if other := ThingDiffers(o.Asker, id); other != "" {
 		return document.Released{}, config.Usagef("candidate %q: %s; nothing was released", id, other)
 	}
-	l, err := o.openToRelease()
+	l, err := o.openLedger("nothing was released")
 	if err != nil {
 		return document.Released{}, err
 	}
@@ -79,13 +79,14 @@ func (o *Ops) ReleaseHold(ctx context.Context, id string) (document.Released, er
 	return document.Released{Released: id}, nil
 }
 
-func (o *Ops) openToRelease() (*ledger.Ledger, error) {
+// openLedger opens the ledger for writing; without it that is what became of what was asked for.
+func (o *Ops) openLedger(without string) (*ledger.Ledger, error) {
 	if err := o.TrustState(); err != nil {
 		return nil, err
 	}
 	l, err := ledger.Open(o.LedgerPath())
 	if err != nil {
-		return nil, fmt.Errorf("%w; nothing was released", err)
+		return nil, fmt.Errorf("%w; %s", err, without)
 	}
 	return l, nil
 }
@@ -138,12 +139,9 @@ func (o *Ops) Retain(ctx context.Context, id string, whole bool, reason string, 
 	if no := t.Keepable(s); no != nil {
 		return h, decline(no)
 	}
-	if err := o.TrustState(); err != nil {
-		return h, err
-	}
-	l, err := ledger.Open(o.LedgerPath())
+	l, err := o.openLedger("nothing was held")
 	if err != nil {
-		return h, fmt.Errorf("%w; nothing was held", err)
+		return h, err
 	}
 	defer l.Close()
 	h = snapshot.Hold{ID: t.ID, Owner: o.AskerName(), Reason: reason, Since: time.Now().UTC()}

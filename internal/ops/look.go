@@ -96,9 +96,8 @@ func (o *Ops) OnlyLook(ctx context.Context) (*report.Report, *snapshot.Snapshot,
 
 // brakeAlarms are the brakes that hold, as alarms: they are the daemon's, and no look finds them.
 func brakeAlarms(tripped []brakes.Brake) (out []report.Alarm) {
-	for _, b := range tripped {
-		out = append(out, report.Alarm{Rule: "brake_" + b.Rule,
-			Message: text.Time(b.At) + ": " + b.Message + "; the daemon only observes until winnow brakes release"})
-	}
-	return out
+	return text.Map(tripped, func(b brakes.Brake) report.Alarm {
+		return report.Alarm{Rule: "brake_" + b.Rule,
+			Message: text.Time(b.At) + ": " + b.Message + "; the daemon only observes until winnow brakes release"}
+	})
 }

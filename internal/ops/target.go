@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/sys/herdr"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
@@ -181,14 +182,7 @@ func findID(s *snapshot.Snapshot, id string) (string, error) {
 		} else if len(byName) > 1 {
 			return "", config.Usagef("%q is ambiguous: it is the name of %s", id, strings.Join(firstOf(byName, 5), ", "))
 		}
-		var failed []string
-		for name, src := range s.Sources {
-			if src.Status == snapshot.Failed {
-				failed = append(failed, name)
-			}
-		}
-		if len(failed) > 0 {
-			slices.Sort(failed)
+		if failed := report.NotRead(s.Sources); len(failed) > 0 {
 			return "", fmt.Errorf("%w (these could not be read: %s)", err, strings.Join(failed, ", "))
 		}
 	}
@@ -200,18 +194,8 @@ func pick(id string, known []string, what string) (string, error) {
 	if slices.Contains(known, id) {
 		return id, nil
 	}
-	for _, fits := range []func(string) bool{
-		func(k string) bool { return strings.HasPrefix(k, id) },
-		func(k string) bool { return strings.HasSuffix(k, id) },
-		func(k string) bool { return strings.Contains(k, id) },
-	} {
-		var found []string
-		for _, k := range known {
-			if fits(k) {
-				found = append(found, k)
-			}
-		}
-		switch {
+	for _, fits := range []func(s, part string) bool{strings.HasPrefix, strings.HasSuffix, strings.Contains} {
+		switch found := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return !fits(k, id) }); {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:

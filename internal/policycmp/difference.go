@@ -253,10 +253,7 @@ func (d *Difference) warn(o compare.Outcome, warned map[string]bool) {
 
 // excepting is what the exceptions of one version match, wherever they stand.
 func excepting(s *side) (out []snapshot.Match) {
-	for _, x := range s.policy.Exceptions() {
-		out = append(out, x.Match)
-	}
-	return out
+	return text.Map(s.policy.Exceptions(), func(x snapshot.Keep) snapshot.Match { return x.Match })
 }
 
 // RedactedNames is what a person has to know of exceptions and snapshots without names.

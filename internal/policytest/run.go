@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/ruleset"
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Runner decides cases by an engine and the policies that it has.
@@ -154,11 +155,8 @@ func (r Runner) Case(ctx context.Context, c *Own, result tester.Result) tester.R
 	}
 	if len(wrong) > 0 {
 		result.Outcome, result.At, result.Text = tester.Fail, wrong[0].line, wrong[0].id
-		var words []string
-		for _, w := range wrong {
-			words = append(words, w.id+": "+w.what)
-		}
-		result.Message = c.Sentence + ": " + strings.Join(words, "; ")
+		each := text.Join(wrong, "; ", func(w difference) string { return w.id + ": " + w.what })
+		result.Message = c.Sentence + ": " + each
 	}
 	return result
 }

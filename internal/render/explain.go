@@ -212,10 +212,7 @@ func (p Paint) differentText(w io.Writer, x document.Explanation) {
 	}
 	if x.Verdict == decision.Reap {
 		p.Indented(w, 2, "any one objection keeps it. These rules looked, and did not object:")
-		var names []string
-		for _, s := range x.NoObjection {
-			names = append(names, decision.Leaf(s.Rule))
-		}
+		names := text.Map(x.NoObjection, func(s explain.Silent) string { return decision.Leaf(s.Rule) })
 		slices.Sort(names)
 		p.Indented(w, 4, text.Clean(strings.Join(slices.Compact(names), ", ")))
 		p.Indented(w, 2, text.Clean("winnow retain "+text.Quote(x.ID)+" --reason TEXT keeps it"))

@@ -86,10 +86,8 @@ func (p Paint) Brakes(w io.Writer, all []brakes.Brake) {
 		fmt.Fprintln(w, "no brake holds")
 		return
 	}
-	var rows []text.Row
-	for _, b := range all {
-		rows = append(rows, text.Row{Lead: "brake", Color: p.Red, Label: b.Rule, Text: text.Time(b.At) + ": " + b.Message})
-	}
-	p.Rows(w, rows...)
+	p.Rows(w, text.Map(all, func(b brakes.Brake) text.Row {
+		return text.Row{Lead: "brake", Color: p.Red, Label: b.Rule, Text: text.Time(b.At) + ": " + b.Message}
+	})...)
 	fmt.Fprintln(w, "winnow brakes release lets the daemon act again")
 }

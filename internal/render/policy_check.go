@@ -14,11 +14,7 @@ import (
 
 // RefusalRules are the classes of refusals.
 func RefusalRules() []sarif.Rule {
-	var rules []sarif.Rule
-	for _, c := range lint.Classes {
-		rules = append(rules, sarif.Rule{ID: c.ID, Short: c.Short})
-	}
-	return rules
+	return text.Map(lint.Classes, func(c lint.Class) sarif.Rule { return sarif.Rule{ID: c.ID, Short: c.Short} })
 }
 
 // spot is a file with line and column, as editors and terminals take it.
@@ -94,9 +90,5 @@ func (p Paint) PolicyCheck(w io.Writer, doc report.PolicyCheck) {
 
 // CleanNames are names without what a terminal would take as more than text.
 func CleanNames(names []string) []string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = text.Clean(n)
-	}
-	return out
+	return text.Map(names, text.Clean)
 }

@@ -240,10 +240,7 @@ func headWords(f document.Flip) string { return groundsWords(f.Why, f.Head, comp
 
 // groundsWords is what one side says that decides.
 func groundsWords(reasons []decision.Reason, v compare.Verdict, in string) string {
-	var out []string
-	for _, r := range reasons {
-		out = append(out, r.Rule+": "+r.Message)
-	}
+	out := text.Map(reasons, func(r decision.Reason) string { return r.Rule + ": " + r.Message })
 	switch {
 	case len(out) > 0:
 		return strings.Join(out, "; ")
@@ -257,11 +254,7 @@ func groundsWords(reasons []decision.Reason, v compare.Verdict, in string) strin
 
 // differenceWords is what rules do otherwise, where the verdict is the same.
 func differenceWords(f document.Flip) string {
-	var out []string
-	for _, c := range f.Causes {
-		out = append(out, ruleDoes(c.Rule, c.What))
-	}
-	return strings.Join(out, "; ")
+	return text.Join(f.Causes, "; ", func(c compare.Cause) string { return ruleDoes(c.Rule, c.What) })
 }
 
 // levelWords says how a rule's level differs, "" where it does not.

@@ -130,13 +130,11 @@ func FailedCases(r tester.Result) []string {
 
 // RefusalFindings are problems of policies.
 func RefusalFindings(rs []lint.Refusal, level string) []sarif.Finding {
-	var findings []sarif.Finding
-	for _, r := range rs {
-		findings = append(findings, sarif.Finding{
+	return text.Map(rs, func(r lint.Refusal) sarif.Finding {
+		return sarif.Finding{
 			Rule: r.Class, Level: level, Message: termsafe.Line(r.Problem) + ": " + termsafe.Line(r.Fix), File: r.File, Line: r.Line, Column: r.Column, Snippet: termsafe.Line(r.Text),
-		})
-	}
-	return findings
+		}
+	})
 }
 
 // RefusalSuite has a case for each file, and one for each place of a problem that is no such file.
@@ -153,19 +151,12 @@ func RefusalSuite(name string, files []string, problems []lint.Refusal) junit.Su
 		c := junit.Case{Name: termsafe.Line(file), Class: name, File: termsafe.Line(file)}
 		if rs := by[file]; len(rs) > 0 {
 			c.Line = rs[0].Line
-			c.Failure = &junit.Outcome{Type: rs[0].Class, Message: termsafe.Line(rs[0].Problem), Text: strings.Join(lines(rs), "\n")}
+			all := text.Join(rs, "\n", func(r lint.Refusal) string { return text.Clean(r.Error()) })
+			c.Failure = &junit.Outcome{Type: rs[0].Class, Message: termsafe.Line(rs[0].Problem), Text: all}
 		}
 		s.Cases = append(s.Cases, c)
 	}
 	return s
-}
-
-func lines(rs []lint.Refusal) []string {
-	var out []string
-	for _, r := range rs {
-		out = append(out, text.Clean(r.Error()))
-	}
-	return out
 }
 
 // TestRules are the kinds of findings of tests.

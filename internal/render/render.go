@@ -38,11 +38,9 @@ func (p Paint) RefusalText(w io.Writer, r *alarm.Refusal) {
 // trailText shows the answers.
 func (p Paint) trailText(w io.Writer, trail []document.Answer) {
 	color := map[string]func(string) string{"yes": p.Green, "no": p.Yellow, "unknown": p.Dim}
-	var rows []text.Row
-	for _, x := range trail {
-		rows = append(rows, text.Row{Lead: x.Answer, Color: color[x.Answer], Label: x.Question, Text: x.Detail})
-	}
-	p.Section(w, "what became of closing it", rows...)
+	p.Section(w, "what became of closing it", text.Map(trail, func(x document.Answer) text.Row {
+		return text.Row{Lead: x.Answer, Color: color[x.Answer], Label: x.Question, Text: x.Detail}
+	})...)
 }
 
 // Cleaned says what a cleanup did.
@@ -66,12 +64,9 @@ func (p Paint) Agents(w io.Writer, doc document.Agents) {
 			rest = append(rest, row)
 			continue
 		}
-		var pids []string
-		for _, pid := range a.PIDs {
-			pids = append(pids, strconv.Itoa(pid))
-		}
+		pids := text.Join(a.PIDs, ", ", strconv.Itoa)
 		row.Lead, row.Color = "runs", p.Green
-		row.Text += ": pid " + strings.Join(pids, ", ")
+		row.Text += ": pid " + pids
 		run = append(run, row)
 	}
 	p.Rows(w, append(run, rest...)...)
@@ -87,7 +82,7 @@ func (p Paint) Alive(w io.Writer, x alive.Answer) {
 		state = p.Red("not alive")
 	}
 	p.Sentence(w, p.Bold(text.Clean(x.ID))+" "+state+": "+text.Clean(x.Why))
-	var proofs, gaps, claims, read []text.Row
+	var proofs []text.Row
 	for _, proof := range x.Proofs {
 		row := text.Row{Lead: proof.What, Color: p.Green, Label: proof.Source, Text: proof.Detail}
 		if proof.StartTicks != nil {
@@ -95,20 +90,18 @@ func (p Paint) Alive(w io.Writer, x alive.Answer) {
 		}
 		proofs = append(proofs, row)
 	}
-	for _, g := range x.Gaps {
-		gaps = append(gaps, text.Row{Lead: "gap", Color: p.Yellow, Label: g.Source, Text: g.Why})
-	}
-	for _, c := range x.Claims {
-		claims = append(claims, text.Row{Lead: "said", Color: p.Dim, Label: c.Source, Text: c.Detail})
-	}
-	for _, r := range x.Read {
-		read = append(read, text.Row{Lead: r.Status, Color: p.Dim, Label: r.Source, Text: fmt.Sprintf("it listed %d, and none is a proof", r.Seen)})
-	}
 	p.Section(w, "what proves it", proofs...)
-	p.Section(w, "what could not be read", gaps...)
-	p.Section(w, "what proves nothing", claims...)
+	p.Section(w, "what could not be read", text.Map(x.Gaps, func(g alive.Gap) text.Row {
+		return text.Row{Lead: "gap", Color: p.Yellow, Label: g.Source, Text: g.Why}
+	})...)
+	p.Section(w, "what proves nothing", text.Map(x.Claims, func(c alive.Claim) text.Row {
+		return text.Row{Lead: "said", Color: p.Dim, Label: c.Source, Text: c.Detail}
+	})...)
 	if x.State != alive.Alive {
-		p.Section(w, "what was asked", read...)
+		p.Section(w, "what was asked", text.Map(x.Read, func(r alive.Read) text.Row {
+			listed := fmt.Sprintf("it listed %d, and none is a proof", r.Seen)
+			return text.Row{Lead: r.Status, Color: p.Dim, Label: r.Source, Text: listed}
+		})...)
 	}
 }
 

@@ -59,11 +59,9 @@ func TrashTotal(all []document.SetAside) string {
 // Emptied says what was removed for good, and what was not.
 func (p Paint) Emptied(w io.Writer, out document.Emptied) {
 	fmt.Fprintf(w, "%s removed for good, %s freed\n", text.Plural(len(out.Removed), "act"), text.Size(out.Freed))
-	var rows []text.Row
-	for _, l := range out.Left {
-		rows = append(rows, text.Row{Lead: "left", Color: p.Yellow, Label: l.Act, Text: l.Why})
-	}
-	p.Rows(w, rows...)
+	p.Rows(w, text.Map(out.Left, func(l document.Left) text.Row {
+		return text.Row{Lead: "left", Color: p.Yellow, Label: l.Act, Text: l.Why}
+	})...)
 }
 
 // Restored says what was brought back.

@@ -30,11 +30,7 @@ func Counterfactual(o *decision.Counterfactual) string {
 	if len(o.Ways) == 0 {
 		return "what it would take was not found: " + o.Limit
 	}
-	var ways []string
-	for _, w := range o.Ways {
-		ways = append(ways, "if "+Way(w))
-	}
-	return would + " " + strings.Join(ways, ", or ")
+	return would + " " + text.Join(o.Ways, ", or ", func(w decision.Way) string { return "if " + Way(w) })
 }
 
 // brief is Counterfactual for one line of many: without why nothing was found.
@@ -47,11 +43,7 @@ func brief(o *decision.Counterfactual) string {
 
 // Way is one way in words, without the "if" before it.
 func Way(w decision.Way) string {
-	var out []string
-	for _, c := range w {
-		out = append(out, change(c))
-	}
-	return strings.Join(out, " and ")
+	return text.Join(w, " and ", change)
 }
 
 func change(c decision.Change) string {

@@ -45,11 +45,7 @@ func Levels(all []subject.RuleLevel) (protect, reap string) {
 
 // Rules are the rules of reasons, in one line.
 func Rules(rs []decision.Reason) string {
-	var out []string
-	for _, r := range rs {
-		out = append(out, r.Rule)
-	}
-	return strings.Join(slices.Compact(out), ", ")
+	return strings.Join(slices.Compact(text.Map(rs, func(r decision.Reason) string { return r.Rule })), ", ")
 }
 
 // leveled says why a candidate stays that goes but for the level of the rules.

@@ -2,6 +2,7 @@
 package report
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -178,7 +179,12 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		r.Workers = append(r.Workers, s.Workers...)
 	}
 	for _, kind := range snapshot.Kinds {
-		c := Count{Seen: res.Seen[kind.Name], Failed: failed(kind, s.Sources)}
+		c := Count{Seen: res.Seen[kind.Name]}
+		for _, name := range NotRead(s.Sources) {
+			if kind.From(name, s.Sources[name]) {
+				c.Failed = append(c.Failed, name)
+			}
+		}
 		if slices.Contains(kinds, kind.Name) && (c.Seen > 0 || len(c.Failed) > 0) {
 			r.Census[kind.Name] = c
 		}
@@ -234,16 +240,10 @@ func (r *Report) Replace(i int, d decision.Decision) {
 	r.Decisions[i] = d
 }
 
-// failed names the sources of a kind that could not be read.
-func failed(kind snapshot.Kind, sources map[string]snapshot.Source) []string {
-	var out []string
-	for name, src := range sources {
-		if src.Status == snapshot.Failed && kind.From(name, src) {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
+// NotRead names the sources that could not be read, sorted.
+func NotRead(sources map[string]snapshot.Source) []string {
+	wasRead := func(name string) bool { return sources[name].Status != snapshot.Failed }
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(sources)), wasRead)
 }
 
 // Code is the exit code that the report means.

@@ -311,11 +311,7 @@ func entry(d decision.Decision) string {
 
 // Messages are what reasons say, in one line.
 func Messages(rs []decision.Reason) string {
-	var out []string
-	for _, r := range rs {
-		out = append(out, strings.TrimSuffix(r.Message, "."))
-	}
-	return strings.Join(out, "; ")
+	return text.Join(rs, "; ", func(r decision.Reason) string { return strings.TrimSuffix(r.Message, ".") })
 }
 
 // Stays counts in one line what is kept, by the main reason of each; "" where everything goes.

@@ -271,14 +271,12 @@ func (p *published) status() []bundles.Status {
 
 // BundleRefs are the bundles as reports name them.
 func (l *Loader) BundleRefs() []report.BundleRef {
-	var out []report.BundleRef
-	for _, s := range l.Bundles {
-		out = append(out, report.BundleRef{
+	return text.Map(l.Bundles, func(s bundles.Status) report.BundleRef {
+		return report.BundleRef{
 			Name: s.Name, Revision: s.Revision, Digest: s.Digest, Serial: s.Serial, KeyID: s.KeyID,
 			ActivatedAt: s.ActivatedAt, CheckedAt: s.CheckedAt, Problem: s.Problem, Refused: s.Refused,
-		})
-	}
-	return out
+		}
+	})
 }
 
 // SayBundles puts into a report how the bundles stand. A bundle that was refused gives an alarm at once; a server that does not answer gives one

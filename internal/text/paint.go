@@ -229,3 +229,17 @@ func (p Paint) Sentence(w io.Writer, s string) {
 
 // Quote makes s safe to paste into a shell, by termsafe.Quote.
 func Quote(s string) string { return termsafe.Quote(s) }
+
+// Map is what f makes of each of a list, in their order; nil of an empty list.
+func Map[T, R any](list []T, f func(T) R) []R {
+	var out []R
+	for _, x := range list {
+		out = append(out, f(x))
+	}
+	return out
+}
+
+// Join writes what f says of each of a list, with sep between.
+func Join[T any](list []T, sep string, f func(T) string) string {
+	return strings.Join(Map(list, f), sep)
+}

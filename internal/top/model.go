@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,15 +111,7 @@ func (m *Model) screen() string {
 	look := m.look
 	look.Owners = slices.Clone(look.Owners)
 	if m.byCPU {
-		slices.SortStableFunc(look.Owners, func(x, y Owner) int {
-			switch a, b := share(x.CPU), share(y.CPU); {
-			case a > b:
-				return -1
-			case a < b:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(look.Owners, func(x, y Owner) int { return cmp.Compare(share(y.CPU), share(x.CPU)) })
 	}
 	lines := Lines(p, look, m.width)
 	if m.look.TakenAt.IsZero() {
@@ -155,10 +148,7 @@ func share(cpu *float64) float64 {
 // Lines write a look: an owner's line, and one for each of its processes. On a narrow terminal the folder and the age are left out. With a
 // width of 0 nothing is.
 func Lines(p text.Paint, look Look, width int) []string {
-	var out []string
-	for _, note := range look.Notes {
-		out = append(out, p.Yellow(text.Clean(note)))
-	}
+	out := text.Map(look.Notes, func(note string) string { return p.Yellow(text.Clean(note)) })
 	wide := width == 0 || width >= 100
 	for _, o := range look.Owners {
 		name := p.Bold(text.Clean(o.Name))

@@ -124,7 +124,7 @@ func (a Acting) mark() (*os.File, error) {
 // the file has to do.
 func (a Acting) alone(file bool) error {
 	root := cmp.Or(a.Proc, "/proc")
-	marks, err := a.marks(root)
+	pids, err := proc.PIDs(root)
 	if err != nil {
 		return fmt.Errorf("look for another sweep that acts: %w", err)
 	}
@@ -133,32 +133,18 @@ func (a Acting) alone(file bool) error {
 		return fmt.Errorf("look for another sweep that acts: %w", err)
 	}
 	seen := false
-	for pid, since := range marks {
-		if strconv.Itoa(pid) != self {
+	for _, pid := range pids {
+		since, marked := a.marked(filepath.Join(root, strconv.Itoa(pid)))
+		if marked && strconv.Itoa(pid) != self {
 			return &Held{Path: "of this user's acts", PID: pid, Since: since}
 		}
-		seen = true
+		seen = seen || marked
 	}
 	if !seen && !file {
 		return fmt.Errorf("look for another sweep that acts: %s does not show what this process has open, and this user has no home that only this user can write, "+
 			"so that two sweeps could act at the same time", root)
 	}
 	return nil
-}
-
-// marks are the processes of this user that have a mark, and since when.
-func (a Acting) marks(root string) (map[int]time.Time, error) {
-	pids, err := proc.PIDs(root)
-	if err != nil {
-		return nil, err
-	}
-	out := map[int]time.Time{}
-	for _, pid := range pids {
-		if since, ok := a.marked(filepath.Join(root, strconv.Itoa(pid))); ok {
-			out[pid] = since
-		}
-	}
-	return out, nil
 }
 
 // marked says whether a process of this user has a mark, and since when. One that ends meanwhile has none; what another user's, or one

@@ -56,7 +56,7 @@ func (c *Command) take(arg []byte) bool {
 		}
 		switch raw[0] {
 		case '"':
-			if json.Unmarshal(raw, &text) != nil || !c.listens(text) || name == "cwd" && !c.starts(text) {
+			if json.Unmarshal(raw, &text) != nil || !c.listens(text) || name == "cwd" && !takePath(&c.Cwd, text) {
 				return false
 			}
 		case '{':
@@ -69,29 +69,21 @@ func (c *Command) take(arg []byte) bool {
 	return true
 }
 
-// starts takes the folder in which the program is started. Two different ones leave it unknown.
-func (c *Command) starts(text string) bool {
+// listens takes a text that is a socket's path.
+func (c *Command) listens(text string) bool {
+	return !strings.HasSuffix(text, ".sock") || takePath(&c.Socket, text)
+}
+
+// takePath takes a text that is a whole path. Two different ones leave it unknown.
+func takePath(to *string, text string) bool {
 	if !filepath.IsAbs(text) {
 		return true
 	}
 	text = filepath.Clean(text)
-	if c.Cwd != "" && c.Cwd != text {
+	if *to != "" && *to != text {
 		return false
 	}
-	c.Cwd = text
-	return true
-}
-
-// listens takes a text that is a socket's path. Two different ones leave it unknown.
-func (c *Command) listens(text string) bool {
-	if !filepath.IsAbs(text) || !strings.HasSuffix(text, ".sock") {
-		return true
-	}
-	text = filepath.Clean(text)
-	if c.Socket != "" && c.Socket != text {
-		return false
-	}
-	c.Socket = text
+	*to = text
 	return true
 }
 
