@@ -50,14 +50,14 @@ func (a *app) sweepCommand(ctx context.Context, f sweep.Options) error {
 	if err != nil {
 		return err
 	}
-	print := func() error {
+	show := func() error {
 		if err := s.Explain(ctx, r, f.Show, a.json()); err != nil {
 			return err
 		}
 		return r.Write(a.out, a.paint.Paint, a.flags.format, f.Show.All)
 	}
 	if f.Confirm && a.Waits(r) {
-		if err := print(); err != nil {
+		if err := show(); err != nil {
 			return err
 		}
 		if err := a.wait(ctx, config.Seconds(a.Cfg.Rules.ConfirmAfter)); err != nil {
@@ -67,7 +67,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweep.Options) error {
 			return err
 		}
 	}
-	if err := print(); err != nil {
+	if err := show(); err != nil {
 		return err
 	}
 	return exit.CodeError(r.Code(f.Show.ExitCode))

@@ -1,13 +1,18 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/tester"
+	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/recorded"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sys/junit"
 	"github.com/winnow-reaper/winnow/internal/sys/sarif"
@@ -235,4 +240,95 @@ func (p Paint) coverageText(w io.Writer, c *tester.Coverage) {
 		}
 		fmt.Fprintf(w, "    %s: %.1f %%, not reached: %s\n", text.Clean(f.File), f.Percent, strings.Join(slices.Compact(at), ", "))
 	}
+}
+
+// BuiltText says what was packed.
+func (p Paint) BuiltText(w io.Writer, b document.BuiltBundle) {
+	fmt.Fprintf(w, "%s: %s in %s, %s\n", text.Clean(b.File), text.Plural(b.Rules, "rule"), text.Plural(b.Files, "file"), text.Size(int64(b.Bytes)))
+	p.bundleText(w, b.BundleContent, map[string]string{
+		"flag": " (--revision)", "manifest": " (the manifest's)", "git": " (the commit)", "digest": " (a digest: the folder is in no repository, or differs from its commit)",
+	}[b.RevisionFrom])
+	if b.Serial == 0 {
+		p.Indented(w, 2, "no serial: a machine cannot tell whether it is older than what ran there; --serial N gives it one")
+	}
+}
+
+// bundleText says what is in a bundle. from says where its revision is from.
+func (p Paint) bundleText(w io.Writer, b document.BundleContent, from string) {
+	p.Indented(w, 2, text.Clean("revision "+cmp.Or(b.Revision, "none")+from))
+	if b.Serial > 0 {
+		p.Indented(w, 2, "serial "+strconv.FormatInt(b.Serial, 10))
+	}
+	p.Indented(w, 2, "digest "+b.Digest)
+	switch {
+	case b.KeyID != "":
+		scope := ""
+		if b.Scope != "" {
+			scope = ", for the scope " + b.Scope
+		}
+		p.Indented(w, 2, text.Clean("signed with key "+b.KeyID+" ("+b.Algorithm+scope+")"))
+	case b.Signed:
+		p.Indented(w, 2, "signed")
+	default:
+		p.Indented(w, 2, "not signed: it is loaded from a file, and from a server only with insecure: true")
+	}
+}
+
+// VerifiedText says what a signature was found to be over.
+func (p Paint) VerifiedText(w io.Writer, b document.VerifiedBundle) {
+	fmt.Fprintf(w, "%s: verified, and it loads: %s in %s\n", text.Clean(b.File), text.Plural(b.Rules, "rule"), text.Plural(b.Files, "file"))
+	p.bundleText(w, b.BundleContent, "")
+}
+
+// Replay says which recorded sweeps are decided otherwise now.
+func (p Paint) Replay(w io.Writer, r document.Replay) {
+	decisions, other := 0, 0
+	for _, s := range r.Sweeps {
+		decisions += s.Decisions
+		if s.Policy.Digest != r.Policy.Digest {
+			other++
+		}
+	}
+	what := fmt.Sprintf("%s with %s decided again", text.Plural(len(r.Sweeps), "recorded sweep"), text.Plural(decisions, "decision"))
+	if r.Same {
+		p.Sentence(w, what+": "+p.Green("all are the same")+".")
+	} else {
+		p.Sentence(w, what+": "+p.Yellow("not all are the same")+".")
+	}
+	if other > 0 {
+		p.Sentence(w, fmt.Sprintf("Other policies than now decided %s of them then.", text.Plural(other, "sweep")))
+	}
+	for _, s := range r.Sweeps {
+		if len(s.Differ) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s  %s\n", p.Bold(text.Clean(s.Sweep)), p.Dim(text.Clean(s.Policy.Revision)))
+		var rows []text.Row
+		for _, d := range s.Differ {
+			rows = append(rows, text.Row{Lead: verdictOf(d.Was) + " -> " + verdictOf(d.Now), Label: d.ID, Text: "was: " + spokenBy(d.Was) + "; now: " + spokenBy(d.Now)})
+		}
+		p.Rows(w, rows...)
+	}
+}
+
+func verdictOf(d *recorded.Decided) string {
+	switch {
+	case d == nil:
+		return "-"
+	case d.Verdict == decision.Reap:
+		return "reap"
+	}
+	return "keep"
+}
+
+// spokenBy are the rules that spoke.
+func spokenBy(d *recorded.Decided) string {
+	if d == nil {
+		return "no rule claimed it"
+	}
+	all := slices.Concat(d.Findings, d.Objections)
+	if len(all) == 0 {
+		return "no reason"
+	}
+	return strings.Join(all, ", ")
 }

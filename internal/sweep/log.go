@@ -148,11 +148,7 @@ func (l *decisionLogger) events(ctx context.Context, d decision.Decision, custom
 	if data == nil {
 		return nil
 	}
-	var all []ledger.Event
-	for _, sink := range l.Sinks() {
-		all = append(all, ledger.Event{Sink: sink, ID: id, JSON: data})
-	}
-	return all
+	return text.Map(l.Sinks(), func(sink string) ledger.Event { return ledger.Event{Sink: sink, ID: id, JSON: data} })
 }
 
 // result is what was decided. Messages and evidence name things.

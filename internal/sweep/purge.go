@@ -66,10 +66,7 @@ type purger struct {
 }
 
 func (s *Sweeper) purger(snap *snapshot.Snapshot, r *report.Report, recs []ledger.Act) purger {
-	var intents []decision.Intent
-	for _, rec := range recs {
-		intents = append(intents, rec.Intent)
-	}
+	intents := text.Map(recs, func(rec ledger.Act) decision.Intent { return rec.Intent })
 	return purger{s, r, s.Actuators(snap.Host, intendedRoots(intents))}
 }
 

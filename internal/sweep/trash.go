@@ -48,10 +48,7 @@ func (s *Sweeper) Empty(ctx context.Context, all []document.SetAside) (document.
 	if lost != nil {
 		s.Note("%v; that something was removed is not recorded", lost)
 	}
-	var intents []decision.Intent
-	for _, x := range all {
-		intents = append(intents, x.Intent)
-	}
+	intents := text.Map(all, func(x document.SetAside) decision.Intent { return x.Intent })
 	host, err := host.Read(s.Cfg.Collect.Processes.Root, host.KnownNames())
 	if err != nil {
 		return out, fmt.Errorf("empty the trash: %w; nothing was removed", err)
