@@ -150,6 +150,25 @@ func TestWhatIsNotPositivelyGone(t *testing.T) {
 	}
 }
 
+// TestWhatIsLeftOfAWorktree: in a folder for worktrees one without a file is a candidate, but for the place of a disk that is away.
+func TestWhatIsLeftOfAWorktree(t *testing.T) {
+	t.Parallel()
+	w, o := newWorld(t), options()
+	o.Machine = filepath.Join(w.dir, "machine")
+	at := filepath.Join(w.main, ".claude", "worktrees")
+	w.git(w.main, "worktree", "add", "-q", "-b", "x", at+"/x", "origin/main")
+	mkdirs(t, at+"/left/src", at+"/disk", at+"/file")
+	w.write(at+"/file/mine", "x")
+	w.write(filepath.Join(o.Machine, "etc/fstab"), "UUID=2 "+at+"/disk ext4 noauto 0 2\n")
+	source, _ := dirs.Repository(o, w.main)
+	part := read(t, source)
+	for name, want := range map[string]bool{"x": true, "left": true, "disk": false, "file": false} {
+		if _, ok := part.Dirs[dirs.ID(filepath.Join(at, name))]; ok != want {
+			t.Errorf("%s is a candidate: %v", name, ok)
+		}
+	}
+}
+
 // renote changes what the index in an entry says of the device of each file. The index is of version 2.
 func renote(w *world, admin string, to func(uint32) uint32) {
 	w.Helper()

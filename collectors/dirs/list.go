@@ -182,10 +182,10 @@ func repository(common string) lister {
 	}
 }
 
-// lost reports whether nothing has a path, or a folder without a file that lies in a folder for worktrees.
+// lost reports whether nothing has a path, or a folder without a file that lies in a folder for worktrees and is no place for a disk that is away.
 func (s *prober) lost(path string) bool {
 	none, err := ask(s, func(*git.Finder) (bool, error) { return empty(path) })
-	return gone(err) || none && strings.HasSuffix(filepath.Dir(path), "worktrees")
+	return gone(err) || none && strings.HasSuffix(filepath.Dir(path), "worktrees") && s.o.allMounted(path) == nil
 }
 
 // onlyOf lists the one folder that is asked for, or the linked worktree that it lies in, if it belongs to the repository.

@@ -41,14 +41,17 @@ func (d *Drawing) leaked() {
 	d.write(d.Path("code", "notes-mcp", "pyproject.toml"),
 		"[project]\nname = \"notes-mcp\"\ndependencies = [\"mcp[cli]>=1.2\"]\n")
 	d.write(d.Path("code", "notes-mcp", ".venv", "pyvenv.cfg"), "home = /usr/bin\n")
-	d.write(d.Path("code", "notes-mcp", ".venv", "lib", "python3.12", "site-packages", "mcp-1.20.0.dist-info",
-		"METADATA"), "Name: mcp\n")
+	packages := d.Path("code", "notes-mcp", ".venv", "lib", "python3.12", "site-packages")
+	d.write(filepath.Join(packages, "mcp-1.20.0.dist-info", "METADATA"), "Name: mcp\n")
+	d.write(filepath.Join(packages, "mcp", "server", "stdio.py"), "# stdio\n")
+	loaded := filepath.Join(packages, "pydantic_core", "_pydantic_core.cpython-312-x86_64-linux-gnu.so")
+	d.write(loaded, "ELF\n")
 	python := d.program("python3")
 	d.must(os.MkdirAll(d.Path("code", "notes-mcp", ".venv", "bin"), 0o755))
 	venv := d.Path("code", "notes-mcp", ".venv", "bin", "python")
 	d.must(os.Link(python, venv))
 	d.gone("MCP server that no list names", "its Claude was killed; it depends on mcp",
-		pidPart(d.speaks(dead.Starter, main, dead.env(false), venv, d.Path("code", "notes-mcp", "server.py"))))
+		pidPart(d.speaks(dead.Starter, main, append(dead.env(false), mapsVar+"="+loaded), venv, d.Path("code", "notes-mcp", "server.py"))))
 
 	profile := d.Path(".cache", "ms-playwright", "mcp-chrome-1")
 	d.must(os.MkdirAll(profile, 0o755))

@@ -60,6 +60,7 @@ func Unique() int {
 func Main(m *testing.M) {
 	playInit()
 	if role := os.Getenv(roleVar); role != "" {
+		disguise()
 		play(role)
 	}
 	CloseOnExec()

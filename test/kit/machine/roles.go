@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // What a started program is told in its environment, beside its role.
@@ -15,6 +18,7 @@ const (
 	saysVar   = "WINNOW_TEST_SAYS"   // the file in which it says where it listens, or which process it started
 	socketVar = "WINNOW_TEST_SOCKET" // the socket on which it listens in place of a port
 	peerVar   = "WINNOW_TEST_PEER"   // where it connects to
+	mapsVar   = "WINNOW_TEST_MAPS"   // a library that it has mapped
 	childVar  = "WINNOW_TEST_CHILD"  // what it starts, its words parted by childSep, the first being the role
 	childSep  = "\x1f"
 )
@@ -32,6 +36,22 @@ func say(line string) {
 		fail(os.WriteFile(path+".new", []byte(line), 0o644))
 		fail(os.Rename(path+".new", path))
 	}
+}
+
+// disguise has the program look as the real one does: one that gives itself a title has it for its name too, and one that
+// uses a library has it mapped.
+func disguise() {
+	if title := os.Args[0]; strings.Contains(title, " ") {
+		fail(os.WriteFile("/proc/self/comm", []byte(title), 0))
+	}
+	path := os.Getenv(mapsVar)
+	if path == "" {
+		return
+	}
+	f, err := os.Open(path)
+	fail(err)
+	_, err = unix.Mmap(int(f.Fd()), 0, 1, unix.PROT_READ, unix.MAP_PRIVATE)
+	fail(errors.Join(err, f.Close()))
 }
 
 // connected is a connection to the peer.
