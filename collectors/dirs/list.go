@@ -182,7 +182,8 @@ func repository(common string) lister {
 	}
 }
 
-// lost reports whether nothing has a path, or a folder without a file that lies in a folder for worktrees and is no place for a disk that is away.
+// lost reports whether nothing has a path, or a folder without a file: one that lies in a folder for worktrees, and is no
+// place for a disk that is away.
 func (s *prober) lost(path string) bool {
 	none, err := ask(s, func(*git.Finder) (bool, error) { return empty(path) })
 	return gone(err) || none && strings.HasSuffix(filepath.Dir(path), "worktrees") && s.o.allMounted(path) == nil
@@ -231,7 +232,8 @@ func findStrays(s *prober, common string, paths []string) (strays []found, unrea
 			if !e.IsDir() || known[path] || e.Name() == Trash {
 				continue
 			}
-			if place, _ := s.locate(path); place.CommonDir == common && place.Linked || strings.HasSuffix(parent, "worktrees") && s.lost(path) {
+			place, _ := s.locate(path)
+			if place.CommonDir == common && place.Linked || strings.HasSuffix(parent, "worktrees") && s.lost(path) {
 				strays = append(strays, found{path: path, root: parent})
 			}
 		}

@@ -128,11 +128,12 @@ func recordsOf(s *snapshot.Snapshot, agent string) (there, read bool) {
 	return there, read
 }
 
-// runs reports whether a process runs an agent's program or script, and does not only have the name of its script: another program may have that.
+// runs reports whether a process runs an agent's program or script, and does not only have the name of its script:
+// another program may have that.
 func (c *Config) runs(agent string, p *snapshot.Process) bool {
 	return slices.ContainsFunc(c.SessionAgents, func(a SessionAgent) bool {
-		k := recognised{names: programs(a.Programs), scripts: set(slices.Concat(a.Programs, a.Scripts)), packages: set(a.Packages)}
-		return a.Name == agent && k.agent(p)
+		scripts := set(slices.Concat(a.Programs, a.Scripts))
+		return a.Name == agent && recognised{names: programs(a.Programs), scripts: scripts, packages: set(a.Packages)}.agent(p)
 	})
 }
 

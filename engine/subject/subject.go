@@ -592,8 +592,9 @@ type AgentDaemon struct {
 	Args     []string `json:"args"`
 }
 
-// SessionAgent is an agent whose records of open sessions are read as the source agents/<name>, and how its processes are known: by their programs (by name,
-// file, or what an interpreter runs), packages and scripts (what an interpreter runs; by name or file too where a record stands beside it).
+// SessionAgent is an agent whose records of open sessions are read as the source agents/<name>, and how its processes are
+// known: by their programs (by name, file, or what an interpreter runs), packages and scripts (what an interpreter runs;
+// by name or file too where a record stands beside it).
 type SessionAgent struct {
 	Name     string   `json:"name"`
 	Programs []string `json:"programs"`
@@ -602,7 +603,8 @@ type SessionAgent struct {
 }
 
 // OverStatuses are the words of a registry's format that say that an owner has ended; any other word, or a missing one, means that it has not ended.
-// Close is the command with which its agent ends what still runs for such an owner and keeps what can be resumed, with ID for the owner's id; it is said.
+// Close is the command, with ID for the owner's id, with which its agent ends what still runs for such an owner and keeps
+// what can be resumed; it is only said.
 type OverStatuses struct {
 	Format   string   `json:"format"`
 	Statuses []string `json:"statuses"`

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/collectors/workplaces"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Discover says what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
@@ -61,10 +62,7 @@ func (set Set) Around(sc Scope) func(from, path string) []collectors.Source {
 func (set Set) Searches(repositories []string) []collectors.Search {
 	c := set.Config.Collect.Dirs
 	log := set.Log.Named("discover")
-	var records []workplaces.Record
-	for _, p := range c.Projects {
-		records = append(records, workplaces.Record(p))
-	}
+	records := text.Map(c.Projects, func(p config.Project) workplaces.Record { return workplaces.Record(p) })
 	var out []collectors.Search
 	for _, s := range []collectors.Search{
 		{Name: "the ledger", From: config.FromLedger, Find: func(context.Context) []string { return repositories }},

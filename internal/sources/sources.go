@@ -33,6 +33,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/sys/forge"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Set is what a configuration, and the rules that were loaded, have read.
@@ -541,11 +542,7 @@ func (set Set) neededOfDirs() (out []string) {
 
 // daemons are those of agents' vendors.
 func (set Set) daemons() []processes.Daemon {
-	var out []processes.Daemon
-	for _, d := range set.Config.Rules.AgentDaemons {
-		out = append(out, processes.Daemon(d))
-	}
-	return out
+	return text.Map(set.Config.Rules.AgentDaemons, func(d subject.AgentDaemon) processes.Daemon { return processes.Daemon(d) })
 }
 
 // Holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // The bounds of a report's explanations: how long all of them may take together, and one of them. Tests on slow machines raise them.
@@ -119,11 +120,7 @@ func (s *Reasons) Learn(o *decision.Counterfactual) {
 
 // facts names what a way changes.
 func facts(w decision.Way) string {
-	var out []string
-	for _, c := range w {
-		out = append(out, fmt.Sprint(c.Fact, "=", c.To))
-	}
-	return strings.Join(out, " ")
+	return text.Join(w, " ", func(c decision.Change) string { return fmt.Sprint(c.Fact, "=", c.To) })
 }
 
 // because is by which rules a candidate was decided.

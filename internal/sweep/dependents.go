@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/look"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sources"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // maxDependents is how many folders, and how many tabs, a sweep asks about again because all that uses or keeps them goes.
@@ -222,11 +223,7 @@ func indexed(ds []decision.Decision, some func(decision.Decision) bool) (at []in
 }
 
 func candidates(ds []decision.Decision) []string {
-	var out []string
-	for _, d := range ds {
-		out = append(out, d.ID)
-	}
-	return out
+	return text.Map(ds, func(d decision.Decision) string { return d.ID })
 }
 
 // reapDependents judges the folders again that nothing used but what has gone now, and the tabs that nothing kept but what has gone now, and gives the decisions of
