@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/plan"
@@ -33,4 +34,10 @@ func FuzzWire(f *testing.F) {
 			send(t, sub)
 		}
 	})
+}
+
+// TestMain lets the test's own program be the process that judges apart.
+func TestMain(m *testing.M) {
+	worlds.JudgeApart()
+	os.Exit(m.Run())
 }

@@ -333,6 +333,23 @@ func TestOpenSessions(t *testing.T) {
 	}
 }
 
+// TestADaemonWithoutASession: a vendor's daemon, which stays for good, may have a session open only while something runs below it.
+func TestADaemonWithoutASession(t *testing.T) {
+	t.Parallel()
+	for parent, want := range map[int]int{1: 0, 5: 1} {
+		hub := quiet(5, 1, "cline")
+		hub.Daemon = new("cline hub")
+		s := table(quiet(1, 0, "systemd"), hub, quiet(7, parent, "sleep"))
+		s.Dirs = map[string]snapshot.Dir{"dir:/w/x": {Path: "/w/x", Git: &snapshot.Git{Main: "/w/acme"}}}
+		cfg := families()
+		cfg.SessionAgents = []subject.SessionAgent{{Name: "cline", Programs: []string{"cline"}}}
+		sub, ok := subject.Join(s, cfg).Subject("dir:/w/x")
+		if !ok || len(sub.Open) != want {
+			t.Errorf("with a child of %d: %v", parent, sub.Open)
+		}
+	}
+}
+
 // TestWhatHidesAbove: process 1 and those of other users do not show what they were started from, and are not agents for that. One of this
 // user's may be.
 func TestWhatHidesAbove(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
 // A kind that the join knows no facts of would be in no document, so that nothing of it is ever judged.
@@ -50,4 +51,10 @@ func TestAncestors(t *testing.T) {
 	if all := above("process:40@40", func(*snapshot.Snapshot) {}); len(*all) != 16 {
 		t.Errorf("%d ancestors", len(*all))
 	}
+}
+
+// TestSchemaIsCurrent keeps the schema that the engine and stock OPA check policies with equal to the Go type.
+func TestSchemaIsCurrent(t *testing.T) {
+	t.Parallel()
+	schema.Current(t, subject.Subject{}, subject.Schema, []string{"../../policies/schemas/subject.json"}, []string{"../snapshot"})
 }
