@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -163,7 +164,7 @@ func repository(common string) lister {
 		vanished := s.vanished(common, missing, paths)
 		// An entry can name any folder. It is this repository's when the folder says so too.
 		paths = slices.DeleteFunc(paths, func(path string) bool { return !s.mutual(common, path) })
-		strays, blind := findStrays(s, common, paths)
+		strays, blind := findStrays(s, repo, paths)
 		lost := append(vanished, strays...)
 		if len(o.Only) > 0 {
 			return listAll(o.Only, func(path string) ([]found, int, error) {
@@ -182,11 +183,14 @@ func repository(common string) lister {
 	}
 }
 
+// forWorktrees matches folders that are for worktrees by their names: worktrees, .worktrees, acme.worktrees.
+var forWorktrees = regexp.MustCompile(`[/.]worktrees$`)
+
 // lost reports whether nothing has a path, or a folder without a file: one that lies in a folder for worktrees, and is no
 // place for a disk that is away.
 func (s *prober) lost(path string) bool {
 	none, err := ask(s, func(*git.Finder) (bool, error) { return empty(path) })
-	return gone(err) || none && strings.HasSuffix(filepath.Dir(path), "worktrees") && s.o.allMounted(path) == nil
+	return gone(err) || none && forWorktrees.MatchString(filepath.Dir(path)) && s.o.allMounted(path) == nil
 }
 
 // onlyOf lists the one folder that is asked for, or the linked worktree that it lies in, if it belongs to the repository.
@@ -215,13 +219,14 @@ func onlyOf(s *prober, common, path string) ([]found, int, error) {
 
 // findStrays finds folders next to a repository's worktrees whose .git file leads into it: worktrees that it has no entry for any
 // more, or copies of others. In a folder for worktrees, by its name, those without a file are what is left of one.
-func findStrays(s *prober, common string, paths []string) (strays []found, unreadable int) {
+func findStrays(s *prober, repo *git.Repository, paths []string) (strays []found, unreadable int) {
 	known, parents := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
 		known[path] = true
-		parents[filepath.Dir(path)] = true
+		parents[filepath.Dir(path)] = parents[filepath.Dir(path)] || path != repo.Main
 	}
-	for parent := range parents {
+	for parent, linked := range parents {
+		linked = linked && !known[parent] && forWorktrees.MatchString(parent)
 		entries, err := ask(s, func(*git.Finder) ([]os.DirEntry, error) { return os.ReadDir(parent) })
 		if err != nil {
 			unreadable++
@@ -232,8 +237,7 @@ func findStrays(s *prober, common string, paths []string) (strays []found, unrea
 			if !e.IsDir() || known[path] || e.Name() == Trash {
 				continue
 			}
-			place, _ := s.locate(path)
-			if place.CommonDir == common && place.Linked || strings.HasSuffix(parent, "worktrees") && s.lost(path) {
+			if place, _ := s.locate(path); place.CommonDir == repo.CommonDir && place.Linked || linked && s.lost(path) {
 				strays = append(strays, found{path: path, root: parent})
 			}
 		}

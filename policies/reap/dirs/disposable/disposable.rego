@@ -16,7 +16,7 @@ in_scope if _left
 _left if {
 	input.dir.checkout == false
 	input.dir.empty == true
-	endswith(input.dir.root, "worktrees")
+	regex.match(`[/.]worktrees$`, input.dir.root)
 }
 
 findings contains {
