@@ -42,7 +42,7 @@ var inner = []struct {
 	}},
 	{"a clean submodule, and the git folder of another", func(w *world) {
 		filled(w)
-		w.git(w.base, "clone", "-q", "--bare", "remote.git", w.main+"/.git/worktrees/work/modules/other")
+		w.git(w.base, "clone", "-q", "--bare", "remote.git", filepath.Join(w.main, ".git/worktrees", "work", "modules/other"))
 	}},
 	{"a submodule's repository without its checkout", func(w *world) {
 		w.git(w.base, "clone", "-q", "remote.git", "-b", "main", "lib")
@@ -118,7 +118,7 @@ func TestSubmoduleChangedMeanwhile(t *testing.T) {
 		"a commit": func(w *world) { w.git(w.tree+"/lib", "commit", "-q", "--allow-empty", "-m", "own") },
 		"a stash":  stash,
 		"a file":   func(w *world) { w.write(w.tree+"/lib/new", "x\n") },
-		"a lock":   func(w *world) { w.write(w.main+"/.git/worktrees/work/modules/lib/index.lock", "") },
+		"a lock":   func(w *world) { w.write(filepath.Join(w.main, ".git/worktrees", "work", "modules/lib/index.lock"), "") },
 	} {
 		for _, step := range []string{"held", "dir.move"} {
 			w := newWorld(t)

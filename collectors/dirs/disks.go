@@ -218,10 +218,10 @@ func empty(path string) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	return fileless(f, new(maxEmpty))
+	return holdsNoFile(f, new(maxEmpty))
 }
 
-func fileless(f folder.Folder, left *int) (bool, error) {
+func holdsNoFile(f folder.Folder, left *int) (bool, error) {
 	names, err := f.Some(maxEmpty)
 	if err != nil {
 		return false, fmt.Errorf("list folder: %w", err)
@@ -232,7 +232,7 @@ func fileless(f folder.Folder, left *int) (bool, error) {
 			return false, nil
 		}
 		*left--
-		none, err := fileless(in, left)
+		none, err := holdsNoFile(in, left)
 		if in.Close(); !none || err != nil || *left < 0 {
 			return false, err
 		}

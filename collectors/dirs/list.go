@@ -134,7 +134,7 @@ func repository(common string) lister {
 		if err != nil {
 			return nil, 0, sourceError(err)
 		}
-		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, s.lost) {
+		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, s.isVacant) {
 			return listAll(o.Only, func(path string) ([]found, int, error) { return onlyOf(s, common, path) })
 		}
 		entries, err := repo.Entries()
@@ -165,11 +165,11 @@ func repository(common string) lister {
 		// An entry can name any folder. It is this repository's when the folder says so too.
 		paths = slices.DeleteFunc(paths, func(path string) bool { return !s.mutual(common, path) })
 		strays, blind := findStrays(s, repo, paths)
-		lost := append(vanished, strays...)
+		leftovers := append(vanished, strays...)
 		if len(o.Only) > 0 {
 			return listAll(o.Only, func(path string) ([]found, int, error) {
-				if i := slices.IndexFunc(lost, func(f found) bool { return f.path == filepath.Clean(path) }); i >= 0 {
-					return lost[i : i+1], 0, nil
+				if i := slices.IndexFunc(leftovers, func(f found) bool { return f.path == filepath.Clean(path) }); i >= 0 {
+					return leftovers[i : i+1], 0, nil
 				}
 				return onlyOf(s, common, path)
 			})
@@ -179,16 +179,16 @@ func repository(common string) lister {
 		for _, path := range slices.Compact(paths) {
 			list = append(list, found{path: path, root: filepath.Dir(path)})
 		}
-		return append(list, lost...), unreadable + blind, nil
+		return append(list, leftovers...), unreadable + blind, nil
 	}
 }
 
 // forWorktrees matches folders that are for worktrees by their names: worktrees, .worktrees, acme.worktrees.
 var forWorktrees = regexp.MustCompile(`[/.]worktrees$`)
 
-// lost reports whether nothing has a path, or a folder without a file: one that lies in a folder for worktrees, and is no
+// isVacant reports whether nothing has a path, or a folder without a file: one that lies in a folder for worktrees, and is no
 // place for a disk that is away.
-func (s *prober) lost(path string) bool {
+func (s *prober) isVacant(path string) bool {
 	none, err := ask(s, func(*git.Finder) (bool, error) { return empty(path) })
 	return gone(err) || none && forWorktrees.MatchString(filepath.Dir(path)) && s.o.allMounted(path) == nil
 }
@@ -237,7 +237,7 @@ func findStrays(s *prober, repo *git.Repository, paths []string) (strays []found
 			if !e.IsDir() || known[path] || e.Name() == Trash {
 				continue
 			}
-			if place, _ := s.locate(path); place.CommonDir == repo.CommonDir && place.Linked || linked && s.lost(path) {
+			if place, _ := s.locate(path); place.CommonDir == repo.CommonDir && place.Linked || linked && s.isVacant(path) {
 				strays = append(strays, found{path: path, root: parent})
 			}
 		}

@@ -262,7 +262,7 @@ _reasons contains $"it is a daemon that its vendor runs for all of its agents ({
 
 _reasons contains "it is an agent" if processes.agent == true
 
-_reasons contains $"its work is over, by its record: {replace(words.close, "ID", entry.id)} ends it" if {
+_reasons contains $"its work is over, by its record: {replace(words.close, "ID", reasons.shell(entry.id))} ends it" if {
 	some words in input.config.over_statuses
 	words.close != ""
 	some entry in input.entries
