@@ -226,7 +226,7 @@ func TestCrashInABatch(t *testing.T) {
 	files := list()
 	outcomes := map[string]int{}
 	mixed := 0
-	for n := 1; ; n++ {
+	for n := 1; ; n += stage.Stride(4) {
 		var ins []decision.Intent
 		for i, path := range paths {
 			g, in, err := w.hold(fmt.Sprintf("%sx%d", nth(n), i), path)

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // newTrim is a world whose worktree has work in it that nothing else has, and a folder that can be made again; and a judge for which
@@ -204,7 +205,7 @@ func TestContentCrash(t *testing.T) {
 	w, _, path := newTrim(t)
 	files := w.list(path)
 	outcomes := map[string]int{}
-	for n := 1; ; n++ {
+	for n := 1; ; n += stage.Stride(4) {
 		id := w.identity(path)
 		id.In = w.tree
 		d := decision.Decision{ID: "dir:" + path, Kind: "dir", Verdict: decision.Reap, Identity: decision.Identity{Key: path, Dir: &id}}

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
 
 // hostile makes the repository name a program wherever git looks for one, and gives what that program left.
@@ -137,8 +138,7 @@ func TestAttackAConfigurationThatIsSwappedUnderAnAct(t *testing.T) {
 		}
 	})
 	r := New(w.o).repo(filepath.Join(w.main, ".git"), admin)
-	const trials = 300
-	for i := range trials {
+	for i := range stage.Trials(40, 300) {
 		refs := refPrefix(fmt.Sprintf("act%d", i/2))
 		var err error
 		if i%2 == 0 {

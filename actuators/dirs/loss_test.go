@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/must"
+	"github.com/winnow-reaper/winnow/test/kit/original"
 )
 
 // losses are the ways in which a worktree can hold work. Each of them is lost, or at risk, when the folder is removed.
@@ -138,10 +139,18 @@ var losses = []struct {
 	{"names that break lines", func(w *world) { w.write(w.tree+"/line\nbreak \t\"quote\"", "x\n") }},
 }
 
-// filled commits a submodule, and fills it.
+// filled makes the world that has a submodule too: committed, and filled.
 func filled(w *world) {
-	w.git(w.tree, "submodule", "--quiet", "add", "-b", "main", w.base+"/remote.git", "lib")
-	w.commit(w.tree, "submodule")
+	must.Do(w.t, errors.Join(os.RemoveAll(w.main), os.RemoveAll(w.root), os.RemoveAll(w.base+"/remote.git")))
+	originals.CopyTo(w.t, "filled", w.base, func(at string) {
+		first := &world{t: w.t, base: at, tree: at + "/trees/work"}
+		original.LinkedWorktree(first.git, at)
+		first.git(first.tree, "submodule", "--quiet", "add", "-b", "main", at+"/remote.git", "lib")
+		first.commit(first.tree, "submodule")
+	})
+	for _, at := range []string{w.main, w.tree, w.tree + "/lib"} {
+		w.git(at, "update-index", "-q", "--refresh")
+	}
 }
 
 // unfilled commits a submodule as a clone has it before it is filled.
@@ -225,9 +234,10 @@ func TestBranchChangedMeanwhile(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
+			filled(w)
 			w.write(w.tree+"/own", "x\n")
 			w.commit(w.tree, "own")
-			busy(w)
+			work(w)
 			status := func() string { return w.git(w.tree, "--no-optional-locks", "status", "--porcelain=v2", "--ignored") }
 			head, files, was := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD")), w.list(w.tree), status()
 			in := w.aside("A1", w.tree)

@@ -1,11 +1,13 @@
 package dirs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
@@ -208,31 +211,39 @@ func stat(f found) (snapshot.Dir, folder.Stamp, error) {
 	return d, s, nil
 }
 
-// maxEmpty is how many folders without a file are looked for in one.
+// maxEmpty is how many folders and tools' files are looked at in one that holds nothing else.
 const maxEmpty = 500
 
-// empty says whether a folder holds nothing, but for folders that are empty too.
-func empty(path string) (bool, error) {
+// empty says whether a folder holds no file, but for those in folders that only a tool writes and that hold no repository.
+func (o Options) empty(ctx context.Context, path string) (bool, error) {
 	f, err := folder.OpenAt(unix.AT_FDCWD, path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	return holdsNoFile(f, new(maxEmpty))
+	none, err := o.holdsNoFile(f, "", new(maxEmpty))
+	if !none || err != nil {
+		return false, err
+	}
+	inside, err := git.Nested(ctx, path, nil, new(2*maxEmpty))
+	return err == nil && len(inside) == 0, err
 }
 
-func holdsNoFile(f folder.Folder, left *int) (bool, error) {
+func (o Options) holdsNoFile(f folder.Folder, rel string, left *int) (bool, error) {
 	names, err := f.Some(maxEmpty)
 	if err != nil {
 		return false, fmt.Errorf("list folder: %w", err)
 	}
 	for _, name := range names {
 		in, err := f.OpenBelow(name, unix.O_RDONLY)
+		*left--
+		if errors.Is(err, unix.ENOTDIR) && toolFile(o.ToolFiles, path.Join(rel, name)) && *left >= 0 {
+			continue
+		}
 		if err != nil { // a file, or what cannot be looked into
 			return false, nil
 		}
-		*left--
-		none, err := holdsNoFile(in, left)
+		none, err := o.holdsNoFile(in, path.Join(rel, name), left)
 		if in.Close(); !none || err != nil || *left < 0 {
 			return false, err
 		}

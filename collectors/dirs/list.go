@@ -186,10 +186,10 @@ func repository(common string) lister {
 // forWorktrees matches folders that are for worktrees by their names: worktrees, .worktrees, acme.worktrees.
 var forWorktrees = regexp.MustCompile(`[/.]worktrees$`)
 
-// isVacant reports whether nothing has a path, or a folder without a file: one that lies in a folder for worktrees, and is no
+// isVacant reports whether nothing has a path, or a folder without a file of anybody's: one that lies in a folder for worktrees, and is no
 // place for a disk that is away.
 func (s *prober) isVacant(path string) bool {
-	none, err := ask(s, func(*git.Finder) (bool, error) { return empty(path) })
+	none, err := ask(s, func(*git.Finder) (bool, error) { return s.o.empty(s.ctx, path) })
 	return gone(err) || none && forWorktrees.MatchString(filepath.Dir(path)) && s.o.allMounted(path) == nil
 }
 

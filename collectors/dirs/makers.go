@@ -135,7 +135,7 @@ func (l *look) remade(ctx context.Context, c *candidate, ignored []string) (made
 	}
 	for _, p := range ignored {
 		switch maker, err := l.o.maker(ctx, top, p); {
-		case err == nil && maker != "":
+		case err == nil && (maker != "" || toolFile(l.o.ToolFiles, p)):
 			made = append(made, p)
 		case rebuildable(l.o.claimed(), p):
 			unmarked = append(unmarked, p) // what is not known keeps

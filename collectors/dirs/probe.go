@@ -143,7 +143,7 @@ func (s *prober) glance(f found) (glance, error) {
 			g.empty = new(false) // there is what says where its git folders are
 			return g, nil
 		}
-		if none, err := empty(f.path); err == nil {
+		if none, err := s.o.empty(s.ctx, f.path); err == nil {
 			g.empty = new(none)
 		} else {
 			g.emptyErr = err

@@ -235,7 +235,7 @@ func (t *table) shell(p *snapshot.Pane) *snapshot.Process {
 func (t *table) pane(p *snapshot.Pane, shell *snapshot.Process) {
 	p.ShellStartTicks = new(shell.StartTicks)
 	if shell.Cwd != nil {
-		p.Cwd = *shell.Cwd
+		p.Cwd, p.CwdDeleted = *shell.Cwd, shell.CwdDeleted
 	}
 	if p.TTY == "" && shell.TTY != nil {
 		p.TTY = *shell.TTY

@@ -209,9 +209,10 @@ type Pane struct {
 	// Carriers are the processes elsewhere whose environment names this pane of this server: they were started from it, and their
 	// parents have ended. They are read with Session, or both are absent.
 	Carriers []PaneProc `json:"carriers,omitzero"`
-	// Cwd is where the first process works; of a dead tmux pane where that was started (pane_start_path).
-	Cwd string `json:"cwd,omitempty" redact:"path"`
-	TTY string `json:"tty,omitempty"`
+	// Cwd is where the first process works; of a dead tmux pane where that was started (pane_start_path). CwdDeleted is Process.CwdDeleted.
+	Cwd        string `json:"cwd,omitempty" redact:"path"`
+	CwdDeleted *bool  `json:"cwd_deleted,omitempty"`
+	TTY        string `json:"tty,omitempty"`
 	// Dead is true for a pane that is kept although its process ended; its ShellPID must never be signalled.
 	Dead *bool `json:"dead,omitempty"`
 	// StartedAs is the agent that the command runs which a tmux pane was started with, as it is called in rules.agents, "" where it runs none.
@@ -514,7 +515,7 @@ type Dir struct {
 	UID        *int       `json:"uid,omitempty"`
 	// Mounts counts the mount points at or below it.
 	Mounts *int `json:"mounts,omitempty"`
-	// Empty is true for a folder that holds nothing, but for folders that are empty too.
+	// Empty is true for a folder that holds no file, but for those in folders that only a tool writes (rules.tool_files).
 	Empty *bool `json:"empty,omitempty"`
 	// Git is absent where the folder is not a git checkout or it could not be read; Checkout tells these apart.
 	Git *Git `json:"git,omitempty"`

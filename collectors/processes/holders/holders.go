@@ -215,9 +215,9 @@ func (h *scan) all(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// attempts is how often a process is asked again at most: a child of this program's that has not begun, which on a busy machine waits for a processor; 130 ms in all.
+// attempts is how often a process is asked again at most: a child of this program's that has not begun, which on a busy machine waits for a processor; 2 s in all.
 // One that refuses something is asked fewer times, and one whose permissions deny it the fewest.
-const attempts = 8
+const attempts = 12
 
 // fewAttempts is how often one is asked again whose permissions deny it.
 const fewAttempts = 3

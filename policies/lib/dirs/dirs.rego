@@ -11,8 +11,7 @@ shapes contains shape if {
 	regex.match(shape, input.dir.name)
 }
 
-# True for a linked worktree that its repository knows and that positively holds nothing that is not in the repository:
-# no changed, untracked or ignored file, no commit that only it reaches, no operation, no other repository.
+# True for a linked worktree that its repository knows and that positively holds nothing that is nowhere else.
 holds_nothing if {
 	input.kind == "dir"
 	input.dir.git.worktree == true
@@ -26,9 +25,8 @@ holds_nothing if {
 	count(input.dir.git.nested) == 0
 }
 
-# True for a linked worktree whose folder is positively gone, and whose entry in its repository positively holds
-# nothing that is not in the repository otherwise: nothing staged that HEAD does not have, no commit that only it
-# reaches, no operation under way, no repository of a submodule.
+# True for a linked worktree whose folder is positively gone, and whose entry holds nothing that is not in the
+# repository otherwise: nothing staged, no commit that only it reaches, no operation, no submodule's repository.
 empty_entry if {
 	input.kind == "dir"
 	input.dir.gone == true
@@ -42,8 +40,7 @@ empty_entry if {
 	count(input.dir.git.nested) == 0
 }
 
-# True for a folder that is in no repository and has none in it, and whose path the operator declared disposable
-# (rules.disposable_content): not the home, nothing that holds it, and no root.
+# True for a folder outside of all repositories that rules.disposable_content lists: not the home, and no root.
 disposable if {
 	input.kind == "dir"
 	input.dir.checkout == false
@@ -59,9 +56,8 @@ disposable if {
 	glob.match(declared, ["/"], input.dir.path)
 }
 
-# True for a worktree that is known to be detached, or to have another branch checked out than the default branch:
-# another one than the upstream's, and none that is called main, master or trunk. Where people work in linked
-# worktrees alone, the one of the default branch stands for the main checkout.
+# True for a worktree that is known to be detached, or to have another branch checked out than the default one, which
+# stands for the main checkout where people work in linked worktrees alone: the upstream's, main, master or trunk.
 own_branch if input.dir.git.detached == true
 
 own_branch if {
@@ -118,10 +114,9 @@ _locker := $"{input.dir.git.lock.tool} {input.dir.git.lock.owner} (pid {input.di
 	input.dir.git.lock.pid > 0
 } else := input.dir.git.lock.tool
 
-# All of this is known of the folder: it lies in a linked worktree that its repository knows and that is
-# not locked, git ignores it as a whole and tracks no file in it, a mark of one of rules.makers or a name of
-# rules.rebuildable that only tools use shows who made it, it is no checkout and holds no other repository, everything
-# in it is this user's, and nothing has happened in it or in its worktree for trim_after.
+# All of this is known of the folder: it lies in a linked worktree that is known and not locked, git ignores it as a
+# whole, a mark or a name that only tools use shows who made it, it is no checkout and holds no repository,
+# everything in it is this user's, and nothing has happened in it or in its worktree for trim_after.
 made_again if {
 	input.kind == "dir"
 	_here

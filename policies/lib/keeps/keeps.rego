@@ -5,8 +5,7 @@ package policies.lib.keeps
 
 import data.policies.lib.levels
 
-# True when an entry is for certain rules, others than those that found a reason, or than one of them. Without any
-# reason to reap the candidate stays as it is, and such an entry has nothing to keep it from.
+# True when an entry is for certain rules, and others found a reason. Without a reason nothing has to be kept.
 for_other_rules(rules) if {
 	count(rules) > 0
 	count(levels.counting - {rule | some rule in rules}) > 0

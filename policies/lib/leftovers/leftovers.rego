@@ -5,9 +5,8 @@
 #   process that may be something else, or with one unknown fact, is not a leftover.
 package policies.lib.leftovers
 
-# The pids of the processes in the panes' own sessions that are left over: an agent's servers, and the shells and
-# package runners that such a server was started through. They are in the background, sleep and listen nowhere, nothing
-# but one another can speak with them, and nothing ties them (loose_members).
+# The pids of the processes in the panes' own sessions that are left over: an agent's servers, with the shells and
+# package runners that started them. They sleep in the background, and nothing but one another can speak with them.
 pids := _unspoken & (_orphans | _below(_runner_orphans))
 
 # The same for a process that is judged by itself. A process with child processes is not a leftover.

@@ -10,20 +10,17 @@ import data.policies.lib.shells
 present := input.session.panes if input.kind == "session"
 present := input.tab.panes if input.kind == "tab"
 
-# The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself, takes
-# commands from a person and rests, every process of its session is it, a prompt's helper or left over from an agent
-# that is gone, and nothing that it started is at work elsewhere.
+# The panes that hold their own shell and nothing else: it is in the foreground, takes commands from a person and
+# rests, and all others in its session are a prompt's helpers or left over from an agent that is gone.
 idle := [id | some id in _idle_here; not id in _busy_elsewhere]
 
 # The panes that are kept although their process ended, and that no other process is known to live in or for.
 dead := [id | some id in _dead_here; not id in _busy_elsewhere]
 
-# The names of the processes that were started in a pane and run on outside of it, known by the pane's id in their
-# environment, and that keep it. Those that live on by design do not.
+# The names of the processes that were started in a pane, run on outside of it and keep it, by the pane's id.
 elsewhere contains found.member.name if some found in _elsewhere
 
-# The names of the processes of the panes' own sessions that are not in front there, and keep them - a job, something
-# suspended, a server that an agent left behind and that is not known.
+# The names of the processes of the panes' own sessions that are not in front there and keep them: a job, a server.
 background contains member.name if {
 	some pane in present
 	some member in pane.session
@@ -60,7 +57,6 @@ taken_along contains member.name if {
 # The panes for evidence, with what ends with them and what does not.
 evidence := {"panes": idle, "taken_along": taken_along, "live_on": live_on}
 
-# What ends with the panes, and what does not.
 fates := {"taken_along": taken_along, "live_on": live_on}
 _busy_elsewhere contains found.pane if some found in _elsewhere
 

@@ -40,12 +40,10 @@ no_listener if {
 	count(input.lineage.sockets) == 0
 }
 
-# True when positively no process outside of its tree can write to the standard input, or reads the output, of it or
-# of what lives below it. It is known of what was handed over.
+# True when positively no process outside of its tree can speak with it, or with what lives below it.
 no_peers if count(input.lineage.peers) == 0
 
-# True for what is positively no agent. What an interpreter runs may not be known; but whoever it worked for is over,
-# and no agent that waits for its model is busy all its life.
+# True for what is positively no agent. No agent that waits for its model is busy all its life.
 harmless if agent == false
 
 harmless if {

@@ -35,8 +35,7 @@ claims contains "program" if input.lineage.family == "mcp-server"
 claims contains "input" if input.process.input_ended == true
 claims contains "deaf" if deaf
 
-# Two sources that do not rest on one another say that an agent started the process, and it was handed over since. A
-# hint alone, or what a multiplexer may have handed down, says nothing.
+# Two sources that do not rest on one another say that an agent started the process. A hint alone says nothing.
 left_behind if {
 	handed_over
 	some proof in _proofs

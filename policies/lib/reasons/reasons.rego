@@ -18,12 +18,10 @@ keep_first(sets, text, facts) := {"message": first(sets, text), "evidence": evid
 # How long ago something was that is required to be longer ago.
 too_short(ago, required) := $"{span(ago)} ago; at least {span(required)} is required"
 
-# One object out of a set of objects that share no key. Write the set with a line a fact, `_facts contains {"age":
-# input.age}`: a missing fact adds nothing, where one object with all of them would be undefined as a whole.
+# One object out of a set of objects: a line a fact, and a missing one adds nothing (_facts contains {"age": age}).
 evidence(facts) := {name: value | some name, value in facts[_]}
 
-# Seconds as a person reads them, in at most two units that follow each other: 4m12s, 2h5m, 6d. What is below the
-# second one is left out, so that a span never says more than it is. As internal/text.Span.
+# Seconds as a person reads them, in at most two units, rounded down: 4m12s, 2h5m, 6d. As internal/text.Span.
 span(seconds) := _span(max([floor(seconds), 0]))
 
 # What cannot be counted in nanoseconds, which ends at 292 years, has its days alone.

@@ -3,8 +3,7 @@
 # description: What registries say, positively, of the owners of a candidate.
 package policies.lib.registry
 
-# The places in input.entries of those whose owner has ended: the record's own format says so, or it says nothing and
-# its status is a configured terminal word. Any other status, or a missing one, means that it has not ended.
+# The places in input.entries of those whose owner has ended, by the record's format or by a configured word.
 over contains place if {
 	some place, entry in input.entries
 	entry.terminal == true

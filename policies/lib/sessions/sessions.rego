@@ -6,8 +6,7 @@ package policies.lib.sessions
 import data.policies.lib.names
 import data.policies.lib.registry
 
-# True when a registry entry means this session: it names it, and no other session bears that name, and the session
-# was not made after the entry's owner had ended. An entry that says nothing of an end may mean it.
+# True when a registry entry means this session: no other has its name, and it is no younger than the owner's end.
 recorded if count(registry.of_session & registry.endless) > 0
 
 recorded if {
@@ -15,9 +14,8 @@ recorded if {
 	input.made >= input.entries[place].ended
 }
 
-# True when no client was ever attached to the session, or its name is one that the operator has put in scope, or a
-# registry entry means it whose owner began it and has ended, and no client was attached to it or used since, or a
-# person asks for it. A client that was attached is a person, who may have typed into it.
+# True when no client was ever attached to the session: one that was is a person, who may have typed into it. Or when
+# the operator named it, a registry's owner began it and has ended with none there since, or a person asks for it.
 unclaimed if input.session.ever_attached == false
 unclaimed if named
 
@@ -51,6 +49,24 @@ signs contains {"pane": pane.id, "sign": $"an orchestrator names sessions so: {i
 	input.session.ever_attached == false
 	some pane in input.session.panes
 }
+
+signs contains {"pane": pane.id, "sign": "the worktree that it works in was deleted"} if {
+	_unseen
+	some pane in input.session.panes
+	pane.cwd_deleted == true
+	contains(pane.cwd, "worktrees/")
+}
+
+signs contains {"pane": pane.id, "sign": $"its session began with {_first.started_as}"} if {
+	_unseen
+	_first.started_as != ""
+	some pane in input.session.panes
+}
+
+# The oldest pane: tmux numbers them. A session of a group may have been shown by another one of it.
+_first := [pane | some pane in input.session.panes; [count(pane.id), pane.id] == min(_ids)][0]
+_ids contains [count(pane.id), pane.id] if some pane in input.session.panes
+_unseen if [input.session.ever_attached, input.session.group] == [false, ""]
 
 # True when something says of every pane that an agent or an orchestrator began it. What records call it is known.
 made if {

@@ -34,8 +34,7 @@ rested := min(known) if {
 	count(known) == count(present)
 }
 
-# The shells that did not wake by themselves since their terminal last changed, or not for long. One that did may wait
-# for more than a person: for a time, as with TMOUT and TRAPALRM of zsh. Unknown is no rest.
+# The shells that rest. One that woke by itself may wait for more than a person, as with TMOUT of zsh.
 resting contains shell if {
 	some shell in present
 	shell.rest.seconds >= 0

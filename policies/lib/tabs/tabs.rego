@@ -24,8 +24,7 @@ ended if {
 	input.shown.ended == true
 }
 
-# True when the tab was opened for a builder of Codev's, the workspace is one that the window has open, that builder
-# has no row in it any more by any spelling of its id, and no folder of a worktree.
+# True when the tab is of a builder of Codev's without a row and a folder, and the window has its workspace open.
 ownerless if {
 	drawn
 	input.tab.editor.codev.key != ""

@@ -11,8 +11,7 @@ of_builder if {
 	input.terminal.role_kind in {"builder", "dev"}
 }
 
-# True when it is known which builder the terminal belongs to, that builder has no row any more by any spelling, and
-# what it worked in is gone, or is no worktree any more.
+# True when it is known whose terminal it is, that builder has no row any more, and what it worked in is gone.
 ownerless if {
 	of_builder
 	input.terminal.owner.id != ""
@@ -55,10 +54,9 @@ exited if ended
 # True when the terminal has printed nothing for long enough.
 quiet if input.idle >= input.config.terminal_idle
 
-# True when the terminal is ownerless and nothing works in it - it is a development server's and no agent lives in
-# it, or it is a builder's and nothing but shells that take commands from a person do, or what lives in it has
-# printed nothing for long enough. Every shell in it rests. An agent does not always go by its own name, so in a
-# builder's own terminal any program may be one, and a script may be about to start it again.
+# True when the terminal is ownerless and nothing works in it: it is a development server's without an agent, or a
+# builder's in which shells rest that take commands from a person, or in which nothing was printed for long. In a
+# builder's any program may be an agent by another name, and a script may be about to start it again.
 no_work if {
 	ownerless
 	shells.all_rest
@@ -106,8 +104,7 @@ _agent(name) if {
 	startswith($"{agent}.exe", name)
 }
 
-# True when it was read whether its Tower lists the terminal, and of its process either what lives below it or that
-# there is none. One that the Tower does not list must show itself that it is of this state folder.
+# True when it was read whether its Tower lists the terminal, and what lives below its process.
 read if {
 	is_boolean(input.terminal.listed)
 	input.terminal.error == ""

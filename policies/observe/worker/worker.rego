@@ -11,8 +11,7 @@ import data.policies.lib.panes
 import data.policies.lib.registry
 import data.policies.lib.sessions
 
-# The word, why, and then what to run next, with the place of the record that retains the session as keeper. Undefined
-# for a session that no registry records and the configuration does not put in scope.
+# The word, why, and what to run next. Undefined for a session that is not in scope.
 observed := _recorded if _own
 
 observed := _unrecorded if {

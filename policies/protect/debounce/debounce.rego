@@ -61,8 +61,7 @@ _otherwise if {
 	count(levels.counting - {"reap.processes.dormant"}) > 0
 }
 
-# In how many seconds a look may let it go at the earliest, by each of the ways in which it may: a process when it does
-# nothing until then, or later when it is busy, which is what a runaway goes for.
+# In how many seconds a look may let it go at the earliest, by each of the ways in which it may.
 _remaining contains max([_asked - input.sighting.first, _asked - _rested]) if input.kind != "process"
 _remaining contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
 _remaining contains max([_asked, _busy_after]) - input.sighting.first if input.kind == "process"

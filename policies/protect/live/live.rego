@@ -93,8 +93,7 @@ _no_holders if {
 	count(input.holders) == 0
 }
 
-# Something cheaper keeps the folder, so who uses it was not asked: protect.unsaved objects, unless it is off or the
-# folder is content. A process that is known to use it without asking counts all the same.
+# Who uses a folder that something cheaper keeps was not asked. Then protect.unsaved objects, unless it is off.
 _holders_skipped if {
 	input.dir.skipped != ""
 	not input.dir.content

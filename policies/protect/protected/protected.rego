@@ -41,10 +41,10 @@ objections contains reasons.keep(_reasons, "its name, or the user that it belong
 
 # METADATA
 # title: A daemon that people use too
-# description: The configuration names it as something that people use too; who started it says nothing of who uses it.
+# description: People use it too (configuration). A language server in a deleted folder that nothing reaches may go.
 objections contains reasons.keep(_personal, "whether people use it too is not known", _facts) if {
 	input.kind == "process"
-	not input.lineage.personal == ""
+	not _impersonal
 }
 
 # METADATA
@@ -158,6 +158,15 @@ _unlock := reasons.or_default(
 	},
 	"",
 )
+
+_impersonal if input.lineage.personal == ""
+
+_impersonal if {
+	input.lineage.personal == "language server"
+	input.process.cwd_deleted == true
+	processes.no_listener
+	processes.no_peers
+}
 
 _personal contains $"people use such a program too, also when an agent started it ({what})" if {
 	what := input.lineage.personal

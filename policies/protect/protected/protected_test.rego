@@ -158,6 +158,30 @@ test_a_daemon_that_people_use_too_stays if {
 	objection.message == "people use such a program too, also when an agent started it (editor)"
 }
 
+_deaf := json.patch(subjects.process, [
+	{"op": "add", "path": "/lineage/personal", "value": "language server"},
+	{"op": "add", "path": "/lineage/peers", "value": []},
+	{"op": "add", "path": "/lineage/sockets", "value": []},
+	{"op": "add", "path": "/process/listening", "value": []},
+	{"op": "add", "path": "/process/cwd_deleted", "value": true},
+])
+
+test_a_language_server_in_a_deleted_folder_that_nothing_reaches_may_go if {
+	count(protected.objections) == 0 with input as _deaf
+	every path, value in {
+		"/lineage/personal": "editor",
+		"/lineage/peers": [{"pid": 7, "name": "nvim"}],
+		"/lineage/sockets": ["/tmp/gopls-daemon"],
+		"/process/listening": [4389],
+		"/process/cwd_deleted": false,
+	} {
+		count(protected.objections) == 1 with input as subjects.changed(_deaf, path, value)
+	}
+	every path in ["/lineage/personal", "/lineage/peers", "/lineage/sockets", "/process/listening", "/process/cwd_deleted"] {
+		count(protected.objections) == 1 with input as subjects.without(_deaf, [path])
+	}
+}
+
 test_processes_by_name_stay if {
 	subjects.reasons(protected.objections) == ["rules.never_processes has its name"] with input as subjects.changed(subjects.process, "/process/name", "git")
 	subjects.reasons(protected.objections) == ["rules.never_processes has its name"] with input as subjects.changed(subjects.process, "/process/name", "git-remote-https")

@@ -51,7 +51,7 @@ func (d *Drawing) agents() {
 	script := d.script("lib", "@google/gemini-cli", "bundle/gemini.js")
 	gemini := d.scripted(node, script, main)
 	d.write(d.Path("code", "notes-server", "package.json"), mcpPackage)
-	d.write(d.Path("code", "notes-server", "dist", "index.js"), "// a server\n")
+	d.write(d.Path("code", "notes-server", "dist", "index.js"), mcpSource)
 	pid = d.speaks(gemini, main, []string{"GEMINI_CLI=1"}, node, d.Path("code", "notes-server", "dist", "index.js"))
 	gemini.kill()
 	d.gone("Gemini's MCP server", "its Gemini was killed; an older Claude waits for its user", pidPart(pid))

@@ -16,6 +16,11 @@ func (d *Drawing) speaks(s *Starter, dir string, env []string, argv ...string) i
 
 const mcpPackage = `{"name":"notes-server","version":"1.0.0","dependencies":{"@modelcontextprotocol/sdk":"^1.20.0"}}`
 
+const mcpSource = `import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+await new McpServer({ name: "notes", version: "1.0.0" }).connect(new StdioServerTransport());
+`
+
 // removed is a worktree of an agent that it has deleted; what it started in it is started by begin.
 func (d *Drawing) removed(name string, begin func(p string)) {
 	d.t.Helper()

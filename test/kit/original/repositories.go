@@ -5,6 +5,15 @@ import (
 	"path/filepath"
 )
 
+// quiet keeps git from starting programs beside those that a test asks for.
+func quiet(git Git, repositories ...string) {
+	for _, at := range repositories {
+		git(at, "config", "maintenance.auto", "false")
+		git(at, "config", "gc.auto", "0")
+		git(at, "config", "receive.autogc", "false")
+	}
+}
+
 // Git runs git in a folder.
 type Git func(dir string, args ...string) string
 
@@ -34,6 +43,7 @@ func LinkedWorktree(git Git, at string) {
 	git(main, "push", "-q", "origin", "main")
 	git(main, "worktree", "add", "-q", "-b", "work", at+"/trees/work")
 	_ = os.Remove(at + "/trees/.keep")
+	quiet(git, main, at+"/remote.git")
 }
 
 // PushedRepository is a repository with one commit (app), which its remote has (origin.git), and a folder for worktrees (wts).
@@ -48,6 +58,7 @@ func PushedRepository(git Git, at string) {
 	git(main, "remote", "add", "origin", at+"/origin.git")
 	git(main, "push", "-q", "origin", "main")
 	git(main, "remote", "set-head", "origin", "main")
+	quiet(git, main, at+"/origin.git")
 }
 
 // TwoTrees is a repository with one commit (main), made with the arguments of git init, and a worktree on a branch of its own, work (tree). The home beside

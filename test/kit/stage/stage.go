@@ -44,3 +44,11 @@ func NeedProgram(t testing.TB, name string) string {
 	}
 	return path
 }
+
+// Stride is how far apart the steps are that a test tries one by one: each is tried in the second stage, every first-th in the first.
+func Stride(first int) int {
+	if Second() {
+		return 1
+	}
+	return first
+}

@@ -20,7 +20,7 @@ _left if {
 }
 
 findings contains {
-	"message": "no file is in it, and it lies where worktrees are: it is what is left of one",
+	"message": "no file but tools' own is in it, and it lies where worktrees are: it is what is left of one",
 	"evidence": {"root": input.dir.root, "idle": input.idle},
 } if {
 	_left

@@ -32,7 +32,7 @@ _left := object.union(subjects.empty, {
 })
 
 test_what_is_left_of_a_worktree_may_go if {
-	subjects.reasons(disposable.findings) == ["no file is in it, and it lies where worktrees are: it is what is left of one"] with input as _left
+	subjects.reasons(disposable.findings) == ["no file but tools' own is in it, and it lies where worktrees are: it is what is left of one"] with input as _left
 	main.decision.verdict == "reap" with input as _left
 	every path, value in {"/dir/empty": false, "/dir/checkout": true, "/dir/root": "/w", "/idle": 3600} {
 		main.decision.verdict == "spare" with input as subjects.changed(_left, path, value)

@@ -1,6 +1,6 @@
 # METADATA
 # title: Session that an agent left
-# description: A tmux session that an agent or its orchestrator began, and that has only idle shells left.
+# description: A tmux session that an agent or its orchestrator began, and that has only idle shells and dead panes.
 # custom:
 #   needs: [tmux]
 #   waits: [rules.grace.session, rules.session_idle, rules.confirm_after]
@@ -20,7 +20,7 @@ findings contains {
 	"evidence": reasons.evidence({{"signs": sessions.signs}, panes.evidence}),
 } if {
 	in_scope
-	panes.all_idle
+	panes.all_quiet
 	input.idle >= input.config.session_idle
 	shells.rested >= input.config.session_idle
 }

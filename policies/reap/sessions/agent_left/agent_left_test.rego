@@ -59,11 +59,41 @@ test_a_persons_shell_is_out_of_scope if {
 	not agent_left.in_scope with input as _with("/session/panes/0/started_as", "")
 }
 
-test_one_pane_of_a_persons_is_enough_to_keep_it if {
-	count(agent_left.findings) == 0 with input as json.patch(_left, [
-		{"op": "add", "path": "/session/panes/1", "value": object.union(subjects.idle_pane, {"id": "%6"})},
-		{"op": "add", "path": "/shells/1", "value": {"pane": "%6", "pid": 813, "markers": [], "agents": 0}},
-	])
+# The shell beside it has no sign of its own.
+_beside := json.patch(_left, [
+	{"op": "add", "path": "/session/panes/1", "value": object.union(subjects.idle_pane, {"id": "%6", "started_as": ""})},
+	{"op": "add", "path": "/shells/1", "value": {"pane": "%6", "pid": 813, "markers": [], "agents": 0}},
+])
+
+test_a_session_that_began_with_an_agent_goes_whole_where_no_client_showed_it if {
+	subjects.reasons(agent_left.findings) == _finding with input as _beside
+	count(agent_left.findings) == 0 with input as subjects.changed(_beside, "/session/ever_attached", true)
+	count(agent_left.findings) == 0 with input as subjects.changed(_beside, "/session/group", "acme")
+	every path in ["/session/ever_attached", "/session/group", "/session/panes/1/id", "/session/panes/0/id", "/session/panes/0/started_as"] {
+		count(agent_left.findings) == 0 with input as subjects.without(_beside, [path])
+	}
+}
+
+test_an_agent_in_a_later_pane_says_nothing_of_the_first if {
+	count(agent_left.findings) == 0 with input as subjects.changed(_beside, "/session/panes/1/id", "%4")
+}
+
+# A shell in a worktree that was deleted.
+_deleted := json.patch(_left, [
+	{"op": "replace", "path": "/session/panes/0/started_as", "value": ""},
+	{"op": "replace", "path": "/session/panes/0/cwd", "value": "/w/.worktrees/x (deleted)"},
+	{"op": "add", "path": "/session/panes/0/cwd_deleted", "value": true},
+])
+
+test_a_shell_in_a_deleted_worktree_goes_where_no_client_showed_it if {
+	subjects.reasons(agent_left.findings) == _finding with input as _deleted
+	not agent_left.in_scope with input as subjects.changed(_deleted, "/session/panes/0/cwd_deleted", false)
+	not agent_left.in_scope with input as subjects.changed(_deleted, "/session/panes/0/cwd", "/w/worktrees (deleted)")
+	not agent_left.in_scope with input as subjects.changed(_deleted, "/session/ever_attached", true)
+	not agent_left.in_scope with input as subjects.changed(_deleted, "/session/group", "acme")
+	every path in ["/session/panes/0/cwd_deleted", "/session/panes/0/cwd", "/session/ever_attached"] {
+		not agent_left.in_scope with input as subjects.without(_deleted, [path])
+	}
 }
 
 test_what_runs_in_it_keeps_it if {
@@ -74,8 +104,12 @@ test_a_session_that_was_used_lately_stays if {
 	count(agent_left.findings) == 0 with input as _with("/idle", 60)
 }
 
-test_a_dead_pane_beside_an_idle_shell_keeps_it if {
-	count(agent_left.findings) == 0 with input as _with("/session/panes/1", object.union(subjects.dead_pane("%6"), {"started_as": "claude"}))
+test_a_dead_pane_beside_an_idle_shell_goes_with_it if {
+	beside := _with("/session/panes/1", object.union(subjects.dead_pane("%6"), {"started_as": "claude", "cwd": "/w/x"}))
+	subjects.reasons(agent_left.findings) == _finding with input as beside
+	every path in ["/session/panes/1/dead", "/session/panes/1/carriers", "/session/panes/1/session"] {
+		count(agent_left.findings) == 0 with input as subjects.without(beside, [path])
+	}
 }
 
 test_what_is_not_known_keeps_it if {
