@@ -851,10 +851,10 @@ func TestTheConsoleAsksTheDaemon(t *testing.T) {
 			t.Errorf("%s says %q, want %q", step.action, said, step.want)
 		}
 		if step.want == id+" is held until" {
-			r.sweeps("0 would be reaped, 1 stay; nothing was changed")
+			r.sweeps("0 would be reaped, 1 kept; nothing was changed")
 		}
 	}
-	r.sweeps("1 would be reaped, 0 stay; nothing was changed")
+	r.sweeps("1 would be reaped, 0 kept; nothing was changed")
 	if !r.here() {
 		t.Fatal("a page ended something")
 	}

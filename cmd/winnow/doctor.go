@@ -56,7 +56,7 @@ func (a *app) checkEvents(ctx context.Context, s *snapshot.Snapshot) []ops.Check
 	c := ops.Check{Area: "source", Name: "events", Status: ops.Healthy, Detail: ""}
 	var state document.State
 	if err := localapi.Ask(ctx, &a.Folder, http.MethodGet, "/v1/state", client.Params{}, &state); err != nil {
-		c.Detail = "events wake winnow run alone, and no winnow run answers for this state folder"
+		c.Detail = "used by the daemon, which is not running for this state folder"
 		return []ops.Check{c}
 	}
 	var hears, fails, off []string

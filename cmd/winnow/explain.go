@@ -8,6 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/render"
 )
 
@@ -23,12 +24,13 @@ With --rules it shows each rule's file and line, the facts that it rested on wit
 ID may be shortened while it is unambiguous. --format json and markdown have all of it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			here := func() (document.Explanation, error) { return a.Explain(cmd.Context(), ids[0], file) }
+			id := ops.AbsoluteID(ids[0])
+			here := func() (document.Explanation, error) { return a.Explain(cmd.Context(), id, file) }
 			out, err := document.Explanation{}, error(nil)
 			if file != "" {
 				out, err = here()
 			} else {
-				out, err = viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/explain", client.Params{Candidate: ids[0]}, here)
+				out, err = viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/explain", client.Params{Candidate: id}, here)
 			}
 			if err != nil {
 				return err

@@ -332,7 +332,7 @@ func TestDoctorSaysWhichEventsWork(t *testing.T) {
 		t.Fatalf("doctor has no line for events: %s", out)
 		return ops.Check{}
 	}
-	if c := events(); c.Status != ops.Healthy || !strings.Contains(c.Detail, "no winnow run answers") {
+	if c := events(); c.Status != ops.Healthy || !strings.Contains(c.Detail, "used by the daemon, which is not running") {
 		t.Errorf("without a daemon: %+v", c)
 	}
 	d := w.daemon(t)

@@ -283,7 +283,7 @@ func TestOf(t *testing.T) {
 		"worker":                       {q: Question{Kind: Agent, ID: "r1"}, state: Alive, proof: "registry/session"},
 		"worker whose session is gone": {q: Question{Kind: Agent, ID: "r1"}, change: func(s *snapshot.Snapshot) { delete(s.Sessions, session) }, state: NotAlive, said: "says live"},
 		"worker, tmux unread":          {q: Question{Kind: Agent, ID: "r1"}, change: func(s *snapshot.Snapshot) { delete(s.Sessions, session); fail(s, "tmux/default") }, state: Unknown},
-		"a name that nothing has":      {q: Question{Kind: Agent, ID: "nosuch", Guessed: true}, state: NotAlive, said: "is called nosuch"},
+		"a name that nothing has":      {q: Question{Kind: Agent, ID: "nosuch", Guessed: true}, state: Unknown, gap: "is called nosuch"},
 		"a part of an open session":    {q: Question{Kind: Agent, ID: "caf"}, state: Unknown, gap: "give the whole id"},
 		"a name that a session of an unasked server may have": {q: Question{Kind: Agent, ID: "nosuch", Guessed: true}, change: unasked, state: Unknown, gap: "process 10"},
 		"an agent beside an unasked server":                   {q: Question{Kind: Agent, ID: "nosuch"}, change: unasked, state: NotAlive},

@@ -60,15 +60,18 @@ func (a *answer) agent() {
 	}
 	a.holds(func(held string) bool { return held == id })
 	if !known {
-		if a.q.Guessed {
-			a.unasked()
-		}
 		for i := range a.s.OpenSessions {
 			if o := &a.s.OpenSessions[i]; id != "" && strings.HasPrefix(o.ID, id) {
 				a.gap(o.Source, "nothing is called %s, and the id of %s's open session %s begins so: give the whole id", id, cmp.Or(o.Agent, "an agent"), o.ID)
 			}
 		}
-		a.say(snapshot.Proc, "", nil, "no session, tab, terminal, agent or record here is called %s", id)
+		const nothing = "no session, tab, terminal, agent or record here is called %s"
+		if !a.q.Guessed {
+			a.say(snapshot.Proc, "", nil, nothing, id)
+			return
+		}
+		a.unasked()
+		a.gap(snapshot.Proc, nothing+"; of what has ended it is said when its kind is given, as in session:%[1]s or agent:%[1]s", id)
 	}
 }
 

@@ -74,9 +74,9 @@ func (s *search) limit(verdict string) string {
 	case verdict == decision.Spare:
 		return "no single fact that was tried would keep it"
 	case slices.Equal(s.stuck, []string{noFinding}):
-		return "with no fact that was tried does a rule find a reason to reap it; names, paths and the configuration are not tried"
+		return "no rule would find a reason to reap it; names, paths and the configuration are not tried"
 	case len(s.stuck) > 0:
-		return "no fact that was tried gets past " + strings.Join(s.stuck, ", ") + "; names, paths and the configuration are not tried"
+		return "it would not get past " + strings.Join(s.stuck, ", ") + "; names, paths and the configuration are not tried"
 	}
 	return fmt.Sprintf("it would take more than %d facts", maxChanges)
 }

@@ -170,6 +170,15 @@ func Positional(id string) bool {
 	return !herdr.TabID(native) && (byPlace.MatchString(native) || tab && older.MatchString(native))
 }
 
+// AbsoluteID makes an id of the path of a folder that a person gives from where they stand: ".", "./x" or "../x".
+func AbsoluteID(id string) string {
+	path, err := filepath.Abs(id)
+	if first, _, _ := strings.Cut(id, "/"); err != nil || first != "." && first != ".." {
+		return id
+	}
+	return snapshot.KindDir + ":" + path
+}
+
 // findID completes a shortened id among the candidates of a snapshot.
 func findID(s *snapshot.Snapshot, id string) (string, error) {
 	if Positional(id) {

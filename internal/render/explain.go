@@ -195,7 +195,7 @@ func (p Paint) agentText(w io.Writer, sub *subject.Subject) {
 	case l.PossibleAgent != nil:
 		said = report.PossibleAgentText(l.PossibleAgent)
 	case l.Agent != nil:
-		said = fmt.Sprintf("%s (pid %d) lives, and may have started it", l.Agent.Name, l.Agent.PID)
+		said = fmt.Sprintf("%s (pid %d) runs, and may own it", l.Agent.Name, l.Agent.PID)
 	default:
 		return
 	}

@@ -29,7 +29,7 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 	}
 	got, r := say(DryRun, actuators.Past{})
 	for _, want := range []string{
-		"135 would be reaped; this sweep does the oldest 50, the rest wait (--max 135 lifts this), 0 stay",
+		"135 would be reaped; this sweep does the oldest 50, the rest wait (--max 135 lifts this), 0 kept",
 		"slice  85 processes  135 acts of kind process are wanted, and act.caps.per_sweep allows a sweep 50: it holds back 85, the youngest, for later sweeps; --max 135 lifts this for one sweep",
 		"carries out what the caps let through",
 	} {

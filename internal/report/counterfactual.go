@@ -28,7 +28,7 @@ func Counterfactual(o *decision.Counterfactual) string {
 		would = "it would stay"
 	}
 	if len(o.Ways) == 0 {
-		return "what it would take was not found: " + o.Limit
+		return "nothing that was tried would change this: " + o.Limit
 	}
 	return would + " " + text.Join(o.Ways, ", or ", func(w decision.Way) string { return "if " + Way(w) })
 }
@@ -36,7 +36,7 @@ func Counterfactual(o *decision.Counterfactual) string {
 // brief is Counterfactual for one line of many: without why nothing was found.
 func brief(o *decision.Counterfactual) string {
 	if o != nil && len(o.Ways) == 0 {
-		return "what it would take was not found"
+		return "nothing that was tried would change this"
 	}
 	return Counterfactual(o)
 }

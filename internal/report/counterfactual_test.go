@@ -48,7 +48,7 @@ func TestCounterfactualInWords(t *testing.T) {
 		},
 		"no way": {
 			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{}, Limit: "the search was cut short before it came to one"},
-			"what it would take was not found: the search was cut short before it came to one",
+			"nothing that was tried would change this: the search was cut short before it came to one",
 		},
 		"a hostile value": {
 			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.dir.git.upstream", From: "\x1b[31mred\n", To: "x"}}}},

@@ -90,7 +90,7 @@ func Headline(r *Report) string {
 	if after > 0 {
 		s += fmt.Sprintf(", %d more once what uses them has gone", after)
 	}
-	s += fmt.Sprintf(", %d stay", len(r.Decisions)-reap-after)
+	s += fmt.Sprintf(", %d kept", len(r.Decisions)-reap-after)
 	if wait > 0 {
 		s += fmt.Sprintf(" (%d of them wait for a second look)", wait)
 	}

@@ -57,6 +57,7 @@ taken_along contains member.name if {
 # The panes for evidence, with what ends with them and what does not.
 evidence := {"panes": idle, "taken_along": taken_along, "live_on": live_on}
 
+# What ends with the panes, and what does not.
 fates := {"taken_along": taken_along, "live_on": live_on}
 _busy_elsewhere contains found.pane if some found in _elsewhere
 

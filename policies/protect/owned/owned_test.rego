@@ -208,14 +208,14 @@ _suspected := json.patch(subjects.process, [
 
 test_a_living_agent_that_may_have_started_it_keeps_and_is_named if {
 	some objection in owned.objections with input as _suspected
-	objection.message == "claude (4242) lives, and may have started it"
+	objection.message == "claude (4242) may own it, and runs; it stays until that has ended"
 	count(objection.evidence) == 2
-	subjects.reasons(owned.objections) == ["claude (4242) lives, is above it, and may have started it"] with input as subjects.changed(_suspected, "/lineage/agent_ancestor", true)
+	subjects.reasons(owned.objections) == ["claude (4242), or one of 2 more, may own it, and runs; it stays until that has ended"] with input as subjects.changed(_suspected, "/lineage/agents", 3)
 }
 
 test_what_may_be_an_agent_and_does_not_show_it_keeps_and_is_named if {
 	veiled := subjects.changed(subjects.without(subjects.process, ["/lineage/agents"]), "/lineage/possible_agent", {"pid": 50, "name": "node"})
-	subjects.reasons(owned.objections) == ["node (50) may be an agent, does not show it, and may have started it"] with input as veiled
+	subjects.reasons(owned.objections) == ["node (50) may be an agent, does not show it, and may own it"] with input as veiled
 }
 
 test_whether_such_an_agent_lives_has_to_be_known if {

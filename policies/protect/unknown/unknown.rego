@@ -29,9 +29,9 @@ objections contains {
 # title: It or its source is not known
 # description: Its source, the processes or the ledger were not read whole, or its identity for a later look.
 objections contains {
-	"message": "its source, the processes, the ledger or its identity could not be read whole",
+	"message": $"{concat(" and ", _missing)} could not be read whole",
 	"evidence": {name: input.source[fact] | some fact, name in {"name": "source", "status": "status"}},
-} if not _known
+} if count(_missing) > 0
 
 # METADATA
 # title: A process was read in part
@@ -93,13 +93,10 @@ _accounted contains place if {
 	every records in ["spawns", "registry"] { concat(":", [records, folder.format]) in input.records_read }
 }
 
-_known if {
-	input.source.status == "ok"
-	input.evidence_sources.proc == "ok"
-	input.evidence_sources.ledger == "ok"
-	_identified
-}
-
+_missing contains "its source" if not input.source.status == "ok"
+_missing contains "the list of processes" if not input.evidence_sources.proc == "ok"
+_missing contains "the ledger" if not input.evidence_sources.ledger == "ok"
+_missing contains "its identity" if not _identified
 _identified if input.identity != ""
 
 # Then the objection of its own says so.

@@ -20,14 +20,14 @@ test_everything_was_read if {
 test_a_process_that_was_read_in_part_keeps if {
 	partial := subjects.changed(subjects.without(subjects.process, ["/identity"]), "/process/partial", true)
 	[objection.evidence | some objection in unknown.objections with input as partial] == [{"partial": true}]
-	subjects.reasons(unknown.objections) == ["its source, the processes, the ledger or its identity could not be read whole"] with input as subjects.without(subjects.process, ["/identity"])
+	subjects.reasons(unknown.objections) == ["its identity could not be read whole"] with input as subjects.without(subjects.process, ["/identity"])
 	count(unknown.objections) == 0 with input as subjects.changed(subjects.process, "/process/partial", false)
 }
 
 test_a_terminal_of_a_tower_that_is_not_there_keeps if {
 	every status, reasons in {
-		"absent": ["codev/default could not be read: absent", "its source, the processes, the ledger or its identity could not be read whole"],
-		"failed": ["codev/default could not be read: failed", "its source, the processes, the ledger or its identity could not be read whole"],
+		"absent": ["codev/default could not be read: absent", "its source could not be read whole"],
+		"failed": ["codev/default could not be read: failed", "its source could not be read whole"],
 	} {
 		subjects.reasons(unknown.objections) == reasons with input as json.patch(subjects.terminal, [
 			{"op": "add", "path": "/evidence_sources/codev~1default", "value": status},
@@ -80,12 +80,15 @@ test_a_server_that_does_not_answer_is_a_gap if {
 }
 
 test_an_own_source_that_is_not_ok_keeps if {
-	subjects.reasons(unknown.objections) == ["its source, the processes, the ledger or its identity could not be read whole"] with input as subjects.changed(subjects.session, "/source/status", "absent")
+	subjects.reasons(unknown.objections) == ["its source could not be read whole"] with input as subjects.changed(subjects.session, "/source/status", "absent")
 }
 
 test_what_is_not_told_keeps if {
-	every path in ["/identity", "/source", "/source/status", "/evidence_sources", "/evidence_sources/proc", "/evidence_sources/ledger"] {
-		subjects.reasons(unknown.objections) == ["its source, the processes, the ledger or its identity could not be read whole"] with input as subjects.without(subjects.dir, [path])
+	every path, what in {
+		"/identity": "its identity", "/source": "its source", "/source/status": "its source", "/evidence_sources/proc": "the list of processes",
+		"/evidence_sources/ledger": "the ledger", "/evidence_sources": "the ledger and the list of processes",
+	} {
+		subjects.reasons(unknown.objections) == [$"{what} could not be read whole"] with input as subjects.without(subjects.dir, [path])
 	}
 }
 
