@@ -42,7 +42,8 @@ func place(modules []module) lint.Refusals {
 		refused = append(refused, m.folder()...)
 		_, wrong := m.candidates()
 		_, unclear := m.summaries()
-		refused = slices.Concat(refused, wrong, unclear)
+		_, unknown := m.needs()
+		refused = slices.Concat(refused, wrong, unclear, unknown)
 	}
 	return slices.Concat(refused, twice(modules), forms(modules), forbidden(modules))
 }

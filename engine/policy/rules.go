@@ -56,6 +56,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 		}
 		id := strings.Join(path, ".")
 		declared, _ := m.candidates()
+		needs, _ := m.needs()
 		own, _ := m.parameters()
 		summaries, _ := m.summaries()
 		for _, r := range m.Rules {
@@ -67,7 +68,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 			}
 		}
 		if r, ok := rules[id]; ok {
-			r.Candidates, r.Needs = append(r.Candidates, declared...), append(r.Needs, m.needs()...)
+			r.Candidates, r.Needs = append(r.Candidates, declared...), append(r.Needs, needs...)
 			r.Custom = append(r.Custom, own...)
 			r.Summaries = append(r.Summaries, summaries...)
 			rules[id] = r
@@ -106,16 +107,23 @@ func (m module) candidates() (of []string, refused lint.Refusals) {
 	return of, refused
 }
 
-// needs are what the package's METADATA in this file says that the rule needs to find anything (custom: {needs: [tmux]}).
-func (m module) needs() (of []string) {
+// needWords are what a rule may need, in the words of winnow doctor.
+var needWords = strings.Fields(`age agent_markers codev dirs herdr holders id_markers init markers named_sessions parts recorded_markers recorded_sessions
+	rules.disposable_dirs rules.helper_labels rules.worktree_folders starter tmux upstream vscode worktrees`)
+
+// needs are what the package's METADATA in this file says that the rule needs to find anything (custom: {needs: [tmux]}), and what is wrong with that.
+func (m module) needs() (of []string, refused lint.Refusals) {
 	for _, a := range m.Annotations {
 		if list, ok := a.Custom["needs"].([]any); ok && a.Scope == "package" {
 			for _, n := range list {
-				of = append(of, fmt.Sprint(n))
+				if of = append(of, fmt.Sprint(n)); !slices.Contains(needWords, fmt.Sprint(n)) {
+					refused = append(refused, m.refuse(lint.ClassCandidates, a.Location, fmt.Sprintf("needs: %.100v is nothing that a rule can need", n),
+						fmt.Sprintf("write needs: [...] with some of %q, or leave it out", needWords)))
+				}
 			}
 		}
 	}
-	return of
+	return of, refused
 }
 
 func (m module) rule(id string, r *ast.Rule) Rule {

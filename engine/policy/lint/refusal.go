@@ -181,7 +181,7 @@ var Classes = []Class{
 	{ClassSprintf, "A rule that keeps uses sprintf, which is undefined when a fact is missing."},
 	{ClassSchemas, "METADATA brings a schema of its own."},
 	{ClassCustom, "A parameter of one's own is declared or read wrongly."},
-	{ClassCandidates, "METADATA names a class of candidates that does not exist."},
+	{ClassCandidates, "METADATA names a class of candidates, or a need, that does not exist."},
 	{ClassSummary, "METADATA says wrongly how a person is told of a rule's objections."},
 	{ClassMetadata, "A package or rule lacks METADATA with a title and a description."},
 	{ClassLiteral, "A number in a rule is a parameter that nobody can change."},

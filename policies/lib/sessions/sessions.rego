@@ -61,6 +61,7 @@ signs contains {"pane": pane.id, "sign": $"its session began with {_first.starte
 	_unseen
 	_first.started_as != ""
 	some pane in input.session.panes
+	contains(pane.cwd, "worktrees/")
 }
 
 # The oldest pane: tmux numbers them. A session of a group may have been shown by another one of it.

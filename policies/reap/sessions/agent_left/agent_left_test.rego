@@ -61,15 +61,16 @@ test_a_persons_shell_is_out_of_scope if {
 
 # The shell beside it has no sign of its own.
 _beside := json.patch(_left, [
-	{"op": "add", "path": "/session/panes/1", "value": object.union(subjects.idle_pane, {"id": "%6", "started_as": ""})},
+	{"op": "add", "path": "/session/panes/1", "value": object.union(subjects.idle_pane, {"id": "%6", "started_as": "", "cwd": "/w/.worktrees/x"})},
 	{"op": "add", "path": "/shells/1", "value": {"pane": "%6", "pid": 813, "markers": [], "agents": 0}},
 ])
 
-test_a_session_that_began_with_an_agent_goes_whole_where_no_client_showed_it if {
+test_a_session_that_began_with_an_agent_goes_with_what_is_in_a_worktree_where_no_client_showed_it if {
 	subjects.reasons(agent_left.findings) == _finding with input as _beside
 	count(agent_left.findings) == 0 with input as subjects.changed(_beside, "/session/ever_attached", true)
 	count(agent_left.findings) == 0 with input as subjects.changed(_beside, "/session/group", "acme")
-	every path in ["/session/ever_attached", "/session/group", "/session/panes/1/id", "/session/panes/0/id", "/session/panes/0/started_as"] {
+	count(agent_left.findings) == 0 with input as subjects.changed(_beside, "/session/panes/1/cwd", "/w/acme") # a person's
+	every path in ["/session/ever_attached", "/session/group", "/session/panes/1/id", "/session/panes/0/id", "/session/panes/0/started_as", "/session/panes/1/cwd"] {
 		count(agent_left.findings) == 0 with input as subjects.without(_beside, [path])
 	}
 }
