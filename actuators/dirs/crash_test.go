@@ -85,7 +85,7 @@ func TestCrashThenAProcessEnters(t *testing.T) {
 	busy(w)
 	before := w.state()
 	putBack := 0
-	for n := 1; ; n += stage.Stride(4) {
+	for n := 1; ; n += stage.Stride(2) {
 		g, in, err := w.hold(nth(n), w.tree)
 		must.Do(t, err)
 		g.Close()
@@ -107,7 +107,7 @@ func TestCrashThenAProcessEnters(t *testing.T) {
 		leave()
 		w.same(before)
 	}
-	if putBack == 0 {
+	if putBack < 2 {
 		t.Errorf("put back %d times", putBack)
 	}
 }

@@ -64,7 +64,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want := regexp.MustCompile("(?m)" + args[1])
 	for end := time.Now().Add(wait.Patience); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		if got := exitOf(ts, args[2:]); strconv.Itoa(got) == args[0] && want.MatchString(ts.ReadFile("stdout")+ts.ReadFile("stderr")) {
+		if got := exitOf(ts, args[2:]); strconv.Itoa(got) == args[0] && want.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
 	}

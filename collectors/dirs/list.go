@@ -186,8 +186,7 @@ func repository(common string) lister {
 // forWorktrees matches folders that are for worktrees by their names: worktrees, .worktrees, acme.worktrees.
 var forWorktrees = regexp.MustCompile(`[/.]worktrees$`)
 
-// isVacant reports whether nothing has a path, or a folder without a file of anybody's: one that lies in a folder for worktrees, and is no
-// place for a disk that is away.
+// isVacant reports whether nothing has a path, or what is left of a worktree: only tools' files, on a disk that is there.
 func (s *prober) isVacant(path string) bool {
 	none, err := ask(s, func(*git.Finder) (bool, error) { return s.o.empty(s.ctx, path) })
 	return gone(err) || none && forWorktrees.MatchString(filepath.Dir(path)) && s.o.allMounted(path) == nil

@@ -384,7 +384,7 @@ func (r *Repository) checkPushed(ctx context.Context, git Program, w *Worktree) 
 		return err
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
-	lost, err := landing.FirstUnkept(ctx, sealed, own, kept)
+	lost, err := landing.FirstUnkept(ctx, sealed, w.Head, own, kept)
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask git what its remotes have: %w", err)

@@ -4,7 +4,6 @@ package landing
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -150,9 +149,9 @@ func Unkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[string]b
 	return g, nil
 }
 
-// FirstUnkept gives one object that these objects lead to and nothing that is kept does, "" if there is no such object. Tags
-// stand for what they name. An object that does not exist fails the run.
-func FirstUnkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[string]bool) (first string, err error) {
+// FirstUnkept gives one object that these objects lead to and nothing that is kept does, head where that is such a one, ""
+// if there is none. Tags stand for what they name. An object that does not exist fails the run.
+func FirstUnkept(ctx context.Context, sealed *gitsafe.Sandbox, head string, own, kept map[string]bool) (first string, err error) {
 	var in bytes.Buffer
 	for oid := range own {
 		in.WriteString(oid + "^{}\n")
@@ -163,7 +162,9 @@ func FirstUnkept(ctx context.Context, sealed *gitsafe.Sandbox, own, kept map[str
 		if !gitsafe.IsOID(string(line)) {
 			return gitsafe.ErrAnswer
 		}
-		first = cmp.Or(first, string(line))
+		if first == "" || string(line) == head {
+			first = string(line)
+		}
 		return nil
 	})
 	if err == nil && stderr != "" {
