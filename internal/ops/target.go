@@ -179,14 +179,25 @@ func AbsoluteID(id string) string {
 	return snapshot.KindDir + ":" + path
 }
 
+var number = regexp.MustCompile(`^(process:)?[0-9]+$`)
+
 // findID completes a shortened id among the candidates of a snapshot.
 func findID(s *snapshot.Snapshot, id string) (string, error) {
 	if Positional(id) {
 		return "", config.Usagef("%q is no tab's id: herdr reads it as a position, where another tab stands after a close; give the id as winnow shows it, such as w1:t3", id)
 	}
-	full, err := pick(id, Ids(s), candidate)
+	full, err := "", error(nil)
+	byName := idsOf(s, id)
+	if number.MatchString(id) { // a pid or a name, and never a part of one: process:43 is not process:430
+		byName = slices.DeleteFunc(idsOf(s, strings.TrimPrefix(id, "process:")), func(found string) bool {
+			return id[0] == 'p' && !strings.HasPrefix(found, id+"@")
+		})
+		err = config.Usagef("there is no process %s, and nothing is called so", id)
+	} else {
+		full, err = pick(id, Ids(s), candidate)
+	}
 	if err != nil {
-		if byName := idsOf(s, id); len(byName) == 1 {
+		if len(byName) == 1 {
 			return byName[0], nil
 		} else if len(byName) > 1 {
 			return "", config.Usagef("%q is ambiguous: it is the name of %s", id, strings.Join(firstOf(byName, 5), ", "))
