@@ -180,7 +180,7 @@ func (g *handle) makePlan(ctx context.Context) error {
 		return actuators.Refused("the trash already holds an act of this name, or could not be read (%s, %v)", trash, err)
 	}
 	g.plan = plan{From: g.want.Path, Root: g.want.Root, Trash: trash}
-	if g.want.Worktree {
+	if g.want.Worktree && !g.want.Lost {
 		if g.plan.Admin, err = g.planAdmin(ctx, s); err != nil {
 			return err
 		}

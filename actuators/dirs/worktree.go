@@ -2,6 +2,7 @@ package dirs
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +16,9 @@ import (
 // checkWorktree makes sure that the folder and the repository's entry for it name one another and nothing else, and that no git
 // command is writing to the entry.
 func (g *handle) checkWorktree(ctx context.Context) error {
+	if g.want.Lost {
+		return errors.Join(objectsElsewhere(ctx, g.want.CommonDir, g.want.Path), g.pointing(g.want.AdminDir, g.want.CommonDir))
+	}
 	if g.want.Head == "" || g.want.AdminDir == "" || g.want.CommonDir == "" {
 		return actuators.Refused("its repository or its commit is not known")
 	}
@@ -60,7 +64,7 @@ func (g *handle) repository() (admin, common string, err error) {
 	return admin, common, nil
 }
 
-// pointing refuses a worktree that, its entry and its repository do not name one another.
+// pointing refuses a worktree where it, its entry and its repository do not name one another, or, of one that is lost, where there is an entry again.
 func (g *handle) pointing(admin, common string) error {
 	text, err := g.held.Read(".git")
 	if err != nil {
@@ -73,6 +77,9 @@ func (g *handle) pointing(admin, common string) error {
 	finder := git.NewFinder()
 	place, err := finder.FromAdmin(g.want.Path, to)
 	switch {
+	case g.want.Lost && (!place.Lost || place.AdminDir != admin || place.CommonDir != common):
+		return actuators.Changed("its repository has an entry for it again, or is not there")
+	case g.want.Lost:
 	case err != nil:
 		return actuators.Refused("find its entry in the repository: %w", err)
 	case !place.Linked || place.AdminDir != admin || place.CommonDir != common || !finder.Registered(place):

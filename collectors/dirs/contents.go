@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/folder"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
 )
 
@@ -34,7 +35,7 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 	var asked sync.WaitGroup
 	defer asked.Wait()
 	for _, c := range candidates {
-		if c.dir.Skipped = l.skip(c); c.dir.Skipped != "" || c.worktree == nil && !c.plain() || c.place.Bare {
+		if c.dir.Skipped = l.skip(c); c.dir.Skipped != "" || c.worktree == nil && !c.plain() && !c.lost() || c.place.Bare {
 			l.dealt()
 			continue
 		}
@@ -161,10 +162,15 @@ type contents struct {
 	nested    []string
 	nestedErr error
 	err       error
+	// changed is when a file was last written in a worktree that is not listed any more.
+	changed time.Time
 }
 
 // content looks into a worktree. First for what would hold git up, which is then not asked.
 func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
+	if c.lost() {
+		return l.lostContent(ctx, c)
+	}
 	budget := git.Budget
 	if c.worktree == nil {
 		budget = int(min(maxInside, l.left.Load()))
@@ -213,6 +219,9 @@ func (a contents) describe(o Options, c *candidate) {
 		return
 	case a.err != nil:
 		c.fail(a.err)
+		return
+	case c.lost():
+		a.describeLost(c)
 		return
 	case c.worktree == nil:
 		c.dir.Nested = &a.nested
@@ -277,3 +286,45 @@ func (l *look) nested(ctx context.Context, c *candidate, inside, gitlinks []stri
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
 
 func denied(err error) bool { return errors.Is(err, fs.ErrPermission) }
+
+// lost says whether the candidate is a worktree that its repository positively has no entry for any more (git worktree prune).
+func (c *candidate) lost() bool { return c.place.Lost && c.repo != nil }
+
+// lose notes what is known of it: without an entry there are no lock, no operation, and no commits that only it has.
+func (c *candidate) lose(repo *git.Repository) {
+	c.repo = repo
+	g := c.dir.Git
+	g.Lost, g.Locked, g.Unreachable, g.Operation = new(true), new(false), new(0), new("")
+	g.Main, g.Upstream = repo.Main, repo.Upstream
+}
+
+// lostContent looks for files in such a worktree that the upstream does not have, nor had. They count as untracked.
+func (l *look) lostContent(ctx context.Context, c *candidate) (a contents) {
+	budget := git.Budget
+	if a.nested, a.err = git.Nested(ctx, c.dir.Path, l.mounts.listBelow(c.dir.Path), &budget); a.err != nil {
+		return a
+	}
+	top, err := folder.OpenAt(unix.AT_FDCWD, c.dir.Path)
+	if a.err = err; err != nil {
+		return a
+	}
+	defer top.Close()
+	a.Untracked, a.changed, a.err = c.repo.Unlanded(ctx, git.Program{Path: l.o.Git}, c.dir.Path, func(rel string, isFolder bool) bool {
+		if !isFolder {
+			return rel == ".git" || toolFile(l.o.ToolFiles, rel)
+		}
+		maker, err := l.o.maker(ctx, top, rel+"/")
+		return err == nil && maker != ""
+	})
+	return a
+}
+
+// describeLost writes what was found into the snapshot's words.
+func (a contents) describeLost(c *candidate) {
+	g := c.dir.Git
+	g.Dirty, g.Ignored, g.Nested = new(0), new(0), &a.nested
+	g.Untracked, g.UntrackedPaths = new(len(a.Untracked)), new(firstOf(a.Untracked))
+	if c.dir.ActiveAt != nil && a.changed.After(*c.dir.ActiveAt) {
+		c.dir.ActiveAt = known(a.changed)
+	}
+}

@@ -199,7 +199,7 @@ func (s *seeker) take(kind, at string, reads bool) {
 
 // text reads a file in which paths may stand.
 func (s *seeker) text(kind, at, file string) {
-	f, err := safeopen.ReadNow(file, safeopen.Want{Max: maxTable})
+	f, err := safeopen.ReadNow(file, safeopen.Want{Max: 1 << 20})
 	if err != nil {
 		s.fail(file, err)
 		return
@@ -341,7 +341,7 @@ func pathSetting(name string) bool {
 
 // config reads which paths a configuration of git's names. A relative one is taken from the file and from each of the checkouts: one too many keeps a folder.
 func (s *seeker) config(file string, trees []string) {
-	f, err := safeopen.ReadNow(file, safeopen.Want{Max: maxTable})
+	f, err := safeopen.ReadNow(file, safeopen.Want{Max: 1 << 20})
 	if err != nil {
 		s.fail(file, err)
 		return

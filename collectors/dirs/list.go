@@ -224,6 +224,10 @@ func findStrays(s *prober, repo *git.Repository, paths []string) (strays []found
 		known[path] = true
 		parents[filepath.Dir(path)] = parents[filepath.Dir(path)] || path != repo.Main
 	}
+	likely, _ := ask(s, func(*git.Finder) ([]string, error) { return worktreeFolders(repo.Main), nil })
+	for _, path := range likely {
+		parents[path] = true
+	}
 	for parent, linked := range parents {
 		linked = linked && !known[parent] && forWorktrees.MatchString(parent)
 		entries, err := ask(s, func(*git.Finder) ([]os.DirEntry, error) { return os.ReadDir(parent) })
@@ -242,4 +246,20 @@ func findStrays(s *prober, repo *git.Repository, paths []string) (strays []found
 		}
 	}
 	return strays, unreadable
+}
+
+// worktreeFolders are the folders for worktrees that tools make in a main checkout, and beside it: .claude/worktrees, .worktrees, acme.worktrees.
+func worktreeFolders(main string) (there []string) {
+	if main == "" {
+		return nil
+	}
+	for _, path := range append(level(main, ".*"), main+".worktrees") {
+		if filepath.Ext(path) != ".worktrees" {
+			path = filepath.Join(path, "worktrees")
+		}
+		if info, err := os.Lstat(path); err == nil && info.IsDir() {
+			there = append(there, path)
+		}
+	}
+	return there
 }

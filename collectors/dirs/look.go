@@ -123,6 +123,11 @@ func (l *look) locate(c *candidate, g glance) {
 	case err != nil:
 		c.dir.Checkout = new(true)
 		c.dir.Git = located(place)
+		if place.Lost && place.Linked && place.CommonDir != "" {
+			if err = l.trust.repository(l.prober, git.Place{Path: place.Path, CommonDir: place.CommonDir, AdminDir: place.CommonDir}); err == nil {
+				c.place = place
+			}
+		}
 		c.fail(err)
 	default:
 		c.dir.Checkout = new(true)
@@ -302,6 +307,10 @@ func (l *look) repository(ctx context.Context, common string, members []*candida
 			c.fail(err)
 			continue
 		}
+		if c.place.Lost {
+			c.lose(repo)
+			continue
+		}
 		var w *git.Worktree
 		if w, err = ask(prober, func(*git.Finder) (*git.Worktree, error) {
 			w := l.entry(repo, c.place)
@@ -336,7 +345,9 @@ func (l *look) weigh(ctx context.Context, end time.Time, members []*candidate) e
 			}
 			c.repo, worktrees = repo, append(worktrees, c.worktree) // what it finds out stays with the repository that was asked
 		}
-		err = repo.MeasureAhead(own, git.Program{Path: l.o.Git}, worktrees)
+		if repo != nil {
+			err = repo.MeasureAhead(own, git.Program{Path: l.o.Git}, worktrees)
+		}
 		leave()
 		l.gitFails(ctx, err)
 	}

@@ -2,16 +2,13 @@
 package pressure
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -60,17 +57,20 @@ func readBounded(most time.Duration, ask func() (*snapshot.Pressure, error)) (*s
 // and could not be read. What is given with an error is still true.
 func Read(root string, places []string) (*snapshot.Pressure, error) {
 	p := &snapshot.Pressure{}
+	kernel, err := procfs.NewFS(root)
+	if err != nil {
+		return p, err
+	}
 	var errs []error
-	for _, what := range []struct {
-		file       string
-		some, full **float64
-	}{{"memory", &p.MemorySome, &p.MemoryFull}, {"io", &p.IOSome, &p.IOFull}} {
-		text, err := read(filepath.Join(root, "pressure", what.file))
+	for resource, to := range map[string][2]**float64{"memory": {&p.MemorySome, &p.MemoryFull}, "io": {&p.IOSome, &p.IOFull}} {
+		stats, err := kernel.PSIStatsForResource(resource)
 		if err == nil {
-			*what.some, *what.full, err = parse(text)
+			if *to[0], *to[1], err = shares(stats); err == nil {
+				continue
+			}
 		}
-		if err != nil && !absent(err) {
-			errs = append(errs, fmt.Errorf("read the pressure on %s: %w", what.file, err))
+		if !absent(err) {
+			errs = append(errs, fmt.Errorf("read the pressure on %s: %w", resource, err))
 		}
 	}
 	for _, place := range places {
@@ -91,49 +91,22 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EOPNOTSUPP)
 }
 
-// maxText bounds a file of pressure, which has two lines.
-const maxText = 4096
-
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, maxText))
-}
-
-// parse gives the shares of the last minute, 0 to 1, in which some or all tasks stalled.
-func parse(text []byte) (some, full *float64, err error) {
-	for line := range bytes.Lines(text) {
-		words := bytes.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
-		var share *float64
-		for _, w := range words[1:] {
-			if value, ok := bytes.CutPrefix(w, []byte("avg60=")); ok {
-				v, err := strconv.ParseFloat(string(value), 64)
-				if err != nil || v < 0 || v > 100 {
-					return nil, nil, fmt.Errorf("avg60 is %q", value)
-				}
-				share = new(v / 100)
-			}
-		}
-		switch string(words[0]) {
-		case "some":
-			some = share
-		case "full":
-			full = share
-		}
-	}
-	if some == nil {
+// shares are the averages over a minute, as shares of it; nil for a line that the kernel does not give.
+func shares(stats procfs.PSIStats) (some, full *float64, err error) {
+	if stats.Some == nil {
 		return nil, nil, errors.New("it has no avg60 of some")
+	}
+	for to, line := range map[**float64]*procfs.PSILine{&some: stats.Some, &full: stats.Full} {
+		if line != nil && (line.Avg60 < 0 || line.Avg60 > 100) {
+			return nil, nil, fmt.Errorf("avg60 is %g", line.Avg60)
+		}
+		if line != nil {
+			*to = new(line.Avg60 / 100)
+		}
 	}
 	return some, full, nil
 }
 
-// Free gives the shares of a file system, 0 to 1, that this user may still fill: of its blocks and of its inodes. One that does not count blocks, or inodes (btrfs), always has all free.
 // What a FUSE file system says of inodes is what its program made up, often none free; it counts as not counted.
 func Free(path string) (disk, inodes float64, err error) {
 	var st unix.Statfs_t

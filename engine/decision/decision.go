@@ -450,6 +450,8 @@ type Dir struct {
 	AdminDir  string `json:"admin_dir,omitempty"`
 	// Gone is true where the folder is gone and the worktree's entry, AdminDir, is what goes: Device, Inode, BornAt and MountID are the entry's.
 	Gone bool `json:"gone,omitempty"`
+	// Lost is true for a linked worktree that its repository has no entry for any more: AdminDir is where that was, and the folder alone goes.
+	Lost bool `json:"lost,omitempty"`
 }
 
 // The outcomes of an act.

@@ -581,6 +581,9 @@ type Git struct {
 	Worktree *bool `json:"worktree,omitempty"`
 	// Registered is true when the repository has an entry for this very path.
 	Registered *bool `json:"registered,omitempty"`
+	// Lost is true where the folder's .git leads to an entry that its repository positively does not have (git worktree prune took it): then
+	// Untracked counts files that are not in Upstream's tree and were not in its last 2,000 commits, and AdminDir is where the entry was.
+	Lost *bool `json:"lost,omitempty"`
 	// Main is the main checkout's path, CommonDir the repository's git folder and AdminDir this worktree's own one.
 	Main      string `json:"main,omitempty" redact:"path"`
 	CommonDir string `json:"common_dir,omitempty" redact:"path"`

@@ -106,7 +106,8 @@ func (j *Index) dirIdentity(id string) decision.Identity {
 		Path: d.Path, Root: d.Root, Device: *d.Device, Inode: *d.Inode, BornAt: *d.BornAt, MountID: known(d.MountID), State: d.State,
 	}
 	if d.Git != nil {
-		if d.Git.Head == "" || d.Git.Worktree == nil {
+		out.Lost = known(d.Git.Lost)
+		if (d.Git.Head == "") != out.Lost || d.Git.Worktree == nil {
 			return decision.Identity{}
 		}
 		out.Head, out.Worktree = d.Git.Head, *d.Git.Worktree
@@ -124,6 +125,9 @@ func (j *Index) dirIdentity(id string) decision.Identity {
 		}
 		out.Gone = true
 		k.text("gone", out.AdminDir)
+	}
+	if out.Lost {
+		k.text("lost", out.AdminDir)
 	}
 	if d.Content != nil {
 		out.In = d.Content.Worktree

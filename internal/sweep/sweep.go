@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,13 +14,14 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/collectors/dirs/disks"
 	"github.com/winnow-reaper/winnow/collectors/panes/codev"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
 	"github.com/winnow-reaper/winnow/internal/look"
@@ -212,7 +214,7 @@ func (m *Machine) Learn(mem look.PriorState, snap *snapshot.Snapshot) look.Prior
 	mem.Owners = codev.Owners(snap, mem.Owners, m.Cfg.Alarms.Remember)
 	mem.Ancestries = subject.Ancestries(snap, &m.Cfg.Rules.Config, mem.Ancestries)
 	var err error
-	if mem.Mounts, err = dirs.Mounted(filepath.Join(m.Cfg.Collect.Processes.Root, "self", "mountinfo"), snap, mem.Mounts); err != nil {
+	if mem.Mounts, err = disks.Mounted(filepath.Join(m.Cfg.Collect.Processes.Root, "self", "mountinfo"), snap, mem.Mounts); err != nil {
 		m.Log.Warn("the mounts on which folders lie are not remembered", "error", err)
 	}
 	return mem
@@ -369,3 +371,40 @@ func (s *Sweeper) lockUser(ctx context.Context) error {
 
 // Machine looks, judges and acts.
 type Machine struct{ look.Looker }
+
+// SeenAgain writes down that all that stood was seen once more.
+func (s *Sweeper) SeenAgain(ctx context.Context, started time.Time, r *report.Report, host snapshot.Host, b *look.Fingerprint) error {
+	sightings, err := s.Ledger.Sightings(ctx)
+	if err != nil {
+		return err
+	}
+	for id, x := range sightings {
+		x.LastAt, x.Count = r.TakenAt, x.Count+1
+		sightings[id] = x
+	}
+	look := lookOf(&snapshot.Snapshot{TakenAt: r.TakenAt, Host: host})
+	sw := s.recordOf(started, r, host, b.Spoke)
+	return record(
+		recordStep{"sightings", func() error { return s.Ledger.SaveSightings(ctx, sightings) }},
+		recordStep{"look", func() error { return s.Ledger.SaveLook(ctx, look) }},
+		recordStep{"sweep", func() error { return s.Ledger.SameSweep(ctx, sw, time.Now(), r.Census, r.Code(false)) }})
+}
+
+// Braked is what is remembered for the brakes, without what a person brought back since.
+func (s *Sweeper) Braked(ctx context.Context) (m brakes.Memory, err error) {
+	if err := s.Ledger.Brakes(ctx, &m); err != nil || len(m.Ended) == 0 {
+		return m, err
+	}
+	first := slices.MinFunc(slices.Collect(maps.Values(m.Ended)), func(x, y brakes.Ended) int { return x.At.Compare(y.At) })
+	acts, err := s.Ledger.Acts(ctx, first.At)
+	if err != nil {
+		return m, err
+	}
+	var restored []string
+	for _, a := range acts {
+		if a.RestoredAt != nil {
+			restored = append(restored, a.Intent.ID)
+		}
+	}
+	return m.Without(restored), nil
+}

@@ -51,7 +51,7 @@ func Summaries(declared any) (all []Summary, problems []string) {
 
 // nexts are the commands that a person may be told to run next, and may copy: rules come from others too.
 var nexts = []string{"winnow explain ID", "winnow history ID", "winnow release ID", "winnow doctor",
-	"git -C DIR log --oneline -5", "git -C DIR status --short --ignored", "git -C REPO worktree unlock DIR"}
+	"git -C DIR log --oneline -5", "git -C DIR status --short --ignored", "git -C REPO worktree unlock DIR", "diff -rq REPO DIR"}
 
 func readSummary(declared any) (s Summary, problem string) {
 	data, err := json.Marshal(declared)

@@ -1,14 +1,18 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha1" //nolint:gosec // it is git's own name for a content, not a proof against forgery
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"hash"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/winnow-reaper/winnow/internal/sys/git/landing"
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
 
@@ -16,6 +20,21 @@ import (
 // left out. One run of git, and none without an upstream.
 func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []string) (map[string]string, error) {
 	return r.lsTree(ctx, git, r.upstream, paths, func(mode string) bool { return strings.HasPrefix(mode, "100") }) // a link's blob is where it leads
+}
+
+// Unlanded gives the files below a folder that the upstream's tree does not have, nor had in any of its last commits, by their paths there. leave
+// says what is left out. latest is when one of them, or a folder, was last written.
+func (r *Repository) Unlanded(ctx context.Context, git Program, tree string, leave func(rel string, folder bool) bool) (paths []string, latest time.Time, err error) {
+	sealed, err := r.seal(ctx, git, gitsafe.View{})
+	if err != nil {
+		return nil, latest, err
+	}
+	defer func() { _ = sealed.Close() }()
+	files, latest, err := landing.Files(ctx, tree, r.hash, leave)
+	if err == nil && r.upstream != "" {
+		err = landing.DropLanded(ctx, sealed, r.upstream, files)
+	}
+	return slices.Sorted(maps.Keys(files)), latest, err
 }
 
 // lsTree gives the objects of such modes that a commit's tree has at these paths.
@@ -53,11 +72,13 @@ func (r *Repository) lsTree(
 
 // Blob is the name that the repository gives to a content.
 func (r *Repository) Blob(content []byte) string {
-	var h hash.Hash = sha1.New()
+	return landing.Blob(r.hash(), bytes.NewReader(content), int64(len(content)))
+}
+
+// hash is how the repository names what it holds.
+func (r *Repository) hash() hash.Hash {
 	if r.format.SHA256 {
-		h = sha256.New()
+		return sha256.New()
 	}
-	fmt.Fprintf(h, "blob %d\x00", len(content))
-	h.Write(content)
-	return hex.EncodeToString(h.Sum(nil))
+	return sha1.New() //nolint:gosec // it is git's own name for a content, not a proof against forgery
 }

@@ -25,8 +25,7 @@ holds_nothing if {
 	count(input.dir.git.nested) == 0
 }
 
-# True for a linked worktree whose folder is positively gone, and whose entry holds nothing that is not in the
-# repository otherwise: nothing staged, no commit that only it reaches, no operation, no submodule's repository.
+# True for a linked worktree whose folder is positively gone, and whose entry holds nothing that only it has.
 empty_entry if {
 	input.kind == "dir"
 	input.dir.gone == true
@@ -56,8 +55,7 @@ disposable if {
 	glob.match(declared, ["/"], input.dir.path)
 }
 
-# True for a worktree that is known to be detached, or to have another branch checked out than the default one, which
-# stands for the main checkout where people work in linked worktrees alone: the upstream's, main, master or trunk.
+# True for a worktree that is known to be detached, or to be on no branch that people take for the default one.
 own_branch if input.dir.git.detached == true
 
 own_branch if {
@@ -114,9 +112,8 @@ _locker := $"{input.dir.git.lock.tool} {input.dir.git.lock.owner} (pid {input.di
 	input.dir.git.lock.pid > 0
 } else := input.dir.git.lock.tool
 
-# All of this is known of the folder: it lies in a linked worktree that is known and not locked, git ignores it as a
-# whole, a mark or a name that only tools use shows who made it, it is no checkout and holds no repository,
-# everything in it is this user's, and nothing has happened in it or in its worktree for trim_after.
+# It is known that git ignores the folder as a whole, that a tool made it in a linked worktree that is not locked, that
+# it holds no repository and nothing of another user, and that nothing has happened there for trim_after.
 made_again if {
 	input.kind == "dir"
 	_here

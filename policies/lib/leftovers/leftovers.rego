@@ -5,8 +5,7 @@
 #   process that may be something else, or with one unknown fact, is not a leftover.
 package policies.lib.leftovers
 
-# The pids of the processes in the panes' own sessions that are left over: an agent's servers, with the shells and
-# package runners that started them. They sleep in the background, and nothing but one another can speak with them.
+# The pids of an agent's servers and what runs them, left over in the panes' own sessions: asleep, with no peer.
 pids := _unspoken & (_orphans | _below(_runner_orphans))
 
 # The same for a process that is judged by itself. A process with child processes is not a leftover.

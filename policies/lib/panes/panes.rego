@@ -10,8 +10,7 @@ import data.policies.lib.shells
 present := input.session.panes if input.kind == "session"
 present := input.tab.panes if input.kind == "tab"
 
-# The panes that hold their own shell and nothing else: it is in the foreground, takes commands from a person and
-# rests, and all others in its session are a prompt's helpers or left over from an agent that is gone.
+# The panes that hold their own shell at rest in the foreground, and else only a prompt's helpers or leftovers.
 idle := [id | some id in _idle_here; not id in _busy_elsewhere]
 
 # The panes that are kept although their process ended, and that no other process is known to live in or for.

@@ -166,10 +166,7 @@ starterless if {
 }
 
 # The claims in words, for evidence.
-sources contains said if {
-	some claim, said in _words
-	claim in claims
-}
+sources contains _words[claim] if some claim in claims
 
 sources contains "its own files import what an MCP server needs" if input.process.proven == "mcp-server"
 

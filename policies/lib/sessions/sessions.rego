@@ -14,8 +14,7 @@ recorded if {
 	input.made >= input.entries[place].ended
 }
 
-# True when no client was ever attached to the session: one that was is a person, who may have typed into it. Or when
-# the operator named it, a registry's owner began it and has ended with none there since, or a person asks for it.
+# True when no client was ever attached (a person may have typed), the operator named it, or a person asks for it.
 unclaimed if input.session.ever_attached == false
 unclaimed if named
 

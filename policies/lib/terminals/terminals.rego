@@ -55,8 +55,7 @@ exited if ended
 quiet if input.idle >= input.config.terminal_idle
 
 # True when the terminal is ownerless and nothing works in it: it is a development server's without an agent, or a
-# builder's in which shells rest that take commands from a person, or in which nothing was printed for long. In a
-# builder's any program may be an agent by another name, and a script may be about to start it again.
+# builder's with shells that wait for a person, or in which nothing was printed for long: any program may be an agent.
 no_work if {
 	ownerless
 	shells.all_rest

@@ -221,7 +221,6 @@ _no_agent if processes.harmless
 _no_agent if provenance.unneeded
 _no_agent_below if input.lineage.agent_below == false
 
-# The same of what it runs.
 _no_agent_below if {
 	input.lineage.agent_named_below == false
 	processes.ownerless_runaway

@@ -98,16 +98,11 @@ _kept_by_name if {
 	count(dirs.shapes) == 0
 }
 
-_of_folder contains place if {
-	some place, entry in input.entries
-	entry.by == "path"
-}
+_of_folder := {place | some place, entry in input.entries; entry.by == "path"}
+_spawners := {place | some place, entry in input.entries; entry.by == "spawn"}
 
 # Who started a spawn of the candidate does not own the candidate itself: it says when the spawn is let go.
-_not_owners contains place if {
-	some place, entry in input.entries
-	entry.by == "spawn"
-}
+_not_owners contains place if some place in _spawners
 
 # A marker tells whose a process is better than the folder that it stands in, where it was not handed down.
 _not_owners contains place if {
@@ -122,7 +117,6 @@ _records_known if {
 
 _entries_known if input.entries_known == true
 
-# An entry of its folder would count for nothing, as above.
 _entries_known if _marked_over
 
 _marked_over if {

@@ -5,6 +5,7 @@
 #   kinds: dir
 #   summary:
 #     - {rank: 80, group: hold commits found only there, word: commit, next: "git -C DIR log --oneline -5"}
+#     - {rank: 82, group: hold files found only there, word: landed, next: diff -rq REPO DIR}
 #     - {rank: 81, group: hold files found only there, next: "git -C DIR status --short --ignored"}
 #   parameters: [rules.rebuildable, rules.makers, rules.tool_files, rules.disposable_content, rules.named_files,
 #     rules.scaffold, rules.grace.spawn]
@@ -108,7 +109,9 @@ default _advice(_) := ""
 _advice("ignored") := "; add to rules.rebuildable what may go"
 
 # A function cannot take these lists as arguments: one that is not known would leave it without a value.
-_stands(path) := "has no mark of a tool that made it (rules.makers)" if {
+_stands(path) := $"never landed on {input.dir.git.upstream}" if {
+	input.dir.git.lost == true
+} else := "has no mark of a tool that made it (rules.makers)" if {
 	# regal ignore:external-reference
 	path in input.dir.git.unmarked_paths
 } else := "differs from the main checkout's" if {

@@ -78,3 +78,49 @@ test_who_uses_it_keeps_it if {
 		main.decision.verdict == "spare" with input as subjects.changed(subjects.gone, path, value)
 	}
 }
+
+_lost := json.patch(json.remove(subjects.dir, ["/dir/git/head", "/dir/git/branch", "/dir/git/landed", "/dir/git/commits"]), [
+	{"op": "add", "path": "/dir/git/lost", "value": true},
+	{"op": "add", "path": "/dir/git/registered", "value": false},
+	{"op": "add", "path": "/dir/git/admin_dir", "value": "/w/acme/.git/worktrees/feature"},
+	{"op": "add", "path": "/dir/path", "value": "/w/acme.worktrees/feature"},
+	{"op": "add", "path": "/idle", "value": 345600},
+])
+
+test_a_folder_without_its_entry_may_go_when_each_file_of_it_has_landed if {
+	prunable.in_scope with input as _lost
+	findings := prunable.findings with input as _lost
+	subjects.reasons(findings) == ["git does not list it any more, and its files are on origin/main, as they are or as they were"]
+	main.decision.verdict == "reap" with input as _lost
+}
+
+test_a_folder_without_its_entry_stays_when_it_has_something_of_its_own if {
+	every path, value in {
+		"/dir/git/lost": false,
+		"/dir/git/admin_dir": "/w/acme/.git/worktrees/other",
+		"/dir/path": "/w/feature",
+		"/dir/git/untracked": 1,
+		"/dir/git/nested": ["modules/lib"],
+		"/dir/git/locked": true,
+		"/dir/git/operation": "rebase",
+		"/dir/git/unreachable_commits": 1,
+		"/idle": 1799,
+		"/holders": [{"pid": 77, "name": "zsh", "how": "cwd"}],
+		"/dir/holders_known": false,
+		"/dir/pointers": [{"kind": "link", "path": "/w/acme/node_modules"}],
+		"/hold": {"owner": "ann", "reason": "demo"},
+		"/config/protected": ["feature"],
+	} {
+		main.decision.verdict == "spare" with input as subjects.changed(_lost, path, value)
+	}
+}
+
+test_a_folder_without_its_entry_stays_where_a_fact_is_missing if {
+	every path in [
+		"/dir/git/lost", "/dir/git/admin_dir", "/dir/path", "/dir/name", "/dir/git/untracked", "/dir/git/upstream", "/dir/git/nested", "/dir/git/locked", "/dir/git/dirty",
+		"/dir/git/ignored", "/dir/git/unreachable_commits", "/dir/git/operation", "/dir/git", "/idle", "/dir/holders_known",
+		"/holders", "/dir/pointers", "/dir/mounts", "/dir/symlink",
+	] {
+		main.decision.verdict == "spare" with input as subjects.without(_lost, [path])
+	}
+}

@@ -1,4 +1,4 @@
-package dirs_test
+package disks_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/collectors/dirs/disks"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
@@ -20,16 +20,16 @@ func TestMounted(t *testing.T) {
 	s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{
 		"a": {Path: "/mnt/usb/x"}, "b": {Path: "/mnt/usb/in it/x"}, "c": {Path: "/w/x"}, "d": {Path: "/mnt/other/x", Gone: new(true)}, "e": {Path: "/mnt/usbstick/x"},
 	}}
-	got := must.Get(dirs.Mounted(file, s, []string{"/mnt/away", "/mnt/usb"}))(t)
+	got := must.Get(disks.Mounted(file, s, []string{"/mnt/away", "/mnt/usb"}))(t)
 	must.Equal(t, []string{"/mnt/usb", "/mnt/usb/in it", "/mnt/away"}, got, "mount points")
 	many := make([]string, 500)
 	for i := range many {
 		many[i] = fmt.Sprintf("/mnt/%d", i)
 	}
-	got = must.Get(dirs.Mounted(file, s, many))(t)
+	got = must.Get(disks.Mounted(file, s, many))(t)
 	must.Equal(t, []string{"/mnt/usb", "/mnt/usb/in it", "/mnt/0"}, got[:3], "the first of many")
 	must.Equal(t, 200, len(got), "number of mount points")
-	if got, err := dirs.Mounted(file+"-none", s, many); err == nil || len(got) != len(many) {
+	if got, err := disks.Mounted(file+"-none", s, many); err == nil || len(got) != len(many) {
 		t.Errorf("%d mount points, error %v: what was remembered must stay", len(got), err)
 	}
 }
