@@ -367,7 +367,7 @@ func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
 	said("/release", part, "was not held any more", true)
 	said("/restore", url.Values{"csrf": form["csrf"], "act": {"01"}}, "does not lie in the trash any more", true)
 
-	r.sweeps("0 would be reaped")
+	r.sweeps("0 would go")
 	said("/release", r.fields(r.page("/holds"), "/release", ""), id+" is no longer held", false)
 	said("/pause", func() url.Values {
 		f := r.fields(r.page("/acts"), "/pause", "")
@@ -382,7 +382,7 @@ func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
 		t.Error("the pause is not shown")
 	}
 	said("/resume", r.fields(r.page("/"), "/resume", ""), "resumed", false)
-	r.sweeps("1 would be reaped")
+	r.sweeps("1 would go")
 	if !r.here() {
 		t.Fatal("a page ended something")
 	}
@@ -438,7 +438,7 @@ func TestTheConsoleWaitsForAnotherSweep(t *testing.T) {
 	time.AfterFunc(held, func() { ended <- unlock() })
 	said, bad := r.send("/sweep", form)
 	demand.Do(t, <-ended)
-	if bad || !strings.Contains(said, "1 would be reaped") || time.Since(began) < held {
+	if bad || !strings.Contains(said, "1 would go") || time.Since(began) < held {
 		t.Errorf("after %s it says %q (refused: %v)", time.Since(began), said, bad)
 	}
 }
@@ -851,10 +851,11 @@ func TestTheConsoleAsksTheDaemon(t *testing.T) {
 			t.Errorf("%s says %q, want %q", step.action, said, step.want)
 		}
 		if step.want == id+" is held until" {
-			r.sweeps("0 would be reaped, 1 kept; nothing was changed")
+			r.sweeps("0 would go, 1 stay; nothing was changed")
 		}
 	}
-	r.sweeps("1 would be reaped, 0 kept; nothing was changed")
+	r.sweeps("1 would go (")
+	r.sweeps("), 0 stay; nothing was changed")
 	if !r.here() {
 		t.Fatal("a page ended something")
 	}

@@ -54,7 +54,7 @@ func addShowFlags(cmd *cobra.Command, f *sweep.Listing) {
 	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
 	cmd.Flags().BoolVar(&f.All, "all", false, "also list what is spared, each with its main reason")
 	cmd.Flags().BoolVar(&f.Explain, "explain", false, "say of each that is listed what would have to be otherwise for the other verdict; takes 10s at most")
-	cmd.Flags().BoolVar(&f.ExitCode, "exit-code", false, "exit with 4 when something would be reaped")
+	cmd.Flags().BoolVar(&f.ExitCode, "exit-code", false, "exit with 4 when something would go")
 }
 
 // addSigning gives a command the flags that name a key, for signing or for verifying.

@@ -24,7 +24,7 @@ func exitCodes() *cobra.Command {
   1    failed: nothing, or nothing more, was done
   2    wrong use or configuration; the message names the key or flag
   3    done in part: a source failed, a bundle of policies was refused, or an act failed or was refused by the floor
-  4    with --exit-code: something would be reaped
+  4    with --exit-code: something would go
   5    a cap held; act.caps in config.yaml says what each counts
   130  ended at once by a second signal (128 + its number); 141 when the reader of its output closed the pipe
 

@@ -151,7 +151,7 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 
 // saidOf says what came of the acts on what was taken, and of what was not tried because it may no longer go.
 func (a *app) saidOf(r *report.Report, take []string) {
-	report.Acts(a.out, a.paint.Paint, "acts", r.Acts)
+	report.Acts(a.out, a.paint.Paint, "acts", r.Acts, true)
 	var rows []text.Row
 	for _, id := range take {
 		if slices.ContainsFunc(r.Acts, func(x decision.Act) bool { return x.Candidate == id }) {

@@ -67,7 +67,7 @@ For each it decides whether to spare or to reap it, by rules that you can read, 
 It changes nothing until you say --apply, and what it takes away can be brought back.
 
 It exits with 0 when it is done, 1 when it failed, 2 for wrong use or configuration, 3 when only a part was done, 4 with --exit-code when
-something would be reaped, 5 when a cap held (winnow help exit-codes).`,
+something would go, 5 when a cap held (winnow help exit-codes).`,
 		Version:       version.Read().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

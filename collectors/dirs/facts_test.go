@@ -333,7 +333,7 @@ func TestUnknown(t *testing.T) {
 			w.write(filepath.Join(p, ".git"), "what?\n")
 			return p
 		}, func(f *facts) { *f = facts{Checkout: new(true)} }, "does not begin with"},
-		{"admin folder is missing", landed(func(w *world, p string) { w.remove(w.admin(p)) }),
+		{"its repository is missing", landed(func(w *world, p string) { w.remove(filepath.Dir(filepath.Dir(w.admin(p)))) }),
 			func(f *facts) { *f = facts{Checkout: new(true), Worktree: new(true), Registered: new(false)} },
 			"not a git repository"},
 		{"empty .git folder", func(w *world) string {

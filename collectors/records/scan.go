@@ -1,12 +1,28 @@
+// Package records reads files of JSON records, as orchestrators write them: one object a line, or one JSON document.
+//
+// It is strict where a lenient reading could hide a record or change what it says: a half-written line, a key that stands
+// twice, text that is not UTF-8 and a time that could mean two things are errors, each with its line or place.
+//
+// What a file says rules verdicts, so it is read only where only this user and root could have written it. How much of it
+// is read and kept is bounded: its size, its records, the keys of a record and the length of a text.
 package records
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"os"
+	"path/filepath"
 	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
 // nothing is read into where only the form of a document matters: no copy of it is made.
@@ -108,3 +124,125 @@ func text(raw []byte, most int) (string, error) {
 }
 
 var errNoText = errors.New("is not text")
+
+// MaxSize is the greatest file that is read, in bytes.
+const MaxSize = 64 << 20
+
+// Load reads the whole file at path. It wraps collectors.ErrAbsent where it does not exist and collectors.ErrPermission where it
+// may not be read; anything but a regular file, one that another user owns, can write or can put another in the place of, one
+// greater than MaxSize and one that is not UTF-8 are errors.
+func Load(ctx context.Context, path string) ([]byte, error) {
+	real, err := safeopen.Path(path)
+	var f safeopen.File
+	if err == nil {
+		f, err = safeopen.Read(ctx, real, safeopen.Want{Max: MaxSize, Within: timeLeft(ctx), Ruling: true})
+	}
+	if err != nil {
+		return nil, explain(ctx, path, err)
+	}
+	if !utf8.Valid(f.Data) {
+		return nil, fmt.Errorf("read %s: it is not UTF-8, so a path in it could be mistaken; let its owner write UTF-8", path)
+	}
+	return f.Data, nil
+}
+
+// timeLeft is how long a file may take: what is left of ctx.
+func timeLeft(ctx context.Context) time.Duration {
+	if end, ok := ctx.Deadline(); ok {
+		return max(time.Until(end), time.Millisecond)
+	}
+	return collectors.DefaultTimeout
+}
+
+// explain says why a file was not read and what to do next. What rests on the file is kept, as for every source that failed.
+func explain(ctx context.Context, path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("open %s: %w; nothing has been written there yet, or the path in config.yaml is wrong", path, collectors.ErrAbsent)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("open %s: %w; let this user read the file", path, collectors.ErrPermission)
+	case errors.Is(err, safeopen.ErrNotRegular), errors.Is(err, safeopen.ErrLink):
+		return fmt.Errorf("open %s: it is not a regular file; name the file itself in config.yaml", path)
+	case errors.Is(err, safeopen.ErrTooLarge):
+		return fmt.Errorf("read %s: it is greater than %d MiB; let its owner drop what has long completed", path, MaxSize>>20)
+	case errors.Is(err, safeopen.ErrOwner), errors.Is(err, safeopen.ErrWritable):
+		return fmt.Errorf("open %s: another user could have written it, and nothing was read: %w; let the file, and each folder above it,"+
+			" belong to this user or root, and let no other user write there", path, err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("read %s: %w", path, ctx.Err())
+	}
+	return fmt.Errorf("read records: %w", err)
+}
+
+// lists are the keys under which a document may hold its entries.
+var lists = []string{"entries", "sessions", "workers"}
+
+// document splits a JSON document into its records and gives each to take. It is an array of them, an object that holds an array
+// or an object of them under one of lists, or an object of them by id.
+func document(data []byte, take Take) (bad int, err error) {
+	data = bytes.TrimSpace(data)
+	if bytes.HasPrefix(data, []byte{'['}) {
+		return Array(data, take)
+	}
+	fields, err := Document(data)
+	if err != nil {
+		return 1, err
+	}
+	var held []string
+	for _, name := range lists {
+		if _, ok := fields[name]; ok {
+			held = append(held, name)
+		}
+	}
+	switch len(held) {
+	case 0:
+		return ByKey(fields, take)
+	case 1:
+	default:
+		return 1, fmt.Errorf("it has lists under %s, and does not say which one is meant; keep one", strings.Join(held, " and "))
+	}
+	list := bytes.TrimSpace(fields[held[0]])
+	if bytes.HasPrefix(list, []byte{'['}) {
+		return Array(list, take)
+	}
+	inner, err := Document(list)
+	if err != nil {
+		return 1, fmt.Errorf("%s: %w", held[0], err)
+	}
+	return ByKey(inner, take)
+}
+
+// Real turns paths as people write them into those that the kernel shows: a folder that a record names through a symbolic link
+// is to be found again under its real path. It remembers what it resolved; make a new one for each look.
+type Real struct{ seen map[string]resolved }
+
+type resolved struct {
+	path string
+	sure bool
+}
+
+// NewReal gives a Real that knows nothing yet.
+func NewReal() Real { return Real{seen: map[string]resolved{}} }
+
+// Path resolves an absolute, clean path. What does not exist (any more) is kept as it is below the last folder that does. sure is
+// false where a part could not be looked at, so that path may not be the real one.
+func (r Real) Path(path string) (real string, sure bool) {
+	if path == "/" {
+		return "/", true
+	}
+	if known, ok := r.seen[path]; ok {
+		return known.path, known.sure
+	}
+	parent, sure := r.Path(filepath.Dir(path))
+	real = filepath.Join(parent, filepath.Base(path))
+	info, err := os.Lstat(real)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		var target string
+		if target, err = filepath.EvalSymlinks(real); err == nil {
+			real = target
+		}
+	}
+	sure = sure && (err == nil || errors.Is(err, fs.ErrNotExist))
+	r.seen[path] = resolved{real, sure}
+	return real, sure
+}

@@ -14,7 +14,7 @@ const (
 	Done   = 0
 	Failed = 1
 	Usage  = 2
-	// Part is that only a part was done, Reap that something would be reaped (with --exit-code), Capped that a cap held.
+	// Part is that only a part was done, Reap that something would go (with --exit-code), Capped that a cap held.
 	Part   = 3
 	Reap   = 4
 	Capped = 5

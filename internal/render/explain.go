@@ -30,7 +30,7 @@ func (p Paint) Explanation(w io.Writer, x document.Explanation, rules bool) {
 	verdict, next := p.Yellow("stays"), ""
 	switch {
 	case x.Verdict == decision.Reap:
-		verdict, next = p.Green("would be reaped"), "winnow sweep --apply"
+		verdict, next = p.Green("would go"), "winnow sweep --apply"
 	case x.Level != "":
 		verdict = p.Yellow("stays at " + x.Level)
 		if x.Level == decision.Ask {
@@ -352,7 +352,7 @@ func (p Paint) UsersText(w io.Writer, d *snapshot.Dir) {
 func ExplanationMarkdown(w io.Writer, x document.Explanation) {
 	verdict := "stays"
 	if x.Verdict == decision.Reap {
-		verdict = "would be reaped"
+		verdict = "would go"
 	}
 	fmt.Fprintf(w, "# %s %s\n\n%s, policy %s\n", termsafe.Code(x.ID), verdict, x.TakenAt.Format(time.RFC3339), termsafe.Code(cmp.Or(x.Policy.Revision, x.Policy.Digest)))
 	if x.Main != nil {

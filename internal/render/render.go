@@ -45,8 +45,8 @@ func (p Paint) trailText(w io.Writer, trail []document.Answer) {
 
 // Cleaned says what a cleanup did.
 func (p Paint) Cleaned(w io.Writer, c document.Cleaned) {
-	report.Acts(w, p.Paint, "settled: acts that an earlier sweep was cut short in", c.Settled)
-	report.Acts(w, p.Paint, "acts", []decision.Act{*c.Act})
+	report.Acts(w, p.Paint, "settled: acts that an earlier sweep was cut short in", c.Settled, true)
+	report.Acts(w, p.Paint, "acts", []decision.Act{*c.Act}, true)
 }
 
 // Agents prints what agents are known, those that run first.

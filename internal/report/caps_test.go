@@ -29,9 +29,8 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 	}
 	got, r := say(DryRun, actuators.Past{})
 	for _, want := range []string{
-		"135 would be reaped; this sweep does the oldest 50, the rest wait (--max 135 lifts this), 0 kept",
-		"slice  85 processes  135 acts of kind process are wanted, and act.caps.per_sweep allows a sweep 50: it holds back 85, the youngest, for later sweeps; --max 135 lifts this for one sweep",
-		"carries out what the caps let through",
+		"135 would go, the oldest 50 of them in this sweep, 0 stay", "carries out what the caps let through",
+		"wait  85 of 135 processes wait: at most 50 acts a sweep. --max 135 does all.",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %q in:\n%s", want, got)
@@ -42,7 +41,7 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 	}
 	shrunk := actuators.Past{Most: map[string]actuators.Count{"registry/w": {Seen: 9}}, Now: map[string]int{"registry/w": 0}}
 	got, r = say(DryRun, shrunk)
-	if want := "135 would be reaped; this sweep does none of them (--all-of process --max 135 lifts this)"; !strings.Contains(got, want) || r.Code(false) != exit.Done {
+	if want := "135 would go, none of them in this sweep, 0 stay"; !strings.Contains(got, want) || !strings.Contains(got, "--all-of process") || r.Code(false) != exit.Done {
 		t.Errorf("want %q in:\n%s", want, got)
 	}
 	if strings.Contains(got, "the oldest") {
@@ -50,7 +49,7 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 	}
 	caps.PerOwner = 2 // of 15 owners: fewer than the sweep allows
 	got, _ = say(DryRun, actuators.Past{})
-	if strings.Count(got, "the oldest") != 1 || !strings.Contains(got, "this sweep does the oldest 30, the rest wait") || !strings.Contains(got, "it holds back 105, the youngest") {
+	if strings.Count(got, "the oldest") != 1 || !strings.Contains(got, "the oldest 30 of them in this sweep") || !strings.Contains(got, "105 of 135 processes wait: at most 2 acts of one owner a sweep") {
 		t.Errorf("two caps hold back, and the lines do not agree that 30 go:\n%s", got)
 	}
 	if _, r = say(Apply, shrunk); r.Code(false) != exit.Capped {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -92,8 +93,8 @@ func UnheardNotes(ds []decision.Decision) []string {
 	var each []string
 	for _, d := range ds {
 		if d.Unheard() {
-			c := cells(d)
-			each = append(each, fmt.Sprintf("%s, %s old, %s, in %s", Label(d), c[0], c[1], c[3]))
+			c := cells(d, time.Time{})
+			each = append(each, fmt.Sprintf("%s, %s, %s, in %s", Label(d), c[0], c[1], c[2]))
 		}
 	}
 	if len(each) == 0 {

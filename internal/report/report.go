@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
@@ -298,31 +297,24 @@ func (r *Report) Stopped(kind string) bool {
 	return slices.ContainsFunc(r.Caps, func(c decision.Cap) bool { return c.Kind == kind && c.Stops })
 }
 
-// heldBack says of so many that would be reaped what one sweep does and what lifts the caps; "" where they hold nothing back.
+// heldBack says of so many that would go how many this sweep does; "" where the caps hold nothing back.
 func (r *Report) heldBack(reap int) string {
-	if r.HeldBack == 0 {
+	switch n := reap - r.HeldBack; {
+	case r.HeldBack == 0:
 		return ""
+	case n > 0:
+		return fmt.Sprintf(", the oldest %d of them in this sweep", n)
 	}
-	var lifts []string
-	for _, c := range r.Caps {
-		if !slices.Contains(lifts, c.Lift) {
-			lifts = append(lifts, c.Lift)
-		}
-	}
-	does := "this sweep does none of them"
-	if n := reap - r.HeldBack; n > 0 {
-		does = fmt.Sprintf("this sweep does the oldest %d, the rest wait", n)
-	}
-	return fmt.Sprintf("; %s (%s lifts this)", does, strings.Join(lifts, " "))
+	return ", none of them in this sweep"
 }
 
 // capsText says of each cap what it holds back, and the flag that lifts it.
 func (p page) capsText(w io.Writer, r *Report) {
 	var rows []text.Row
 	for _, c := range r.Caps {
-		row := text.Row{Lead: "slice", Color: p.Yellow, Label: CapLabel(c), Text: CapText(c)}
+		row := text.Row{Lead: "wait", Color: p.Yellow, Text: CapText(c)}
 		if c.Stops {
-			row.Lead, row.Color = "stop", p.Red
+			row.Lead, row.Color, row.Label = "stop", p.Red, CapLabel(c)
 		}
 		rows = append(rows, row)
 	}
@@ -344,7 +336,12 @@ func CapText(c decision.Cap) string {
 	if c.Stops {
 		return fmt.Sprintf("%s: nothing of this kind goes. Look at what is wanted; winnow sweep --apply %s lets it through once", c.Why, c.Lift)
 	}
-	return fmt.Sprintf("%s: it holds back %d, the youngest, for later sweeps; %s lifts this for one sweep", c.Why, c.Held, c.Lift)
+	kind, _ := snapshot.KindOf(c.Kind)
+	most := "acts a sweep"
+	if c.Cap == decision.CapPerOwner {
+		most = "acts of one owner a sweep"
+	}
+	return fmt.Sprintf("%d of %d %s wait: at most %g %s. %s does all.", c.Held, c.Wanted, kind.Plural, c.Limit, most, c.Lift)
 }
 
 // capsMarkdown is capsText for a pull request or a chat.

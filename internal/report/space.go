@@ -14,7 +14,7 @@ import (
 
 // Space is what a sweep means for the disk, in bytes.
 type Space struct {
-	// Proposed is what the folders take up that would be reaped, as far as it was measured.
+	// Proposed is what the folders take up that would go, as far as it was measured.
 	Proposed int64 `json:"proposed_bytes"`
 	// Trash is what lies in the trash now, and Unknown counts what lies there and could not be measured.
 	Trash int64 `json:"trash_bytes"`
@@ -132,7 +132,7 @@ func (s *Space) trashNote() string {
 
 // withSize adds what comes free to why a folder goes.
 func withSize(why string, d decision.Decision) string {
-	if frees := Frees(d.Size); frees != "" {
+	if frees := Frees(d.Size); frees != "" && rank(d) == rankReap {
 		return why + "; " + frees
 	}
 	return why

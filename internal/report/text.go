@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -43,8 +45,8 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 	if all {
 		p.workersText(w, r.Workers)
 	}
-	Acts(w, p.Paint, "acts", r.Acts)
-	Acts(w, p.Paint, "settled: acts that an earlier sweep was cut short in", r.Settled)
+	Acts(w, p.Paint, "acts", slices.DeleteFunc(slices.Clone(r.Acts), r.capSays), all)
+	Acts(w, p.Paint, "settled: acts that an earlier sweep was cut short in", r.Settled, all)
 	p.purgedText(w, r.Purged)
 	p.spaceText(w, r)
 	p.projectsText(w, r.Config.Projects, all)
@@ -82,18 +84,22 @@ func Headline(r *Report) string {
 			s += fmt.Sprintf(", %d not", rest)
 		}
 		if wait > 0 {
-			s += fmt.Sprintf(", %d waiting for a second look", wait)
+			s += fmt.Sprintf(", %d wait for a second look", wait)
 		}
 		return s
 	}
-	s := fmt.Sprintf("%d would be reaped%s", reap, r.heldBack(reap))
+	s := fmt.Sprintf("%d would go", reap)
+	if r.Space != nil && r.Space.Proposed > 0 {
+		s += " (" + text.Size(r.Space.Proposed) + ")"
+	}
+	s += r.heldBack(reap)
 	if after > 0 {
 		s += fmt.Sprintf(", %d more once what uses them has gone", after)
 	}
-	s += fmt.Sprintf(", %d kept", len(r.Decisions)-reap-after)
 	if wait > 0 {
-		s += fmt.Sprintf(" (%d of them wait for a second look)", wait)
+		s += fmt.Sprintf(", %d wait for a second look", wait)
 	}
+	s += fmt.Sprintf(", %d stay", len(r.Decisions)-reap-after-wait)
 	if len(r.Decisions) == 0 {
 		s = "nothing in scope was found"
 		if r.Code(false) == exit.Part {
@@ -141,16 +147,20 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(rank(x), rank(y)) })
 	fmt.Fprintf(w, "\n%s  %s\n", p.Bold(kind.Plural), p.Dim(c.seen()))
 
-	var listed []decision.Decision
+	var goes, stays []decision.Decision
 	for _, d := range ds {
-		if Listed(d, all) {
-			listed = append(listed, d)
+		switch {
+		case slices.ContainsFunc(r.Acts, func(x decision.Act) bool { return x.Candidate == d.ID && !r.capSays(x) }): // the acts say it
+		case rank(d) <= rankWait:
+			goes = append(goes, d)
+		case all:
+			stays = append(stays, d)
 		}
 	}
-	p.decisionRows(w, kind.Name, listed, r.TakenAt)
-	var rows []text.Row
+	p.groupsText(w, kind, p.groupsOf(goes, r.TakenAt), all)
+	rows := text.Map(stays, func(d decision.Decision) text.Row { return p.decisionRow(d, r.TakenAt) })
 	if s := Stays(ds); s != "" && !all {
-		rows = append(rows, text.Row{Lead: "keep", Color: p.Dim, Text: s})
+		rows = append(rows, text.Row{Lead: "stay", Color: p.Dim, Text: s})
 	}
 	if kind.Name == snapshot.KindProcess && r.PossibleAgent != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
 		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: PossibleAgentText(r.PossibleAgent)})
@@ -161,41 +171,144 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 	p.Rows(w, rows...)
 }
 
-// decisionRows is a table of decisions of one kind.
-func (p page) decisionRows(w io.Writer, kind string, ds []decision.Decision, taken time.Time) {
-	var head []string
-	if kind == snapshot.KindProcess && len(ds) > 0 {
-		head = []string{"process", "age", "memory", "owner", "folder"}
-	}
-	var rows []text.Row
-	for _, d := range ds {
-		row := p.decisionRow(d, taken)
-		if head != nil {
-			row.Cells = cells(d)
-		}
-		rows = append(rows, row)
-	}
-	p.Table(w, head, rows...)
+// group is what has one fate, in one place and for one reason.
+type group struct {
+	text.Row // of the whole group: its place and the reason
+	members  []decision.Decision
+	rows     []text.Row
+	bytes    int64
 }
 
-// cells are the columns of a process beside its name: age, memory, owner, folder; "-" for what is not known.
-func cells(d decision.Decision) []string {
-	out := []string{"-", "-", cmp.Or(Short(d.Owner), "-"), "-"}
+// passed is what a reason says of times: for how long nothing has happened, when it may go. They stand beside each name.
+var passed = regexp.MustCompile(`,? and \w+ has (?:happened in it|happened in its worktree|touched it|printed nothing) for \w+|, not before [0-9:]+`)
+
+// groupsOf gathers what goes or waits, those with the most bytes first.
+func (p page) groupsOf(ds []decision.Decision, taken time.Time) []*group {
+	var all []*group
+	by := map[[3]string]*group{}
+	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(freed(y), freed(x)) })
+	for _, d := range ds {
+		row := p.decisionRow(d, taken)
+		row.Text = passed.ReplaceAllString(row.Text, "")
+		place, name := placeOf(d)
+		key := [3]string{row.Lead, place, row.Text}
+		g := by[key]
+		if g == nil {
+			g = &group{Row: row}
+			g.Label = place
+			by[key], all = g, append(all, g)
+		}
+		g.members, g.bytes = append(g.members, d), g.bytes+freed(d)
+		g.rows = append(g.rows, text.Row{Label: name, Cells: cells(d, taken), Text: row.Rest})
+	}
+	slices.SortStableFunc(all, func(x, y *group) int {
+		return cmp.Or(cmp.Compare(rank(x.members[0]), rank(y.members[0])), cmp.Compare(y.bytes, x.bytes), cmp.Compare(len(y.rows), len(x.rows)))
+	})
+	return all
+}
+
+// freed is what comes free with a folder, in bytes.
+func freed(d decision.Decision) int64 {
+	if d.Size == nil {
+		return 0
+	}
+	return d.Size.Bytes - d.Size.Shared
+}
+
+// placeOf is the repository or the folder that a folder lies in, and its name there; "" and a label for all else.
+func placeOf(d decision.Decision) (place, name string) {
+	if d.Kind != snapshot.KindDir {
+		return "", Label(d)
+	}
+	at := strings.TrimPrefix(d.ID, snapshot.KindDir+":")
+	place = filepath.Dir(at)
+	if d.About != nil && d.About.Repository != "" {
+		place = d.About.Repository
+	}
+	if i := strings.LastIndex(at, "worktrees/"); i > 0 {
+		return text.Home(place), at[i+len("worktrees/"):]
+	}
+	return text.Home(place), strings.TrimPrefix(text.Home(at), text.Home(place)+"/")
+}
+
+// How much of a report is listed without --all: rows of a group, groups of a kind, and how many groups have rows.
+const mostRows, mostGroups, withRows = 10, 8, 3
+
+// groupsText writes groups: one thing in a line with its reason, several below the reason that they have in common.
+func (p page) groupsText(w io.Writer, kind snapshot.Kind, groups []*group, all bool) {
+	for i, g := range groups {
+		n := len(g.rows)
+		if i == mostGroups && !all {
+			left := 0
+			for _, g := range groups[i:] {
+				left += len(g.rows)
+			}
+			p.Rows(w, text.Row{Color: p.Dim, Text: fmt.Sprintf("%d more, for other reasons or in other places: winnow sweep --all", left)})
+			return
+		}
+		if n == 1 {
+			g.Label, g.Text = Label(g.members[0]), withSize(g.Text, g.members[0])
+			for _, c := range g.rows[0].Cells {
+				if strings.Contains(c, " ") && (c == g.rows[0].Cells[0] || strings.HasPrefix(c, "from ")) {
+					g.Text += "; " + c
+				}
+			}
+			p.Rows(w, g.Row)
+			continue
+		}
+		things := fmt.Sprintf("%d %s", n, kind.Plural)
+		if g.Label != "" {
+			things += " of " + g.Label
+		}
+		head := g.Row
+		if head.Label = things; g.bytes > 0 {
+			head.Text += "; " + text.Size(g.bytes)
+		}
+		p.Rows(w, head)
+		rows := g.rows
+		if !all && i >= withRows {
+			continue
+		}
+		if !all && n > mostRows {
+			rows = append(rows[:mostRows:mostRows], text.Row{Text: fmt.Sprintf("and %d more: winnow sweep --all", n-mostRows)})
+		}
+		for i := range rows {
+			rows[i].Lead, rows[i].Color = "      ", p.Dim
+		}
+		p.Rows(w, rows...)
+	}
+}
+
+// cells are short facts beside a name: of a process its age, memory and folder, else for how long nothing has happened in it, when it may go where it waits,
+// and its size; "-" for what is not known.
+func cells(d decision.Decision, taken time.Time) []string {
 	a := d.About
 	if a == nil {
+		a = &decision.About{}
+	}
+	span := func(seconds *float64, form string) string {
+		if seconds == nil {
+			return "-"
+		}
+		return fmt.Sprintf(form, text.Span(config.Seconds(*seconds)))
+	}
+	var due []string
+	if at, ok := Due(d, taken); ok && rank(d) == rankWait {
+		due = []string{"from " + Clock(at)}
+	}
+	if d.Kind != snapshot.KindProcess {
+		out := append([]string{span(a.Idle, "idle %s")}, due...)
+		if b := freed(d); b > 0 {
+			out = append(out, text.Size(b))
+		}
 		return out
 	}
-	if a.Age != nil {
-		out[0] = text.Span(config.Seconds(*a.Age))
-	}
+	out := append([]string{span(a.Age, "%s old"), "-", cmp.Or(text.Home(a.Folder), "-")}, due...)
 	if a.Memory != nil {
 		out[1] = text.Size(*a.Memory)
 	}
-	if a.Folder != "" {
-		out[3] = text.Home(a.Folder)
-	}
 	if a.Gone && a.Folder != "" {
-		out[3] += " (deleted)"
+		out[2] += " (deleted)"
 	}
 	return out
 }
@@ -280,9 +393,9 @@ func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 	}
 	switch rank(d) {
 	case rankReap:
-		row.Lead, row.Color, row.Text = cmp.Or(d.Action, "reap"), p.Green, withSize(row.Text+entry(d), d)
+		row.Lead, row.Color, row.Text = cmp.Or(d.Action, "go"), p.Yellow, row.Text+entry(d)
 	case rankAfter:
-		row.Lead, row.Color, row.Next = "after", p.Green, ""
+		row.Lead, row.Color, row.Next = "after", p.Yellow, ""
 		row.Text += ", which goes first; " + Messages(d.Findings)
 	case rankLevel:
 		row.Lead, row.Color, row.Text = d.Level, p.Yellow, leveled(d)
@@ -293,7 +406,7 @@ func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 			row.Text += ", not before " + Clock(at)
 		}
 	default:
-		row.Lead, row.Color = "keep", p.Dim
+		row.Lead, row.Color = "stay", p.Dim
 		if len(d.Findings) > 0 {
 			row.Text += "; although " + Messages(d.Findings)
 		}
@@ -341,10 +454,21 @@ func Stays(ds []decision.Decision) string {
 	return fmt.Sprintf("%d: %s", kept, strings.Join(parts, ", "))
 }
 
-// Acts lists acts under a title.
-func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act) {
+// Acts lists acts under a title, those that went alike below one line. all lists each of them.
+func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act, all bool) {
+	alike := map[[3]string][]decision.Act{}
+	key := func(x decision.Act) [3]string {
+		return [3]string{x.Kind, x.Outcome.Outcome, strings.ReplaceAll(Aside(x), x.ID, "")}
+	}
+	for _, x := range acts {
+		alike[key(x)] = append(alike[key(x)], x)
+	}
 	var rows []text.Row
-	for _, x := range once(acts) {
+	for _, x := range acts {
+		same := alike[key(x)]
+		if len(same) == 0 {
+			continue // the line of the first one says it
+		}
 		color := p.Yellow
 		switch x.Outcome.Outcome {
 		case decision.Done, decision.Gone:
@@ -352,11 +476,31 @@ func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act) {
 		case decision.Failed:
 			color = p.Red
 		}
-		detail := Aside(x)
-		if x.RestoreUntil != nil && !strings.Contains(detail, "winnow restore") && !strings.Contains(detail, "nothing brings it back") {
-			detail = strings.TrimSuffix(detail, ".") + "; winnow restore " + x.ID + " brings it back"
+		row := text.Row{Lead: x.Outcome.Outcome, Color: color, Label: actLabel(x), Text: Aside(x)}
+		back := x.RestoreUntil != nil && !strings.Contains(row.Text, "winnow restore") && !strings.Contains(row.Text, "nothing brings it back")
+		if back {
+			row.Text = strings.TrimSuffix(row.Text, ".") + "; winnow restore " + x.ID + " brings it back"
 		}
-		rows = append(rows, text.Row{Lead: x.Outcome.Outcome, Color: color, Label: actLabel(x), Text: detail})
+		if rows = append(rows, row); len(same) == 1 {
+			continue
+		}
+		kind, _ := snapshot.KindOf(x.Kind)
+		head := &rows[len(rows)-1]
+		head.Label = fmt.Sprintf("%d %s", len(same), kind.Plural)
+		head.Text = strings.Replace(head.Text, x.ID+" brings it back", "ACT brings one back", 1)
+		back = strings.HasSuffix(head.Text, "ACT brings one back")
+		delete(alike, key(x))
+		for i, x := range same {
+			if i == mostRows && !all {
+				rows = append(rows, text.Row{Lead: "    ", Color: p.Dim, Text: fmt.Sprintf("and %d more: winnow history", len(same)-mostRows)})
+				break
+			}
+			row := text.Row{Lead: "    ", Color: p.Dim, Label: actLabel(x)}
+			if back {
+				row.Text = x.ID
+			}
+			rows = append(rows, row)
+		}
 	}
 	p.Section(w, title, rows...)
 }
@@ -401,6 +545,11 @@ func once(acts []decision.Act) []decision.Act {
 		}
 	}
 	return out
+}
+
+// capSays is true for an act that a cap held back: the line of the cap says so of all of them.
+func (r *Report) capSays(x decision.Act) bool {
+	return x.Outcome.Outcome == decision.Capped && len(r.Caps) > 0
 }
 
 // alarmText leaves out of an alarm the reason of a cap that stands with the acts of the same report.
@@ -478,7 +627,7 @@ func (p page) closing(w io.Writer, r *Report) {
 			}
 		}
 		if keep == "" && rank(d) == rankKeep {
-			keep = d.ID
+			keep = shortID(r.Decisions, d)
 		}
 	}
 	if r.Mode == DryRun {
@@ -512,6 +661,18 @@ func (p page) closing(w io.Writer, r *Report) {
 			fmt.Fprintln(w, p.Dim(l))
 		}
 	}
+}
+
+// shortID is the name of a folder where no other candidate ends so, else the id.
+func shortID(ds []decision.Decision, d decision.Decision) string {
+	name := filepath.Base(d.ID)
+	alike := func(other decision.Decision) bool {
+		return other.ID != d.ID && (strings.HasSuffix(other.ID, name) || other.Label == name)
+	}
+	if d.Kind != snapshot.KindDir || strings.HasPrefix(name, "-") || slices.ContainsFunc(ds, alike) {
+		return d.ID
+	}
+	return name
 }
 
 // Clock is a time of this day for a person, to the second after.
@@ -555,7 +716,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 				head = true
 			}
 			row := page{}.decisionRow(d, r.TakenAt)
-			why := termsafe.Cell(row.Text)
+			why := termsafe.Cell(withSize(row.Text, d))
 			if row.Rest != "" {
 				why += "; " + termsafe.Code(row.Rest)
 			}

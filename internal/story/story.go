@@ -15,7 +15,7 @@ import (
 
 // How an item of a review stands.
 const (
-	// Goes would be reaped by a sweep, Ask is left to a person by the level of its rule.
+	// Goes would go by a sweep, Ask is left to a person by the level of its rule.
 	Goes = "reap"
 	Ask  = "ask"
 	// Waits has a reason to go, and needs a later look; Near has one, and one other thing that passes with time keeps it.

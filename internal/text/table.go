@@ -26,9 +26,6 @@ const gap = 2
 // leastText is how many columns the text needs beside the others. Where it has fewer it stands below them.
 const leastText = 30
 
-// Rows prints a table without a heading.
-func (p Paint) Rows(w io.Writer, rows ...Row) { p.Table(w, nil, rows...) }
-
 // Section prints a table below a title, and nothing where the table is empty.
 func (p Paint) Section(w io.Writer, title string, rows ...Row) {
 	if len(rows) > 0 {
@@ -37,18 +34,10 @@ func (p Paint) Section(w io.Writer, title string, rows ...Row) {
 	}
 }
 
-// Table prints a table. On a terminal its columns fit the width: the text is wrapped beside the others where there is room for it, and below
+// Rows prints a table. On a terminal its columns fit the width: the text is wrapped beside the others where there is room for it, and below
 // them where there is not; a name that is too long for its column is never cut, because it may be copied. Elsewhere a row is one line.
-// head names the columns from the label on; nil is no heading.
-func (p Paint) Table(w io.Writer, head []string, rows ...Row) {
-	t := p.layout(head, rows)
-	if len(head) > 0 {
-		line := strings.Repeat(" ", t.indent) + pad(head[0], t.label)
-		for i, n := range t.cells {
-			line += strings.Repeat(" ", gap) + pad(head[i+1], n)
-		}
-		fmt.Fprintln(w, p.Dim(strings.TrimRight(line, " ")))
-	}
+func (p Paint) Rows(w io.Writer, rows ...Row) {
+	t := p.layout(rows)
 	for _, r := range rows {
 		t.write(w, r)
 	}
@@ -63,7 +52,7 @@ type columns struct {
 	text int
 }
 
-func (p Paint) layout(head []string, rows []Row) columns {
+func (p Paint) layout(rows []Row) columns {
 	t := columns{Paint: p}
 	var labels []int
 	for _, r := range rows {
@@ -74,15 +63,9 @@ func (p Paint) layout(head []string, rows []Row) columns {
 		for i, c := range r.Cells {
 			if i == len(t.cells) {
 				t.cells = append(t.cells, 0)
-				if i+1 < len(head) {
-					t.cells[i] = ansi.StringWidth(head[i+1])
-				}
 			}
 			t.cells[i] = max(t.cells[i], ansi.StringWidth(Clean(c)))
 		}
-	}
-	if len(head) > 0 {
-		labels = append(labels, ansi.StringWidth(head[0]))
 	}
 	t.indent = gap + t.lead + gap
 	facts := 0

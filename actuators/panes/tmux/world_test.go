@@ -26,7 +26,7 @@ func fresh(t testing.TB, session string, args ...string) *server {
 	t.Helper()
 	s := &server{testkit.Fresh(t, session, args...)}
 	if len(args) == 0 { // a shell that is still on its way to its first prompt changes while it is judged
-		wait.Eventually(t, "the shell's prompt", func() bool { return strings.TrimSpace(s.Run("capture-pane", "-p", "-t", "="+session+":")) != "" })
+		wait.Eventually(t, "the shell's prompt", func() bool { return s.Waits(session) })
 	}
 	return s
 }

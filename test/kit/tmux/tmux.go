@@ -156,6 +156,13 @@ func (s *Server) start(cmd *exec.Cmd, ends ...io.Closer) {
 	})
 }
 
+// Waits says whether a session's shell has printed its prompt, and sleeps: between the two it still sets its terminal.
+func (s *Server) Waits(session string) bool {
+	s.T.Helper()
+	stat, _ := os.ReadFile("/proc/" + s.Run("display-message", "-p", "-t", "="+session+":", "#{pane_pid}") + "/stat")
+	return strings.Contains(string(stat), ") S ") && strings.TrimSpace(s.Run("capture-pane", "-p", "-t", "="+session+":")) != ""
+}
+
 func (s *Server) shown(target string) {
 	s.T.Helper()
 	wait.Eventually(s.T, "a client attached", func() bool {
