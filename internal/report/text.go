@@ -180,7 +180,7 @@ type group struct {
 }
 
 // passed is what a reason says of times: for how long nothing has happened, when it may go. They stand beside each name.
-var passed = regexp.MustCompile(`,? and \w+ has (?:happened in it|happened in its worktree|touched it|printed nothing) for \w+|, not before [0-9:]+`)
+var passed = regexp.MustCompile(`,? and \w+ has (?:happened in it|happened in its worktree|touched it|printed nothing) for \d\w*|, not before [0-9:]+`)
 
 // groupsOf gathers what goes or waits, those with the most bytes first.
 func (p page) groupsOf(ds []decision.Decision, taken time.Time) []*group {
