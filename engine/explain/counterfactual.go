@@ -128,6 +128,9 @@ type state struct {
 }
 
 func (s state) apply(c change) (state, bool) {
+	if c.path[len(c.path)-1].Equal(ast.StringTerm("lost")) {
+		return state{}, false // that git forgets a worktree is no way for it to go
+	}
 	for _, had := range s.changes { // one value for a fact, and no fact inside of another one that was changed
 		if had.path.HasPrefix(c.path) || c.path.HasPrefix(had.path) || had.shifts(c) || c.shifts(had) {
 			return state{}, false

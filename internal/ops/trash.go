@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func (o *Ops) RestoreWhole(ctx context.Context, act string) ([]document.Restored
 	return o.Restore(ctx, act)
 }
 
-// pickActs completes the ids of acts, each once.
+// pickActs completes the ids of acts, each once. The name of a thing is its newest act.
 func pickActs(kept []ledger.Act, acts []string) (ids []string, wanted []decision.Intent, err error) {
 	var known []string
 	byID := map[string]decision.Intent{}
@@ -120,7 +121,13 @@ func pickActs(kept []ledger.Act, acts []string) (ids []string, wanted []decision
 		byID[r.Intent.ID] = r.Intent
 	}
 	for _, act := range acts {
-		id, err := pick(act, known, trashed)
+		newest := ""
+		for _, in := range byID {
+			if slices.Contains([]string{in.Candidate, filepath.Base(in.Candidate), in.Label}, act) {
+				newest = max(newest, in.ID)
+			}
+		}
+		id, err := pick(cmp.Or(newest, act), known, trashed)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -487,8 +487,8 @@ func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act, all bool
 		kind, _ := snapshot.KindOf(x.Kind)
 		head := &rows[len(rows)-1]
 		head.Label = fmt.Sprintf("%d %s", len(same), kind.Plural)
-		head.Text = strings.Replace(head.Text, x.ID+" brings it back", "ACT brings one back", 1)
-		back = strings.HasSuffix(head.Text, "ACT brings one back")
+		head.Text = strings.Replace(head.Text, x.ID+" brings it back", "NAME brings one back", 1)
+		back = strings.HasSuffix(head.Text, "NAME brings one back")
 		delete(alike, key(x))
 		for i, x := range same {
 			if i == mostRows && !all {
