@@ -8,6 +8,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
 // TestWhatComesFreeIsSaid holds the lines on the disk: what would go, what is free now, what lies in the trash and until when.
@@ -41,7 +42,7 @@ func TestWhatComesFreeIsSaid(t *testing.T) {
 func TestWhyThingsArePurged(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	page{text.Paint{}}.purgedText(&b, []Purged{{Bytes: 5, Why: PurgedExpired}, {Bytes: 1 << 20, Why: PurgedMax}, {Bytes: 1 << 20, Why: PurgedMax}, {Bytes: 7, Why: PurgedPressure}})
+	page{Paint: text.Paint{}}.purgedText(&b, []Purged{{Bytes: 5, Why: PurgedExpired}, {Bytes: 1 << 20, Why: PurgedMax}, {Bytes: 1 << 20, Why: PurgedMax}, {Bytes: 7, Why: PurgedPressure}})
 	want := `
 purged
   1 act removed from the trash for good, 5 B freed: the time to bring them back has passed (act.trash_ttl)
@@ -67,5 +68,26 @@ func TestWhatAnActSays(t *testing.T) {
 		if got := Aside(decision.Act{ID: "01A", Outcome: decision.Outcome{Outcome: decision.Done, Detail: detail}}); got != want {
 			t.Errorf("%q:\n got %q\nwant %q", detail, got, want)
 		}
+	}
+}
+
+// TestReportSchemaIsCurrent keeps the published schema of the report equal to the Go type.
+func TestReportSchemaIsCurrent(t *testing.T) {
+	t.Parallel()
+	schema.Current(t, Report{}, Schema, []string{"../../docs/reference/schemas/report.json"}, []string{"../../engine/snapshot", "../../engine/decision"})
+}
+
+// TestPolicySchemasAreCurrent keeps the published schemas of what the commands about policies print equal to the Go types.
+func TestPolicySchemasAreCurrent(t *testing.T) {
+	t.Parallel()
+	dirs := []string{"../../engine/policy", "../../engine/policy/lint", "../../engine/tester"}
+	for file, of := range map[string]struct {
+		v     any
+		title string
+	}{
+		"policy-check": {PolicyCheck{}, PolicyCheckSchema}, "policy-test": {PolicyTest{}, PolicyTestSchema},
+		"policy-fmt": {PolicyFormat{}, PolicyFormatSchema},
+	} {
+		schema.Current(t, of.v, of.title, []string{"../../docs/reference/schemas/" + file + ".json"}, dirs)
 	}
 }

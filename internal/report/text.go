@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -23,7 +25,11 @@ import (
 )
 
 // page writes a report as text.
-type page struct{ text.Paint }
+type page struct {
+	text.Paint
+	// left is how many rows of groups are still listed without --all.
+	left *int
+}
 
 // write is the report for a person: what could not be read on top, then by kind what goes and why, and what stays by reason.
 func (p page) write(out io.Writer, r *Report, all bool) error {
@@ -231,8 +237,8 @@ func placeOf(d decision.Decision) (place, name string) {
 	return text.Home(place), strings.TrimPrefix(text.Home(at), text.Home(place)+"/")
 }
 
-// How much of a report is listed without --all: rows of a group, groups of a kind, and how many groups have rows.
-const mostRows, mostGroups, withRows = 10, 8, 3
+// How much of a report is listed without --all: rows of a group, and groups of a kind.
+const mostRows, mostGroups = 10, 8
 
 // groupsText writes groups: one thing in a line with its reason, several below the reason that they have in common.
 func (p page) groupsText(w io.Writer, kind snapshot.Kind, groups []*group, all bool) {
@@ -247,7 +253,10 @@ func (p page) groupsText(w io.Writer, kind snapshot.Kind, groups []*group, all b
 			return
 		}
 		if n == 1 {
-			g.Label, g.Text = Label(g.members[0]), withSize(g.Text, g.members[0])
+			g.Text = withSize(g.Text, g.members[0])
+			if g.Label = Label(g.members[0]); p.Width > 0 && ansi.StringWidth(g.Label) > p.Width-beside {
+				g.Label = ansi.TruncateLeft(g.Label, ansi.StringWidth(g.Label)-p.Width+beside, "…")
+			}
 			for _, c := range g.rows[0].Cells {
 				if strings.Contains(c, " ") && (c == g.rows[0].Cells[0] || strings.HasPrefix(c, "from ")) {
 					g.Text += "; " + c
@@ -260,22 +269,60 @@ func (p page) groupsText(w io.Writer, kind snapshot.Kind, groups []*group, all b
 		if g.Label != "" {
 			things += " of " + g.Label
 		}
+		if p.Width > 0 {
+			things = ansi.Truncate(things, p.Width-beside, "…")
+		}
 		head := g.Row
 		if head.Label = things; g.bytes > 0 {
 			head.Text += "; " + text.Size(g.bytes)
 		}
 		p.Rows(w, head)
-		rows := g.rows
-		if !all && i >= withRows {
+		rows, most := g.rows, n
+		if !all {
+			most = min(n, mostRows, *p.left)
+			*p.left -= most
+		}
+		if most == 0 {
 			continue
 		}
-		if !all && n > mostRows {
-			rows = append(rows[:mostRows:mostRows], text.Row{Text: fmt.Sprintf("and %d more: winnow sweep --all", n-mostRows)})
+		if rows = rows[:most:most]; most < n {
+			rows = append(rows, text.Row{Text: fmt.Sprintf("and %d more: winnow sweep --all", n-most)})
 		}
-		for i := range rows {
-			rows[i].Lead, rows[i].Color = "      ", p.Dim
-		}
+		p.fit(rows)
 		p.Rows(w, rows...)
+	}
+}
+
+// beside is how many columns a row of a group has beside its name and cells.
+const beside = 10
+
+// fit indents rows. Where a terminal is too narrow for each to be one line, it leaves out the last cell, and shortens the names.
+func (p page) fit(rows []text.Row) {
+	const least = 24 // columns of a name
+	widths := func() (sum int) {
+		most := map[int]int{}
+		for _, r := range rows {
+			for i, c := range r.Cells {
+				most[i] = max(most[i], ansi.StringWidth(c)+2)
+			}
+		}
+		for _, n := range most {
+			sum += n
+		}
+		return sum
+	}
+	room := p.Width - beside - widths()
+	for i := range rows {
+		if n := len(rows[i].Cells); room < least && n > 1 && p.Width > 0 {
+			rows[i].Cells = rows[i].Cells[:n-1]
+		}
+		rows[i].Lead, rows[i].Color = "      ", p.Dim
+	}
+	room = max(p.Width-beside-widths(), least)
+	for i := range rows {
+		if p.Width > 0 {
+			rows[i].Label = ansi.Truncate(rows[i].Label, room, "…")
+		}
 	}
 }
 
@@ -303,12 +350,12 @@ func cells(d decision.Decision, taken time.Time) []string {
 		}
 		return out
 	}
-	out := append([]string{span(a.Age, "%s old"), "-", cmp.Or(text.Home(a.Folder), "-")}, due...)
+	out := append(append([]string{span(a.Age, "%s old"), "-"}, due...), cmp.Or(text.Home(a.Folder), "-"))
 	if a.Memory != nil {
 		out[1] = text.Size(*a.Memory)
 	}
 	if a.Gone && a.Folder != "" {
-		out[2] += " (deleted)"
+		out[len(out)-1] += " (deleted)"
 	}
 	return out
 }
