@@ -32,7 +32,7 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 	got, r := say(DryRun, actuators.Past{})
 	for _, want := range []string{
 		"135 would go, the oldest 50 of them in this sweep, 0 stay", "carries out what the caps let through",
-		"wait  85 of 135 processes wait: at most 50 acts a sweep. --max 135 does all.",
+		"cap  85 of 135 processes wait: at most 50 acts a sweep. --max 135 does all.",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %q in:\n%s", want, got)

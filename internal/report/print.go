@@ -25,7 +25,7 @@ func (r *Report) Write(w io.Writer, p text.Paint, format string, all bool) error
 	case "markdown":
 		return writeMarkdown(w, r, all)
 	}
-	return page{p, new(20)}.write(w, r, all)
+	return page{p, new(18)}.write(w, r, all)
 }
 
 // line is one line of ndjson: its type says which of the others is set.

@@ -312,7 +312,7 @@ func (r *Report) heldBack(reap int) string {
 func (p page) capsText(w io.Writer, r *Report) {
 	var rows []text.Row
 	for _, c := range r.Caps {
-		row := text.Row{Lead: "wait", Color: p.Yellow, Text: CapText(c)}
+		row := text.Row{Lead: "cap", Color: p.Yellow, Text: CapText(c)}
 		if c.Stops {
 			row.Lead, row.Color, row.Label = "stop", p.Red, CapLabel(c)
 		}
