@@ -166,7 +166,7 @@ starterless if {
 }
 
 # The claims in words, for evidence.
-sources contains _words[claim] if some claim in claims
+sources contains words if some words in [said | some claim, said in _words; claim in claims]
 
 sources contains "its own files import what an MCP server needs" if input.process.proven == "mcp-server"
 

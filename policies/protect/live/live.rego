@@ -250,7 +250,6 @@ _no_listener if {
 
 _no_listener if input.config.spare_listeners == false
 
-# Its agent, its folder and its clients are gone.
 _no_listener if provenance.leaked
 
 _reasons contains $"it is a daemon that its vendor runs for all of its agents ({daemon}), which no rule ends" if {

@@ -98,8 +98,8 @@ _kept_by_name if {
 	count(dirs.shapes) == 0
 }
 
-_of_folder := {place | some place, entry in input.entries; entry.by == "path"}
-_spawners := {place | some place, entry in input.entries; entry.by == "spawn"}
+_of_folder := [place | some place, entry in input.entries; entry.by == "path"]
+_spawners := [place | some place, entry in input.entries; entry.by == "spawn"]
 
 # Who started a spawn of the candidate does not own the candidate itself: it says when the spawn is let go.
 _not_owners contains place if some place in _spawners

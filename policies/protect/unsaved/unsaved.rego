@@ -109,6 +109,7 @@ default _advice(_) := ""
 _advice("ignored") := "; add to rules.rebuildable what may go"
 
 # A function cannot take these lists as arguments: one that is not known would leave it without a value.
+# regal ignore:external-reference
 _stands(path) := $"never landed on {input.dir.git.upstream}" if {
 	input.dir.git.lost == true
 } else := "has no mark of a tool that made it (rules.makers)" if {

@@ -22,9 +22,9 @@ findings contains {
 	"message": half,
 	"evidence": reasons.evidence(((_facts | dirs.facts) | {git})),
 } if {
-	some half in _halves
 	input.idle >= input.config.landed_after
 	git := {name: input.dir.git[name] | some name in {"head", "branch"}}
+	some half in _halves
 }
 
 _halves contains $"its folder is gone; git still lists it{dirs.void_lock}" if {
