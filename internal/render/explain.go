@@ -53,7 +53,7 @@ func (p Paint) Explanation(w io.Writer, x document.Explanation, rules bool) {
 	if next != "" {
 		p.Sentence(w, "next: "+text.Clean(next))
 	}
-	if o := report.Counterfactual(x.WouldChange); o != "" && !rules {
+	if o := report.Counterfactual(x.WouldChange); o != "" && !rules && !strings.Contains(o, "input.") {
 		p.Sentence(w, text.Clean(o))
 	}
 	for _, note := range x.Notes {
