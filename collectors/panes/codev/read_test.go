@@ -109,12 +109,11 @@ func TestTerminalsOfAWholeLife(t *testing.T) {
 func TestBelowTheShellper(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})
-	x := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-1", Command: []string{"sh", "-c", "sleep 600 & exec cat"}})
+	x := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-1", Command: []string{"sh", "-c", "sleep 600 & until grep -q sleep /proc/$!/comm; do :; done; exec cat"}})
+	wait.Eventually(t, "cat, when sleep is there", func() bool { return string(must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/comm", x.Agent)))(t)) == "cat\n" })
 	husk := f.Husk(f.ws)
 	all, err := processes.New(processes.Options{Root: "/proc"}).Read(t.Context())
-	if err != nil && !all.Partial {
-		t.Fatal(err)
-	}
+	must.Equal(t, true, err == nil || all.Partial, "the processes are read: %v", err)
 	p := f.read()
 	s := &snapshot.Snapshot{Terminals: p.Terminals, Processes: all.Processes, Sources: map[string]snapshot.Source{snapshot.Proc: {Status: snapshot.OK}}}
 	panes.Fill(s)
