@@ -851,11 +851,11 @@ func TestTheConsoleAsksTheDaemon(t *testing.T) {
 			t.Errorf("%s says %q, want %q", step.action, said, step.want)
 		}
 		if step.want == id+" is held until" {
-			r.sweeps("0 would go, 1 stay; nothing was changed")
+			r.sweeps("0 would go, 1 would stay; nothing was changed")
 		}
 	}
 	r.sweeps("1 would go (")
-	r.sweeps("), 0 stay; nothing was changed")
+	r.sweeps("), 0 would stay; nothing was changed")
 	if !r.here() {
 		t.Fatal("a page ended something")
 	}

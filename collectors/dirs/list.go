@@ -257,7 +257,7 @@ func worktreeFolders(main string) (there []string) {
 		if filepath.Ext(path) != ".worktrees" {
 			path = filepath.Join(path, "worktrees")
 		}
-		if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		if info, err := os.Lstat(path); err == nil && info.IsDir() && filepath.Base(filepath.Dir(path)) != ".git" { // git's own entries
 			there = append(there, path)
 		}
 	}

@@ -2,6 +2,7 @@
 package pressure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,14 +58,11 @@ func readBounded(most time.Duration, ask func() (*snapshot.Pressure, error)) (*s
 // and could not be read. What is given with an error is still true.
 func Read(root string, places []string) (*snapshot.Pressure, error) {
 	p := &snapshot.Pressure{}
-	kernel, err := procfs.NewFS(root)
-	if err != nil {
-		return p, err
-	}
 	var errs []error
+	kernel, unread := procfs.NewFS(root)
 	for resource, to := range map[string][2]**float64{"memory": {&p.MemorySome, &p.MemoryFull}, "io": {&p.IOSome, &p.IOFull}} {
 		stats, err := kernel.PSIStatsForResource(resource)
-		if err == nil {
+		if err = cmp.Or(unread, err); err == nil {
 			if *to[0], *to[1], err = shares(stats); err == nil {
 				continue
 			}

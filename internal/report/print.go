@@ -94,7 +94,7 @@ func UnheardNotes(ds []decision.Decision) []string {
 	for _, d := range ds {
 		if d.Unheard() {
 			c := cells(d, time.Time{})
-			each = append(each, fmt.Sprintf("%s, %s, %s, in %s", Label(d), c[0], c[1], c[2]))
+			each = append(each, fmt.Sprintf("%s, %s, %s, in %s", Label(d), c[0], c[1], c[len(c)-1]))
 		}
 	}
 	if len(each) == 0 {

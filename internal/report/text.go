@@ -90,7 +90,7 @@ func Headline(r *Report) string {
 			s += fmt.Sprintf(", %d not", rest)
 		}
 		if wait > 0 {
-			s += fmt.Sprintf(", %d wait for a second look", wait)
+			s += fmt.Sprintf(", %d waiting for a second look", wait)
 		}
 		return s
 	}
@@ -103,9 +103,9 @@ func Headline(r *Report) string {
 		s += fmt.Sprintf(", %d more once what uses them has gone", after)
 	}
 	if wait > 0 {
-		s += fmt.Sprintf(", %d wait for a second look", wait)
+		s += fmt.Sprintf(", %d would wait for a second look", wait)
 	}
-	s += fmt.Sprintf(", %d stay", len(r.Decisions)-reap-after-wait)
+	s += fmt.Sprintf(", %d would stay", len(r.Decisions)-reap-after-wait)
 	if len(r.Decisions) == 0 {
 		s = "nothing in scope was found"
 		if r.Code(false) == exit.Part {

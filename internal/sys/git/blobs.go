@@ -23,14 +23,20 @@ func (r *Repository) UpstreamBlobs(ctx context.Context, git Program, paths []str
 }
 
 // Unlanded gives the files below a folder that the upstream's tree does not have, nor had in any of its last commits, by their paths there. leave
-// says what is left out. latest is when one of them, or a folder, was last written.
+// says what of the files, and of the folders that git ignores there, is left out. latest is when one of them, or a folder, was last written.
 func (r *Repository) Unlanded(ctx context.Context, git Program, tree string, leave func(rel string, folder bool) bool) (paths []string, latest time.Time, err error) {
-	sealed, err := r.seal(ctx, git, gitsafe.View{})
+	sealed, err := r.seal(ctx, git, gitsafe.View{Tree: tree})
 	if err != nil {
 		return nil, latest, err
 	}
 	defer func() { _ = sealed.Close() }()
-	files, latest, err := landing.Files(ctx, tree, r.hash, leave)
+	ignored, err := landing.Ignored(ctx, sealed)
+	if err != nil {
+		return nil, latest, err
+	}
+	files, latest, err := landing.Files(ctx, tree, r.hash, func(rel string, folder bool) bool {
+		return (!folder || ignored[rel+"/"]) && leave(rel, folder)
+	})
 	if err == nil && r.upstream != "" {
 		err = landing.DropLanded(ctx, sealed, r.upstream, files)
 	}

@@ -62,6 +62,17 @@ func Files(
 	return files, latest, err
 }
 
+// Ignored are the folders that git ignores as a whole in the tree that a sealed git folder shows, each with a slash at its end.
+func Ignored(ctx context.Context, sealed *gitsafe.Sandbox) (map[string]bool, error) {
+	ignored := map[string]bool{}
+	args := []string{"ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"}
+	_, err := sealed.Run(ctx, gitsafe.Call{Args: args}, func(record []byte) error {
+		ignored[string(record)] = true
+		return nil
+	})
+	return ignored, err
+}
+
 func file(root *os.Root, rel string, info fs.FileInfo, hash hash.Hash) string {
 	if to, err := root.Readlink(rel); err == nil {
 		return "120000 " + Blob(hash, strings.NewReader(to), int64(len(to)))
