@@ -28,6 +28,18 @@ func TestScripts(t *testing.T) {
 	runScripts(t, "testdata/script")
 }
 
+// TestLoneScripts runs those whose processes may be candidates of any look, with or without a script's own marker: each before all parallel tests,
+// since another script's sweep could count and end them.
+func TestLoneScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/alone/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { runScripts(t, "", file) })
+	}
+}
+
 // TestLongScripts runs those that start the program again and again, or that show what a case, a package or another script proves already: together they
 // take longer than all others.
 func TestLongScripts(t *testing.T) {
@@ -36,10 +48,11 @@ func TestLongScripts(t *testing.T) {
 	runScripts(t, "testdata/long")
 }
 
-func runScripts(t *testing.T, folder string) {
+func runScripts(t *testing.T, folder string, files ...string) {
 	t.Helper()
 	params := testscript.Params{
 		Dir:                 folder,
+		Files:               files,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
 		Setup:               setUpScript,
@@ -84,7 +97,7 @@ func runScripts(t *testing.T, folder string) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 	}
-	if attack.Raced {
+	if attack.Raced && folder != "" {
 		for _, name := range raced {
 			params.Files = append(params.Files, filepath.Join(params.Dir, name+".txtar"))
 		}

@@ -182,6 +182,10 @@ func TestReadCountsGroupsAndLinks(t *testing.T) {
 	if none := read(t, s.Socket, "$99"); len(none) != 0 {
 		t.Errorf("a session that is not there gave %v", none)
 	}
+	s.Attach("=twin")
+	seen := read(t, s.Socket, "")
+	must.Equal(t, []bool{false, false, true, false, false}, []bool{*got["first"].OthersAttached, *got["alone"].OthersAttached,
+		*seen["first"].OthersAttached, *seen["twin"].OthersAttached, *seen["alone"].OthersAttached}, "clients of others that show the same windows")
 }
 
 func TestReadCountsClients(t *testing.T) {

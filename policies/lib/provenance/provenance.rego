@@ -78,6 +78,7 @@ leaked if {
 }
 
 _folder_over if unserved
+_folder_over if renewed
 
 _folder_over if {
 	input.process.cwd_deleted == true
@@ -88,6 +89,12 @@ _folder_over if {
 # It listens in a worktree that may go but for it and for others that may go.
 unserved if {
 	input.process.worktree_done == true
+	listens
+}
+
+# It listens in the folder that Gradle makes for its daemons: a build that finds none starts another one.
+renewed if {
+	glob.match("**/.gradle/daemon/*", ["/"], input.process.cwd)
 	listens
 }
 

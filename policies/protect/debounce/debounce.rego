@@ -46,6 +46,7 @@ default _wait := "confirm_process_after"
 _wait := "confirm_after" if input.kind != "process"
 _wait := "dormant_after" if _patient
 _wait := "landed_after" if provenance.unserved
+_wait := "landed_after" if provenance.renewed
 _busy_after := input.config.confirm_busy_after if not _patient
 
 # That it does nothing is all that lets it go, so that is watched for longer.

@@ -24,10 +24,7 @@ _plain if {
 
 _no_repository if count(input.dir.git.nested) == 0
 
-_no_repository if {
-	input.dir.checkout == false
-	input.dir.empty == true
-}
+_no_repository if [input.dir.checkout, input.dir.empty] == [false, true]
 
 _no_repository if {
 	input.dir.checkout == false

@@ -32,10 +32,7 @@ _saved if {
 _nothing_lost if dirs.disposable
 _nothing_lost if dirs.empty_entry
 
-_nothing_lost if {
-	input.dir.checkout == false
-	input.dir.empty == true
-}
+_nothing_lost if [input.dir.checkout, input.dir.empty] == [false, true]
 
 _nothing_lost if {
 	input.dir.git.worktree == true
@@ -45,10 +42,7 @@ _nothing_lost if {
 	_no_files
 }
 
-_no_files if {
-	input.dir.git.untracked == 0
-	input.dir.git.ignored == 0
-}
+_no_files if [input.dir.git.untracked, input.dir.git.ignored] == [0, 0]
 
 _no_files if {
 	(input.dir.git.untracked + input.dir.git.ignored) - input.dir.git.reports == 0

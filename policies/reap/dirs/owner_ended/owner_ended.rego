@@ -64,7 +64,4 @@ _of_this_folder contains place if {
 _quiet if input.idle >= input.config.landed_after
 _quiet if _asked
 
-_asked if {
-	input.asked.by == "user"
-	input.asked.uid == input.host.uid
-}
+_asked if [input.asked.by, input.asked.uid] == ["user", input.host.uid]

@@ -1,6 +1,6 @@
 # METADATA
 # title: Leaked server of an agent
-# description: A server whose agent has ended, whose folder was deleted or has landed, and that no client uses.
+# description: A server without a client, in a deleted or landed folder or in Gradle's own, whose agent has ended.
 # custom:
 #   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]
@@ -19,7 +19,7 @@ in_scope if {
 }
 
 findings contains {
-	"message": $"it listens, its agent has ended, {_folder}, and no client is connected",
+	"message": $"it listens, its agent has ended, {concat(" and ", _folders)}, and no client is connected",
 	"evidence": {
 		"ports": input.lineage.ports, "sockets": input.lineage.tree_sockets, "cwd": input.process.cwd, "clients": clients,
 		"agrees": provenance.sources,
@@ -31,5 +31,6 @@ findings contains {
 	provenance.leaked
 }
 
-_folder := "its folder was deleted" if input.process.cwd_deleted == true
-_folder := "its worktree may go and nothing else uses it" if provenance.unserved
+_folders contains "its folder was deleted" if input.process.cwd_deleted == true
+_folders contains "its worktree may go and nothing else uses it" if provenance.unserved
+_folders contains "a build starts another Gradle daemon" if provenance.renewed

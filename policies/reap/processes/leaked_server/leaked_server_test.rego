@@ -66,6 +66,30 @@ test_a_server_on_a_unix_socket_goes_with_its_worktree if {
 	}
 }
 
+# Gradle's daemon stands in Gradle's own folder: looks of a day found it without a client.
+_gradle := json.patch(_served, [
+	{"op": "add", "path": "/process/cwd", "value": "/home/u/.gradle/daemon/8.5"},
+	{"op": "add", "path": "/process/worktree_done", "value": false},
+])
+
+test_a_daemon_of_gradle_goes_without_a_client if {
+	subjects.reasons(leaked_server.findings) == ["it listens, its agent has ended, a build starts another Gradle daemon, and no client is connected"] with input as _gradle
+	main.decision.verdict == "reap" with input as _gradle
+	main.decision.verdict == "reap" with input as subjects.without(_gradle, ["/process/worktree_done"])
+	every path, value in {
+		"/lineage/clients": 1, "/sighting/first": 3600, "/lineage/starter_gone": false, "/lineage/agents": 1,
+		"/process/cwd": "/home/u/.gradle/daemon",
+	} {
+		main.decision.verdict == "spare" with input as subjects.changed(_gradle, path, value)
+	}
+	main.decision.verdict == "spare" with input as subjects.changed(_gradle, "/process/cwd", "/home/u/daemon/8.5")
+	every path in [
+		"/lineage/clients", "/process/cwd", "/lineage/ports", "/lineage/tree_sockets", "/lineage/starter_gone", "/lineage/agents", "/sighting",
+	] {
+		main.decision.verdict == "spare" with input as subjects.without(_gradle, [path])
+	}
+}
+
 test_one_that_listens_nowhere_is_out_of_scope if {
 	leaked_server.in_scope with input as subjects.leaked
 	not leaked_server.in_scope with input as subjects.changed(subjects.leaked, "/lineage/ports", [])
