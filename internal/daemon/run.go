@@ -8,14 +8,24 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/winnow-reaper/winnow/collectors/processes/host"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/bundles"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ledger/lock"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/pace"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/state"
@@ -265,4 +275,222 @@ func (d *Daemon) State() document.State {
 		s.NotRead = append(s.NotRead, report.NotRead(r.Sources)...)
 	}
 	return s
+}
+
+// shortSweep is a sweep that finds nothing new by the baseline of the last whole one: what that saw and decided stands, and is seen again. It gives no report where a whole sweep is needed, and
+// says why.
+func (d *Daemon) shortSweep(ctx context.Context, why string) (*report.Report, string, error) {
+	b := d.Base
+	switch {
+	case b == nil:
+		return nil, "the first", nil
+	case why != pace.Schedule && why != pace.Event:
+		return nil, why, nil
+	case d.since+1 >= d.Cfg.Run.FullEvery:
+		return nil, "every so often", nil
+	case d.wants() && slices.ContainsFunc(b.Ds, func(x decision.Decision) bool { return x.Verdict == decision.Reap }):
+		return nil, "something goes", nil
+	case (d.Paused() != nil) != (d.Status().Paused != nil): // who asks is to see it
+		return nil, "a pause began or ended", nil
+	}
+	s, err := d.OpenSweeper(ctx, d.engine, d.policy, false, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	defer s.Close()
+	if s.Ledger == nil {
+		return nil, "no ledger", nil
+	}
+	var m brakes.Memory
+	if err := s.Ledger.Brakes(ctx, &m); err != nil {
+		return nil, "", err
+	}
+	if len(m.Tripped) != len(d.Status().Brakes) { // who asks is to see it
+		return nil, "a brake tripped or was released", nil
+	}
+	started, began := time.Now(), host.Now()
+	last, err := s.Ledger.Look(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	holds, err := s.Holds(ctx, s.Ledger)
+	if err != nil {
+		return nil, "", err
+	}
+	host := b.Host
+	host.UpSeconds, host.AwakeSeconds = began.Up, began.Awake
+	jump := config.Seconds(d.Cfg.Rules.ClockJump)
+	if fresh := ledger.Fresh(last, host, began.At, jump, d.gap()); fresh != "" {
+		return nil, fresh, nil
+	}
+	if changed := b.Changed(ctx, &d.Looker, holds); changed != "" {
+		return nil, changed, nil
+	}
+	host.SteadySince, host.LastResumeAt = ledger.Steady(last, host, began.At, jump)
+	host.Asleep = ledger.Asleep(last, host, began.At)
+	r := *b.R
+	r.Sweep, r.TakenAt, r.NothingNew = ulid.Make().String(), began.At, true
+	r.Acts, r.Settled, r.Purged = []decision.Act{}, nil, nil
+	if err := s.SeenAgain(ctx, started, &r, host, b); err != nil {
+		return nil, "", err
+	}
+	d.since++
+	return &r, "", nil
+}
+
+// changedVerdicts says in what a whole look decided otherwise than what stood by short ones, a line a candidate: some of it waited for its time, and some a short look cannot see.
+func changedVerdicts(before, now []decision.Decision) []string {
+	was := map[string]decision.Decision{}
+	for _, d := range before {
+		was[d.ID] = d
+	}
+	var out []string
+	for _, d := range now {
+		if b, ok := was[d.ID]; ok && (b.Verdict != d.Verdict || b.Awaits() != d.Awaits()) {
+			out = append(out, fmt.Sprintf("%s was %s", d.ID, standing(b)))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func standing(d decision.Decision) string {
+	if d.Awaits() {
+		return "waiting"
+	}
+	return d.Verdict
+}
+
+// pressureEvery is how often the daemon asks between sweeps: three small files and a statfs each.
+const pressureEvery = 15 * time.Second
+
+// adjustSchedule has sweeps come sooner while the machine is short of something, and says when that begins and ends.
+func (d *Daemon) adjustSchedule(now time.Time) {
+	by := d.Cfg.Run.Pressure
+	short := ops.Shortage(d.Pressure(), by)
+	factor := 1.0
+	if short != "" {
+		factor = float64(by.Hurry)
+	}
+	d.Pace.Hurry(now, factor)
+	d.mu.Lock()
+	before := d.status.Pressure
+	d.status.Pressure = short
+	d.mu.Unlock()
+	switch {
+	case before == "" && short != "":
+		d.Base = nil // rules of one's own may ask for it
+		d.Say("this machine is short of something (%s): sweeps come %g times as often", short, factor)
+	case before != "" && short == "":
+		d.Base = nil
+		d.Say("this machine is short of nothing any more: sweeps come as often as configured")
+	}
+}
+
+// Systemd tells the service manager how the daemon stands (sd_notify(3)), where one asks: NOTIFY_SOCKET is set.
+var Systemd = Component{
+	Name: "systemd",
+	By:   func(*config.Config) any { return nil },
+	Begin: func(_ context.Context, d *Daemon) (func(), error) {
+		if os.Getenv("NOTIFY_SOCKET") == "" {
+			return nil, nil
+		}
+		d.manager = &Manager{D: d}
+		forget := d.Listen(func(e Ended) { d.manager.says(statusLine(e)) })
+		unwatch := d.manager.watched()
+		return func() { unwatch(); forget() }, nil
+	},
+}
+
+// Manager is the service manager that started the daemon. A nil one is told nothing.
+type Manager struct {
+	D *Daemon
+	// Moved is when the loop last did something, in nanoseconds of the steady clock since the program started.
+	Moved atomic.Int64
+}
+
+// says sends lines of sd_notify(3). What cannot be told is a line of the log.
+func (m *Manager) says(state string) {
+	if m == nil {
+		return
+	}
+	if _, err := systemd.SdNotify(false, state); err != nil {
+		m.D.Now().Log.Debug("tell the service manager", "error", err)
+	}
+}
+
+func (m *Manager) ready(doing string) {
+	m.says(systemd.SdNotifyReady + "\nSTATUS=" + doing + ", before the first sweep")
+}
+
+func (m *Manager) stopping() { m.says(systemd.SdNotifyStopping) }
+
+// reloading says that SIGHUP is being followed, and gives what says that it was.
+func (m *Manager) reloading() (done func()) {
+	m.says(systemd.SdNotifyReloading + "\n" + systemd.SdNotifyMonotonicUsec())
+	return func() { m.says(systemd.SdNotifyReady) }
+}
+
+// statusLine is the line that systemctl status shows.
+func statusLine(e Ended) string {
+	s := e.Status
+	line := s.Mode
+	switch {
+	case e.Err != nil:
+		line += ", and the latest sweep failed"
+	case e.Report != nil:
+		goes := 0
+		for _, c := range e.Report.Census {
+			goes += c.Reap
+		}
+		line += fmt.Sprintf(", %s to go at %s", text.Plural(goes, "candidate"), e.At.Format(time.TimeOnly))
+	}
+	return "STATUS=" + line
+}
+
+var started = time.Now()
+
+// Moves notes that the loop lives.
+func (m *Manager) Moves() {
+	if m != nil {
+		m.Moved.Store(int64(time.Since(started)))
+	}
+}
+
+// Longest is for how long a sweep may last before the manager hears nothing more: its looks and acts are bounded each, and the removal of a large folder is what takes longest.
+const Longest = time.Hour
+
+// Lives reports whether the loop moved lately.
+func (m *Manager) Lives(within time.Duration) bool {
+	if m.D.Status().Sweeping {
+		within = Longest
+	}
+	return time.Since(started)-time.Duration(m.Moved.Load()) < within
+}
+
+// watched shows the manager that the daemon lives, twice in each time that it gave for that (WatchdogSec), until the function that it gives is called. A loop that hangs shows
+// nothing, and the manager starts the daemon again.
+func (m *Manager) watched() (stop func()) {
+	m.Moves()
+	within, err := systemd.SdWatchdogEnabled(false)
+	if err != nil || within <= 0 {
+		return func() {}
+	}
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(within / 2)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				if m.Lives(max(within, 3*pressureEvery)) { // the loop wakes as often as it asks for the pressure
+					m.says(systemd.SdNotifyWatchdog)
+				}
+			}
+		}
+	}()
+	return func() { close(over); <-done }
 }
