@@ -47,6 +47,7 @@ func (a *app) decide(ctx context.Context, files []string, f sweep.Listing) error
 		}
 		r := report.New(report.Decide, "", s, p, a.Ruled(s), res, &a.Cfg.Rules.Config, f.Kinds)
 		a.SayBundles(r)
+		r.Select(f.Select)
 		r.Held(a.Cfg.Act.Caps.Floor().Plan(a.Touched(f.Kinds), res.Decisions, actuators.Past{}))
 		if f.Explain {
 			if err := a.FindCounterfactuals(ctx, e, s, r, f.All || a.json()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/bundle"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/policyset"
+	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/sys/duration"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
@@ -49,12 +50,28 @@ func (s span) wire() string {
 // Type implements pflag.Value: the word that the help shows for a value.
 func (s *span) Type() string { return "duration" }
 
-// addShowFlags adds what sweep, decide and review share.
+// addShowFlags adds what sweep and decide share.
 func addShowFlags(cmd *cobra.Command, f *sweep.Listing) {
 	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
 	cmd.Flags().BoolVar(&f.All, "all", false, "also list what is spared, each with its main reason")
 	cmd.Flags().BoolVar(&f.Explain, "explain", false, "say of each that is listed what would have to be otherwise for the other verdict; takes 10s at most")
 	cmd.Flags().BoolVar(&f.ExitCode, "exit-code", false, "exit with 4 when something would go")
+	addSelection(cmd, &f.Select)
+}
+
+// addSelection adds what leaves a part of a report.
+func addSelection(cmd *cobra.Command, f *report.Selection) {
+	cmd.Flags().StringVar(&f.Repository, "repo", "", "only what is in a repository or folder with this `part` in its path; with --apply nothing else goes, as with the next five")
+	cmd.Flags().StringVar(&f.Owner, "owner", "", "only what has an owner with this `part` in its name")
+	cmd.Flags().Var((*span)(&f.Older), "older", "only that in which nothing has happened for so long")
+	cmd.Flags().Func("larger", "only what frees at least this `size`, such as 500MB", func(v string) error {
+		n, err := config.ParseSize(v)
+		f.Larger = int64(n)
+		return err
+	})
+	cmd.Flags().StringVar(&f.Sort, "sort", "", "an `order`: size (the largest first), age (the oldest first) or name")
+	cmd.Flags().IntVar(&f.Limit, "limit", 0, "only the first `N`, those that go before those that wait or stay")
+	must(cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(report.Orders, cobra.ShellCompDirectiveNoFileComp)))
 }
 
 // addSigning gives a command the flags that name a key, for signing or for verifying.

@@ -1,23 +1,39 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/render"
 )
 
 func newRestore(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "restore ACT|NAME...",
+	var last bool
+	cmd := &cobra.Command{
+		Use:   "restore ACT|NAME... | --last",
 		Short: "Bring back what acts set aside",
 		Long: `Restore brings a folder back to where it was, with its place in its repository; for a tmux session it starts one of the same name
 that shows the saved scrollback, for a herdr tab it opens one of the same label and says where the saved text is. It overwrites nothing. ACT is as trash and history print it and may be
 shortened; NAME is that of a folder or a session, and means its newest act. Each act is restored by itself: when one fails, the others are still restored.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, acts []string) error {
+			if last != (len(acts) == 0) {
+				return config.Usagef("restore wants either --last, or the ids or names of what winnow trash lists")
+			}
+			if last {
+				kept, err := a.Restorable(cmd.Context())
+				if len(kept) == 0 {
+					return cmp.Or(err, config.Usagef("the trash is empty: there is no last act to bring back"))
+				}
+				acts = []string{slices.MaxFunc(kept, func(x, y ledger.Act) int { return strings.Compare(x.Intent.ID, y.Intent.ID) }).Intent.ID}
+			}
 			back, err := a.Restore(cmd.Context(), acts...)
 			if len(back) == 0 {
 				return err
@@ -32,4 +48,6 @@ shortened; NAME is that of a folder or a session, and means its newest act. Each
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&last, "last", false, "bring back what the newest act set aside")
+	return cmd
 }

@@ -92,9 +92,9 @@ something would go, 5 when a cap held (winnow help exit-codes).`,
 	f.BoolVar(&a.flags.noColor, "no-color", false, "the same as --color never")
 
 	root.AddCommand(
-		newSweep(a), newReview(a), newTop(a), newAgents(a), newConsole(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
+		newSweep(a), newDf(a), newReview(a), newTop(a), newAgents(a), newConsole(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
 		newRetain(a), newRelease(a), newHolds(a), newCleanup(a), newWhyAlive(a),
-		newHistory(a), newTrash(a), newRestore(a),
+		newHistory(a), newStats(a), newTrash(a), newRestore(a),
 		newTrust(a), newDoctor(a), newRun(a), newStatus(a), newService(a), newPause(a), newResume(a), newBrakes(a), newNotify(a), newDemo(a), newInit(a), newPolicy(a), newEditor(a),
 		newVersion(a), newMan(a), exitCodes(),
 	)

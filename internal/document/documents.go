@@ -57,6 +57,28 @@ type Cleaned struct {
 	Settled []decision.Act `json:"settled,omitempty"`
 }
 
+// StatsSchema names the shape of what winnow stats --format json prints.
+const StatsSchema = "winnow.stats/v1"
+
+// Stats are the acts that were done since a time, summed up. docs/reference/schemas/stats.json is generated from it.
+type Stats struct {
+	Schema string    `json:"schema" jsonschema:"enum=winnow.stats/v1"`
+	Since  time.Time `json:"since"`
+	Total  Share     `json:"total"`
+	// Weeks are named by their Mondays and come in their order; of the others those that freed most come first. A repository is that of a folder.
+	Weeks        []Share `json:"weeks"`
+	Repositories []Share `json:"repositories"`
+	Kinds        []Share `json:"kinds"`
+}
+
+// Share is a part of the acts that were done: how many, and how many bytes of disk and of memory each took up when it went.
+type Share struct {
+	Name   string `json:"name"`
+	Acts   int    `json:"acts"`
+	Bytes  int64  `json:"bytes"`
+	Memory int64  `json:"memory"`
+}
+
 // AgentsSchema names the shape of what winnow agents --format json prints.
 const AgentsSchema = "winnow.agents/v1"
 

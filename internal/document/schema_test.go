@@ -20,8 +20,9 @@ func TestPolicyDiffSchemaIsCurrent(t *testing.T) {
 		[]string{"../../engine/compare", "../../engine/decision", "../../engine/explain", "../report"})
 }
 
-// TestAgentsSchemaIsCurrent keeps the published schema of the agents that are known equal to the Go type.
-func TestAgentsSchemaIsCurrent(t *testing.T) {
+// TestAgentsAndStatsSchemasAreCurrent keeps the published schemas of the agents that are known, and of what was reclaimed, equal to the Go types.
+func TestAgentsAndStatsSchemasAreCurrent(t *testing.T) {
 	t.Parallel()
+	schema.Current(t, Stats{}, StatsSchema, []string{"../../docs/reference/schemas/stats.json"}, nil)
 	schema.Current(t, Agents{}, AgentsSchema, []string{"../../docs/reference/schemas/agents.json"}, nil)
 }

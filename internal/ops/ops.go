@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
@@ -96,6 +100,40 @@ func (o *Ops) History(ctx context.Context, since time.Time) (document.History, e
 		return err
 	})
 	return h, err
+}
+
+// Stats sums up the acts that were done since a time.
+func (o *Ops) Stats(ctx context.Context, since time.Time) (document.Stats, error) {
+	h, err := o.History(ctx, since)
+	s := document.Stats{Schema: document.StatsSchema, Since: since.UTC()}
+	weeks, repositories, kinds := map[string]document.Share{}, map[string]document.Share{}, map[string]document.Share{}
+	for _, x := range h.Acts {
+		if x.Outcome == nil || x.Outcome.Outcome != decision.Done {
+			continue
+		}
+		add := func(in map[string]document.Share, name string) {
+			one := in[name]
+			in[name] = document.Share{Name: name, Acts: one.Acts + 1, Bytes: one.Bytes + x.Outcome.Freed.Bytes, Memory: one.Memory + x.Outcome.Freed.RSS}
+		}
+		at := x.Intent.At.Local()
+		add(weeks, at.AddDate(0, 0, -(int(at.Weekday())+6)%7).Format(time.DateOnly))
+		add(kinds, x.Intent.Kind)
+		if d := x.Intent.Identity.Dir; d != nil {
+			add(repositories, strings.TrimSuffix(cmp.Or(d.CommonDir, filepath.Dir(strings.TrimPrefix(x.Intent.Candidate, "dir:"))), "/.git"))
+		}
+	}
+	sorted := func(in map[string]document.Share, most func(x, y document.Share) int) []document.Share {
+		return append([]document.Share{}, slices.SortedFunc(maps.Values(in), most)...)
+	}
+	byName := func(x, y document.Share) int { return strings.Compare(x.Name, y.Name) }
+	byBytes := func(x, y document.Share) int {
+		return cmp.Or(cmp.Compare(y.Bytes+y.Memory, x.Bytes+x.Memory), cmp.Compare(y.Acts, x.Acts), byName(x, y))
+	}
+	s.Weeks, s.Repositories, s.Kinds = sorted(weeks, byName), sorted(repositories, byBytes), sorted(kinds, byBytes)
+	for _, k := range s.Kinds {
+		s.Total = document.Share{Name: "all", Acts: s.Total.Acts + k.Acts, Bytes: s.Total.Bytes + k.Bytes, Memory: s.Total.Memory + k.Memory}
+	}
+	return s, err
 }
 
 // VerifyHistory checks the chain of acts. known is a link that was kept elsewhere, "" where there is no such link.

@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,17 +39,39 @@ func (p Paint) Verified(w io.Writer, v document.Verified) {
 	}
 }
 
-// History lists sweeps and acts. file is the ledger.
+// History lists sweeps, dry runs after one another in one line, and acts. file is the ledger.
 func (p Paint) History(w io.Writer, h document.History, since time.Duration, file string) {
 	if len(h.Sweeps) == 0 && len(h.Acts) == 0 {
 		fmt.Fprintf(w, "nothing in the last %s; the ledger is %s\n", text.Span(since), text.Clean(file))
 		return
 	}
 	fmt.Fprintln(w, p.Bold("sweeps"))
-	for _, s := range h.Sweeps {
+	outcomes := map[string]map[string]int{} // of a sweep
+	for _, x := range h.Acts {
+		outcome := "open"
+		if x.Outcome != nil {
+			outcome = x.Outcome.Outcome
+		}
+		if outcomes[x.Intent.Sweep] == nil {
+			outcomes[x.Intent.Sweep] = map[string]int{}
+		}
+		outcomes[x.Intent.Sweep][outcome]++
+	}
+	for i := 0; i < len(h.Sweeps); i++ {
+		first, s := i, h.Sweeps[i]
+		for s.Mode == report.DryRun && i+1 < len(h.Sweeps) && h.Sweeps[i+1].Mode == report.DryRun {
+			i++
+		}
+		if i > first {
+			fmt.Fprintf(w, "  %s  %-7s  %d of them, the first at %s\n", text.Time(s.Started), s.Mode, i-first+1, text.Time(h.Sweeps[i].Started))
+			continue
+		}
 		took := "not finished"
 		if s.Finished != nil {
 			took = "took " + text.Took(s.Finished.Sub(s.Started))
+		}
+		for _, outcome := range slices.Sorted(maps.Keys(outcomes[s.ID])) {
+			took += fmt.Sprintf("; %d %s", outcomes[s.ID][outcome], outcome)
 		}
 		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", text.Time(s.Started), text.Clean(s.Mode), text.Clean(s.ID), p.Dim(took))
 	}
@@ -76,6 +100,25 @@ func (p Paint) History(w io.Writer, h document.History, since time.Duration, fil
 			fmt.Fprintln(w, "    "+p.Dim("decision "+text.Clean(r.Intent.Decision)))
 		}
 	}
+}
+
+// Stats shows what was reclaimed by week, repository and kind, with a bar for the share of each.
+func (p Paint) Stats(w io.Writer, s document.Stats) {
+	fmt.Fprintf(w, "%s done since %s: %s of disk, %s of memory\n", text.Plural(s.Total.Acts, "act"), s.Since.Local().Format(time.DateOnly),
+		text.Size(s.Total.Bytes), text.Size(s.Total.Memory))
+	section := func(title string, shares []document.Share) {
+		most := int64(1)
+		for _, x := range shares {
+			most = max(most, x.Bytes+x.Memory)
+		}
+		p.Section(w, title, text.Map(shares, func(x document.Share) text.Row {
+			return text.Row{Label: text.Home(x.Name), Cells: []string{text.Plural(x.Acts, "act"), text.Size(x.Bytes + x.Memory)},
+				Text: strings.Repeat("▇", int((x.Bytes+x.Memory)*20/most))}
+		})...)
+	}
+	section("by week", s.Weeks)
+	section("by repository", s.Repositories)
+	section("by kind", s.Kinds)
 }
 
 // Trash lists what can be brought back.

@@ -73,6 +73,8 @@ type Report struct {
 	Unexplained int `json:"unexplained,omitempty"`
 	// HeldBack is how many of those to be reaped the caps hold back.
 	HeldBack int `json:"held_back,omitempty"`
+	// selection is what a person asked for.
+	selection Selection
 }
 
 // PolicyRef says which policies decided: the manifest's revision, and a digest over what was really loaded.

@@ -71,9 +71,10 @@ func TestWhatAnActSays(t *testing.T) {
 	}
 }
 
-// TestReportSchemaIsCurrent keeps the published schema of the report equal to the Go type.
+// TestReportSchemaIsCurrent keeps the published schemas of the report, and of what would come free, equal to the Go types.
 func TestReportSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
+	schema.Current(t, Usage{}, UsageSchema, []string{"../../docs/reference/schemas/usage.json"}, nil)
 	schema.Current(t, Report{}, Schema, []string{"../../docs/reference/schemas/report.json"}, []string{"../../engine/snapshot", "../../engine/decision"})
 }
 

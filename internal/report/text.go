@@ -107,7 +107,9 @@ func Headline(r *Report) string {
 	}
 	s += fmt.Sprintf(", %d would stay", len(r.Decisions)-reap-after-wait)
 	if len(r.Decisions) == 0 {
-		s = "nothing in scope was found"
+		if s = "nothing in scope was found"; r.selection != (Selection{}) {
+			s = "nothing in scope is what was asked for"
+		}
 		if r.Code(false) == exit.Part {
 			s += " in what could be read"
 		}
@@ -163,7 +165,7 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 			stays = append(stays, d)
 		}
 	}
-	p.groupsText(w, kind, p.groupsOf(goes, r.TakenAt), all)
+	p.groupsText(w, kind, p.groupsOf(goes, r.TakenAt, r.selection.Sort != ""), all)
 	rows := text.Map(stays, func(d decision.Decision) text.Row { return p.decisionRow(d, r.TakenAt) })
 	if s := Stays(ds); s != "" && !all {
 		rows = append(rows, text.Row{Lead: "stay", Color: p.Dim, Text: s})
@@ -188,11 +190,13 @@ type group struct {
 // passed is what a reason says of times: for how long nothing has happened, when it may go. They stand beside each name.
 var passed = regexp.MustCompile(`,? and \w+ has (?:happened in it|happened in its worktree|touched it|printed nothing) for \d\w*|, not before [0-9:]+`)
 
-// groupsOf gathers what goes or waits, those with the most bytes first.
-func (p page) groupsOf(ds []decision.Decision, taken time.Time) []*group {
+// groupsOf gathers what goes or waits, those with the most bytes first where they are not sorted.
+func (p page) groupsOf(ds []decision.Decision, taken time.Time, sorted bool) []*group {
 	var all []*group
 	by := map[[3]string]*group{}
-	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(freed(y), freed(x)) })
+	if !sorted {
+		slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(freed(y), freed(x)) })
+	}
 	for _, d := range ds {
 		row := p.decisionRow(d, taken)
 		row.Text = passed.ReplaceAllString(row.Text, "")
@@ -208,6 +212,9 @@ func (p page) groupsOf(ds []decision.Decision, taken time.Time) []*group {
 		g.rows = append(g.rows, text.Row{Label: name, Cells: cells(d, taken), Text: row.Rest})
 	}
 	slices.SortStableFunc(all, func(x, y *group) int {
+		if sorted {
+			return 0
+		}
 		return cmp.Or(cmp.Compare(rank(x.members[0]), rank(y.members[0])), cmp.Compare(y.bytes, x.bytes), cmp.Compare(len(y.rows), len(x.rows)))
 	})
 	return all
@@ -687,7 +694,7 @@ func (p page) closing(w io.Writer, r *Report) {
 			next = append(next, "nothing was changed; winnow sweep --apply carries this out")
 		case wait:
 			next = append(next, "nothing was changed; winnow sweep --apply --confirm looks twice and carries this out")
-		case len(r.Decisions) == 0:
+		case len(r.Decisions) == 0 && r.selection == (Selection{}):
 			next = append(next, "nothing was changed; winnow doctor says what can be seen and reaped here, winnow demo shows it on a made-up world")
 		default:
 			next = append(next, "nothing was changed")

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
+	"github.com/winnow-reaper/winnow/test/kit/schema"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
@@ -182,4 +183,11 @@ func TestAPanicLeavesTheTerminalAsItWas(t *testing.T) {
 	case <-time.After(wait.Patience):
 		t.Error("the other screen was never left")
 	}
+}
+
+// TestReviewSchemaIsCurrent keeps the published schema of the list equal to the Go type.
+func TestReviewSchemaIsCurrent(t *testing.T) {
+	t.Parallel()
+	schema.Current(t, Document{}, Schema, []string{"../../docs/reference/schemas/review.json"},
+		[]string{"../story", "../report", "../../engine/decision", "../../engine/snapshot"})
 }

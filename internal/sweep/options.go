@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -62,11 +63,12 @@ type Listing struct {
 	All      bool
 	ExitCode bool
 	Explain  bool
+	Select   report.Selection
 }
 
-// Check refuses kinds that there are not, and takes all where none is named.
+// Check refuses kinds that there are not and a selection that means nothing, and takes all kinds where none is named.
 func (f *Listing) Check() error {
-	if err := checkKinds("--kind", f.Kinds); err != nil {
+	if err := cmp.Or(checkKinds("--kind", f.Kinds), f.Select.Check()); err != nil {
 		return err
 	}
 	if len(f.Kinds) == 0 {

@@ -160,6 +160,9 @@ func (s *Sweeper) Sweep(ctx context.Context, f Options) (*report.Report, error) 
 	if !f.Apply {
 		s.Foresee(ctx, r, snap, mem, res)
 	}
+	if ids := r.Select(f.Show.Select); ids != nil {
+		f.Only = ids
+	}
 	if s.Ledger == nil {
 		past, _ := s.Past(ctx, snap) // no ledger, nothing to read
 		r.Held(f.Caps(s.Cfg).Plan(s.Touched(f.Show.Kinds), f.chosen(res.Decisions), past))
