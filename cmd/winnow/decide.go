@@ -16,8 +16,9 @@ import (
 func newDecide(a *app) *cobra.Command {
 	var f sweep.Listing
 	cmd := &cobra.Command{
-		Use:   "decide FILE...",
-		Short: "Decide on saved snapshots; touches nothing else",
+		Use:         "decide FILE...",
+		Annotations: reports,
+		Short:       "Decide on saved snapshots; touches nothing else",
 		Long: `Decide reads snapshots that winnow snapshot wrote (- is stdin) and prints what a sweep would have decided on each: the same
 join, the same policies, the same verdicts. It reads and writes nothing else.`,
 		Args: cobra.MinimumNArgs(1),

@@ -16,8 +16,9 @@ func newExplain(a *app) *cobra.Command {
 	var file string
 	var rules bool
 	cmd := &cobra.Command{
-		Use:   "explain ID",
-		Short: "Why one candidate goes or stays, and what would have to be different",
+		Use:         "explain ID",
+		Annotations: reports,
+		Short:       "Why one candidate goes or stays, and what would have to be different",
 		Long: `Explain judges one candidate and says in a sentence why it goes or stays, which command comes next, and what every rule said that spoke.
 It then says the smallest set of facts with which the verdict would be the other one; this was searched, and decided again.
 With --rules it shows each rule's file and line, the facts that it rested on with their source and age, and how near the other rules came.

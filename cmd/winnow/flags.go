@@ -61,7 +61,7 @@ func addShowFlags(cmd *cobra.Command, f *sweep.Listing) {
 
 // addSelection adds what leaves a part of a report.
 func addSelection(cmd *cobra.Command, f *report.Selection) {
-	cmd.Flags().StringVar(&f.Repository, "repo", "", "only what is in a repository or folder with this `part` in its path; with --apply nothing else goes, as with the next five")
+	cmd.Flags().StringVar(&f.Repository, "repo", "", "only what is in a repository or folder with this `part` in its path")
 	cmd.Flags().StringVar(&f.Owner, "owner", "", "only what has an owner with this `part` in its name")
 	cmd.Flags().Var((*span)(&f.Older), "older", "only that in which nothing has happened for so long")
 	cmd.Flags().Func("larger", "only what frees at least this `size`, such as 500MB", func(v string) error {

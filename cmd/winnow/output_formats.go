@@ -55,12 +55,15 @@ func completeAlso(of []string) cobra.CompletionFunc {
 	}
 }
 
+// reports says that a command writes a report, which has a form for pull requests and chats too.
+var reports = map[string]string{formsKey: strings.Join(report.Formats, ",")}
+
 // formsOf are the forms in which a command writes.
 func formsOf(cmd *cobra.Command) []string {
 	if own, ok := cmd.Annotations[formsKey]; ok {
 		return strings.Split(own, ",")
 	}
-	return report.Formats
+	return []string{"text", "json", "ndjson"}
 }
 
 // checkForm refuses a form that this command does not write.

@@ -15,10 +15,13 @@ import (
 func newSweep(a *app) *cobra.Command {
 	var f sweep.Options
 	cmd := &cobra.Command{
-		Use:   "sweep",
-		Short: "See, decide and print; with --apply also act",
+		Use:         "sweep",
+		Annotations: reports,
+		Short:       "See, decide and print; with --apply also act",
 		Long: `Sweep looks at everything, decides for each candidate and prints what would go and why. It changes nothing without
---apply. What it saw is remembered all the same, and a later --apply may count it as the first look.`,
+--apply. What it saw is remembered all the same, and a later --apply may count it as the first look.
+
+--repo, --owner, --older, --larger and --limit leave a part of it: only that is listed, and with --apply only that goes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweepCommand(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.Apply, "apply", false, "carry the decisions out")

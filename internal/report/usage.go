@@ -71,11 +71,10 @@ func (r *Report) Usage() Usage {
 
 // Write is the usage for a person.
 func (u Usage) Write(w io.Writer, p text.Paint) {
-	fmt.Fprint(w, p.Bold(text.Size(u.Bytes)+" of disk and "+text.Size(u.Memory)+" of memory would come free"))
-	fmt.Fprintf(w, "; %s in the trash\n", text.Size(u.Trash))
+	fmt.Fprintln(w, p.Bold(text.Size(u.Bytes)+" of disk and "+text.Size(u.Memory)+" of memory would come free")+"; "+text.Size(u.Trash)+" in the trash")
 	p.Rows(w, text.Map(u.Groups, func(g UsageGroup) text.Row {
 		kind, _ := snapshot.KindOf(g.Kind)
-		label := fmt.Sprintf("%d %s", g.Things, kind.Plural)
+		label := CapLabel(decision.Cap{Kind: kind.Name, Held: g.Things})
 		if g.Place != "" {
 			label += " of " + g.Place
 		}
