@@ -534,7 +534,7 @@ func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 	}
 	t.Parallel()
 	e, config := shipped(t), configOf(t, Case{})
-	forests := stage.Trials(250, 1000)
+	forests := stage.Trials(100, 1000)
 	wanted, found, processes, kept := [2]int{}, [2]int{}, 0, map[string]int{}
 	for seed := range uint64(forests) {
 		f := newForest(seed, config)

@@ -76,8 +76,8 @@ func patterns() []*regexp.Regexp {
 func drawn(name string, many int) bool { return crc32.ChecksumIEEE([]byte(name))%uint32(many) == 0 }
 
 // TestNoVerdictGetsHarsher takes every fact away in turn, in every world that a case plays in, and wants no candidate that was
-// spared to be reaped for it. The first stage takes one of 16 cases, and of
-// the facts of the great worlds one of four.
+// spared to be reaped for it. The first stage takes one of 32 cases, and of
+// the facts of the great worlds one of eight.
 func TestNoVerdictGetsHarsher(t *testing.T) {
 	if attack.Raced {
 		t.Skip("some ten thousand worlds, in which nothing runs beside anything: without the race detector, as .ci/run does")
@@ -90,7 +90,7 @@ func TestNoVerdictGetsHarsher(t *testing.T) {
 	results := make(chan []int, len(all))
 	t.Run("worlds", func(t *testing.T) {
 		for name, c := range all {
-			if c.Sentence != "" && !drawn(name, stage.Trials(16, 1)) {
+			if c.Sentence != "" && !drawn(name, stage.Trials(32, 1)) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestNoVerdictGetsHarsher(t *testing.T) {
 				}
 				parsed := parse(t, world)
 				for _, path := range facts(world, nil) {
-					if !concerns(path, c) || c.Sentence == "" && !drawn(strings.Join(path, "/"), stage.Trials(4, 1)) {
+					if !concerns(path, c) || c.Sentence == "" && !drawn(strings.Join(path, "/"), stage.Trials(8, 1)) {
 						continue
 					}
 					now := parsedWithout(t, parsed, world, path)

@@ -39,7 +39,7 @@ func TestNoAnswerIsBetterThanTheBest(t *testing.T) {
 	var reaped, spared, foregone, parts int
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
-		if !aboutFolders(c) || !drawn(name, stage.Trials(4, 1)) {
+		if !aboutFolders(c) || !drawn(name, stage.Trials(8, 1)) {
 			continue
 		}
 		world := parse(t, worldOf(t, c))
@@ -93,7 +93,7 @@ func TestNoAnswerIsBetterThanTheBest(t *testing.T) {
 			}
 		}
 	}
-	if few := stage.Trials(4, 1); reaped < 20/few || spared < 100/few || foregone < 100/few || parts == 0 {
+	if few := stage.Trials(8, 1); reaped < 20/few || spared < 100/few || foregone < 100/few || parts == 0 {
 		t.Errorf("%d that may go, %d spared, %d not asked about, %d parts: these worlds show nothing", reaped, spared, foregone, parts)
 	}
 }

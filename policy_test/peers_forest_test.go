@@ -346,7 +346,7 @@ func TestNothingThatIsSpokenWithGoes(t *testing.T) {
 	}
 	t.Parallel()
 	e, config := shipped(t), configOf(t, Case{})
-	forests := stage.Trials(150, 1000)
+	forests := stage.Trials(60, 1000)
 	var wanted, found, amongSelves, used int
 	for seed := range uint64(forests) {
 		f := newForest(seed+50000, config)

@@ -26,7 +26,7 @@ func TestARedactedSnapshotIsDecidedAlike(t *testing.T) {
 	t.Parallel()
 	e := shipped(t)
 	for name, c := range cases(t) {
-		if !drawn(name, stage.Trials(8, 1)) {
+		if !drawn(name, stage.Trials(16, 1)) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func TestStockOPAAgrees(t *testing.T) {
 	t.Parallel()
 	b := &both{engine: shipped(t), opa: opa(t)}
 	for name, c := range cases(t) {
-		if !drawn(name, stage.Trials(16, 1)) {
+		if !drawn(name, stage.Trials(32, 1)) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestStockOPAAgrees(t *testing.T) {
 		c := Case{World: "herd"}
 		world, config := worldOf(t, c), configOf(t, c)
 		for _, path := range facts(world, nil) {
-			if !drawn(strings.Join(path, "/"), stage.Trials(16, 1)) {
+			if !drawn(strings.Join(path, "/"), stage.Trials(32, 1)) {
 				continue
 			}
 			b.agree(t, config, without(world, path))

@@ -51,7 +51,7 @@ func TestLeasesUnderASweepThatActs(t *testing.T) {
 	stage.NeedSecond(t, "a race, many times over")
 	startsOften(t)
 	t.Parallel()
-	trials := stage.Trials(32, 600)
+	trials := stage.Trials(12, 600)
 	w := newRaceWorld(t)
 	w.each = min(max(32, trials/16), 48)
 	began, asked := time.Now(), 0

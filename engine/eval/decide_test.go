@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/rules"
+	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/worlds"
 )
 
@@ -85,7 +86,7 @@ func TestDecideAgreesWithMain(t *testing.T) {
 	main := stock(t)
 	verdicts := map[string]int{}
 	for _, missing := range []float64{0, 0.02, 0.2} {
-		for seed := range uint64(4) {
+		for seed := range uint64(stage.Trials(2, 4)) {
 			m := worlds.New(seed, missing)
 			s := m.World(120)
 			have := must.Get(e.Decide(t.Context(), s, worlds.Config()))(t)

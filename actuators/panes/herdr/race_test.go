@@ -278,7 +278,7 @@ func (x *trial) clear(a *Actuator) {
 func TestATabThatGoesLiveIsNeverClosed(t *testing.T) {
 	t.Parallel()
 	const workers = 8
-	schedules := stage.Trials(64, 480)
+	schedules := stage.Trials(24, 480)
 	if attack.Raced { // each takes three times as long; all of them are run without the race detector
 		schedules = 64
 	}

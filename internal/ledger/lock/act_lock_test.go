@@ -131,7 +131,7 @@ func TestAttackTwoActWithDifferentEnvironments(t *testing.T) {
 	base := t.TempDir()
 	program, dir := shared(t, base)
 	a := attack.New(t, "cron, a login and other environments act at the same time")
-	race(t, a, stage.Trials(15, 60), program, dir, nil, actingName+"="+t.Name()+strconv.Itoa(os.Getpid()), actingHome+"="+base)
+	race(t, a, stage.Trials(8, 60), program, dir, nil, actingName+"="+t.Name()+strconv.Itoa(os.Getpid()), actingHome+"="+base)
 }
 
 func TestAttackTwoActWithoutAHome(t *testing.T) {
@@ -141,7 +141,7 @@ func TestAttackTwoActWithoutAHome(t *testing.T) {
 	_, end := acting(t, program, dir+"-2", &attacker)
 	defer end()
 	a := attack.New(t, "a user without a home acts twice at the same time, while another user holds a lock of the same name")
-	race(t, a, stage.Trials(15, 60), program, dir, &victim)
+	race(t, a, stage.Trials(8, 60), program, dir, &victim)
 }
 
 // acting starts one process that acts until end is called.

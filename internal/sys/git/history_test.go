@@ -506,7 +506,7 @@ func TestLandingOfRandomHistories(t *testing.T) {
 		t.Skip("it waits for thousands of runs of git; .ci/run runs it without the race detector")
 	}
 	t.Parallel()
-	repositories, branches := stage.Trials(5, 20), 50
+	repositories, branches := stage.Trials(2, 20), 50
 	counts := map[string]int{}
 	for seed := range uint64(repositories) {
 		h := &history{Rand: rand.New(rand.NewPCG(seed, 11))}
