@@ -31,6 +31,9 @@ func TestScripts(t *testing.T) {
 // TestLoneScripts runs those whose processes may be candidates of any look, with or without a script's own marker: each before all parallel tests,
 // since another script's sweep could count and end them.
 func TestLoneScripts(t *testing.T) {
+	if attack.Raced {
+		t.Skip("under the race detector only those run in which most goes on at the same time (raced)")
+	}
 	files, err := filepath.Glob("testdata/alone/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
