@@ -350,10 +350,8 @@ type Session struct {
 	ControlClients *int `json:"control_clients,omitempty"`
 	ProgramClients *int `json:"program_clients,omitempty"`
 	// EverAttached says whether a client was ever attached to it, the one that made it among them (session_last_attached). Absent where its
-	// server does not say.
+	// server does not say, and where it is one of a group and none was: another one of the group, which has ended, may have shown it.
 	EverAttached *bool `json:"ever_attached,omitempty"`
-	// OthersAttached says the same of the other sessions that show a window of it, as those of its group do: false where there are none.
-	OthersAttached *bool `json:"others_attached,omitempty"`
 	// UsedAt is when a client was last attached to it, or pressed a key in it (session_activity); before that its creation.
 	UsedAt *time.Time `json:"used_at,omitempty"`
 	// LastActivityAt is the latest of the session's own activity, its windows' and the ends of its dead panes, absent where

@@ -57,8 +57,8 @@ func TestAnswers(t *testing.T) {
 				if have := [3]int{*s.Attached, *s.ControlClients, *s.ProgramClients}; have != want || (s.ClientActivityAt != nil) != (want[0] > 0) {
 					t.Errorf("%s: clients, control clients and those without a terminal %v, want %v; active at %v", name, have, want, s.ClientActivityAt)
 				}
-				if *s.EverAttached != (want[0] > 0) || s.UsedAt == nil {
-					t.Errorf("%s: ever attached %v, used at %v", name, *s.EverAttached, s.UsedAt)
+				if (s.EverAttached == nil) != (s.Group != "") || s.EverAttached != nil && *s.EverAttached != (want[0] > 0) || s.UsedAt == nil {
+					t.Errorf("%s: ever attached %v, used at %v", name, s.EverAttached, s.UsedAt)
 				}
 			}
 			if s := got["second"]; s.Group != c.group || *s.GroupSize != c.size {

@@ -155,19 +155,14 @@ func sessions(l *wire.Listing, source string, server snapshot.Server, only strin
 	for _, c := range l.Clients {
 		clients[c.Session] = append(clients[c.Session], c)
 	}
-	unseen := map[string]bool{}
-	for _, r := range l.Sessions {
-		unseen[r.ID] = r.Attached.IsZero() && len(clients[r.ID]) == 0
-	}
 	out := map[string]snapshot.Session{}
 	for _, r := range l.Sessions {
 		if only == "" || r.ID == only {
 			s := session(r, panes[r.ID], clients[r.ID], shown, agents)
 			s.Source, s.Server = source, new(server)
-			if server.Version != "" { // one too old to say that is perhaps too old for session_last_attached
-				seen := func(id string) bool { return !unseen[id] }
-				others := slices.ContainsFunc(s.Panes, func(p snapshot.Pane) bool { return slices.ContainsFunc(p.Linked, seen) })
-				s.EverAttached, s.OthersAttached = new(seen(r.ID)), &others
+			// Too old to say that, and perhaps too old for session_last_attached. And one of a group that has ended may have shown it to a person.
+			if server.Version == "" || s.Group != "" && !*s.EverAttached {
+				s.EverAttached = nil
 			}
 			if only != "" && l.Detail != nil {
 				s.State = l.Detail.State
@@ -180,7 +175,7 @@ func sessions(l *wire.Listing, source string, server snapshot.Server, only strin
 
 func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map[string][]string, agents []string) snapshot.Session {
 	s := snapshot.Session{ID: r.ID, Name: r.Name, CreatedAt: new(r.Created), Attached: new(len(clients)), ControlClients: new(0), ProgramClients: new(0),
-		UsedAt: new(r.Activity), LastActivityAt: new(r.Activity), Group: r.Group, GroupSize: new(r.GroupSize), Error: new("")}
+		EverAttached: new(!r.Attached.IsZero() || len(clients) > 0), UsedAt: new(r.Activity), LastActivityAt: new(r.Activity), Group: r.Group, GroupSize: new(r.GroupSize), Error: new("")}
 	if r.Odd {
 		*s.Error = "its name holds a tab or a newline, so it could be mistaken for another name; give it a new one: tmux rename-session -t '" + r.ID + "' gives it another"
 	}

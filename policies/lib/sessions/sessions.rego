@@ -63,14 +63,10 @@ signs contains {"pane": pane.id, "sign": $"its session began with {_first.starte
 	contains(pane.cwd, "worktrees/")
 }
 
-# The oldest pane: tmux numbers them.
+# The oldest pane: tmux numbers them. A session of a group may have been shown by another one of it.
 _first := [pane | some pane in input.session.panes; [count(pane.id), pane.id] == min(_ids)][0]
 _ids contains [count(pane.id), pane.id] if some pane in input.session.panes
 _unseen if [input.session.ever_attached, input.session.group] == [false, ""]
-_unseen if never_shown
-
-# No client was ever attached to it, or to another session that shows a window of it, as those of its group do.
-never_shown if [input.session.ever_attached, input.session.others_attached] == [false, false]
 
 # True when something says of every pane that an agent or an orchestrator began it. What records call it is known.
 made if {

@@ -29,7 +29,7 @@ objections contains reasons.keep(_claimed, "whether a client was ever attached t
 
 # METADATA
 # title: Another session shows its panes
-# description: Another session, as one of its group, shows a window of it, and a client was attached to one of them.
+# description: The session is one of a group, or a window of it is linked into another session.
 objections contains reasons.keep(_shown, "whether it is one of a group of sessions is not known", _others) if {
 	input.kind == "session"
 	not _alone
@@ -84,8 +84,11 @@ _alone if {
 	every pane in input.session.panes { count(pane.linked) == 0 }
 }
 
-_alone if sessions.never_shown
-_ungrouped if [input.session.group, input.session.group_size] == ["", 0]
+_ungrouped if {
+	input.session.group == ""
+	input.session.group_size == 0
+}
+
 _ungrouped if input.session.group_size == 1
 _facts contains {"attached": input.session.attached}
 _facts contains {"client_idle": input.client_idle}

@@ -1,7 +1,6 @@
 package policies.reap.sessions.agent_left_test
 
 import data.policies.lib.subjects_test as subjects
-import data.policies.protect.attached
 import data.policies.reap.sessions.agent_left
 
 _left := object.union(subjects.session, {
@@ -73,25 +72,6 @@ test_a_session_that_began_with_an_agent_goes_with_what_is_in_a_worktree_where_no
 	count(agent_left.findings) == 0 with input as subjects.changed(_beside, "/session/panes/1/cwd", "/w/acme") # a person's
 	every path in ["/session/ever_attached", "/session/group", "/session/panes/1/id", "/session/panes/0/id", "/session/panes/0/started_as", "/session/panes/1/cwd"] {
 		count(agent_left.findings) == 0 with input as subjects.without(_beside, [path])
-	}
-}
-
-# It is one of a group, and no client showed any of it.
-_grouped := json.patch(_beside, [
-	{"op": "add", "path": "/session/group", "value": "acme"},
-	{"op": "add", "path": "/session/group_size", "value": 2},
-	{"op": "add", "path": "/session/panes/0/linked", "value": ["$9"]},
-	{"op": "add", "path": "/session/others_attached", "value": false},
-])
-
-test_a_session_of_a_group_goes_where_no_client_showed_one_of_it if {
-	subjects.reasons(agent_left.findings) == _finding with input as _grouped
-	count(attached.objections) == 0 with input as _grouped
-	every path in ["/session/others_attached", "/session/ever_attached"] {
-		every value in [subjects.changed(_grouped, path, true), subjects.without(_grouped, [path])] {
-			count(agent_left.findings) == 0 with input as value
-			count(attached.objections) > 0 with input as value
-		}
 	}
 }
 
