@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
@@ -240,3 +243,86 @@ func TestFarDown(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
+
+// FuzzEscapeID holds that an escaped name is UTF-8, means the name and no other, and that a name which JSON carries stays as it is.
+func FuzzEscapeID(f *testing.F) {
+	for _, name := range []string{"dir:/w/a", "dir:/w/bad\xff", "dir:/w/%FF", "%:dir:/w/%FF", "%:", "dir:/w/\ufffd", "dir:/ä b/\n?#"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		id := client.EscapeID(name)
+		if client.UnescapeID(id) != name || !utf8.ValidString(id) || strings.ContainsRune(id, utf8.RuneError) {
+			t.Errorf("%q became %q, and %q", name, id, client.UnescapeID(id))
+		}
+		if plain := !strings.ContainsRune(name, utf8.RuneError) && !strings.HasPrefix(name, "%:"); plain && id != name {
+			t.Errorf("%q became %q", name, id)
+		}
+	})
+}
+
+// TestDocumentsCarryEveryID holds that ids come back as they were, wherever they stand, and that the document itself is not written to.
+func TestDocumentsCarryEveryID(t *testing.T) {
+	t.Parallel()
+	type inner struct{ ID *string }
+	type document struct {
+		ID  string
+		All []inner
+		By  map[string]any
+		Raw json.RawMessage
+	}
+	for _, id := range []string{"dir:/w/bad\xff", "dir:/w/\ufffd", "%:dir:/w/x", "dir:/w/x", "%:%FF"} {
+		doc := document{ID: id, All: []inner{{&id}, {}}, By: map[string]any{id: []any{id, 7.0, nil}}, Raw: json.RawMessage(`{"a":1}`)}
+		data, err := client.Marshal(&doc, json.Marshal)
+		if err != nil || doc.ID != id || *doc.All[0].ID != id {
+			t.Fatal(doc, err)
+		}
+		var got document
+		if err := client.Unmarshal(data, &got); err != nil || !reflect.DeepEqual(got, doc) {
+			t.Errorf("%q: %s became %+v, %v", id, data, got, err)
+		}
+	}
+	if data, err := client.Marshal(map[string]string{"message": "no \xff id"}, json.Marshal); err != nil || string(data) != `{"message":"no \ufffd id"}` {
+		t.Errorf("a text that is no id: %s, %v", data, err)
+	}
+	if data, err := client.Marshal(nil, json.Marshal); err != nil || string(data) != "null" {
+		t.Errorf("no document: %s, %v", data, err)
+	}
+}
+
+func Example() {
+	c := client.New("/nowhere/api.sock") // mostly the one that Socket gives
+	defer c.Close()
+	answer, err := c.WhyAlive(context.Background(), "/home/me/wt/a", "")
+	switch {
+	case errors.Is(err, client.ErrNone):
+		fmt.Println("no daemon answers: whether anything lives there is not known")
+	case err != nil:
+		fmt.Println("it was not answered:", err)
+	default:
+		fmt.Println(answer.State, answer.Why)
+	}
+	// Output: no daemon answers: whether anything lives there is not known
+}
+
+// A lease keeps a folder for as long as a program needs it, however the program ends.
+func ExampleClient_Lease() {
+	socket, err := client.Socket()
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := client.New(socket)
+	defer c.Close()
+	lease, err := c.Lease(context.Background(), "/home/me/wt/a", "a build")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Close()
+	select {
+	case <-build():
+	case <-lease.Done(): // the daemon has ended: ask the next one for another lease
+		log.Print(lease.Err())
+	}
+}
+
+// build stands for the work.
+func build() <-chan struct{} { return make(chan struct{}) }

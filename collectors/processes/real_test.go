@@ -56,6 +56,10 @@ func oracle(fs procfs.FS, pid int) (snapshot.Process, bool) {
 		return snapshot.Process{}, false // its first thread has ended, and procfs asks no other one
 	}
 	if cwd, err := p.Cwd(); err == nil && cwd != "" {
+		at, _ := os.Stat(fmt.Sprintf("/proc/%d/cwd", st.PID))
+		if named, err := os.Stat(cwd); err != nil || !os.SameFile(at, named) { // the kernel adds it to the path of what was deleted
+			cwd = strings.TrimSuffix(cwd, " (deleted)")
+		}
 		o.Cwd = &cwd
 	}
 	return o, true
@@ -65,9 +69,6 @@ func oracle(fs procfs.FS, pid int) (snapshot.Process, bool) {
 func shared(p snapshot.Process) snapshot.Process {
 	if p.PPID != nil && *p.PPID == 2 { // a kernel worker is called by what it does at the moment
 		p.Name = ""
-	}
-	if p.Cwd != nil { // another test's may be called so, and not be deleted
-		p.Cwd = new(strings.TrimSuffix(*p.Cwd, " (deleted)"))
 	}
 	return snapshot.Process{
 		PID: p.PID, StartTicks: p.StartTicks, PPID: p.PPID, PGID: p.PGID, Session: p.Session, ForegroundPGID: p.ForegroundPGID,
