@@ -420,10 +420,11 @@ type Config struct {
 	NeverProcesses  []string       `json:"never_processes" keeps:"more"`
 	OpaqueProcesses []string       `json:"opaque_processes" keeps:"fewer"`
 	// Families are what an interpreter may positively be running. PersonalDaemons are names of what people use too. OwnSockets are globs
-	// over unix sockets that serve only the program that made them.
+	// over unix sockets that serve only the program that made them, DaemonFolders over folders in which build tools run daemons that a build starts again.
 	Families        []Family         `json:"families" keeps:"fewer"`
 	PersonalDaemons []PersonalDaemon `json:"personal_daemons" keeps:"unknown"`
 	OwnSockets      []string         `json:"own_sockets" keeps:"fewer"`
+	DaemonFolders   []string         `json:"daemon_folders" keeps:"fewer"`
 	// DrivenPrograms are globs over the files of programs that tools install for agents and tests to drive.
 	DrivenPrograms []string `json:"driven_programs" keeps:"unknown"`
 	// Forge is collect.forge: the program by which the forge is asked for pull requests, or off.

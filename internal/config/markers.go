@@ -99,6 +99,7 @@ func (c *Config) checkPrograms(must need) {
 		must(narrow(dir), "collect.dirs.agent_folders: %q; it wants a folder in which an agent alone puts worktrees, such as ~/.tool/worktrees/*", dir)
 	}
 	specific("rules.own_sockets", "", c.Rules.OwnSockets...)
+	specific("rules.daemon_folders", "", c.Rules.DaemonFolders...)
 	specific("rules.driven_programs", "", c.Rules.DrivenPrograms...)
 	for _, m := range c.Rules.MarkerRecords {
 		must(m.Marker != "" && m.Format != "", "rules.marker_records: %q with format %q; it wants a marker and the format of the registries that know it", m.Marker, m.Format)

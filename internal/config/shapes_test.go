@@ -228,6 +228,7 @@ func TestAWrongValueIsNamedWithItsLine(t *testing.T) {
 		list("never_processes", "{git"):                  `/f.yaml:5: rules.never_processes: "{git" is no pattern`,
 		list("rebuildable", "["):                         `/f.yaml:5: rules.rebuildable: "[" is no pattern`,
 		list("disposable_dirs", "("):                     `/f.yaml:5: rules.disposable_dirs: "(" is no regular expression`,
+		list("daemon_folders", "**/*"):                   `/f.yaml:5: rules.daemon_folders: "**/*" matches everything`,
 		list("own_sockets", "*/*"):                       `/f.yaml:5: rules.own_sockets: "*/*" matches everything`,
 		"version: 1\nact:\n  caps:\n    share: 7\n":      `/f.yaml:4: act.caps.share is 7`,
 		"version: 1\nact:\n  caps:\n    per_sweep: -1\n": `/f.yaml:4: act.caps.per_sweep is negative`,

@@ -103,6 +103,7 @@ func (c *Config) checkPatterns(must need) {
 	must(empty == "", "%s has an empty text in it; give it a value or remove it", empty)
 	for key, list := range map[string][]string{
 		"rules.protected": c.Rules.Protected, "rules.never_processes": c.Rules.NeverProcesses, "rules.disposable_content": c.Rules.DisposableContent,
+		"rules.daemon_folders": c.Rules.DaemonFolders,
 	} {
 		for _, p := range list {
 			err := keep.CheckGlob(p)

@@ -69,7 +69,7 @@ func (p *patterns) config(c *subject.Config) {
 			p.prefix(prefix)
 		}
 	}
-	for _, g := range slices.Concat(c.Protected, c.DisposableContent, c.Rebuildable) {
+	for _, g := range slices.Concat(c.Protected, c.DisposableContent, c.Rebuildable, c.DaemonFolders) {
 		p.glob(g)
 	}
 	for _, v := range c.Custom {
@@ -83,6 +83,7 @@ func (p *patterns) config(c *subject.Config) {
 	rest := *c
 	rest.Exceptions = nil
 	rest.DisposableDirs, rest.Protected, rest.DisposableContent, rest.Rebuildable, rest.Custom = nil, nil, nil, nil, nil
+	rest.DaemonFolders = nil
 	rest.HelperLabels.Prefix, rest.EditorNames.Prefix = nil, nil
 	rest.SessionNames.Prefix, rest.ToolSessions.Prefix = nil, nil
 	for _, g := range slices.Concat(rest.OwnSockets, rest.DrivenPrograms) {

@@ -92,9 +92,10 @@ unserved if {
 	listens
 }
 
-# It listens in the folder that Gradle makes for its daemons: a build that finds none starts another one.
+# It listens in a folder that a build tool makes for its daemons: a build that finds none starts another one.
 renewed if {
-	glob.match("**/.gradle/daemon/*", ["/"], input.process.cwd)
+	some folder in input.config.daemon_folders
+	glob.match(folder, ["/"], input.process.cwd)
 	listens
 }
 

@@ -19,6 +19,7 @@ config := {
 	"personal_daemons": [{"name": "emacs", "is": "editor"}],
 	"driven_programs": ["*/ms-playwright/*"],
 	"own_sockets": ["*/tsx-*/*.pipe"],
+	"daemon_folders": ["**/.gradle/daemon/*"],
 	"markers": [{"name": "AGENT_SESSION", "value": "session"}, {"name": "CLAUDECODE", "value": "flag", "agent": "claude"}],
 	"marker_records": [{"marker": "FLOCK_SESSION", "format": "flock"}],
 	"pid_markers": ["AGENT_PID"],

@@ -1,11 +1,11 @@
 # METADATA
 # title: Leaked server of an agent
-# description: A server without a client, in a deleted or landed folder or in Gradle's own, whose agent has ended.
+# description: A server without a client, in a deleted or landed folder or in a build tool's own, whose agent has ended.
 # custom:
 #   candidates: [marked, below_agent, input_ended]
 #   needs: [init, agent_markers]
 #   waits: [rules.grace.process, rules.confirm_process_after]
-#   parameters: [collect.processes.markers, rules.own_sockets, rules.landed_after]
+#   parameters: [collect.processes.markers, rules.own_sockets, rules.daemon_folders, rules.landed_after]
 package policies.reap.processes.leaked_server
 
 import data.policies.lib.processes
@@ -33,4 +33,4 @@ findings contains {
 
 _folders contains "its folder was deleted" if input.process.cwd_deleted == true
 _folders contains "its worktree may go and nothing else uses it" if provenance.unserved
-_folders contains "a build starts another Gradle daemon" if provenance.renewed
+_folders contains "a build that needs it starts another one" if provenance.renewed

@@ -73,7 +73,7 @@ _gradle := json.patch(_served, [
 ])
 
 test_a_daemon_of_gradle_goes_without_a_client if {
-	subjects.reasons(leaked_server.findings) == ["it listens, its agent has ended, a build starts another Gradle daemon, and no client is connected"] with input as _gradle
+	subjects.reasons(leaked_server.findings) == ["it listens, its agent has ended, a build that needs it starts another one, and no client is connected"] with input as _gradle
 	main.decision.verdict == "reap" with input as _gradle
 	main.decision.verdict == "reap" with input as subjects.without(_gradle, ["/process/worktree_done"])
 	every path, value in {
@@ -83,8 +83,10 @@ test_a_daemon_of_gradle_goes_without_a_client if {
 		main.decision.verdict == "spare" with input as subjects.changed(_gradle, path, value)
 	}
 	main.decision.verdict == "spare" with input as subjects.changed(_gradle, "/process/cwd", "/home/u/daemon/8.5")
+	main.decision.verdict == "spare" with input as subjects.changed(_gradle, "/config/daemon_folders", ["**/.bazel/*"])
 	every path in [
 		"/lineage/clients", "/process/cwd", "/lineage/ports", "/lineage/tree_sockets", "/lineage/starter_gone", "/lineage/agents", "/sighting",
+		"/config/daemon_folders",
 	] {
 		main.decision.verdict == "spare" with input as subjects.without(_gradle, [path])
 	}
