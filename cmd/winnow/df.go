@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 )
 
@@ -14,7 +15,8 @@ func newDf(a *app) *cobra.Command {
 		Use:   "df",
 		Short: "What would come free, by repository, kind and reason",
 		Long: `Df looks and decides as winnow sweep does, and sums up what would come free: by repository or folder, by kind and by reason, the
-largest first. It changes nothing. winnow sweep lists the things themselves.`,
+largest first. It does nothing to any of them; what it saw is remembered, as by winnow sweep, which lists the things themselves. Where a source
+could not be read, it says so and exits with 3.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.Check(); err != nil {
 				return err
@@ -29,7 +31,10 @@ largest first. It changes nothing. winnow sweep lists the things themselves.`,
 				return err
 			}
 			u := r.Usage()
-			return a.show(u, "  ", func(w io.Writer) { u.Write(w, a.paint.Paint) })
+			if err := a.show(u, "  ", func(w io.Writer) { u.Write(w, a.paint.Paint) }); err != nil {
+				return err
+			}
+			return exit.CodeError(r.Code(false))
 		},
 	}
 	addSelection(cmd, &f.Select)

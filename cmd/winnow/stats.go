@@ -12,8 +12,8 @@ func newStats(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "What was reclaimed, by week, repository and kind",
-		Long: `Stats sums up the acts that were done, from the ledger: how many, and what they freed of disk and memory. What lies in the trash counts: it
-comes free when the trash is emptied, at the latest after act.trash_ttl.`,
+		Long: `Stats sums up the acts that were done, from the ledger: how many, and what they freed of disk and memory. What was brought back does not count.
+What lies in the trash counts: it comes free when the trash is emptied, at the latest after act.trash_ttl.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.Stats(cmd.Context(), time.Now().Add(-time.Duration(since)))
 			if err != nil {

@@ -407,5 +407,5 @@ func (s *Server) policies(r *http.Request, looked *report.Report) (string, strin
 
 // CapWords is a cap in a sentence.
 func (f frame) CapWords(c decision.Cap) string {
-	return fmt.Sprintf("%s: %s", report.CapLabel(c), report.CapText(c))
+	return fmt.Sprintf("%s: %s", report.Things(c.Held, c.Kind), report.CapText(c))
 }

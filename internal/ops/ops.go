@@ -102,13 +102,13 @@ func (o *Ops) History(ctx context.Context, since time.Time) (document.History, e
 	return h, err
 }
 
-// Stats sums up the acts that were done since a time.
+// Stats sums up the acts that were done since a time, without those that were brought back.
 func (o *Ops) Stats(ctx context.Context, since time.Time) (document.Stats, error) {
 	h, err := o.History(ctx, since)
 	s := document.Stats{Schema: document.StatsSchema, Since: since.UTC()}
 	weeks, repositories, kinds := map[string]document.Share{}, map[string]document.Share{}, map[string]document.Share{}
 	for _, x := range h.Acts {
-		if x.Outcome == nil || x.Outcome.Outcome != decision.Done {
+		if x.Outcome == nil || x.Outcome.Outcome != decision.Done || x.RestoredAt != nil {
 			continue
 		}
 		add := func(in map[string]document.Share, name string) {

@@ -59,7 +59,10 @@ func (p Paint) History(w io.Writer, h document.History, since time.Duration, fil
 	}
 	for i := 0; i < len(h.Sweeps); i++ {
 		first, s := i, h.Sweeps[i]
-		for s.Mode == report.DryRun && i+1 < len(h.Sweeps) && h.Sweeps[i+1].Mode == report.DryRun {
+		dry := func(i int) bool {
+			return i < len(h.Sweeps) && h.Sweeps[i].Mode == report.DryRun && h.Sweeps[i].Finished != nil
+		}
+		for dry(first) && dry(i+1) {
 			i++
 		}
 		if i > first {

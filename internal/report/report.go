@@ -49,7 +49,9 @@ type Report struct {
 	Sources map[string]snapshot.Source `json:"sources"`
 	// Census counts by kind of candidate.
 	Census map[string]Count `json:"census"`
-	// Decisions holds every candidate in scope, sorted by id.
+	// Selection is what a person asked for, absent where that is everything.
+	Selection *Selection `json:"selection,omitempty"`
+	// Decisions holds every candidate in scope, sorted by id; with a selection those that it leaves, in its order.
 	Decisions []decision.Decision `json:"decisions"`
 	// PossibleAgent is a process that may be an agent and does not show it: while it lives, no process that began after it is an orphan.
 	PossibleAgent *snapshot.PaneProc `json:"possible_agent,omitempty"`
@@ -73,8 +75,6 @@ type Report struct {
 	Unexplained int `json:"unexplained,omitempty"`
 	// HeldBack is how many of those to be reaped the caps hold back.
 	HeldBack int `json:"held_back,omitempty"`
-	// selection is what a person asked for.
-	selection Selection
 }
 
 // PolicyRef says which policies decided: the manifest's revision, and a digest over what was really loaded.
@@ -317,20 +317,20 @@ func (p page) capsText(w io.Writer, r *Report) {
 	for _, c := range r.Caps {
 		row := text.Row{Lead: "cap", Color: p.Yellow, Text: CapText(c)}
 		if c.Stops {
-			row.Lead, row.Color, row.Label = "stop", p.Red, CapLabel(c)
+			row.Lead, row.Color, row.Label = "stop", p.Red, Things(c.Held, c.Kind)
 		}
 		rows = append(rows, row)
 	}
 	p.Section(w, "caps", rows...)
 }
 
-// CapLabel says how many of what a cap holds back.
-func CapLabel(c decision.Cap) string {
-	kind, _ := snapshot.KindOf(c.Kind)
-	if c.Held == 1 {
-		return "1 " + kind.Name
+// Things says how many of a kind: 1 dir, 3 dirs.
+func Things(n int, kind string) string {
+	k, _ := snapshot.KindOf(kind)
+	if n == 1 {
+		return "1 " + k.Name
 	}
-	return fmt.Sprintf("%d %s", c.Held, kind.Plural)
+	return fmt.Sprintf("%d %s", n, k.Plural)
 }
 
 // CapText is one line about a cap. It says what this cap alone holds back: how many go in the end is decided by all of them together, and the first
@@ -353,7 +353,7 @@ func capsMarkdown(w io.Writer, r *Report) {
 		if i == 0 {
 			fmt.Fprint(w, "\n## caps\n\n| cap | held | why |\n|---|---|---|\n")
 		}
-		fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Code(c.Cap), termsafe.Cell(CapLabel(c)), termsafe.Cell(CapText(c)))
+		fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Code(c.Cap), termsafe.Cell(Things(c.Held, c.Kind)), termsafe.Cell(CapText(c)))
 	}
 }
 

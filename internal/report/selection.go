@@ -7,22 +7,25 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Selection leaves some of what was decided on, in an order. Its zero value leaves everything as it is.
 type Selection struct {
-	// Repository and Owner are parts of what they are called.
-	Repository, Owner string
-	// Older is for how long nothing has happened at least; of a process its age.
-	Older time.Duration
+	// Repository is a part of a folder's path or of its repository's, Owner of an owner's name.
+	Repository string `json:"repo,omitempty"`
+	Owner      string `json:"owner,omitempty"`
+	// Older is for how many nanoseconds nothing has happened at least; of a process its age.
+	Older time.Duration `json:"older_ns,omitempty"`
 	// Larger is how many bytes come free at least; of a process its memory.
-	Larger int64
+	Larger int64 `json:"larger_bytes,omitempty"`
 	// Sort is one of Orders, "" for the order of a report.
-	Sort string
+	Sort string `json:"sort,omitempty"`
 	// Limit is how many are left at most, of those that go before those that wait and stay; 0 for all.
-	Limit int
+	Limit int `json:"limit,omitempty"`
 }
 
 // Orders are what a selection can be sorted by: the largest, the oldest and the first in the alphabet come first.
@@ -39,12 +42,13 @@ func (f Selection) Check() error {
 	return nil
 }
 
-// Select leaves of the decisions what was asked for, in that order, and gives their ids; nil where everything was. What is not known of a thing
-// does not select it.
+// Select leaves of the decisions what was asked for, in that order, and gives their ids; nil where everything was, at most in another order. What
+// is not known of a thing does not select it.
 func (r *Report) Select(f Selection) []string {
 	if f == (Selection{}) {
 		return nil
 	}
+	r.Selection = &f
 	ds := slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return !f.takes(d) })
 	by := func(x, y decision.Decision) int { return cmp.Compare(Label(x), Label(y)) }
 	switch f.Sort {
@@ -57,12 +61,10 @@ func (r *Report) Select(f Selection) []string {
 	if f.Limit > 0 && len(ds) > f.Limit {
 		ds = ds[:f.Limit]
 	}
-	ids := []string{}
-	for _, d := range ds {
-		ids = append(ids, d.ID)
+	if r.Decisions = ds; f == (Selection{Sort: f.Sort}) {
+		return nil
 	}
-	r.Decisions, r.selection = ds, f
-	return ids
+	return append([]string{}, text.Map(ds, func(d decision.Decision) string { return d.ID })...) // nil would be everything
 }
 
 func (f Selection) takes(d decision.Decision) bool {
@@ -70,7 +72,11 @@ func (f Selection) takes(d decision.Decision) bool {
 	if a == nil {
 		a = &decision.About{}
 	}
-	places := strings.Join([]string{a.Repository, a.Folder, d.ID}, "\n")
+	folder, _ := strings.CutPrefix(d.ID, snapshot.KindDir+":")
+	if d.Kind != snapshot.KindDir {
+		folder = a.Folder
+	}
+	places := a.Repository + "\n" + folder
 	return strings.Contains(d.Owner, f.Owner) && strings.Contains(places, f.Repository) && (f.Older == 0 || ageOf(d) >= f.Older.Seconds()) && bytesOf(d) >= f.Larger
 }
 

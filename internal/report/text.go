@@ -69,6 +69,8 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 	return w.Flush()
 }
 
+const noneSelected = "nothing was found that --repo, --owner, --older and --larger ask for"
+
 // Headline says in one line what the sweep came to.
 func Headline(r *Report) string {
 	var reap, after, wait int
@@ -92,6 +94,9 @@ func Headline(r *Report) string {
 		if wait > 0 {
 			s += fmt.Sprintf(", %d waiting for a second look", wait)
 		}
+		if len(r.Decisions) == 0 && r.Selection != nil {
+			s += "; " + noneSelected
+		}
 		return s
 	}
 	s := fmt.Sprintf("%d would go", reap)
@@ -107,8 +112,8 @@ func Headline(r *Report) string {
 	}
 	s += fmt.Sprintf(", %d would stay", len(r.Decisions)-reap-after-wait)
 	if len(r.Decisions) == 0 {
-		if s = "nothing in scope was found"; r.selection != (Selection{}) {
-			s = "nothing in scope is what was asked for"
+		if s = "nothing in scope was found"; r.Selection != nil {
+			s = noneSelected
 		}
 		if r.Code(false) == exit.Part {
 			s += " in what could be read"
@@ -165,7 +170,7 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 			stays = append(stays, d)
 		}
 	}
-	p.groupsText(w, kind, p.groupsOf(goes, r.TakenAt, r.selection.Sort != ""), all)
+	p.groupsText(w, kind, p.groupsOf(goes, r.TakenAt, r.Selection != nil && r.Selection.Sort != ""), all)
 	rows := text.Map(stays, func(d decision.Decision) text.Row { return p.decisionRow(d, r.TakenAt) })
 	if s := Stays(ds); s != "" && !all {
 		rows = append(rows, text.Row{Lead: "stay", Color: p.Dim, Text: s})
@@ -183,6 +188,7 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 type group struct {
 	text.Row // of the whole group: its place and the reason
 	members  []decision.Decision
+	place    string
 	rows     []text.Row
 	bytes    int64
 }
@@ -204,8 +210,8 @@ func (p page) groupsOf(ds []decision.Decision, taken time.Time, sorted bool) []*
 		key := [3]string{row.Lead, place, row.Text}
 		g := by[key]
 		if g == nil {
-			g = &group{Row: row}
-			g.Label = place
+			g = &group{Row: row, place: place}
+			g.Label = text.Home(place)
 			by[key], all = g, append(all, g)
 		}
 		g.members, g.bytes = append(g.members, d), g.bytes+freed(d)
@@ -239,9 +245,9 @@ func placeOf(d decision.Decision) (place, name string) {
 		place = d.About.Repository
 	}
 	if i := strings.LastIndex(at, "worktrees/"); i > 0 {
-		return text.Home(place), at[i+len("worktrees/"):]
+		return place, at[i+len("worktrees/"):]
 	}
-	return text.Home(place), strings.TrimPrefix(text.Home(at), text.Home(place)+"/")
+	return place, strings.TrimPrefix(text.Home(at), text.Home(place)+"/")
 }
 
 // How much of a report is listed without --all: rows of a group, and groups of a kind.
@@ -272,7 +278,7 @@ func (p page) groupsText(w io.Writer, kind snapshot.Kind, groups []*group, all b
 			p.Rows(w, g.Row)
 			continue
 		}
-		things := fmt.Sprintf("%d %s", n, kind.Plural)
+		things := Things(n, kind.Name)
 		if g.Label != "" {
 			things += " of " + g.Label
 		}
@@ -538,9 +544,8 @@ func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act, all bool
 		if rows = append(rows, row); len(same) == 1 {
 			continue
 		}
-		kind, _ := snapshot.KindOf(x.Kind)
 		head := &rows[len(rows)-1]
-		head.Label = fmt.Sprintf("%d %s", len(same), kind.Plural)
+		head.Label = Things(len(same), x.Kind)
 		head.Text = strings.Replace(head.Text, x.ID+" brings it back", "NAME brings one back", 1)
 		back = strings.HasSuffix(head.Text, "NAME brings one back")
 		delete(alike, key(x))
@@ -593,8 +598,7 @@ func once(acts []decision.Act) []decision.Act {
 		case x.Outcome.Outcome != decision.Capped || n == 1:
 			out = append(out, x)
 		case n > 1:
-			kind, _ := snapshot.KindOf(x.Kind)
-			out = append(out, decision.Act{Label: fmt.Sprintf("%d %s", n, kind.Plural), Outcome: x.Outcome})
+			out = append(out, decision.Act{Label: Things(n, x.Kind), Outcome: x.Outcome})
 			held[reason{x.Kind, x.Detail}] = 0
 		}
 	}
@@ -694,7 +698,7 @@ func (p page) closing(w io.Writer, r *Report) {
 			next = append(next, "nothing was changed; winnow sweep --apply carries this out")
 		case wait:
 			next = append(next, "nothing was changed; winnow sweep --apply --confirm looks twice and carries this out")
-		case len(r.Decisions) == 0 && r.selection == (Selection{}):
+		case len(r.Decisions) == 0 && r.Selection == nil:
 			next = append(next, "nothing was changed; winnow doctor says what can be seen and reaped here, winnow demo shows it on a made-up world")
 		default:
 			next = append(next, "nothing was changed")

@@ -24,47 +24,53 @@ type Usage struct {
 	Bytes  int64 `json:"bytes"`
 	Memory int64 `json:"memory"`
 	Trash  int64 `json:"trash_bytes"`
+	// NotRead are the sources that failed: what they would have told of is in no group.
+	NotRead []string `json:"not_read,omitempty"`
 }
 
 // UsageGroup is what has one place, kind and reason.
 type UsageGroup struct {
-	// Place is a repository or the folder in which folders lie, "" for all else.
+	// Place is the path of a repository, or of the folder in which folders lie; "" for all else.
 	Place string `json:"place"`
 	Kind  string `json:"kind"`
-	// State is go, or wait for what needs a second look.
-	State  string `json:"state" jsonschema:"enum=go,enum=wait"`
+	// State is go; after for what goes once the things that use it are gone; ask or observe where a rule's level holds it back; wait for what needs a
+	// second look.
+	State  string `json:"state" jsonschema:"enum=go,enum=after,enum=ask,enum=observe,enum=wait"`
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
 	Things int    `json:"things"`
 	// Bytes come free on a disk as far as they were measured, Memory is that of processes.
 	Bytes  int64 `json:"bytes"`
 	Memory int64 `json:"memory"`
+	order  int
 }
 
 // Usage sums up what goes and what waits.
 func (r *Report) Usage() Usage {
-	u := Usage{Schema: UsageSchema, TakenAt: r.TakenAt, Groups: []UsageGroup{}}
+	u := Usage{Schema: UsageSchema, TakenAt: r.TakenAt, Groups: []UsageGroup{}, NotRead: NotRead(r.Sources)}
 	if r.Space != nil {
 		u.Trash = r.Space.Trash
 	}
 	for _, kind := range snapshot.Kinds {
 		listed := slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return d.Kind != kind.Name || rank(d) > rankWait })
 		for _, g := range (page{}).groupsOf(listed, r.TakenAt, false) {
-			one := UsageGroup{Place: g.Label, Kind: kind.Name, State: "wait", Rule: MainOf(g.members[0]).Rule, Reason: g.Text, Things: len(g.members), Bytes: g.bytes}
+			one := UsageGroup{Place: g.place, Kind: kind.Name, State: g.Lead, Rule: MainOf(g.members[0]).Rule, Reason: g.Text, Things: len(g.members), Bytes: g.bytes, order: rank(g.members[0])}
 			for _, d := range g.members {
 				if d.Kind == snapshot.KindProcess && d.About != nil && d.About.Memory != nil {
 					one.Memory += *d.About.Memory
 				}
 			}
-			if rank(g.members[0]) <= rankAfter {
+			if rank(g.members[0]) == rankReap {
 				one.State = "go"
+			}
+			if rank(g.members[0]) <= rankAfter {
 				u.Bytes, u.Memory = u.Bytes+one.Bytes, u.Memory+one.Memory
 			}
 			u.Groups = append(u.Groups, one)
 		}
 	}
 	slices.SortStableFunc(u.Groups, func(x, y UsageGroup) int {
-		return cmp.Or(cmp.Compare(x.State, y.State), cmp.Compare(y.Bytes+y.Memory, x.Bytes+x.Memory))
+		return cmp.Or(cmp.Compare(x.order, y.order), cmp.Compare(y.Bytes+y.Memory, x.Bytes+x.Memory))
 	})
 	return u
 }
@@ -72,11 +78,13 @@ func (r *Report) Usage() Usage {
 // Write is the usage for a person.
 func (u Usage) Write(w io.Writer, p text.Paint) {
 	fmt.Fprintln(w, p.Bold(text.Size(u.Bytes)+" of disk and "+text.Size(u.Memory)+" of memory would come free")+"; "+text.Size(u.Trash)+" in the trash")
+	p.Rows(w, text.Map(u.NotRead, func(name string) text.Row {
+		return text.Row{Lead: "failed", Color: p.Red, Label: name, Text: "could not be read, so that this is not all; winnow sweep says why"}
+	})...)
 	p.Rows(w, text.Map(u.Groups, func(g UsageGroup) text.Row {
-		kind, _ := snapshot.KindOf(g.Kind)
-		label := CapLabel(decision.Cap{Kind: kind.Name, Held: g.Things})
+		label := Things(g.Things, g.Kind)
 		if g.Place != "" {
-			label += " of " + g.Place
+			label += " of " + text.Home(g.Place)
 		}
 		return text.Row{Lead: g.State, Color: p.Yellow, Label: label, Cells: []string{text.Size(g.Bytes + g.Memory)}, Text: g.Reason}
 	})...)
