@@ -134,8 +134,12 @@ func TestReadWithTheProcessesHere(t *testing.T) {
 	background := s.Tab(w, "background")
 	s.Type(s.Panes(background)[0].ID, "sleep 600 &\necho started\n")
 	wait.Eventually(t, "a job in the background", func() bool { return strings.Contains(s.Output(s.Panes(background)[0].ID), "started\n") })
-	wait.Eventually(t, "a sleep below the shell", func() bool {
-		return len(look(t, reading(t, Options{}, s.Socket()))[busy].Panes[0].Foreground) == 2
+	wait.Eventually(t, "a sleep below each shell, which no longer has the shell's name", func() bool {
+		now := look(t, reading(t, Options{}, s.Socket()))
+		sleeps := func(tab string) bool {
+			return slices.ContainsFunc(now[tab].Panes[0].Session, func(p snapshot.PaneProc) bool { return p.Name == "sleep" })
+		}
+		return sleeps(busy) && sleeps(background)
 	})
 	part := reading(t, Options{}, s.Socket())
 	for id, x := range tabsOf(t, part) {
