@@ -61,10 +61,15 @@ func (g *handle) first(p decision.Pane) *procact.Held {
 }
 
 // waits reports whether a shell is in front of its terminal, without another judged process: a shell that runs a script shares
-// its group with the programs that it runs, and a shell that waits at a prompt is alone in its group.
+// its group with the programs that it runs, and a shell that waits at a prompt is alone in its group. One that has ended, or got a group of its own
+// since it was held, shares nothing: a shell starts each job in its own group, for a moment.
 func (g *handle) waits(h *procact.Held, s proc.Stat) bool {
 	return s.TTY != 0 && s.Group == h.PID && s.Foreground == h.PID && !slices.ContainsFunc(g.members, func(o *procact.Held) bool {
-		return o != h && o.Was.Group == h.PID
+		if o == h || o.Was.Group != h.PID {
+			return false
+		}
+		now, err := o.Stat()
+		return err == nil && now.Group == h.PID && now.State != 'Z' || err != nil && !errors.Is(err, proc.ErrEnded)
 	})
 }
 

@@ -3,6 +3,7 @@ package tmux
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -121,11 +122,22 @@ func TestCarryLeavesAPromptThatStartsSomething(t *testing.T) {
 // A shell that was not at its prompt when it was held, and is when the session is to be killed, has run in between.
 func TestStillLeavesAShellThatCameBackToItsPrompt(t *testing.T) {
 	t.Parallel()
+	for name, text := range map[string]string{"a group of its own": "sleep 1000", "the shell's group": "set +m; sleep 1000"} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); cameBack(t, text) })
+	}
+}
+
+func cameBack(t *testing.T, text string) {
 	s := fresh(t, "bystander")
 	s.Run("new-session", "-d", "-s", "worker")
 	shell := s.judged("worker").Identity.Session.Panes[0]
-	s.Run("send-keys", "-t", shell.ID, "sleep 1000", "Enter")
-	wait.Eventually(t, "it runs", func() bool { return len(procs.SessionPIDs(shell.PID)) == 2 && !resting(shell.PID) })
+	s.Run("send-keys", "-t", shell.ID, text, "Enter")
+	wait.Eventually(t, "it runs", func() bool {
+		return slices.ContainsFunc(procs.SessionPIDs(shell.PID), func(pid int) bool {
+			comm, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+			return string(comm) == "sleep\n"
+		})
+	})
 	g := held(t, actuator(t, Options{Shells: shells}), s.judged("worker"))
 	if err := g.unchanged(); err != nil {
 		t.Fatalf("nothing has changed: %v", err)
