@@ -62,6 +62,9 @@ func Acts(refusals map[string]Refusal, capped map[string]Capped, at time.Time, a
 		}
 	}
 	for kind, detail := range held {
+		if tried[kind] { // the cap let some through
+			continue
+		}
 		before := capped[kind]
 		if before.Count == 0 || before.FirstAt.After(at) {
 			before.FirstAt = at

@@ -125,9 +125,18 @@ func (w *world) look(after time.Duration) []alarm.Alarm {
 
 // acts says how acts went, one a candidate.
 func (w *world) acts(identity string, outcome string, ids ...string) {
+	outcomes := map[string]string{}
+	for _, id := range ids {
+		outcomes[id] = outcome
+	}
+	w.actsOf(identity, outcomes)
+}
+
+// actsOf are acts of one sweep, by candidate.
+func (w *world) actsOf(identity string, outcomes map[string]string) {
 	var acts []decision.Act
 	identities := map[string]string{}
-	for _, id := range ids {
+	for id, outcome := range outcomes {
 		kind, _, _ := strings.Cut(id, ":")
 		acts = append(acts, decision.Act{Candidate: id, Kind: kind, Label: "fix", Outcome: decision.Outcome{Outcome: outcome, Detail: "git said no"}})
 		identities[id] = identity + id

@@ -152,7 +152,9 @@ func Lines(p text.Paint, look Look, width int) []string {
 	wide := width == 0 || width >= 100
 	for _, o := range look.Owners {
 		name := p.Bold(text.Clean(o.Name))
-		if !o.Alive {
+		if o.Alive == nil {
+			name += p.Dim(" (may still run)")
+		} else if !*o.Alive {
 			name += p.Yellow(" (ended)")
 		}
 		out = append(out, fmt.Sprintf("%s  %s  %s  %s", name, Bytes(&o.Memory), Share(o.CPU), text.Plural(len(o.Processes), "process")))

@@ -32,9 +32,10 @@ type Look struct {
 
 // Owner is an agent, or an agent's session, with what runs for it.
 type Owner struct {
-	// Name says it to a person: "claude (24)", "agent session 5a3c2f11". Alive is true where an agent of it runs.
+	// Name says it to a person: "claude (24)", "agent session 5a3c2f11". Alive is true where an agent of it runs, false where none can: of no process
+	// of it any agent that lives may be the one that started it. It is absent where one may be.
 	Name  string `json:"name"`
-	Alive bool   `json:"alive"`
+	Alive *bool  `json:"alive,omitempty"`
 	// CPU is in processors, Memory in bytes, both the sum over Processes.
 	CPU       *float64  `json:"cpu,omitempty"`
 	Memory    int64     `json:"memory"`
@@ -108,6 +109,9 @@ func NewLook(in Inputs) Look {
 			g = &Owner{Name: name, Alive: alive}
 			groups[key] = g
 		}
+		if alive != nil && *alive || alive == nil && g.Alive != nil && !*g.Alive {
+			g.Alive = alive
+		}
 		g.Processes = append(g.Processes, in.process(id, sub, x.agents[id], look.Over))
 	}
 	for _, g := range groups {
@@ -164,7 +168,7 @@ type family struct {
 
 // owner says whose a process is: the uppermost agent's at or above it, else the agent session's that its markers name. A flag's value names no
 // session. key is "" for what no agent has to do with.
-func (x family) owner(id, session string, known bool) (key, name string, alive bool) {
+func (x family) owner(id, session string, known bool) (key, name string, alive *bool) {
 	top := ""
 	at, seen := id, map[string]bool{}
 	for at != "" && !seen[at] {
@@ -181,13 +185,25 @@ func (x family) owner(id, session string, known bool) (key, name string, alive b
 	switch {
 	case top != "":
 		p := x.s.Processes[top]
-		return top, fmt.Sprintf("%s (%d)", p.Name, p.PID), true
+		return top, fmt.Sprintf("%s (%d)", p.Name, p.PID), new(true)
 	case !known:
-		return "", "", false
+		return "", "", nil
 	case len(session) > 2:
-		return "session " + session, "agent session " + report.Short(session), false
+		return "session " + session, "agent session " + report.Short(session), lives(x.subjects[id])
 	}
-	return "unnamed", "an agent that left no session id", false
+	return "unnamed", "marked by an agent, without a session id", nil
+}
+
+// lives says whether the agent runs that started a process; nil where it is not known.
+func lives(s *subject.Subject) *bool {
+	l := s.Lineage
+	switch {
+	case s.OwnerAlive() != "" || l != nil && l.SessionGone != nil && !*l.SessionGone:
+		return new(true)
+	case l != nil && l.Agents != nil && *l.Agents == 0:
+		return new(false)
+	}
+	return nil
 }
 
 func (in Inputs) process(id string, sub *subject.Subject, agent bool, over float64) Process {

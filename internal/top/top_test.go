@@ -66,8 +66,8 @@ func TestWhoseItIs(t *testing.T) {
 	var said []string
 	for _, o := range look.Owners {
 		line := o.Name
-		if !o.Alive {
-			line += " ended"
+		if o.Alive == nil || !*o.Alive {
+			line += map[bool]string{true: " unknown", false: " ended"}[o.Alive == nil]
 		}
 		for _, p := range o.Processes {
 			line += " " + p.Command + ":" + Bytes(p.Memory) + ":" + Share(p.CPU) + ":" + p.Verdict
@@ -76,8 +76,8 @@ func TestWhoseItIs(t *testing.T) {
 	}
 	want := []string{
 		"claude (10) claude:100.0 MiB:50%: cargo:800.0 MiB:50%: sh:1.0 MiB:50%:",
-		"agent session fedcba98 ended vite:50.0 MiB:50%:reap",
-		"an agent that left no session id ended esbuild:5.0 MiB:50%:",
+		"agent session fedcba98 unknown vite:50.0 MiB:50%:reap",
+		"marked by an agent, without a session id unknown esbuild:5.0 MiB:50%:",
 	}
 	if got := strings.Join(said, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
