@@ -1,7 +1,9 @@
 package holders_test
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -11,14 +13,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/collectors/processes/holders"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/parts"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
@@ -468,4 +473,58 @@ func uses(held []snapshot.Holder, c parts.Child, how, when string) string {
 		}
 	}
 	return fmt.Sprintf("%s %d is not seen by %q: %v", when, c.Process.Pid, how, held)
+}
+
+func TestMain(m *testing.M) { parts.Main(m, plays) }
+
+var plays = map[string]func(args []string) error{
+	"idle": parts.Idle, "open": parts.Open, "begins": playBegins, "elsewhere": playElsewhere, "way": playWay, "ask": playAsk, "wrap": playWrap,
+}
+
+// playBegins has the folder args[0] open for a moment, and then becomes the program args[1], which has not.
+func playBegins(args []string) error {
+	if err := parts.Open(args); err != nil {
+		return err
+	}
+	time.Sleep(10 * time.Millisecond)
+	return syscall.Exec(args[1], []string{args[1], "60"}, os.Environ())
+}
+
+// playElsewhere, in a mount namespace of its own, works in a part of the folder args[0] under another name.
+func playElsewhere(args []string) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	if err := unix.Mount(args[0]+"/src", args[1], "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	if err := os.Chdir(args[1] + "/deep"); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	return nil
+}
+
+// TestTable: what the look has read of a process is not read again. The process has another name by then.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	dir := files.RealTemp(t)
+	cmd := exec.Command("sh", "-c", "read -r x; printf renamed > /proc/$$/comm; echo done; read -r x")
+	cmd.Dir = dir
+	in, out := must.Get(cmd.StdinPipe())(t), must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	table := &processes.Table{}
+	must.Get(processes.New(processes.Options{Root: "/proc", Markers: []string{"X"}, Table: table}).Read(t.Context()))(t)
+	must.Get(io.WriteString(in, "\n"))(t)
+	must.Get(bufio.NewReader(out).ReadString('\n'))(t)
+	for name, with := range map[string]*processes.Table{"sh": table, "renamed": nil} {
+		held, _, err := holders.Find(t.Context(), holders.Options{Root: "/proc", Table: with}, []string{dir})
+		if err != nil || len(held[dir]) != 1 || held[dir][0].Name != name {
+			t.Errorf("%v, %v: want it to be called %s", held, err, name)
+		}
+	}
 }
