@@ -139,7 +139,7 @@ func TestBatchOfTrees(t *testing.T) {
 	p, below := tree(t, "sleep 411 & wait", 1)
 	q, other := tree(t, "sleep 412 & wait", 1)
 	outs := together(t, t.Context(), options(), always, []decision.Process{p, q}, judged(below), nil)
-	for i, words := range []string{"1 of its 1 process with it", "started since it was judged stayed"} {
+	for i, words := range []string{", with 1 process below it: ", "started since it was judged stayed"} {
 		if out := outs[i]; out.Outcome != decision.Done || !strings.Contains(out.Detail, words) {
 			t.Errorf("%d: %+v", i, out)
 		}

@@ -125,18 +125,19 @@ func (h *held) weigh() map[int]int64 {
 // maxNamed is how many of the processes that ended with one are named.
 const maxNamed = 8
 
-// listEnded lists the processes below that have ended.
-func (h *held) listEnded(name map[int]string) string {
+// listEnded lists the processes below that have ended, and counts them.
+func (h *held) listEnded(name map[int]string) (string, int) {
 	var names []string
 	for _, b := range h.below {
 		if name[b.PID] != "" && b.Ended() {
 			names = append(names, fmt.Sprintf("%s (%d)", name[b.PID], b.PID))
 		}
 	}
-	if more := len(names) - maxNamed; more > 0 {
-		names = append(names[:maxNamed], fmt.Sprintf("%d more", more))
+	n := len(names)
+	if n > maxNamed {
+		names = append(names[:maxNamed], fmt.Sprintf("%d more", n-maxNamed))
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, ", "), n
 }
 
 // buryBelow ends what was judged with a process that has just ended, so that it is not left over. judged are those of the look right
@@ -170,9 +171,13 @@ func (h *held) buryBelow(ctx context.Context, judged []decision.Member, since []
 			},
 		}.Bury(context.WithoutCancel(ctx), mine)
 		out.Freed.RSS += b.Freed.RSS
-		out.Detail += "; " + b.Detail
-		if names := h.listEnded(name); names != "" {
-			out.Detail += "; ended with it: " + names
+		switch names, n := h.listEnded(name); {
+		case n == len(mine):
+			out.Detail += fmt.Sprintf(", with %s below it: %s", panes.Count(n, "process", "processes"), names)
+		case n > 0:
+			out.Detail += "; " + b.Detail + "; ended with it: " + names
+		default:
+			out.Detail += "; " + b.Detail
 		}
 	}
 	if len(since) > 0 {

@@ -111,7 +111,7 @@ func TestEndsWhatIsBelowToo(t *testing.T) {
 	if err != nil || out.Outcome != decision.Done || living(below) != 0 {
 		t.Fatalf("%+v %v, and %d still run", out, err, living(below))
 	}
-	for _, words := range []string{"ended when asked to", "4 of its 4 processes with it"} {
+	for _, words := range []string{"ended when asked to", ", with 4 processes below it: "} {
 		if !strings.Contains(out.Detail, words) {
 			t.Errorf("not in %q: %q", out.Detail, words)
 		}

@@ -132,11 +132,13 @@ func TestCappedAgainAndAgain(t *testing.T) {
 func TestWhatEndsACap(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *world, ids []string){
-		"one was tried":             func(w *world, ids []string) { w.acts("k ", decision.Refused, ids[0]) },
-		"nothing is wanted":         func(w *world, ids []string) { clear(w.in) },
-		"it is long past":           func(w *world, ids []string) { w.snap.TakenAt = w.snap.TakenAt.Add(169 * time.Hour) },
-		"nothing is remembered":     func(w *world, ids []string) { w.limits.Remember = 0 },
-		"one of them was done":      func(w *world, ids []string) { w.actsOf("", map[string]string{ids[0]: decision.Capped, ids[1]: decision.Done}) },
+		"one was tried":         func(w *world, ids []string) { w.acts("k ", decision.Refused, ids[0]) },
+		"nothing is wanted":     func(w *world, ids []string) { clear(w.in) },
+		"it is long past":       func(w *world, ids []string) { w.snap.TakenAt = w.snap.TakenAt.Add(169 * time.Hour) },
+		"nothing is remembered": func(w *world, ids []string) { w.limits.Remember = 0 },
+		"one of them was done": func(w *world, ids []string) {
+			w.actsOf("", map[string]string{ids[0]: decision.Capped, ids[1]: decision.Done})
+		},
 		"one was begun and is open": func(w *world, ids []string) { w.actsOpen(ids[0]) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,15 +70,15 @@ func Search(ctx context.Context, p *policy.Policy, kind string, in ast.Value, d 
 func (s *search) limit(verdict string) string {
 	switch {
 	case s.stopped:
-		return "the search was cut short before it came to one"
+		return "what would change this was not found: the search was cut short"
 	case verdict == decision.Spare:
-		return "no single fact that was tried would keep it"
+		return "no fact that was tried would keep it"
 	case slices.Equal(s.stuck, []string{noFinding}):
-		return "no rule would find a reason to reap it; names, paths and the configuration are not tried"
+		return "no single fact would change this. --rules shows how near each rule came"
 	case len(s.stuck) > 0:
-		return "it would not get past " + strings.Join(s.stuck, ", ") + "; names, paths and the configuration are not tried"
+		return "it would not get past " + strings.Join(s.stuck, ", ") + ". --rules shows how near each rule came"
 	}
-	return fmt.Sprintf("it would take more than %d facts", maxChanges)
+	return fmt.Sprintf("more than %d facts would have to be otherwise", maxChanges)
 }
 
 // search is one looking for ways.

@@ -111,7 +111,7 @@ func TestSearch(t *testing.T) {
 		"a reason and what keeps":            {`input.dir.git.landed == true`, `input.dir.git.locked == true`, `{"landed": false, "locked": true}`, `[]`, decision.Reap, "input.dir.git.landed  to true, input.dir.git.locked  to false", ""},
 		"what keeps alone":                   {`input.dir.git.landed == true`, `input.dir.git.locked == true`, `{"landed": true, "locked": true}`, `[]`, decision.Reap, "input.dir.git.locked  to false", ""},
 		"what would keep it":                 {`input.dir.git.landed == true`, never, `{"landed": true}`, `[]`, decision.Spare, "input.dir.git.landed  to false", ""},
-		"a name is not tried":                {never, never, `{}`, `[]`, decision.Reap, "", "no rule would find a reason to reap it"},
+		"a name is not tried":                {never, never, `{}`, `[]`, decision.Reap, "", "no single fact would change this"},
 		"a name that keeps is not tried":     {`input.dir.git.landed == true`, `input.dir.name == "x"`, `{"landed": true}`, `[]`, decision.Reap, "", "it would not get past protect.mine"},
 		"one of a list, and not all of them": {`input.dir.git.landed == true`, "some holder in input.dir.holders\n\tholder.pid == 7", `{"landed": true}`, `[{"pid": 7, "name": "a", "how": "cwd"}, {"pid": 8, "name": "b", "how": "cwd"}]`, decision.Reap, "input.dir.holders[0]  to gone", ""},
 	} {
@@ -141,7 +141,7 @@ func TestSearch(t *testing.T) {
 func TestSearchEnds(t *testing.T) {
 	t.Parallel()
 	const reaps, git = "input.dir.git.landed == true\n\tinput.dir.git.ahead == 0", `{"landed": false, "ahead": 2}`
-	const cut = "the search was cut short before it came to one"
+	const cut = "what would change this was not found: the search was cut short"
 	p, a := ask(t, reaps, never)
 	in := document(t, git, `[]`)
 	for most := 1; most < 4; most++ {

@@ -97,7 +97,7 @@ func (w *world) step(i int) []decision.Decision {
 		age := time.Duration(i)*time.Minute + t.born
 		d := decision.Decision{ID: t.id, Kind: "dir", Verdict: decision.Spare, InScope: true, Label: t.label, Owner: fmt.Sprint("/r", k%3), Findings: []decision.Reason{}, Objections: []decision.Reason{}}
 		finding := decision.Reason{Rule: "reap.dirs.owner_ended", Message: fmt.Sprintf("its entry is done; %d processes are below it", t.running)}
-		objection := decision.Reason{Rule: "protect.young", Message: fmt.Sprintf("it changed %s ago; at least 15m is required", age.Round(time.Second)),
+		objection := decision.Reason{Rule: "protect.young", Message: fmt.Sprintf("it changed %s ago; it waits for 15m", age.Round(time.Second)),
 			Evidence: map[string]any{"age": age.Seconds(), "grace": 900.0, "cpu": float64(t.running) * 1e-9 * float64(w.IntN(2))}}
 		switch t.verdict {
 		case 0:
@@ -294,7 +294,7 @@ func aging(n int, later time.Duration) []decision.Decision {
 			ID: "dir:" + path, Kind: "dir", Verdict: decision.Spare, InScope: true, Label: path, Owner: "/home/somebody/project", Findings: []decision.Reason{},
 			Objections: []decision.Reason{
 				{Rule: "protect.unsaved", Message: "it was not looked into, because it changed within the last 48h0m0s", Evidence: map[string]any{"lost": []any{}}},
-				{Rule: "protect.young", Message: "it changed " + span(age) + " ago; at least 2d is required", Evidence: map[string]any{"age": age.Seconds(), "grace": 172800.0}},
+				{Rule: "protect.young", Message: "it changed " + span(age) + " ago; it waits for 2d", Evidence: map[string]any{"age": age.Seconds(), "grace": 172800.0}},
 			},
 		}
 	}

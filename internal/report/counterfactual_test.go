@@ -47,8 +47,13 @@ func TestCounterfactualInWords(t *testing.T) {
 			"it would go if a look 5m ago had found the same, and it had done nothing since and nothing but its shell ran in input.tab.panes[0]",
 		},
 		"no way": {
-			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{}, Limit: "the search was cut short before it came to one"},
-			"nothing that was tried would change this: the search was cut short before it came to one",
+			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{}, Limit: "no single fact would change this. --rules"},
+			"no single fact would change this. --rules",
+		},
+		"who uses a folder": {
+			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.holders", To: []any{}, From: []any{
+				map[string]any{"how": "cwd", "name": "bash", "pid": json.Number("1064")}}}}}},
+			"it would go if bash (1064) had left it",
 		},
 		"a hostile value": {
 			&decision.Counterfactual{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.dir.git.upstream", From: "\x1b[31mred\n", To: "x"}}}},

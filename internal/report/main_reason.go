@@ -181,13 +181,20 @@ const mostUsers = 3
 
 // users is the message of an objection; of one by who uses a folder it names them in few words.
 func users(o decision.Reason) string {
-	var holders []snapshot.Holder
-	data, err := json.Marshal(o.Evidence["holders"])
-	if err != nil || json.Unmarshal(data, &holders) != nil || len(holders) == 0 {
-		return o.Message
+	if names := holders(o.Evidence["holders"]); names != "" {
+		return "in use by " + names
+	}
+	return o.Message
+}
+
+// holders are the names and pids of the users of a folder, "" where there are none.
+func holders(list any) string {
+	var hs []snapshot.Holder
+	if data, err := json.Marshal(list); err != nil || json.Unmarshal(data, &hs) != nil {
+		return ""
 	}
 	var names []string
-	for _, h := range holders {
+	for _, h := range hs {
 		name := fmt.Sprintf("%s (%d)", h.Name, h.PID)
 		if h.PID == 0 {
 			name = h.Name
@@ -198,7 +205,7 @@ func users(o decision.Reason) string {
 	if n := len(names) - mostUsers; n > 0 {
 		names, rest = names[:mostUsers], fmt.Sprintf(" and %d more", n)
 	}
-	return "in use by " + strings.Join(names, ", ") + rest
+	return strings.Join(names, ", ") + rest
 }
 
 // notUpstream is the rest of a range of git's from an upstream on.
@@ -216,6 +223,10 @@ func unfound(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *
 	}
 	if s == nil {
 		return nil
+	}
+	if at := idle(d); d.Kind == snapshot.KindSession && rules != nil && at >= 0 && at < rules.SessionIdle {
+		return &decision.Main{Group: "idle for too short a time", Message: fmt.Sprintf("idle for %s of %s; it may go at %s", span(at), span(rules.SessionIdle),
+			Clock(s.TakenAt.Add(config.Seconds(rules.SessionIdle-at))))}
 	}
 	g := s.Dirs[d.ID].Git
 	if g == nil || g.Worktree == nil || !*g.Worktree {
@@ -352,17 +363,15 @@ func Counterfactual(o *decision.Counterfactual) string {
 		would = "it would stay"
 	}
 	if len(o.Ways) == 0 {
-		return "nothing that was tried would change this: " + o.Limit
+		return o.Limit
 	}
 	return would + " " + text.Join(o.Ways, ", or ", func(w decision.Way) string { return "if " + Way(w) })
 }
 
-// brief is Counterfactual for one line of many: without why nothing was found.
+// brief is Counterfactual for one line of many: its first sentence.
 func brief(o *decision.Counterfactual) string {
-	if o != nil && len(o.Ways) == 0 {
-		return "nothing that was tried would change this"
-	}
-	return Counterfactual(o)
+	first, _, _ := strings.Cut(Counterfactual(o), ". --rules")
+	return first
 }
 
 // Way is one way in words, without the "if" before it.
@@ -385,6 +394,8 @@ func change(c decision.Change) string {
 		return "there were no " + c.Fact + is(c)
 	case c.Gone:
 		return c.Fact + " were not known" + is(c)
+	case c.Fact == "input.holders" && isList && len(list) == 0 && holders(c.From) != "":
+		return holders(c.From) + " had left it"
 	case isList && len(list) == 0, c.To == "":
 		return c.Fact + " were empty" + is(c)
 	}

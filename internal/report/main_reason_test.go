@@ -39,7 +39,7 @@ func TestTheMainReason(t *testing.T) {
 	live := because("protect.live", "claude (24) uses it", holders)
 	held := because("protect.held", "held by u: bench", map[string]any{"owner": "u"})
 	files := because("protect.unsaved", "it holds work that is nowhere else: untracked files: 1", nil)
-	young := because("protect.young", "it changed 2m ago; at least 15m is required", nil)
+	young := because("protect.young", "it changed 2m ago; it waits for 15m", nil)
 	once := because("protect.debounce", "it needs a second look, 30s after the first", nil)
 	blind := because("protect.live", "whether a process uses it is unknown: not every process could be read", map[string]any{"holders": []any{}})
 	mine := because("protect.mine", "the moon is full", nil)
@@ -96,6 +96,13 @@ func TestTheMainReason(t *testing.T) {
 	d = decision.Decision{ID: "process:1@2", Verdict: decision.Spare}
 	if got := Main(d, looked, nil, shipped(t)); got.Message != "no rule found a reason to reap it" {
 		t.Errorf("a candidate without any reason: %+v", got)
+	}
+	d = decision.Decision{ID: "session:x", Kind: snapshot.KindSession, Verdict: decision.Spare, About: &decision.About{Idle: new(600.0)}}
+	looked.TakenAt = time.Now()
+	for limit, want := range map[float64]string{3600: "idle for 10m of 1h; it may go at " + Clock(looked.TakenAt.Add(50*time.Minute)), 600: "no rule found a reason to reap it"} {
+		if got := Main(d, looked, &subject.Config{SessionIdle: limit}, shipped(t)); got.Message != want {
+			t.Errorf("a session that is idle for 10m of %gs: %+v", limit, got)
+		}
 	}
 	d.About = &decision.About{Agent: "claude (24)"}
 	two, yes, idle := 2, true, 7200.0

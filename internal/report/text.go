@@ -194,7 +194,7 @@ type group struct {
 }
 
 // passed is what a reason says of times: for how long nothing has happened, when it may go. They stand beside each name.
-var passed = regexp.MustCompile(`,? and \w+ has (?:happened in it|happened in its worktree|touched it|printed nothing) for \d\w*|, not before [0-9:]+`)
+var passed = regexp.MustCompile(`,? and \w+ has (?:happened in it|happened in its worktree|touched it|printed nothing) for \d\w*|; it may go at [0-9:]+`)
 
 // groupsOf gathers what goes or waits, those with the most bytes first where they are not sorted.
 func (p page) groupsOf(ds []decision.Decision, taken time.Time, sorted bool) []*group {
@@ -463,7 +463,7 @@ func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 		row.Lead, row.Color = "wait", p.Yellow
 		row.Text += "; " + Messages(d.Objections)
 		if at, ok := Due(d, taken); ok {
-			row.Text += ", not before " + Clock(at)
+			row.Text += "; it may go at " + Clock(at)
 		}
 	default:
 		row.Lead, row.Color = "stay", p.Dim

@@ -312,7 +312,7 @@ func (h *scan) begins(dir int) bool {
 		return false
 	}
 	st, err := h.Stat(dir)
-	return err == nil && st.Parent == h.root.Self
+	return proc.Ended(err) || err == nil && st.Parent == h.root.Self // what has ended holds nothing, and is not there when it is asked again
 }
 
 // retried reports whether a process that refused something is asked again, and takes note of it.

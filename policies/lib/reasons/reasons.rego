@@ -16,7 +16,7 @@ keep(known, text, facts) := keep_first([known], text, facts)
 keep_first(sets, text, facts) := {"message": first(sets, text), "evidence": evidence(facts)}
 
 # How long ago something was that is required to be longer ago.
-too_short(ago, required) := $"{span(ago)} ago; at least {span(required)} is required"
+too_short(ago, required) := $"{span(ago)} ago; it waits for {span(required)}"
 
 # One object out of a set of objects: a line a fact, and a missing one adds nothing (_facts contains {"age": age}).
 evidence(facts) := {name: value | some name, value in facts[_]}

@@ -21,7 +21,7 @@ _watching(clients, programs, idle) := json.patch(subjects.session, [
 
 test_a_program_that_only_watches_does_not_keep if {
 	count(attached.objections) == 0 with input as _watching(2, 2, 3600)
-	subjects.reasons(attached.objections) == ["a program is attached and was used 5s ago; at least 1h is required"] with input as _watching(1, 1, 5)
+	subjects.reasons(attached.objections) == ["a program is attached and was used 5s ago; it waits for 1h"] with input as _watching(1, 1, 5)
 	subjects.reasons(attached.objections) == ["a client shows it"] with input as _watching(2, 1, 3600)
 }
 

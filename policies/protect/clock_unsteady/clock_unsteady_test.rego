@@ -10,7 +10,7 @@ test_a_machine_that_has_been_steady_lets_go if {
 }
 
 test_a_machine_that_resumed_just_now_keeps if {
-	subjects.reasons(clock_unsteady.objections) == ["the machine booted, resumed or had its clock set 5s ago; at least 30s is required"] with input as subjects.changed(subjects.dir, "/host/steady", 5)
+	subjects.reasons(clock_unsteady.objections) == ["the machine booted, resumed or had its clock set 5s ago; it waits for 30s"] with input as subjects.changed(subjects.dir, "/host/steady", 5)
 }
 
 test_exactly_long_enough_is_enough if {

@@ -80,12 +80,13 @@ _idle := input.sighting.idle if not _patient
 _idle := input.sighting.idle if input.sighting.cpu + input.sighting.written <= 1 / max([input.sighting.idle, 1])
 _reasons contains $"it needs a second look, {reasons.span(_asked)} after the first" if not _same
 
-_reasons contains $"it was first found {reasons.too_short(input.sighting.first, _asked)}" if {
+_reasons contains $"seen for {reasons.span(input.sighting.first)} of {reasons.span(_asked)}" if {
 	_same
 	input.sighting.first < _asked
+	not _restless
 }
 
-_reasons contains $"a shell of it ran {reasons.too_short(_rested, _asked)}" if {
+_reasons contains $"its shell has rested for {reasons.span(_rested)} of {reasons.span(_asked)}" if {
 	input.kind != "process"
 	_same
 	_rested < _asked
@@ -102,11 +103,7 @@ _reasons contains "it has worked since the look before" if {
 	input.sighting.idle == 0
 }
 
-_reasons contains $"it has done nothing for {reasons.span(_idle)}; at least {reasons.span(_asked)} is required" if {
-	_same
-	_idle > 0
-	_idle < _asked
-}
+_reasons contains $"idle for {reasons.span(_idle)} of {reasons.span(_asked)}" if _restless
 
 _reasons contains "whether it has worked since the look before is not known" if {
 	input.kind == "process"
@@ -118,3 +115,8 @@ _facts contains {name: input.sighting[name] | some name in {"first", "idle", "cp
 _facts contains {"asked": _asked}
 _facts contains {"left": max([0, min(_remaining)])} if _same
 _facts contains {"left": _asked} if not _same
+
+_restless if {
+	_same
+	min([_idle, _asked - _idle]) > 0
+}

@@ -16,13 +16,13 @@ test_the_first_look_keeps if {
 }
 
 test_a_second_look_too_soon_keeps if {
-	subjects.reasons(debounce.objections) == ["it was first found 29s ago; at least 30s is required"] with input as subjects.changed(subjects.session, "/sighting/first", 29)
+	subjects.reasons(debounce.objections) == ["seen for 29s of 30s"] with input as subjects.changed(subjects.session, "/sighting/first", 29)
 }
 
 test_a_shell_that_ran_between_the_looks_keeps if {
 	every subject in [subjects.session, subjects.tab] {
 		rest := concat("", ["/", subject.kind, "/panes/0/session/0/rest/seconds"])
-		subjects.reasons(debounce.objections) == ["a shell of it ran 29s ago; at least 30s is required"] with input as subjects.changed(subject, rest, 29)
+		subjects.reasons(debounce.objections) == ["its shell has rested for 29s of 30s"] with input as subjects.changed(subject, rest, 29)
 		count(debounce.objections) == 0 with input as subjects.changed(subject, rest, 30)
 		some objection in debounce.objections with input as subjects.changed(subject, rest, 12)
 		objection.evidence.left == 18
@@ -68,7 +68,7 @@ test_without_a_reason_there_is_nothing_to_wait_for if {
 test_every_reason_to_close_a_terminal_waits if {
 	every terminal in subjects.terminals {
 		subjects.reasons(debounce.objections) == ["it needs a second look, 30s after the first"] with input as subjects.without(terminal, ["/sighting"])
-		subjects.reasons(debounce.objections) == ["it was first found 29s ago; at least 30s is required"] with input as subjects.changed(terminal, "/sighting/first", 29)
+		subjects.reasons(debounce.objections) == ["seen for 29s of 30s"] with input as subjects.changed(terminal, "/sighting/first", 29)
 		subjects.reasons(debounce.objections) == ["it needs a second look, 30s after the first"] with input as subjects.changed(terminal, "/sighting/rule", "reap.terminals.other")
 	}
 }
@@ -135,13 +135,13 @@ test_whether_it_was_busy_is_not_known if {
 
 test_busy_is_never_waited_for_less_than_idle if {
 	process := json.patch(subjects.process, [{"op": "add", "path": "/config/confirm_busy_after", "value": 60}, {"op": "add", "path": "/sighting/idle", "value": 0}])
-	subjects.reasons(debounce.objections) == ["it has worked since the look before; it was first found 4m59s ago; at least 5m is required"] with input as subjects.changed(process, "/sighting/first", 299)
+	subjects.reasons(debounce.objections) == ["it has worked since the look before; seen for 4m59s of 5m"] with input as subjects.changed(process, "/sighting/first", 299)
 	count(debounce.objections) == 0 with input as subjects.changed(process, "/sighting/first", 300)
 }
 
 test_a_runaway_is_busy_and_takes_two_looks if {
 	count(debounce.objections) == 0 with input as subjects.changed(subjects.runaway, "/sighting/first", 300)
-	subjects.reasons(debounce.objections) == ["it has worked since the look before; it was first found 4m59s ago; at least 5m is required"] with input as subjects.changed(subjects.runaway, "/sighting/first", 299)
+	subjects.reasons(debounce.objections) == ["it has worked since the look before; seen for 4m59s of 5m"] with input as subjects.changed(subjects.runaway, "/sighting/first", 299)
 	subjects.reasons(debounce.objections) == ["it needs a second look, 5m after the first"] with input as json.patch(subjects.runaway, [{"op": "add", "path": "/busy", "value": 0.1}, {"op": "add", "path": "/process/ppid", "value": 1}])
 }
 

@@ -178,13 +178,13 @@ test_one_that_listens_on_a_unix_socket_stays if {
 
 test_what_an_interpreter_runs_has_to_be_known if {
 	some objection in live.objections with input as subjects.unidentified(subjects.process)
-	objection.message == "node runs an unknown program, which may be an agent (rules.families lists programs that are not)"
-	subjects.reasons(live.objections) == ["node runs an unknown program, which may be an agent (rules.families lists programs that are not)"] with input as subjects.unidentified(subjects.deleted)
+	objection.message == "what node runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"
+	subjects.reasons(live.objections) == ["what node runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"] with input as subjects.unidentified(subjects.deleted)
 }
 
 test_what_runs_below_it_has_to_be_known_too if {
 	some objection in live.objections with input as json.patch(subjects.process, [{"op": "remove", "path": "/lineage/agent_below"}, {"op": "add", "path": "/lineage/unidentified_below", "value": true}])
-	objection.message == "an interpreter below it runs an unknown program, which may be an agent (rules.families lists programs that are not)"
+	objection.message == "what an interpreter below it runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"
 }
 
 test_what_is_busy_for_an_owner_who_is_over_need_not_be_known if {
@@ -196,10 +196,10 @@ test_what_is_busy_for_an_owner_who_is_over_need_not_be_known if {
 		{"op": "add", "path": "/lineage/multiplexer", "value": true},
 		{"op": "remove", "path": "/process/exe"},
 	] {
-		subjects.reasons(live.objections) == ["node runs an unknown program, which may be an agent (rules.families lists programs that are not)"] with input as json.patch(subjects.unidentified(subjects.runaway), [patch])
+		subjects.reasons(live.objections) == ["what node runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"] with input as json.patch(subjects.unidentified(subjects.runaway), [patch])
 	}
 	below := subjects.changed(subjects.unidentified(subjects.runaway), "/lineage/agent_below", true)
-	subjects.reasons(live.objections) == ["an agent runs below it; node runs an unknown program, which may be an agent (rules.families lists programs that are not)"] with input as below
+	subjects.reasons(live.objections) == ["an agent runs below it; what node runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"] with input as below
 	unknown := subjects.without(subjects.unidentified(subjects.runaway), ["/lineage/unidentified"])
 	subjects.reasons(live.objections) == ["whether it is an agent, has a terminal or listens, or one below it, is not known"] with input as unknown
 }
@@ -259,12 +259,12 @@ _running(terminal) := subjects.changed(terminal, "/idle", 599)
 
 test_an_agent_that_printed_something_lately_keeps_its_terminal if {
 	some objection in live.objections with input as _running(subjects.terminal)
-	objection.message == "it printed something 9m59s ago; at least 10m is required; something runs in it: bash, claude"
+	objection.message == "it printed something 9m59s ago; it waits for 10m; something runs in it: bash, claude"
 	objection.evidence == {"running": {"bash", "claude"}, "idle": 599}
 }
 
 test_an_agent_keeps_a_servers_terminal if {
-	subjects.reasons(live.objections) == ["it printed something 1s ago; at least 10m is required; something runs in it: claude, node"] with input as subjects.changed(subjects.server, "/terminal/below/1", {"pid": 6113, "name": "claude"})
+	subjects.reasons(live.objections) == ["it printed something 1s ago; it waits for 10m; something runs in it: claude, node"] with input as subjects.changed(subjects.server, "/terminal/below/1", {"pid": 6113, "name": "claude"})
 }
 
 test_a_terminal_whose_builder_is_there_stays_however_quiet_it_is if {
@@ -433,7 +433,7 @@ test_what_an_interpreter_runs_on_a_terminal_is_said_to_be_unknown if {
 		{"op": "add", "path": "/lineage/interpreter", "value": "node"},
 		{"op": "add", "path": "/lineage/unidentified", "value": true},
 	])
-	objection.message == "it has a terminal; node runs an unknown program, which may be an agent (rules.families lists programs that are not)"
+	objection.message == "it has a terminal; what node runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"
 }
 
 test_a_leftover_in_a_pane_may_go_although_it_has_the_terminal if {
@@ -559,7 +559,7 @@ test_a_process_that_is_connected_stays if {
 
 test_a_process_that_writes_stays if {
 	wrote := json.patch(subjects.process, [{"op": "add", "path": "/lineage/writes_files", "value": 1}, {"op": "add", "path": "/lineage/output", "value": 600}])
-	subjects.reasons(live.objections) == ["it, or a process below it, wrote to a file 10m ago; at least 30m is required"] with input as wrote
+	subjects.reasons(live.objections) == ["it, or a process below it, wrote to a file 10m ago; it waits for 30m"] with input as wrote
 	count(live.objections) == 0 with input as subjects.changed(wrote, "/lineage/output", 1800)
 }
 

@@ -21,7 +21,7 @@ test_an_open_spawn_keeps_however_old_it_is if {
 }
 
 test_a_spawn_that_has_only_just_completed_keeps if {
-	subjects.reasons(owned.objections) == ["a spawn of it was completed 14m59s ago; at least 15m is required"] with input as subjects.changed(subjects.dir, "/spawns", [{"source": "spawns/builds", "by": "path", "completed": 899}])
+	subjects.reasons(owned.objections) == ["a spawn of it was completed 14m59s ago; it waits for 15m"] with input as subjects.changed(subjects.dir, "/spawns", [{"source": "spawns/builds", "by": "path", "completed": 899}])
 }
 
 test_a_spawn_that_completed_long_ago_lets_go if {
@@ -208,9 +208,9 @@ _suspected := json.patch(subjects.process, [
 
 test_a_living_agent_that_may_have_started_it_keeps_and_is_named if {
 	some objection in owned.objections with input as _suspected
-	objection.message == "claude (4242) may own it, and runs; it stays until that has ended"
+	objection.message == "claude (4242) runs and may own it; it may go once that has ended"
 	count(objection.evidence) == 2
-	subjects.reasons(owned.objections) == ["claude (4242), or one of 2 more, may own it, and runs; it stays until that has ended"] with input as subjects.changed(_suspected, "/lineage/agents", 3)
+	subjects.reasons(owned.objections) == ["claude (4242) runs and may own it; it may go once that has ended, and 2 more"] with input as subjects.changed(_suspected, "/lineage/agents", 3)
 }
 
 test_what_may_be_an_agent_and_does_not_show_it_keeps_and_is_named if {

@@ -32,7 +32,7 @@ _dated if terminals.ended
 
 _message := $"{_began[input.kind]} in the future, by the clock" if {
 	input.age < 0
-} else := $"{_began[input.kind]} {reasons.span(input.age)} ago; at least {reasons.span(_grace)} is required" if {
+} else := $"{_began[input.kind]} {reasons.span(input.age)} ago; it waits for {reasons.span(_grace)}" if {
 	input.age < _grace
 } else := $"when {_began[input.kind]} is not known"
 

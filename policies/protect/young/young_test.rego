@@ -13,20 +13,20 @@ test_what_is_old_enough_may_go if {
 }
 
 test_a_young_folder_stays if {
-	subjects.reasons(young.objections) == ["it changed 14m59s ago; at least 15m is required"] with input as subjects.changed(subjects.dir, "/age", 899)
+	subjects.reasons(young.objections) == ["it changed 14m59s ago; it waits for 15m"] with input as subjects.changed(subjects.dir, "/age", 899)
 }
 
 test_a_young_session_stays if {
-	subjects.reasons(young.objections) == ["it was made 9m59s ago; at least 10m is required"] with input as subjects.changed(subjects.session, "/age", 599)
+	subjects.reasons(young.objections) == ["it was made 9m59s ago; it waits for 10m"] with input as subjects.changed(subjects.session, "/age", 599)
 }
 
 test_a_young_process_stays if {
-	subjects.reasons(young.objections) == ["it was started 4m59s ago; at least 5m is required"] with input as subjects.changed(subjects.process, "/age", 299)
+	subjects.reasons(young.objections) == ["it was started 4m59s ago; it waits for 5m"] with input as subjects.changed(subjects.process, "/age", 299)
 }
 
 test_a_young_terminal_stays if {
 	every terminal in subjects.terminals {
-		subjects.reasons(young.objections) == ["it was opened 4m59s ago; at least 5m is required"] with input as subjects.changed(terminal, "/age", 299)
+		subjects.reasons(young.objections) == ["it was opened 4m59s ago; it waits for 5m"] with input as subjects.changed(terminal, "/age", 299)
 		count(young.objections) == 0 with input as subjects.changed(terminal, "/age", 300)
 	}
 }

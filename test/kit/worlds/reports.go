@@ -17,7 +17,7 @@ var said = [...]string{
 	"all its work is on origin/main, and nothing has happened in it for %dd",
 	"its name says that it was made to be thrown away, and nothing has happened in it for %dd",
 	"its work was squashed into origin/main as 1a2b3c4d5e, and nothing has happened in it for %dd",
-	"an agent started it and is gone",
+	"its agent has ended",
 	"nothing can speak with it any more, and it waits for what cannot come",
 }
 

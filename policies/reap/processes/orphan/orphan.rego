@@ -20,7 +20,7 @@ in_scope if {
 }
 
 findings contains {
-	"message": "an agent started it and is gone",
+	"message": "its agent has ended",
 	"evidence": {"markers": markers, "parent": input.process.ppid, "agrees": provenance.sources, "seen": seen},
 } if {
 	in_scope

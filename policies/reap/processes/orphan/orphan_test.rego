@@ -4,7 +4,7 @@ import data.policies.lib.subjects_test as subjects
 import data.policies.reap.processes.orphan
 
 test_a_process_that_its_agent_left_behind_is_an_orphan if {
-	subjects.reasons(orphan.findings) == ["an agent started it and is gone"] with input as subjects.process
+	subjects.reasons(orphan.findings) == ["its agent has ended"] with input as subjects.process
 	orphan.in_scope with input as subjects.process
 }
 
@@ -23,7 +23,7 @@ test_a_process_with_a_parent_is_no_orphan if {
 }
 
 test_a_service_manager_takes_in_orphans_too if {
-	subjects.reasons(orphan.findings) == ["an agent started it and is gone"] with input as subjects.changed(subjects.process, "/process/ppid", 900)
+	subjects.reasons(orphan.findings) == ["its agent has ended"] with input as subjects.changed(subjects.process, "/process/ppid", 900)
 }
 
 test_in_a_container_pid_1_proves_nothing if {
@@ -31,7 +31,7 @@ test_in_a_container_pid_1_proves_nothing if {
 }
 
 test_a_living_agent_is_for_another_rule if {
-	subjects.reasons(orphan.findings) == ["an agent started it and is gone"] with input as subjects.changed(subjects.process, "/lineage/agents", 1)
+	subjects.reasons(orphan.findings) == ["its agent has ended"] with input as subjects.changed(subjects.process, "/lineage/agents", 1)
 }
 
 _hinted := json.patch(subjects.process, [
@@ -88,15 +88,15 @@ test_a_marker_that_the_multiplexer_hands_down_proves_nothing if {
 }
 
 test_a_marker_that_the_multiplexer_does_not_have_counts if {
-	subjects.reasons(orphan.findings) == ["an agent started it and is gone"] with input as json.patch(subjects.process, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": false}])
+	subjects.reasons(orphan.findings) == ["its agent has ended"] with input as json.patch(subjects.process, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": false}])
 }
 
 test_a_folder_where_agents_work_agrees if {
-	subjects.reasons(orphan.findings) == ["an agent started it and is gone"] with input as json.patch(subjects.process, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": true}, {"op": "add", "path": "/lineage/agent_dir", "value": "/w/feature"}])
+	subjects.reasons(orphan.findings) == ["its agent has ended"] with input as json.patch(subjects.process, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": true}, {"op": "add", "path": "/lineage/agent_dir", "value": "/w/feature"}])
 }
 
 test_a_deleted_working_directory_agrees if {
-	subjects.reasons(orphan.findings) == ["an agent started it and is gone"] with input as json.patch(subjects.process, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": true}, {"op": "add", "path": "/process/cwd_deleted", "value": true}])
+	subjects.reasons(orphan.findings) == ["its agent has ended"] with input as json.patch(subjects.process, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": true}, {"op": "add", "path": "/process/cwd_deleted", "value": true}])
 }
 
 test_a_multiplexer_of_which_little_is_known_proves_nothing if {
