@@ -246,17 +246,19 @@ func unfound(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *
 	proven := g.Landing != nil && g.Landing.By != ""
 	switch {
 	case d.About != nil && d.About.Gone:
-		return later(d, "gone lately", "its folder is gone; git still lists it", rules.LandedAfter, "rules.landed_after")
+		return later(d, g, "gone lately", "its folder is gone; git still lists it", rules.LandedAfter, "rules.landed_after")
 	case ofDefault(g):
 		return &decision.Main{Group: "the default branch", Message: "the default branch is checked out in it"}
 	case *g.Landed && g.Commits != nil && *g.Commits == 0:
-		m := later(d, "without a commit of their own", "nothing was committed in it yet", rules.AbandonedAfter, "rules.abandoned_after")
-		m.Next = command("winnow cleanup ID --safe --mine", d)
+		m := later(d, g, "without a commit of their own", "nothing was committed in it yet", rules.AbandonedAfter, "rules.abandoned_after")
+		if g.Untracked != nil {
+			m.Next = command("winnow cleanup ID --safe --mine", d)
+		}
 		return m
 	case proven && !*g.Landed && g.Commits != nil && *g.Commits == 0:
 		return &decision.Main{Group: "landed lately", Message: "the branch that was brought here has landed; it may go when nobody has touched it for rules.abandoned_after"}
 	case *g.Landed || proven:
-		return later(d, "landed lately", "its work has landed", rules.LandedAfter, "rules.landed_after")
+		return later(d, g, "landed lately", "its work has landed", rules.LandedAfter, "rules.landed_after")
 	default:
 		said := "its commits are not all on " + cmp.Or(upstream, "the default branch")
 		if g.Ahead != nil && *g.Ahead > 0 {
@@ -313,8 +315,12 @@ func signs(id string, s *snapshot.Snapshot) string {
 	return "; " + said + ": `winnow sweep --fetch` may show that they have landed"
 }
 
-// later says when a worktree may go that was used too lately, by the time that a key of the configuration gives, in seconds.
-func later(d decision.Decision, group, said string, limit float64, key string) *decision.Main {
+// later says when a worktree may go that was used too lately, by the time that a key of the configuration gives, in seconds. One whose files were not
+// looked at may hold work.
+func later(d decision.Decision, g *snapshot.Git, group, said string, limit float64, key string) *decision.Main {
+	if g.Untracked == nil && (d.About == nil || !d.About.Gone) {
+		said += "; its files are looked at later, and may keep it"
+	}
 	m := &decision.Main{Group: group, Message: said + "; it may go when nothing has happened in it for " + key}
 	switch at := idle(d); {
 	case limit <= 0 || at < 0:

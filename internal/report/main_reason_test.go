@@ -107,7 +107,7 @@ func TestTheMainReason(t *testing.T) {
 	d.About = &decision.About{Agent: "claude (24)"}
 	two, yes, idle := 2, true, 7200.0
 	at := func(g snapshot.Git) *decision.Main {
-		g.Worktree, g.Upstream = &yes, "refs/heads/main"
+		g.Worktree, g.Upstream, g.Untracked = &yes, "refs/heads/main", new(0)
 		x := decision.Decision{ID: "dir:/w/x", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &decision.About{Idle: &idle}}
 		return Main(x, &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/x": {Git: &g}}}, nil, shipped(t))
 	}
@@ -220,7 +220,7 @@ func TestWhenAWorktreeMayGo(t *testing.T) {
 		"2 commits that are not on origin/main": {
 			snapshot.Git{Landed: new(false), Upstream: main, Ahead: new(2), Landing: &snapshot.Landing{}}, decision.About{Idle: new(180.0)}},
 	} {
-		c.git.Worktree = new(true)
+		c.git.Worktree, c.git.Untracked = new(true), new(0)
 		s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a": {Git: &c.git}}}
 		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &c.about}, s, rules, shipped(t))
 		if got.Message != want {
@@ -234,18 +234,22 @@ func TestWhyAWorktreeHasNotLanded(t *testing.T) {
 	t.Parallel()
 	const main = "refs/remotes/origin/main"
 	for want, g := range map[string]snapshot.Git{
-		"1 commit that is not on origin/main":             {Landed: new(false), Upstream: main, Ahead: new(1), Commits: new(1)},
-		"3 commits that are not on origin/main":           {Landed: new(false), Upstream: main, Ahead: new(3), Landing: &snapshot.Landing{Into: main}},
-		"2 commits that are not on trunk":                 {Landed: new(false), Upstream: "refs/heads/trunk", Ahead: new(2)},
-		"its work has landed; it may go when nothing":     {Landed: new(false), Upstream: main, Ahead: new(3), Landing: &snapshot.Landing{By: "squash", Into: main}},
-		"the branch that was brought here has landed":     {Landed: new(false), Upstream: main, Commits: new(0), Ahead: new(2), Landing: &snapshot.Landing{By: "squash", Into: main}},
-		"nothing was committed in it yet; it may go when": {Landed: new(true), Upstream: main, Commits: new(0)},
-		"the default branch is checked out in it":         {Landed: new(true), Upstream: main, Commits: new(2), Branch: "refs/heads/main"},
-		"no rule found a reason to reap it":               {Upstream: main},
-		"its commits are not all on the default branch":   {Landed: new(false)},
-		"its work has landed; it may go when nothing has": {Landed: new(true), Upstream: main, Commits: new(2), Branch: "refs/heads/x"},
+		"1 commit that is not on origin/main":                                                             {Landed: new(false), Upstream: main, Ahead: new(1), Commits: new(1)},
+		"3 commits that are not on origin/main":                                                           {Landed: new(false), Upstream: main, Ahead: new(3), Landing: &snapshot.Landing{Into: main}},
+		"2 commits that are not on trunk":                                                                 {Landed: new(false), Upstream: "refs/heads/trunk", Ahead: new(2)},
+		"its work has landed; it may go when nothing":                                                     {Landed: new(false), Upstream: main, Ahead: new(3), Landing: &snapshot.Landing{By: "squash", Into: main}},
+		"the branch that was brought here has landed":                                                     {Landed: new(false), Upstream: main, Commits: new(0), Ahead: new(2), Landing: &snapshot.Landing{By: "squash", Into: main}},
+		"nothing was committed in it yet; it may go when":                                                 {Landed: new(true), Upstream: main, Commits: new(0)},
+		"nothing was committed in it yet; its files are looked at later, and may keep it; it may go when": {Landed: new(true), Upstream: main, Commits: new(0)},
+		"the default branch is checked out in it":                                                         {Landed: new(true), Upstream: main, Commits: new(2), Branch: "refs/heads/main"},
+		"no rule found a reason to reap it":                                                               {Upstream: main},
+		"its commits are not all on the default branch":                                                   {Landed: new(false)},
+		"its work has landed; it may go when nothing has":                                                 {Landed: new(true), Upstream: main, Commits: new(2), Branch: "refs/heads/x"},
 	} {
 		g.Worktree = new(true)
+		if !strings.Contains(want, "looked at later") {
+			g.Untracked = new(0)
+		}
 		s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a": {Git: &g}}}
 		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare}, s, nil, shipped(t))
 		if !strings.HasPrefix(got.Message, want) {
