@@ -85,8 +85,7 @@ objections contains reasons.keep_first([_open, _unasked], _request_unknown, _req
 	not _no_open_request
 }
 
-_records_unknown := $"whether a record names its folder or its label is not known: {_unread}"
-_unread := "where it works, or what it is called, could not be read"
+_records_unknown := "whether a record names its folder or its label is not known: one of them could not be read"
 
 # Nothing for a spawn that is open.
 _completed(place) := {$"a spawn of it was completed {reasons.too_short(ago, input.config.grace.spawn)}" |

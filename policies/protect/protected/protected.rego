@@ -4,6 +4,7 @@
 # custom:
 #   kinds: all
 #   summary:
+#     - {rank: 60, group: locked, word: alive}
 #     - {rank: 60, group: locked, word: lock, next: "git -C REPO worktree unlock DIR"}
 #     - {rank: 61, group: protected}
 #   parameters: [rules.protected, rules.never_processes, rules.personal_daemons, rules.multiplexers, rules.lock_reasons]
@@ -150,14 +151,14 @@ _reasons contains "it is a multiplexer's server" if processes.multiplexer == tru
 _reasons contains "rules.never_processes has its name" if names.never(input.process.name)
 _lock := reasons.or_default({$": {dirs.lock}{_unlock}" | dirs.lock != ""}, "")
 
-_unlock := reasons.or_default(
-	{$": git -C {repository} worktree unlock {reasons.shell(input.dir.path)} removes the lock" |
-		input.dir.path != ""
-		input.dir.git.common_dir != ""
-		repository := reasons.shell(input.dir.git.common_dir)
-	},
-	"",
-)
+default _unlock := ""
+
+_unlock := $": git -C {repository} worktree unlock {reasons.shell(input.dir.path)} removes the lock" if {
+	not _tool_lock
+	repository := reasons.shell(input.dir.git.common_dir)
+}
+
+_tool_lock if input.dir.git.lock.tool != ""
 
 _impersonal if input.lineage.personal == ""
 
