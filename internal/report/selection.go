@@ -42,6 +42,11 @@ func (f Selection) Check() error {
 	return nil
 }
 
+// narrows says whether a selection leaves out more than a limit does.
+func (f *Selection) narrows() bool {
+	return f != nil && *f != (Selection{Sort: f.Sort, Limit: f.Limit})
+}
+
 // Select leaves of the decisions what was asked for, in that order, and gives their ids; nil where everything was, at most in another order. What
 // is not known of a thing does not select it.
 func (r *Report) Select(f Selection) []string {

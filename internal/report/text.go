@@ -94,7 +94,7 @@ func Headline(r *Report) string {
 		if wait > 0 {
 			s += fmt.Sprintf(", %d waiting for a second look", wait)
 		}
-		if len(r.Decisions) == 0 && r.Selection != nil {
+		if len(r.Decisions) == 0 && r.Selection.narrows() {
 			s += "; " + noneSelected
 		}
 		return s
@@ -112,7 +112,7 @@ func Headline(r *Report) string {
 	}
 	s += fmt.Sprintf(", %d would stay", len(r.Decisions)-reap-after-wait)
 	if len(r.Decisions) == 0 {
-		if s = "nothing in scope was found"; r.Selection != nil {
+		if s = "nothing in scope was found"; r.Selection.narrows() {
 			s = noneSelected
 		}
 		if r.Code(false) == exit.Part {
@@ -698,7 +698,7 @@ func (p page) closing(w io.Writer, r *Report) {
 			next = append(next, "nothing was changed; winnow sweep --apply carries this out")
 		case wait:
 			next = append(next, "nothing was changed; winnow sweep --apply --confirm looks twice and carries this out")
-		case len(r.Decisions) == 0 && r.Selection == nil:
+		case len(r.Decisions) == 0 && !r.Selection.narrows():
 			next = append(next, "nothing was changed; winnow doctor says what can be seen and reaped here, winnow demo shows it on a made-up world")
 		default:
 			next = append(next, "nothing was changed")

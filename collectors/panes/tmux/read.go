@@ -160,7 +160,7 @@ func sessions(l *wire.Listing, source string, server snapshot.Server, only strin
 		if only == "" || r.ID == only {
 			s := session(r, panes[r.ID], clients[r.ID], shown, agents)
 			s.Source, s.Server = source, new(server)
-			// Too old to say that, and perhaps too old for session_last_attached. And one of a group that has ended may have shown it to a person.
+			// A server without a version may be too old for session_last_attached. Of a group, a session that has ended may have shown this one.
 			if server.Version == "" || s.Group != "" && !*s.EverAttached {
 				s.EverAttached = nil
 			}

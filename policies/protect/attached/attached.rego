@@ -84,10 +84,7 @@ _alone if {
 	every pane in input.session.panes { count(pane.linked) == 0 }
 }
 
-_ungrouped if {
-	input.session.group == ""
-	input.session.group_size == 0
-}
+_ungrouped if [input.session.group, input.session.group_size] == ["", 0]
 
 _ungrouped if input.session.group_size == 1
 _facts contains {"attached": input.session.attached}

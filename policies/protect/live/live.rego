@@ -270,8 +270,8 @@ _reasons contains $"its work is over, by its record: {replace(words.close, "ID",
 
 _reasons contains "it has a terminal" if input.process.tty != ""
 _reasons contains $"it belongs to the pane {input.lineage.pane}" if input.lineage.pane != ""
-_reasons contains $"what {input.lineage.interpreter} runs {_unidentified}" if input.lineage.unidentified == true
-_reasons contains $"what an interpreter below it runs {_unidentified}" if input.lineage.unidentified_below == true
+_reasons contains $"{input.lineage.interpreter} runs {_unidentified}" if input.lineage.unidentified == true
+_reasons contains $"an interpreter below it runs {_unidentified}" if input.lineage.unidentified_below == true
 _reasons contains "an agent runs below it" if input.lineage.agent_below == true
 _reasons contains "a process below it has a terminal" if input.lineage.tty_below == true
 
@@ -295,7 +295,7 @@ _reasons contains $"{input.lineage.descendants} processes are below it, more tha
 	not input.lineage.below
 }
 
-_unidentified := "is not known to Winnow: it may be an agent (if not, name it in rules.families)"
+_unidentified := "a program that Winnow does not know: it may be an agent (if not, name it in rules.families)"
 _end := "it has the other end of its input, of its output or of another descriptor"
 _listens contains "it listens on a port" if count(input.process.listening) > 0
 _listens contains "it listens on a unix socket" if count(input.lineage.sockets) > 0

@@ -178,13 +178,13 @@ test_one_that_listens_on_a_unix_socket_stays if {
 
 test_what_an_interpreter_runs_has_to_be_known if {
 	some objection in live.objections with input as subjects.unidentified(subjects.process)
-	objection.message == "what node runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"
-	subjects.reasons(live.objections) == ["what node runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"] with input as subjects.unidentified(subjects.deleted)
+	objection.message == "node runs a program that Winnow does not know: it may be an agent (if not, name it in rules.families)"
+	subjects.reasons(live.objections) == ["node runs a program that Winnow does not know: it may be an agent (if not, name it in rules.families)"] with input as subjects.unidentified(subjects.deleted)
 }
 
 test_what_runs_below_it_has_to_be_known_too if {
 	some objection in live.objections with input as json.patch(subjects.process, [{"op": "remove", "path": "/lineage/agent_below"}, {"op": "add", "path": "/lineage/unidentified_below", "value": true}])
-	objection.message == "what an interpreter below it runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"
+	objection.message == "an interpreter below it runs a program that Winnow does not know: it may be an agent (if not, name it in rules.families)"
 }
 
 test_what_is_busy_for_an_owner_who_is_over_need_not_be_known if {
@@ -196,10 +196,10 @@ test_what_is_busy_for_an_owner_who_is_over_need_not_be_known if {
 		{"op": "add", "path": "/lineage/multiplexer", "value": true},
 		{"op": "remove", "path": "/process/exe"},
 	] {
-		subjects.reasons(live.objections) == ["what node runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"] with input as json.patch(subjects.unidentified(subjects.runaway), [patch])
+		subjects.reasons(live.objections) == ["node runs a program that Winnow does not know: it may be an agent (if not, name it in rules.families)"] with input as json.patch(subjects.unidentified(subjects.runaway), [patch])
 	}
 	below := subjects.changed(subjects.unidentified(subjects.runaway), "/lineage/agent_below", true)
-	subjects.reasons(live.objections) == ["an agent runs below it; what node runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"] with input as below
+	subjects.reasons(live.objections) == ["an agent runs below it; node runs a program that Winnow does not know: it may be an agent (if not, name it in rules.families)"] with input as below
 	unknown := subjects.without(subjects.unidentified(subjects.runaway), ["/lineage/unidentified"])
 	subjects.reasons(live.objections) == ["whether it is an agent, has a terminal or listens, or one below it, is not known"] with input as unknown
 }
@@ -433,7 +433,7 @@ test_what_an_interpreter_runs_on_a_terminal_is_said_to_be_unknown if {
 		{"op": "add", "path": "/lineage/interpreter", "value": "node"},
 		{"op": "add", "path": "/lineage/unidentified", "value": true},
 	])
-	objection.message == "it has a terminal; what node runs is not known to Winnow: it may be an agent (if not, name it in rules.families)"
+	objection.message == "it has a terminal; node runs a program that Winnow does not know: it may be an agent (if not, name it in rules.families)"
 }
 
 test_a_leftover_in_a_pane_may_go_although_it_has_the_terminal if {

@@ -149,14 +149,14 @@ _strangers contains {
 }
 
 _agents contains {name: input.lineage[name] | some name in {"agent", "agents", "possible_agent", "seen"}}
-_starter contains $"{_agent} runs and may own it; it may go once that has ended{_more}" if input.lineage.agents > 0
+_starter contains $"{_agent} runs and may own it; it may go once that {_ended}" if input.lineage.agents > 0
 
 _starter contains $"{possible.name} ({possible.pid}) may be an agent, does not show it, and may own it" if {
 	possible := input.lineage.possible_agent
 	possible.pid > 0
 }
 
-_more := reasons.or_default({$", and {input.lineage.agents - 1} more" | input.lineage.agents > 1}, "")
+_ended := reasons.or_default({$"and {input.lineage.agents - 1} more end" | input.lineage.agents > 1}, "ends")
 _agent := $"{input.lineage.agent.name} ({input.lineage.agent.pid})"
 _on_record if count(input.lineage.strangers) == 0
 _on_record if input.lineage.starter_gone == true

@@ -208,9 +208,9 @@ _suspected := json.patch(subjects.process, [
 
 test_a_living_agent_that_may_have_started_it_keeps_and_is_named if {
 	some objection in owned.objections with input as _suspected
-	objection.message == "claude (4242) runs and may own it; it may go once that has ended"
+	objection.message == "claude (4242) runs and may own it; it may go once that ends"
 	count(objection.evidence) == 2
-	subjects.reasons(owned.objections) == ["claude (4242) runs and may own it; it may go once that has ended, and 2 more"] with input as subjects.changed(_suspected, "/lineage/agents", 3)
+	subjects.reasons(owned.objections) == ["claude (4242) runs and may own it; it may go once that and 2 more end"] with input as subjects.changed(_suspected, "/lineage/agents", 3)
 }
 
 test_what_may_be_an_agent_and_does_not_show_it_keeps_and_is_named if {

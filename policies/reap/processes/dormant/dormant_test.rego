@@ -106,7 +106,7 @@ test_an_agent_is_named_and_goes_only_when_a_person_asks_for_it if {
 	some finding in dormant.findings with input as _agent
 	finding.message == "no program and no person can speak with this agent any more"
 	finding.evidence.agent == "claude"
-	{objection.message | some objection in main.decision.objections} == {"it is an agent", "codex (31) runs and may own it; it may go once that has ended"} with input as _agent
+	{objection.message | some objection in main.decision.objections} == {"it is an agent", "codex (31) runs and may own it; it may go once that ends"} with input as _agent
 	main.decision.verdict == "reap" with input as subjects.changed(_agent, "/asked", _asked)
 	every asked in [object.union(_asked, {"by": "daemon"}), object.union(_asked, {"uid": 0}), object.remove(_asked, ["by"]), object.remove(_asked, ["uid"])] {
 		main.decision.verdict == "spare" with input as subjects.changed(_agent, "/asked", asked)

@@ -12,6 +12,7 @@ package policies.reap.processes.orphan
 
 import data.policies.lib.processes
 import data.policies.lib.provenance
+import data.policies.lib.reasons
 
 # An agent may have started the process, and it is not known to be an agent itself.
 in_scope if {
@@ -20,7 +21,7 @@ in_scope if {
 }
 
 findings contains {
-	"message": "its agent has ended",
+	"message": reasons.or_default({"its agent has ended" | input.lineage.agents == 0}, "what started it has ended"),
 	"evidence": {"markers": markers, "parent": input.process.ppid, "agrees": provenance.sources, "seen": seen},
 } if {
 	in_scope

@@ -31,7 +31,8 @@ test_in_a_container_pid_1_proves_nothing if {
 }
 
 test_a_living_agent_is_for_another_rule if {
-	subjects.reasons(orphan.findings) == ["its agent has ended"] with input as subjects.changed(subjects.process, "/lineage/agents", 1)
+	subjects.reasons(orphan.findings) == ["what started it has ended"] with input as subjects.changed(subjects.process, "/lineage/agents", 1)
+	subjects.reasons(orphan.findings) == ["what started it has ended"] with input as subjects.without(subjects.process, ["/lineage/agents"])
 }
 
 _hinted := json.patch(subjects.process, [
