@@ -178,7 +178,7 @@ const maxDrift = 5 * time.Second
 func (c *Carrier) order(ctx context.Context, a *one, looked time.Time) error {
 	now := c.Now()
 	if drift := now.Round(0).Sub(looked.Round(0)) - now.Sub(looked); drift.Abs() > maxDrift {
-		return Changed("the machine slept, or its clock was set, after %s was judged; it was left untouched, and the next sweep looks again", a.Candidate)
+		return Changed("the machine slept, or its clock was set, after %s was judged; it was left untouched", a.Candidate)
 	}
 	if c.Grants == nil {
 		return nil
@@ -263,7 +263,7 @@ func unchanged(d decision.Decision, j Judgement) error {
 	case again.Identity.Key == "":
 		return Refused("the identity of %s could not be read right before the act; it was left untouched", d.ID)
 	case again.ID != d.ID || again.Kind != d.Kind || !again.Identity.Matches(d.Identity):
-		return Changed("%s is no longer the thing that was judged; it was left untouched, and the next sweep looks at it again", d.ID)
+		return Changed("%s is no longer the thing that was judged; it was left untouched until the next sweep", d.ID)
 	case again.Verdict != decision.Reap:
 		return Changed("%s must stay, by a second look right before the act: %s; it was left untouched", d.ID, objections(again))
 	}

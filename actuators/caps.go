@@ -180,7 +180,7 @@ func (c Caps) slice(kind string, wanted []decision.Decision, left int, so *spent
 	if left = max(left, 0); n > left {
 		why := fmt.Sprintf("%d acts of kind %s are wanted, and act.caps.per_sweep allows a sweep %d", n, kind, c.PerSweep)
 		if left < c.PerSweep {
-			why = fmt.Sprintf("%d acts of kind %s are wanted, and other acts of this sweep leave %d of the %d that act.caps.per_sweep allows", n, kind, left, c.PerSweep)
+			why = fmt.Sprintf("%d acts of kind %s are wanted; act.caps.per_sweep allows %[4]d, and other acts leave %[3]d of them", n, kind, left, c.PerSweep)
 		}
 		caps = append(caps, decision.Cap{Kind: kind, Cap: decision.CapPerSweep, Limit: float64(c.PerSweep), Wanted: n, Held: n - left, Flag: decision.FlagMax, Stops: c.PerSweep <= 0, Why: why})
 	}
@@ -248,12 +248,12 @@ func (c Caps) alive(kind string, wanted, all []decision.Decision) string {
 	n, by, example := living(wanted)
 	total, ofOwner, _ := living(all)
 	if c.overShare(n, total) {
-		return fmt.Sprintf("%d of the %d candidates of kind %s whose owner is alive by a record (%s) are wanted, and act.caps.share allows %g of them (from act.caps.share_from = %d on)",
+		return fmt.Sprintf("%d of the %d candidates of kind %s whose owner is alive by a record (%s) are wanted. act.caps.share allows %g of them (from act.caps.share_from = %d on)",
 			n, total, kind, example, c.Share, c.ShareFrom)
 	}
 	for _, o := range slices.Sorted(maps.Keys(by)) {
 		if c.overShare(by[o], ofOwner[o]) {
-			return fmt.Sprintf("%d of the %d candidates of kind %s of %s whose owner is alive by a record are wanted, and act.caps.share allows %g of them (from act.caps.share_from = %d on)",
+			return fmt.Sprintf("%d of the %d candidates of kind %s of %s whose owner is alive by a record are wanted. act.caps.share allows %g of them (from act.caps.share_from = %d on)",
 				by[o], ofOwner[o], kind, ownerName(o), c.Share, c.ShareFrom)
 		}
 	}
@@ -277,7 +277,7 @@ func (c Caps) jump(kind string, wanted, all []decision.Decision, past Past) stri
 		if group != "" {
 			what += " of " + group
 		}
-		return fmt.Sprintf("%d of the %d %s that were in use at the look of %s are suddenly wanted, and act.caps.share allows %g of them (from act.caps.share_from = %d on)",
+		return fmt.Sprintf("%d of the %d %s that were in use at the look of %s are suddenly wanted. act.caps.share allows %g of them (from act.caps.share_from = %d on)",
 			n, total, what, past.At.Local().Format(time.TimeOnly), c.Share, c.ShareFrom)
 	}
 	return ""
@@ -312,7 +312,7 @@ func (c Caps) shrunk(past Past) string {
 	for _, name := range slices.Sorted(maps.Keys(past.Now)) {
 		now, most := past.Now[name], past.Most[name]
 		if lost := most.Seen - now; lost > 0 && c.overShare(lost, most.Seen) {
-			return fmt.Sprintf("%s gave %d at %s and gives %d now, and act.caps.share allows %g of it to be gone (from act.caps.share_from = %d on)",
+			return fmt.Sprintf("%s gave %d at %s and gives %d now. act.caps.share allows %g of it to be gone (from act.caps.share_from = %d on)",
 				name, most.Seen, most.At.Local().Format(time.DateTime), now, c.Share, c.ShareFrom)
 		}
 	}

@@ -125,7 +125,7 @@ func explain(end reading) (cause, text string) {
 			advice = "it took longer than " + within + "; "
 		}
 		cause, advice = CauseTimeout, advice+
-			"nothing that rests on it is reaped. See what holds it up: a mount that does not answer, a program that does not, or a busy machine, for which raise collect.timeout"
+			"nothing that rests on it is reaped. See what holds it up: a mount or a program that does not answer, or a busy machine, for which raise collect.timeout"
 	case errors.Is(err, context.Canceled):
 		advice = "the look was stopped before it was read"
 	}

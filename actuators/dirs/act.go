@@ -218,7 +218,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 		}
 	}
 	return decision.Outcome{Outcome: decision.Failed,
-		Detail: fmt.Sprintf("cut short: the folder is neither at %s nor in %s, so another program moved or removed it; its commits are kept under %s",
+		Detail: fmt.Sprintf("cut short: the folder is neither at %s nor in %s, so another program moved or removed it. Its commits are kept under %s",
 			s.plan.From, s.plan.Trash, refPrefix(in.ID))}
 }
 

@@ -234,7 +234,7 @@ func modules(clean map[string]string) func(rel string, names []string) error {
 				leads = leads || actuators.IsBelow(at, "/"+in) || actuators.IsBelow("/"+in, path.Join(at, name))
 			}
 			if !leads {
-				return actuators.Refused("its entry in the repository holds the repositories of submodules (%s), "+
+				return actuators.Refused("its entry in the repository holds submodules (%s), "+
 					"which would not come back whole: git submodule deinit, once their work is pushed", name)
 			}
 		}

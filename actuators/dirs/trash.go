@@ -402,7 +402,7 @@ func (s *site) proved() error {
 	case err != nil:
 		return err
 	case head != s.plan.Admin.Head:
-		return actuators.Refused("its repository %s has no %shead that is %s, so nothing shows that the act was one on it; its manifest says how to bring it back by hand",
+		return actuators.Refused("its repository %s has no %shead that is %s, so it may not be the act's. Its manifest says how to bring it back by hand",
 			common, refPrefix(s.in.ID), s.plan.Admin.Head)
 	}
 	return nil

@@ -92,7 +92,7 @@ func (a *Actuator) place(want decision.Process) error {
 	}
 	self, err := os.Readlink(filepath.Join(a.o.ProcRoot, "self"))
 	if err != nil || self != strconv.Itoa(os.Getpid()) {
-		return actuators.Refused("%s does not show this process's own pid namespace, so pid %d could be another process there; it was left untouched",
+		return actuators.Refused("%s does not show this process's own pid namespace, so pid %d may be another process. It was left untouched",
 			a.o.ProcRoot, want.PID)
 	}
 	space, err := os.Readlink(filepath.Join(a.o.ProcRoot, "self/ns/pid"))
@@ -119,7 +119,7 @@ func (h *held) unchanged(want decision.Process) error {
 	case s.Start != want.StartTicks || want.Inode != 0 && h.Inode != 0 && h.Inode != want.Inode:
 		return actuators.Gone("pid %d (%s) has ended, and its number is another process's now, which was left untouched", want.PID, want.Name)
 	case s.State == 'Z':
-		return actuators.Refused("pid %d (%s): its first thread has ended while other threads still run, so its program is unknown; it was left untouched",
+		return actuators.Refused("pid %d (%s): its first thread has ended, others run, so its program is unknown. It was left untouched",
 			want.PID, want.Name)
 	}
 	uid, err := h.Owner()

@@ -28,7 +28,7 @@ func TestOddHosts(t *testing.T) {
 		"WSL 2":               {"5.15.167.4-microsoft-standard-WSL2", snapshot.Host{Ancestors: []int{1}}, nil, []string{"Windows: "}},
 		"WSL 1":               {"4.4.0-19041-Microsoft", snapshot.Host{Ancestors: []int{1}}, nil, []string{"Windows: "}},
 		"a container without an init": {"6.12.0", snapshot.Host{Container: new(true), Ancestors: []int{1}}, []snapshot.Process{{PID: 1, Name: "node"}},
-			[]string{"process 1: node is process 1 of this container and not an init: all that was handed over has it for a parent, so a parent of 1 proves nothing, and reap.processes.orphan find nothing"}},
+			[]string{"process 1: node is process 1 of this container and not an init: it is the parent of all orphans, so a parent of 1 proves nothing. reap.processes.orphan find nothing"}},
 		"put into a container":         {"6.12.0", snapshot.Host{Ancestors: []int{}}, nil, []string{"ancestors: "}},
 		"what started it is not known": {"6.12.0", snapshot.Host{}, nil, nil},
 		"a subreaper that is not known": {"6.12.0", snapshot.Host{UID: new(7), OrphanParents: []int{1}}, []snapshot.Process{

@@ -336,6 +336,8 @@ func TestUnknown(t *testing.T) {
 		{"its repository is missing", landed(func(w *world, p string) { w.remove(filepath.Dir(filepath.Dir(w.admin(p)))) }),
 			func(f *facts) { *f = facts{Checkout: new(true), Worktree: new(true), Registered: new(false)} },
 			"not a git repository"},
+		{"its repository is missing with all that lay beside it", landed(func(w *world, p string) { w.remove(filepath.Dir(filepath.Dir(filepath.Dir(w.admin(p))))) }),
+			func(f *facts) { *f = facts{Checkout: new(true), Worktree: new(true), Registered: new(false)} }, "is gone"},
 		{"empty .git folder", func(w *world) string {
 			p := filepath.Join(w.wts, "x")
 			w.mkdir(filepath.Join(p, ".git"))

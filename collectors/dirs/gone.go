@@ -66,7 +66,7 @@ func (s *prober) vanished(common string, entries, others []string) (list []found
 	return list
 }
 
-var errOutside = errors.New("processes outside of this container may use it or have it mounted, and are not seen from here; run winnow on the host, where they are seen")
+var errOutside = errors.New("processes outside of this container may use it, and are not seen from here; run winnow on the host")
 
 // notGone notes why an entry without a folder is not a candidate, and how a person removes it alone.
 func (s *prober) notGone(g goneEntry, why error) {
@@ -139,7 +139,7 @@ func (g goneEntry) sameDisk() error {
 	}
 	for _, dev := range devices {
 		if !slices.Contains(here, dev) {
-			return errors.New("git noted its files on another disk (device) than the one that is there now, and it may come back with that")
+			return errors.New("git noted its files on another disk (device) than the one that is there now; that may come back")
 		}
 	}
 	return nil

@@ -66,7 +66,7 @@ func TestHostileRepository(t *testing.T) {
 	}
 	want := clean()
 	want.Commits, want.Dirty, want.Untracked = new(2), nil, new(1)
-	want.Error = `"a.txt" cannot be judged without running its filter (evil=x), which is a program that a configuration names; files like it: 1`
+	want.Error = `"a.txt" cannot be judged without its filter (evil=x), a program that a configuration names; files like it: 1`
 	must.Equal(t, want, of(d), "result")
 	// The same configuration does run things when nothing is switched off, or this test would show nothing.
 	out, _ := w.try(path, "--work-tree="+path, "status")

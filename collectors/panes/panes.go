@@ -59,7 +59,7 @@ const socketMarker = "HERDR_SOCKET_PATH"
 // read whole.
 func (t *table) confirm(p *snapshot.Pane, server *snapshot.Server, host *snapshot.Host) {
 	if t == nil {
-		forget(p, "the processes of this machine were not read whole, so what herdr says of this pane's is not confirmed")
+		forget(p, "the processes of this machine were not read whole, so herdr's word on this pane is not confirmed")
 		return
 	}
 	shell := t.shell(p)

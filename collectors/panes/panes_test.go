@@ -214,7 +214,7 @@ func TestFillATab(t *testing.T) {
 		{"processes that were not read whole", bare, []snapshot.Process{server, shell(marked("/s"))},
 			func(s *snapshot.Snapshot) { s.Sources[snapshot.Proc] = snapshot.Source{Status: snapshot.Failed} },
 			with(lost, func(p *snapshot.Pane) {
-				p.Error = new("the processes of this machine were not read whole, so what herdr says of this pane's is not confirmed")
+				p.Error = new("the processes of this machine were not read whole, so herdr's word on this pane is not confirmed")
 			})},
 		{"a pane that herdr could not tell about", with(lost, func(p *snapshot.Pane) { p.Error = new("process_info: no") }), []snapshot.Process{server, shell()}, none,
 			with(lost, func(p *snapshot.Pane) { p.Error = new("process_info: no") })},

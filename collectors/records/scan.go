@@ -166,7 +166,7 @@ func explain(ctx context.Context, path string, err error) error {
 	case errors.Is(err, safeopen.ErrTooLarge):
 		return fmt.Errorf("read %s: it is greater than %d MiB; let its owner drop what has long completed", path, MaxSize>>20)
 	case errors.Is(err, safeopen.ErrOwner), errors.Is(err, safeopen.ErrWritable):
-		return fmt.Errorf("open %s: another user could have written it, and nothing was read: %w; let the file, and each folder above it,"+
+		return fmt.Errorf("open %s: another user could have written it, and nothing was read: %w; let it and each folder above"+
 			" belong to this user or root, and let no other user write there", path, err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("read %s: %w", path, ctx.Err())

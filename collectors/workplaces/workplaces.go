@@ -239,7 +239,7 @@ func FindRepositories(ctx context.Context, folders []string, log hclog.Logger) [
 		}
 	}
 	if left < 0 {
-		log.Warn("the folders of collect.dirs.discover_under hold more than is searched, so that repositories may be missed", "entries", maxEntries)
+		log.Warn("collect.dirs.discover_under holds more than is searched, so repositories may be missed", "entries", maxEntries)
 	}
 	return out
 }

@@ -378,8 +378,8 @@ func (w *watch) collapsed(kind snapshot.Kind, gone left, still int) bool {
 		return false
 	}
 	if w.turned {
-		w.alarm(ScopeCollapsed, gone.first, "%d of %d %s that were in scope are still there, and no rule has claimed them since the rules or the "+
-			"configuration were changed (this is reported once); if that was not meant, see %s", gone.count, all, kind.Several, kind.Scope)
+		w.alarm(ScopeCollapsed, gone.first, "%d of %d %s in scope are still there, and by the changed rules or configuration "+
+			"no rule claims them. If that was not meant, see %s (this is reported once)", gone.count, all, kind.Several, kind.Scope)
 		return true
 	}
 	w.alarm(ScopeCollapsed, gone.first, "%d of %d %s that were in scope are still there, and no rule has claimed them since %s: something that the rules "+

@@ -143,8 +143,8 @@ func (w *watch) whyUnknown(kind, why string) string {
 	case proc.Status != snapshot.OK && proc.Error != "":
 		return "the processes could not be read: " + proc.Error
 	case kind == snapshot.KindDir:
-		return "some process of this user does not show what it uses; run as a user that may read it (root may read all), or, where it never " +
+		return "some process of this user does not show what it uses. Run as a user that may read it, such as root. Where it never " +
 			"works in such a folder, add its name to rules.opaque_processes"
 	}
-	return "the processes in its panes could not be read, or are not on this machine; run as the user that they belong to"
+	return "the processes in its panes could not be read, or are not on this machine. Run as the user that they belong to"
 }

@@ -88,7 +88,7 @@ func (a *answer) openIn(sub *subject.Subject) {
 		})
 		switch {
 		case open.Folder != "" && open.AnyProcess:
-			a.gap("agents/"+open.Agent, "%s worked in it after its process %s (%d) began, by its own record; whether that session is still open is not known",
+			a.gap("agents/"+open.Agent, "%s worked in it after its process %s (%d) began. Whether that session is still open is not known",
 				open.Agent, cmp.Or(open.Name, "without a known name"), open.PID)
 		case open.Folder != "" && lives && i >= 0:
 			a.proveOpen(i, p)

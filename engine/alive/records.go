@@ -176,7 +176,7 @@ func (a *answer) ofRecords(refs []ref) {
 		case checked:
 			a.say(r.Source, fact, nil, "%s %s of %s says live, and its process is gone", what, r.ID, r.Source)
 		default:
-			a.gap(r.Source, "%s %s has not ended, and it names no process, session or pane, so nothing tells whether that is still so", what, r.ID)
+			a.gap(r.Source, "%s %s has not ended, and nothing tells whether that is still so: it names no process, session or pane", what, r.ID)
 		}
 	}
 }

@@ -229,7 +229,7 @@ func IsData(p string) bool {
 var errData = errors.New("rules here cannot read data")
 
 // dataFix is what to do with data.
-const dataFix = "write its values as parameters (rules.custom in config.yaml) or as a rule of a package policies.lib.NAME, and remove the file"
+const dataFix = "write its values below rules.custom in config.yaml or in a package policies.lib.NAME, and remove it"
 
 // CheckData refuses data: the rules here see one candidate and the configuration, and no other document. What OPA's tools write where there
 // is no data is in order. Nothing is parsed but JSON, and of that one level.

@@ -49,7 +49,7 @@ type Kind struct {
 var Kinds = []Kind{
 	kind(Kind{
 		Name: KindTab, Plural: "tabs", Several: "tabs", Sources: []string{"herdr", Editor},
-		Scope: "the labels of herdr's tabs and rules.helper_labels; what the tabs of editors were opened for and rules.editor_names",
+		Scope: "the labels of herdr's tabs, what editors opened tabs for, rules.helper_labels and rules.editor_names",
 	}, func(s *Snapshot) map[string]Tab { return s.Tabs }, func(t *Tab) Candidate {
 		if t.Editor != nil { // what a tab of an editor shows is one fact of the join
 			return Candidate{Source: t.Source, Native: t.ID, Name: t.Label, Born: t.Editor.OpenedAt}

@@ -140,8 +140,8 @@ func (w *watch) caps(before map[string]int, tripped []Brake) map[string]int {
 			continue // a slice of a backlog passes
 		}
 		if c.Cap == decision.CapShrunk {
-			w.trip(Brake{Rule: SourceShrank, Kind: c.Kind}, "%s. What the source no longer says is not known to have ended: look at the source, then release. "+
-				"The cap holds until act.caps.shrunk_within (of proc act.caps.jump_within) has passed, and what is released before trips again; "+
+			w.trip(Brake{Rule: SourceShrank, Kind: c.Kind}, "%s. What a source no longer says may still run: look at the source, then release. "+
+				"The cap holds until act.caps.shrunk_within (of proc act.caps.jump_within) has passed: what is released before trips again. "+
 				"winnow sweep --apply --all-of %s lets it through once", c.Why, c.Kind)
 			continue
 		}

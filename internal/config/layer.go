@@ -209,7 +209,7 @@ func (l *Layer) Check(rules []string, own []policy.Parameter) error {
 		case decision.ProtectFamily:
 			problem = "reasons to keep need no grant: every layer may add them"
 		default:
-			problem = "it wants reap.FOLDER.NAME for a reason to reap, levels.RULE or parameters.KEY; a .* at the end stands for all names that begin so"
+			problem = "it wants reap.FOLDER.NAME for a reason to reap, levels.RULE or parameters.KEY. A .* at the end stands for all names that begin so"
 		}
 		if problem != "" {
 			wrong = append(wrong, strict.Problem{File: l.File, Line: l.lines["grants."+g], Key: "grants", Text: fmt.Sprintf("grants: %q: %s", g, problem)})

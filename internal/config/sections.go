@@ -35,7 +35,7 @@ type Console struct {
 func (c Console) check(must need) {
 	at, err := netip.ParseAddrPort(c.Listen)
 	must(err == nil && at.Addr().IsLoopback() && !at.Addr().Is4In6() && at.Addr().Zone() == "",
-		"console.listen %q: the console is for this machine alone; it wants a loopback address with a port, such as 127.0.0.1:0 for a free one", c.Listen)
+		"console.listen %q: the console is for this machine alone. Give a loopback address with a port, such as 127.0.0.1:0 for a free one", c.Listen)
 	must(c.Every >= 5*time.Second, "console.every is %s; it is a time of 5s or more", c.Every)
 }
 

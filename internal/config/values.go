@@ -116,7 +116,7 @@ func (c *Config) checkPatterns(must need) {
 		must(!strings.HasPrefix(p, "~") || isPath(p), "rules.protected: %q is in another user's home, which is not looked up, and would protect nothing: write its path out", p)
 	}
 	for _, p := range c.Rules.DisposableContent {
-		must(narrow(p), "rules.disposable_content: %q says too much: name two folders at least before a * that stands alone, and none that holds your home, such as ~/scratch/*", p)
+		must(narrow(p), "rules.disposable_content: %q says too much: name two folders at least before a * that stands alone, such as ~/scratch/*, and not your home", p)
 	}
 	for key, list := range map[string][]string{"rebuildable": c.Rules.Rebuildable, "tool_files": c.Rules.ToolFiles, "landing_branches": c.Rules.LandingBranches} {
 		for _, p := range list {
@@ -148,7 +148,7 @@ func (c *Config) checkPatterns(must need) {
 		re, err := regexp.Compile(r.Pattern)
 		must(err == nil, "rules.lock_reasons: the pattern of %s: %v", r.Tool, err)
 		must(err != nil || r.Tool != "" && re.SubexpIndex("pid") >= 0 && strings.HasPrefix(r.Pattern, "^") && strings.HasSuffix(r.Pattern, "$"),
-			"rules.lock_reasons: %q of %q wants the tool's name, and a pattern over the whole reason (from ^ to $) with a group (?P<pid>...)", r.Pattern, r.Tool)
+			"rules.lock_reasons: %q of %q wants the tool's name, and a pattern from ^ to $ with a group (?P<pid>...)", r.Pattern, r.Tool)
 	}
 	for _, re := range c.Rules.DisposableDirs {
 		_, err := regexp.Compile(re)

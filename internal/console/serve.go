@@ -56,7 +56,7 @@ type Server struct {
 func Listen(api API, address string, log hclog.Logger) (*Server, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !at.Addr().IsLoopback() || at.Addr().Is4In6() || at.Addr().Zone() != "" {
-		return nil, fmt.Errorf("the console listens on a loopback address alone, such as 127.0.0.1:0 or [::1]:8080, and %q is no such address; nothing was started", address)
+		return nil, fmt.Errorf("%q is no loopback address with a port, such as 127.0.0.1:0 or [::1]:8080; nothing was started", address)
 	}
 	pages, err := parsed()
 	if err != nil {

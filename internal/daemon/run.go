@@ -106,7 +106,7 @@ func (d *Daemon) Once(ctx context.Context) error {
 	}
 	d.News(r)
 	if fresh := d.Status().Last.Fresh; fresh != "" {
-		d.Say("every wait begins again: %s. A timer that sweeps less often than every %s needs --every with its time, or nothing that waits ever goes", fresh, text.Span(d.gap()))
+		d.Say("every wait begins again: %s. A timer that sweeps less often than every %s needs its time in --every, or nothing that waits goes", fresh, text.Span(d.gap()))
 	}
 	return exit.CodeError(r.Code(false))
 }

@@ -76,7 +76,7 @@ func leased(named string, asker listen.Conn) (string, error) {
 		kind, ok, rest = snapshot.Kind{Name: snapshot.KindDir}, true, named
 	}
 	if !ok || rest == "" || len(named) > 8192 || strings.ContainsAny(named, "\x00\n") {
-		return "", config.Usagef("candidate %q: it wants an id such as dir:/home/me/wt/a, session:tmux/default/$4 or process:812@93211, or a folder's whole path", named)
+		return "", config.Usagef("candidate %q: give an id such as session:tmux/default/$4 or process:812@93211, or a folder's whole path", named)
 	}
 	switch at := strings.LastIndexByte(rest, '/'); {
 	case kind.Name == snapshot.KindDir:

@@ -82,7 +82,7 @@ func (s *Server) Serve(ctx context.Context, path string) (stop func(), err error
 			return nil, err
 		}
 		// The configuration did not ask for a socket there: some file systems have none.
-		s.d.Say("run.api: %v; sweeps go on without it, and commands do their work by themselves; run.api.socket names another place", err)
+		s.d.Say("run.api: %v; sweeps go on without it, and commands work by themselves. run.api.socket names another place", err)
 		return nil, nil
 	}
 	log := s.d.Log.Named("api")

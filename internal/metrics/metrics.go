@@ -89,13 +89,13 @@ func New(version string, status func() document.Status) *Metrics {
 		freed:        counter("act_bytes_total", "What acts took away, by kind of candidate: bytes on disk (most lie in the trash until they are purged) and resident memory.", "kind", "what"),
 		purged:       counter("purged_bytes_total", "Bytes that came free on disk because the trash let something go for good, by why.", "why"),
 		candidates:   gauge("candidates", "Candidates in scope at the latest sweep, by kind and by how they stand: reap, waiting (for a second look), ask, observe, unknown (something was not read), spare.", "kind", "stands"),
-		rules:        gauge("rule_candidates", "Candidates at the latest sweep on which a rule found a reason to go (effect finding) or to stay (effect objection).", "rule", "effect"),
+		rules:        gauge("rule_candidates", "Candidates at the latest sweep with a rule's reason to go (effect finding) or to stay (objection).", "rule", "effect"),
 		sources:      gauge("sources", "Sources at the latest whole sweep, by kind and status.", "kind", "status"),
 		reading:      gauge("source_reading_seconds", "How long the slowest source of a kind took to read at the latest whole sweep.", "kind"),
 		alarms:       gauge("alarms", "Alarms of the latest sweep, by rule.", "rule"),
 		held:         gauge("caps_held", "Candidates that were to go and that a cap held back at the latest sweep.", "kind", "cap"),
 		trash:        single("trash_bytes", "What lies in the trash, in bytes on disk, at the latest sweep."),
-		proposed:     single("proposed_bytes", "What the folders take up that are to go, in bytes on disk, as far as it was measured at the latest sweep."),
+		proposed:     single("proposed_bytes", "Bytes on disk of the folders that are to go, as far as measured at the latest sweep."),
 		policy:       gauge("policy_info", "The policies that decided at the latest sweep: always 1.", "revision", "digest"),
 		bundleActive: gauge("bundle_activated_timestamp_seconds", "When the bundle that decides began to, in seconds since 1970.", "bundle"),
 		bundleAsked:  gauge("bundle_checked_timestamp_seconds", "When the place of a bundle last gave an answer, in seconds since 1970.", "bundle"),
@@ -369,7 +369,7 @@ func (w Where) open(ctx context.Context, log hclog.Logger) (net.Listener, error)
 		_ = l.Close()
 		return nil, fmt.Errorf("read the certificate and its key: %w", err)
 	}
-	bad := once(log, "the certificate or its key cannot be read, and no connection is made until they can (run.metrics.cert_file, key_file)")
+	bad := once(log, "the certificate or its key cannot be read: no connection is made (run.metrics.cert_file, key_file)")
 	read := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(w.CertFile, w.KeyFile)
 		bad(err)

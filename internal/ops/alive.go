@@ -115,7 +115,7 @@ func (o *Ops) numbered(q *alive.Question, s string) error {
 	}
 	q.PID = n
 	if leads, err := proc.Leads(o.Cfg.Collect.Processes.Root, n); err == nil && !leads {
-		return config.Usagef("%d is one of the threads of a process, and no process; give the number of its process (Tgid in /proc/%d/status)", n, n)
+		return config.Usagef("%d is a thread, not a process. Give the number of its process (Tgid in /proc/%d/status)", n, n)
 	}
 	if both {
 		at, err := strconv.ParseUint(ticks, 10, 64)
@@ -157,7 +157,7 @@ func (o *Ops) placed(q *alive.Question, what string) error {
 	}
 	q.Reachable = true
 	if proc.SharedOutside("/proc", "/proc/self/mountinfo")(real) {
-		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: "the folder lies on a mount that processes outside of this pid namespace may use, and they are not seen from here"})
+		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: "it lies on a mount that processes outside of this pid namespace may use, unseen from here"})
 	}
 	if other := FolderDiffers(o.Asker, p); other != "" {
 		q.Gaps = append(q.Gaps, alive.Gap{Source: snapshot.Proc, Why: other})
@@ -184,7 +184,7 @@ func (o *Ops) placed(q *alive.Question, what string) error {
 }
 
 // errView is why a path below /proc has no real path here: its links lead into another mount namespace, where names mean other folders.
-var errView = errors.New("a path below /proc leads into the view of another process, and who uses a folder there cannot be asked")
+var errView = errors.New("a path below /proc may lead into another process's view, where the users of a folder are not known")
 
 // throughProc reports whether one of the links of a path is one of /proc's own (magic links, proc(5)).
 func throughProc(p string) bool {

@@ -316,7 +316,7 @@ func (o *Ops) checkHerdr(s *snapshot.Snapshot) []Check {
 			then := "so its tabs are read and never closed; rules.herdr_protocols allows it"
 			switch lacks := src.Server.Lacks; {
 			case lacks != nil && len(*lacks) == 0:
-				then = "so its tabs are closed only where you ask for one (winnow cleanup ID --safe); rules.herdr_protocols has it done without that"
+				then = "so its tabs are closed only by winnow cleanup ID --safe. rules.herdr_protocols changes that"
 			case lacks != nil:
 				then = "and it lacks " + strings.Join(*lacks, ", ") + ", so its tabs are read and never closed; look for a newer winnow"
 			}
@@ -521,11 +521,11 @@ func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) []
 	limit := func(name, detail string) { out = append(out, Check{"source", name, Limited, detail}) }
 	initRules := cmp.Or(strings.Join(needing(rules, "init"), ", "), "no rules")
 	if host.Windows(root) {
-		limit("Windows", "this is the Windows Subsystem for Linux: which programs of Windows use a folder cannot be seen, here and below /mnt; "+
+		limit("Windows", "this is the Windows Subsystem for Linux: programs of Windows that use a folder are not seen, here and below /mnt. "+
 			"close them there before a folder goes, or name it in rules.protected")
 	}
 	if h.Container != nil && *h.Container {
-		limit("process 1", fmt.Sprintf("%s is process 1 of this container and not an init: all that was handed over has it for a parent, so a parent of 1 proves nothing, and %s find nothing; "+
+		limit("process 1", fmt.Sprintf("%s is process 1 of this container and not an init: it is the parent of all orphans, so a parent of 1 proves nothing. %s find nothing; "+
 			"start the container with an init (docker run --init)", nameOf(s, 1), initRules))
 	}
 	if h.Ancestors != nil && (len(h.Ancestors) == 0 || h.Ancestors[len(h.Ancestors)-1] != 1) {

@@ -95,7 +95,7 @@ func FolderDiffers(asker listen.Conn, path string) string {
 		return ""
 	}
 	if asker.PID <= 0 {
-		return "the program that asks is outside of this pid namespace, so whether the path leads it to the same folder is not known"
+		return "the program that asks is outside of this pid namespace, so its path may lead to another folder"
 	}
 	v, err := proc.ViewOf("/proc", asker.PID)
 	if err == nil && v.Mounts {
@@ -111,7 +111,7 @@ func FolderDiffers(asker listen.Conn, path string) string {
 	case same:
 		return ""
 	}
-	return fmt.Sprintf("the program that asks (pid %d) has other mounts than the daemon, and the path leads it to another folder", asker.PID)
+	return fmt.Sprintf("the program that asks (pid %d) has other mounts than the daemon: the path leads it to another folder", asker.PID)
 }
 
 // PIDDiffers says why a pid may be another process to the program that asks, "" where it is the same.
@@ -184,7 +184,7 @@ var number = regexp.MustCompile(`^(process:)?[0-9]+$`)
 // findID completes a shortened id among the candidates of a snapshot.
 func findID(s *snapshot.Snapshot, id string) (string, error) {
 	if Positional(id) {
-		return "", config.Usagef("%q is no tab's id: herdr reads it as a position, where another tab stands after a close; give the id as winnow shows it, such as w1:t3", id)
+		return "", config.Usagef("%q is no tab's id: herdr reads it as a position, which changes. Give the id as winnow shows it, such as w1:t3", id)
 	}
 	full, err := "", error(nil)
 	byName := idsOf(s, id)

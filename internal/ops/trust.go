@@ -72,7 +72,7 @@ func MainCheckout(folder string) (string, error) {
 	}
 	main := filepath.Dir(place.CommonDir)
 	if place.Bare || filepath.Base(place.CommonDir) != ".git" {
-		return "", config.Usagef("the repository of %s has no main checkout with a .git of its own, so it has no %s/%s that could be trusted", abs, project.Folder, project.Name)
+		return "", config.Usagef("the repository of %s has no main checkout with its own .git, and so no %s/%s to trust", abs, project.Folder, project.Name)
 	}
 	return main, nil
 }

@@ -257,5 +257,5 @@ func excepting(s *side) (out []snapshot.Match) {
 }
 
 // RedactedNames is what a person has to know of exceptions and snapshots without names.
-const RedactedNames = "%s is redacted: an exception matches a name there only where the snapshot was written with that exception loaded, " +
-	"since only then what it needs of names was kept; a snapshot with names shows what a new exception keeps"
+const RedactedNames = "%s is redacted: an exception finds a name there only if it was loaded when the snapshot was written. " +
+	"A snapshot with names shows what a new exception keeps"

@@ -406,7 +406,7 @@ func (p Paint) PolicyCheck(w io.Writer, doc report.PolicyCheck) {
 		}
 	}
 	if len(doc.Passed) > 0 && len(doc.Trees) > 0 {
-		fmt.Fprintf(w, "not read, since they are neither policies (.rego) nor tests (_test.rego), or lie in a folder whose name begins with a dot: %s\n", strings.Join(CleanNames(doc.Passed), ", "))
+		fmt.Fprintf(w, "not read (no policies, no tests, or below a folder whose name begins with a dot): %s\n", strings.Join(CleanNames(doc.Passed), ", "))
 	}
 }
 

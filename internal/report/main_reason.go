@@ -48,6 +48,9 @@ func Main(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config, p *p
 			best, lowest = tell(w, d, o), w.Rank
 		}
 	}
+	if best != nil && s != nil && lowest >= rankUnknown && lowest < rankNothing {
+		best.Message = cmp.Or(s.Dirs[d.ID].Error, best.Message) // the cause says more than what could not be read because of it
+	}
 	if len(d.Findings) > 0 {
 		return best
 	}
@@ -233,7 +236,7 @@ func unfound(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *
 		return nil
 	}
 	if g.Landed == nil && g.Upstream == "" && g.Commits != nil && d.About != nil && !d.About.Gone {
-		return &decision.Main{Group: "without a known default branch", Message: "which branch is its repository's default one is not known, so that it is not known either whether its work has landed",
+		return &decision.Main{Group: "without a known default branch", Message: "its repository's default branch is not known, so nothing shows whether its work has landed",
 			Next: setHead(d, g)}
 	}
 	if g.Landed == nil {
@@ -256,7 +259,7 @@ func unfound(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *
 		}
 		return m
 	case proven && !*g.Landed && g.Commits != nil && *g.Commits == 0:
-		return &decision.Main{Group: "landed lately", Message: "the branch that was brought here has landed; it may go when nobody has touched it for rules.abandoned_after"}
+		return &decision.Main{Group: "landed lately", Message: "the branch that was brought here has landed; it may go after rules.abandoned_after"}
 	case *g.Landed || proven:
 		return later(d, g, "landed lately", "its work has landed", rules.LandedAfter, "rules.landed_after")
 	default:

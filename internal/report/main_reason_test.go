@@ -93,6 +93,11 @@ func TestTheMainReason(t *testing.T) {
 			t.Errorf("a worktree of a repository whose default branch is not known: %+v", got)
 		}
 	}
+	looked.Dirs["dir:/w/x"] = snapshot.Dir{Error: "its repository /w/lost is gone"}
+	d.Kind, d.Objections = snapshot.KindDir, []decision.Reason{because("protect.unknown", "its identity could not be read whole", nil)}
+	if got := Main(d, looked, nil, shipped(t)); got.Message != "its repository /w/lost is gone" || got.Group != "not fully known" {
+		t.Errorf("a worktree whose repository is gone: %+v", got)
+	}
 	d = decision.Decision{ID: "process:1@2", Verdict: decision.Spare}
 	if got := Main(d, looked, nil, shipped(t)); got.Message != "no rule found a reason to reap it" {
 		t.Errorf("a candidate without any reason: %+v", got)

@@ -395,7 +395,7 @@ func (c Count) seen() string {
 
 // PossibleAgentText says why nothing that began after a process is an orphan.
 func PossibleAgentText(v *snapshot.PaneProc) string {
-	return fmt.Sprintf("%s (pid %d) may be an agent: what it was started from, or what it runs, cannot be read; while it lives, nothing that began after it is taken for an orphan",
+	return fmt.Sprintf("%s (pid %d) may be an agent: what it was started from, or what it runs, cannot be read. While it lives, nothing that began after it is taken for an orphan",
 		v.Name, v.PID)
 }
 
@@ -699,7 +699,7 @@ func (p page) closing(w io.Writer, r *Report) {
 		case wait:
 			next = append(next, "nothing was changed; winnow sweep --apply --confirm looks twice and carries this out")
 		case len(r.Decisions) == 0 && !r.Selection.narrows():
-			next = append(next, "nothing was changed; winnow doctor says what can be seen and reaped here, winnow demo shows it on a made-up world")
+			next = append(next, "nothing was changed. winnow doctor says what can be seen here, winnow demo shows a made-up world")
 		default:
 			next = append(next, "nothing was changed")
 		}

@@ -346,7 +346,7 @@ func commandLine(program string, flags []string) (string, error) {
 			return "", fmt.Errorf("%q has a control character, which a unit cannot hold", word)
 		}
 		if i == 0 && strings.ContainsAny(word, "\"'\\") { // systemd says: Executable name contains special characters
-			return "", fmt.Errorf("the path of the program, %s, has a quotation mark or a backslash, which systemd takes in no program's path", word)
+			return "", fmt.Errorf("the path of the program, %s, has a quotation mark or a backslash, which systemd does not take there", word)
 		}
 		word = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(word)
 		if i > 0 { // in the program's own path a $ stands for itself

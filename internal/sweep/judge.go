@@ -141,7 +141,7 @@ func (m *Machine) FindCounterfactuals(ctx context.Context, e *eval.Engine, s *sn
 	}
 	if r.Unexplained > 0 {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: "unexplained", Message: fmt.Sprintf(
-			"of %d it was not found out what would change the decision, in the %s that there were; winnow explain ID says it of one of them", r.Unexplained, ExplainAll)})
+			"what would change the decision was not found for %d in %s. winnow explain ID finds it for one of them", r.Unexplained, ExplainAll)})
 	}
 	return nil
 }

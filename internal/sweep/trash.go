@@ -314,7 +314,7 @@ func (s *Sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, erro
 		}
 	}
 	if n > 0 {
-		s.Note("%s in the trash that the ledger did not know, or held for gone; they are kept for act.trash_ttl from now on", text.Plural(n, "folder"))
+		s.Note("%s in the trash were not in the ledger, or marked as gone there; act.trash_ttl begins for them now", text.Plural(n, "folder"))
 	}
 	return n, nil
 }
@@ -432,11 +432,11 @@ func (s *Sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 		}
 	}
 	if whole > 0 {
-		s.Note("%s in the trash may hold files that no tool makes again, so all of act.trash_ttl is kept although there is little room: winnow trash empty removes them",
+		s.Note("%s in the trash may hold files that no tool makes again: they stay for act.trash_ttl, although room is short: winnow trash empty removes them",
 			text.Plural(whole, "act"))
 	}
 	if most > 0 && sum > most {
-		s.Note("%s lie in the trash and act.trash_max is %s; what is left is younger than act.trash_max_keeps (%s), or may hold files that no tool makes again, so it stays: winnow trash empty removes it",
+		s.Note("%s lie in the trash, more than act.trash_max (%s): what is younger than act.trash_max_keeps (%s) or may not be made again stays: winnow trash empty removes it",
 			text.Size(sum), text.Size(most), text.Span(s.Cfg.Act.TrashMaxKeeps))
 	}
 }

@@ -237,7 +237,7 @@ func (g *handle) outlived(ctx context.Context) error {
 	case over:
 		return g.processEnded()
 	case !g.ours:
-		return actuators.Refused("pid %d may be another Codev's: its socket is in no folder of this one's sockets, or it was started for another state folder; set SHELLPER_SOCKET_DIR where it is this one's", g.pid())
+		return actuators.Refused("pid %d may be another Codev's: its socket or its state folder is not this one's. If it is, set SHELLPER_SOCKET_DIR", g.pid())
 	}
 	return nil
 }

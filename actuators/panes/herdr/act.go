@@ -73,7 +73,7 @@ func (h *held) notClosed(err error) error {
 		return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
 	case change.ConfirmationRequired:
 		h.Log.Error("a server asks its user whether to close a group of workspaces", "tab", h.id.ID)
-		return fmt.Errorf("%s was not closed, and herdr asks its user IN A DIALOG NOW whether to close the whole group of workspaces: %w; "+
+		return fmt.Errorf("%s was not closed: herdr asks its user IN A DIALOG NOW whether to close the group of workspaces: %w; "+
 			"answer no there. Its workspace was judged a moment before", h.who(), err)
 	}
 	if errors.Is(err, herdr.ErrNotSent) {

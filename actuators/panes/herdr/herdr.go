@@ -87,10 +87,10 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	switch w.where {
 	case there:
 		return panes.Interrupted(a.Trash, in, decision.Failed,
-			fmt.Sprintf("the act on %s was interrupted before it was closed; nothing was done, and the next sweep decides again", called(id)))
+			fmt.Sprintf("the act on %s was interrupted before it was closed. Nothing was done; the next sweep decides again", called(id)))
 	case elsewhere:
 		return panes.Interrupted(a.Trash, in, decision.Changed,
-			fmt.Sprintf("the act on %s was interrupted before it was closed, and its panes are in another tab now; nothing was done", called(id)))
+			fmt.Sprintf("the act on %s was interrupted before it was closed; its panes moved to another tab. Nothing was done", called(id)))
 	}
 	return decision.Outcome{Outcome: decision.Done, RestoreUntil: panes.KeptUntil(a.Trash, in),
 		Detail: fmt.Sprintf("%s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", called(id))}

@@ -254,7 +254,7 @@ func TestSettle(t *testing.T) {
 		{"its server ended", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Stop(true) }, decision.Done, "settled", true, false},
 		{"its server ended and took its socket", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Stop(false) }, decision.Done, "settled", true, false},
 		{"its panes were moved", StepClose, func(_ *testing.T, w *world, d *decision.Tab) { w.s.MovePane(d.Panes[0].ID, w.home) },
-			decision.Changed, "in another tab", false, false},
+			decision.Changed, "moved to another tab", false, false},
 		{"its server answers pings only", StepReadBack, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Wedge(true) },
 			decision.Failed, "unknown", true, true},
 		{"its server answers nonsense", StepReadBack, func(_ *testing.T, w *world, _ *decision.Tab) {

@@ -38,7 +38,7 @@ func (g *handle) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	case ctx.Err() != nil:
 		return actuators.OutcomeOf(fmt.Errorf("session %s: %w; it was left untouched", g.who(), context.Cause(ctx)))
 	case state == "":
-		return actuators.OutcomeOf(actuators.Refused("what the server says of session %s cannot be tested in one command: it has too many panes, or a program or client with a name that cannot be compared; it was left untouched", g.who()))
+		return actuators.OutcomeOf(actuators.Refused("what the server says of session %s cannot be tested in one command: too many panes, or a name of a program or client that cannot be compared. It was left untouched", g.who()))
 	case g.seen.Detail.State != state:
 		return actuators.OutcomeOf(g.differs(g.seen.Detail.State, state))
 	}

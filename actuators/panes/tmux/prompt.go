@@ -229,7 +229,7 @@ func (g *handle) popless() error {
 		case err != nil:
 			return actuators.Refused("session %s: %w; it was left untouched", g.who(), err)
 		case may:
-			return actuators.Changed("the tmux server started pid %d (%s), which may be a new pane of session %s or a popup over it, since that was judged; the session was left untouched",
+			return actuators.Changed("the tmux server started pid %d (%s), which may be a new pane of session %s or a popup over it. The session was left untouched",
 				pid, name, g.who())
 		}
 	}

@@ -75,7 +75,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 			Detail: fmt.Sprintf("whether session %s is gone is unknown: %v; what was saved of it is kept, and the next sweep looks again", who, err)}
 	case there:
 		return panes.Interrupted(a.Trash, in, decision.Failed,
-			fmt.Sprintf("the act on session %s was interrupted before it was killed; nothing was done, and the next sweep decides again", who))
+			fmt.Sprintf("the act on session %s was interrupted before it was killed. Nothing was done; the next sweep decides again", who))
 	}
 	return decision.Outcome{Outcome: decision.Done, RestoreUntil: panes.KeptUntil(a.Trash, in),
 		Detail: fmt.Sprintf("session %s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", who)}

@@ -157,13 +157,13 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	switch {
 	case errors.Is(err, vscode.ErrNoServer), errors.Is(err, vscode.ErrAnother):
 		return decision.Outcome{Outcome: decision.Gone, RestoreUntil: panes.KeptUntil(a.Trash, in),
-			Detail: fmt.Sprintf("%s: its window was closed or loaded again before it was known whether the tab was closed; a window that was loaded again is looked at as a new one", called(e))}
+			Detail: fmt.Sprintf("%s: its window was closed or loaded again, so whether the tab was closed is not known", called(e))}
 	case err != nil:
 		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(a.Trash, in),
 			Detail: fmt.Sprintf("whether %s is gone is not known: %v; what was saved of it is kept, and the next sweep looks again", called(e), err)}
 	case there:
 		return panes.Interrupted(a.Trash, in, decision.Failed,
-			fmt.Sprintf("the act on %s was interrupted, and the window still shows it; no process was touched, and the next sweep decides again", called(e)))
+			fmt.Sprintf("the act on %s was interrupted; the window still shows it. No process was touched; the next sweep decides again", called(e)))
 	}
 	return decision.Outcome{Outcome: decision.Done, RestoreUntil: panes.KeptUntil(a.Trash, in), Detail: called(e) + " is gone; settled after an interruption"}
 }

@@ -120,7 +120,7 @@ func (a *Actuator) ended(e *decision.Editor) error {
 	case e.StartTicks != 0 && st.Start != e.StartTicks:
 		return nil
 	case e.StartTicks == 0:
-		return actuators.Refused("%s: when its process (pid %d) began is not known, and a process of that number lives; it was left untouched", called(e), e.PID)
+		return actuators.Refused("%s: when its process (pid %d) began is not known, and a process of that number lives. It was left untouched", called(e), e.PID)
 	}
 	return actuators.Refused("%s: its process (pid %d) lives; it was left untouched", called(e), e.PID)
 }

@@ -114,7 +114,7 @@ func (j *join) terminal(id string, row *tower.Session, e *tower.Entry) *snapshot
 	j.role(t, row)
 	j.process(t, row, e)
 	if j.answered && e == nil && row != nil && t.PID != nil {
-		note(t, fmt.Sprintf("the Tower does not list it, although the store records it and its process (pid %d) lives; see what afx status says, and restart the Tower if this stays", *t.PID))
+		note(t, fmt.Sprintf("the Tower does not list it, although the store does and its process (pid %d) lives. If this stays, restart the Tower", *t.PID))
 	}
 	var known *snapshot.Owner
 	if o, ok := j.memory[id]; ok {

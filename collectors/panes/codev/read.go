@@ -172,11 +172,11 @@ func (r *reader) ask(ctx context.Context, w *world) error {
 		return err
 	}
 	if !own && stranger(entries, w.Sessions) {
-		return fmt.Errorf("ask the Tower at %s: it lists none of the terminals that %s records, and the key in CODEV_TOWER_KEY does not say which Tower it belongs to;"+
-			" name the Tower of that folder in collect.codev.tower", r.base, r.home)
+		return fmt.Errorf("ask the Tower at %s: it lists none of the terminals that %s records; the key in CODEV_TOWER_KEY may be another Tower's:"+
+			" name that folder's Tower in collect.codev.tower", r.base, r.home)
 	}
 	if lost := r.living(w); len(entries) == 0 && len(lost) > 0 {
-		return fmt.Errorf("ask the Tower at %s: it lists no terminal, although %s records %s whose processes live, such as pid %d; it may be starting, or have lost them: see what afx status says,"+
+		return fmt.Errorf("ask the Tower at %s: it lists no terminal, although %s records %s whose processes live, such as pid %d. It may be starting, or have lost them: see afx status,"+
 			" and restart the Tower if this stays", r.base, filepath.Join(r.home, tower.StoreFile), counted(len(lost)), lost[0])
 	}
 	w.entries, w.answered = entries, true

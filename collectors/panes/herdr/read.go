@@ -120,7 +120,7 @@ func (r *reader) greet(ctx context.Context, c *herdr.Client) (*snapshot.Server, 
 	case pong.Protocol == nil:
 		return nil, errors.New("it does not say which protocol it speaks; see what listens there")
 	case *pong.Protocol < oldestProtocol || older(pong.Version):
-		return nil, fmt.Errorf("herdr %.40s gives tabs positional ids, which lead to another tab after a close; update it to 0.7.0 or later", pong.Version)
+		return nil, fmt.Errorf("herdr %.40s gives tabs positional ids, which change when one closes; update it to 0.7.0 or later", pong.Version)
 	}
 	c.Server = &pid
 	s := &snapshot.Server{Socket: r.socket, PID: pid, Version: pong.Version, Protocol: pong.Protocol}

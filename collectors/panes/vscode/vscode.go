@@ -89,7 +89,7 @@ func (o Options) auto() (paths []string, failed []collectors.Source) {
 		found, err := vscode.Sockets(dir)
 		if err != nil {
 			failed = append(failed, collectors.Source{Name: Kind + "/folder " + collectors.Short(dir), Kind: Kind, Path: dir, Reader: collectors.Failing{Err: fmt.Errorf(
-				"look for windows of editors in %s: %w; no window there was asked. Let the folder belong to this user, and take from others the right to write there and in the folders above it", dir, err)}})
+				"look for windows of editors in %s: %w; no window there was asked. Let the folder belong to this user, and let no other user write there and in the folders above it", dir, err)}})
 		}
 		paths = append(paths, found...)
 	}

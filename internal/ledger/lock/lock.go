@@ -272,8 +272,8 @@ func (a Acting) alone(file bool) error {
 		seen = seen || marked
 	}
 	if !seen && !file {
-		return fmt.Errorf("look for another sweep that acts: %s does not show what this process has open, and this user has no home that only this user can write, "+
-			"so that two sweeps could act at the same time", root)
+		return fmt.Errorf("look for another sweep that acts: %s does not show what this process has open, and this user has no home "+
+			"that only this user can write. Two sweeps could act at the same time", root)
 	}
 	return nil
 }

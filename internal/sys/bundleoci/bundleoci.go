@@ -56,7 +56,7 @@ var (
 	errIndex   = errors.New("it is an index of images: name the tag or the digest of one image")
 	errLayer   = fmt.Errorf("no layer of it is a compressed tar (%s): push the bundle as one", ocispec.MediaTypeImageLayerGzip)
 	errLong    = errors.New("its layer is longer than a bundle may be: see what the registry has there")
-	errAddress = errors.New("it wants a registry, a repository and a tag, such as oci://registry.example.com/policies/winnow:stable")
+	errAddress = errors.New("name a registry, a repository and a tag, such as oci://registry.example.com/policies/winnow:stable")
 )
 
 // Check refuses an address that cannot be asked.

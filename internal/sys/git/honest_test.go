@@ -176,7 +176,7 @@ var honest = []struct {
 		must.Do(p, os.Chtimes(filepath.Join(p.tree, "x.up"), at, at))
 		p.git(p.tree, "status", "-s")
 	}},
-	{name: "a file that needs its filter, and was touched", unknown: "cannot be judged without running its filter (up)", make: func(p *prey) {
+	{name: "a file that needs its filter, and was touched", unknown: "cannot be judged without its filter (up)", make: func(p *prey) {
 		p.git(p.main, "config", "filter.up.clean", "tr a-z A-Z")
 		p.write(filepath.Join(p.tree, ".gitattributes"), "*.txt filter=up\n")
 		p.git(p.tree, "add", "--renormalize", ".")

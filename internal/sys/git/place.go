@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -134,6 +135,10 @@ func (f *Finder) orphaned(p Place, admin string, err error) (Place, error) {
 	}
 	if gone(err) {
 		p.Lost = true
+		repository := strings.TrimSuffix(filepath.Dir(parent), "/.git")
+		if _, err := os.Lstat(repository); p.Linked && gone(err) {
+			return p, fmt.Errorf("its repository %s is gone", repository)
+		}
 		return p, fmt.Errorf("locate repository: not a git repository: admin folder %q is missing", admin)
 	}
 	return p, fmt.Errorf("locate repository: %w", err)

@@ -161,7 +161,7 @@ func unjudged(ctx context.Context, sealed *gitsafe.Sandbox, paths []string) (hid
 	if n == 0 {
 		return nil, nil
 	}
-	return fmt.Errorf("%q cannot be judged without running its filter (%s), which is a program that a configuration names; "+
+	return fmt.Errorf("%q cannot be judged without its filter (%s), a program that a configuration names; "+
 		"files like it: %d", first, driver, n), nil
 }
 

@@ -301,7 +301,7 @@ func find(path string) (string, error) {
 	case err != nil:
 		return "", refused(path, err)
 	case info.Size() == 0:
-		return "", fmt.Errorf("open %s: it is empty, so it is no database; start the program that owns it, or name the right file in config.yaml", path)
+		return "", fmt.Errorf("open %s: it is empty, so it is no database; start its program, or name the right file in config.yaml", path)
 	}
 	if err := unix.Access(real, unix.R_OK); errors.Is(err, fs.ErrPermission) {
 		return "", fmt.Errorf("open %s: %w; let this user read the file", path, fs.ErrPermission)
@@ -324,8 +324,8 @@ func refused(path string, err error) error {
 	case errors.Is(err, safeopen.ErrTooLarge):
 		return fmt.Errorf("open %s: %w; nothing was read: let its program drop what has long ended", path, err)
 	case errors.Is(err, safeopen.ErrOwner), errors.Is(err, safeopen.ErrWritable):
-		return fmt.Errorf("open %s: another user could have written it, and nothing was read: %w; let the database, the files beside it and"+
-			" each folder above it belong to this user or root, and let no other user write there or in its own folder", path, err)
+		return fmt.Errorf("open %s: another user could have written it, and nothing was read: %w; let its folder and"+
+			" each above it belong to this user or root, and let no other user write there", path, err)
 	}
 	return fmt.Errorf("open %s: %w", path, err)
 }

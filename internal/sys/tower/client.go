@@ -41,7 +41,7 @@ var (
 	ErrNotSent = errors.New("it cannot be reached")
 	ErrLost    = errors.New("no answer of it came through")
 	ErrDown    = fmt.Errorf("%w: no Tower runs there; start it (afx tower start)", ErrNotSent)
-	ErrKey     = errors.New("it refuses the key (401); set CODEV_TOWER_KEY to the key that it was started with, or name this folder's own Tower in collect.codev.tower")
+	ErrKey     = errors.New("it refuses the key (401); set CODEV_TOWER_KEY to its key, or name its Tower in collect.codev.tower")
 	// errUnavailable is a 503 that does not say that the Tower is starting.
 	errUnavailable = errors.New("it answers 503; look again in a moment")
 	errHangs       = fmt.Errorf("%w: it did not answer in time; see whether it hangs, or is still starting", ErrLost)
@@ -76,7 +76,7 @@ func Base(address string) (string, error) {
 			return "http://" + u.Host, nil
 		}
 	}
-	return "", errors.New("its address is no http URL of this machine's loopback, and the key to a Tower must not travel; write one such as " + DefaultAddress)
+	return "", errors.New("its key must not leave this machine; write a URL of the loopback such as " + DefaultAddress)
 }
 
 // Client asks one Tower. It goes to a server of this user on this machine only: through no proxy, after no redirect.

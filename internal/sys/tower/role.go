@@ -182,9 +182,9 @@ func keyIn(path string) (string, error) {
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("read the Tower's key in %s: %w; let this user read the file", path, fs.ErrPermission)
 	case errors.Is(err, safeopen.ErrOwner), errors.Is(err, safeopen.ErrWritable), errors.Is(err, errOpen):
-		return "", fmt.Errorf("%w: %w; no Tower was asked: let %s and each folder above it belong to this user, let no other user write there, and chmod 600 the file", ErrKeyFile, err, path)
+		return "", fmt.Errorf("%w: %w; no Tower was asked: let %s and each folder above it belong to this user, with no other user's write, and chmod 600 it", ErrKeyFile, err, path)
 	case errors.Is(err, safeopen.ErrNotRegular), errors.Is(err, safeopen.ErrTooLarge), err == nil && !inFile(key):
-		return "", fmt.Errorf("%w: %s holds no key of 64 hexadecimal digits; start the Tower again, which makes one, or set CODEV_TOWER_KEY", ErrKeyFile, path)
+		return "", fmt.Errorf("%w: %s holds no key of 64 hexadecimal digits; start the Tower again, or set CODEV_TOWER_KEY", ErrKeyFile, path)
 	case err != nil:
 		return "", fmt.Errorf("read the Tower's key: %w", err)
 	}

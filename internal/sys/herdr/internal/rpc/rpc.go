@@ -264,7 +264,7 @@ func lost(ctx context.Context, err error, got int) error {
 func (c *Conn) dial(ctx context.Context) (*net.UnixConn, int, error) {
 	switch {
 	case len(c.Socket) > MaxPath:
-		return nil, 0, fmt.Errorf("its path is longer than the %d bytes that the kernel takes; name a symbolic link to it in collect.herdr.sockets", MaxPath)
+		return nil, 0, fmt.Errorf("its path is longer than the kernel's %d bytes; name a symbolic link to it in collect.herdr.sockets", MaxPath)
 	case c.UID != os.Geteuid(): // peercred.Dial connects to no other user
 		return nil, 0, fmt.Errorf("%w: winnow runs as uid %d, and uid %d is wanted", peercred.ErrOther, os.Geteuid(), c.UID)
 	}

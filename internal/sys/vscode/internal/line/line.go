@@ -106,7 +106,7 @@ func (c *Conn) greet(w Window, pid int) error {
 	}
 	switch {
 	case pid <= 0 || pid != c.PID:
-		return fmt.Errorf("the kernel says that pid %d listens, and the window says that it is pid %d; it may be in another pid namespace, so its pids say nothing here", pid, c.PID)
+		return fmt.Errorf("the kernel says that pid %d listens, the window says pid %d; it may be in another pid namespace", pid, c.PID)
 	case filepath.Base(real) != c.Window+".sock":
 		return fmt.Errorf("the window says that it is %s, and its socket is called %.40q; see what listens there", c.Window, filepath.Base(real))
 	case w.Is != nil && (w.Is.PID != c.PID || w.Is.StartTicks != c.StartTicks || w.Is.Window != c.Window):
@@ -274,7 +274,7 @@ func (c *Conn) hello() error {
 	case err != nil:
 		return err
 	case h.Protocol != nil && *h.Protocol != Protocol:
-		return fmt.Errorf("it speaks protocol %d, and winnow speaks %d; run winnow editor install and load the window again, or update winnow", *h.Protocol, Protocol)
+		return fmt.Errorf("it speaks protocol %d, winnow %d; run winnow editor install and reload the window, or update winnow", *h.Protocol, Protocol)
 	case h.Protocol == nil || h.StartTicks == nil || h.PID <= 0 || !windowID.MatchString(h.Window) || !challenge.MatchString(h.Challenge):
 		return incomplete("hello")
 	}
