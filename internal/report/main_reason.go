@@ -45,7 +45,7 @@ func Main(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config, p *p
 	best, lowest := (*decision.Main)(nil), rankLast
 	for _, o := range d.Objections {
 		if w := weigh(o, p); w.Rank < lowest {
-			best, lowest = tell(w, d, o), w.Rank
+			best, lowest = tell(w, d, o, s), w.Rank
 		}
 	}
 	if best != nil && s != nil && lowest >= rankUnknown && lowest < rankNothing {
@@ -114,10 +114,10 @@ func has(o decision.Reason, name string) bool {
 }
 
 // tell writes the main reason of a decision from an objection.
-func tell(w metadata.Summary, d decision.Decision, o decision.Reason) *decision.Main {
+func tell(w metadata.Summary, d decision.Decision, o decision.Reason, s *snapshot.Snapshot) *decision.Main {
 	m := &decision.Main{Rule: o.Rule, Group: w.Group, Message: o.Message, Next: command(w.Next, d), Passes: w.Passes}
 	if slices.Contains(w.Evidence, "holders") {
-		m.Message = users(o)
+		m.Message = users(o, s)
 	}
 	if w.Message != "" {
 		m.Message, m.Once = w.Message, o.Message
@@ -183,15 +183,30 @@ func Real(objections []decision.Reason) []decision.Reason {
 const mostUsers = 3
 
 // users is the message of an objection; of one by who uses a folder it names them in few words.
-func users(o decision.Reason) string {
-	if names := holders(o.Evidence["holders"]); names != "" {
+func users(o decision.Reason, s *snapshot.Snapshot) string {
+	if names := holders(o.Evidence["holders"], s); names != "" {
 		return "in use by " + names
 	}
 	return o.Message
 }
 
-// holders are the names and pids of the users of a folder, "" where there are none.
-func holders(list any) string {
+// pane says in which pane of which session a process runs, "" where none is known.
+func pane(s *snapshot.Snapshot, pid int) string {
+	if s == nil {
+		return ""
+	}
+	for _, session := range s.Sessions {
+		for _, p := range session.Panes {
+			if slices.Contains(p.SessionPIDs, pid) {
+				return " in pane " + p.ID + " of " + session.Name
+			}
+		}
+	}
+	return ""
+}
+
+// holders are the names, pids and panes of the users of a folder, "" where there are none.
+func holders(list any, s *snapshot.Snapshot) string {
 	var hs []snapshot.Holder
 	if data, err := json.Marshal(list); err != nil || json.Unmarshal(data, &hs) != nil {
 		return ""
@@ -202,7 +217,7 @@ func holders(list any) string {
 		if h.PID == 0 {
 			name = h.Name
 		}
-		names = append(names, name)
+		names = append(names, name+pane(s, h.PID))
 	}
 	rest := ""
 	if n := len(names) - mostUsers; n > 0 {
@@ -403,8 +418,8 @@ func change(c decision.Change) string {
 		return "there were no " + c.Fact + is(c)
 	case c.Gone:
 		return c.Fact + " were not known" + is(c)
-	case c.Fact == "input.holders" && isList && len(list) == 0 && holders(c.From) != "":
-		return holders(c.From) + " had left it"
+	case c.Fact == "input.holders" && isList && len(list) == 0 && holders(c.From, nil) != "":
+		return holders(c.From, nil) + " had left it"
 	case isList && len(list) == 0, c.To == "":
 		return c.Fact + " were empty" + is(c)
 	}

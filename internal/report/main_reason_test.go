@@ -45,7 +45,8 @@ func TestTheMainReason(t *testing.T) {
 	mine := because("protect.mine", "the moon is full", nil)
 	finding := []decision.Reason{because("reap.dirs.landed", "all its work is on origin/main.", nil)}
 	no, worktree := false, true
-	looked := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a b": {Git: &snapshot.Git{Worktree: &worktree, Landed: &no, Upstream: "refs/remotes/origin/main"}}}}
+	looked := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a b": {Git: &snapshot.Git{Worktree: &worktree, Landed: &no, Upstream: "refs/remotes/origin/main"}}},
+		Sessions: map[string]snapshot.Session{"session:tmux/default/$4": {Name: "acme", Panes: []snapshot.Pane{{ID: "%4", SessionPIDs: []int{23, 24}}}}}}
 	for name, c := range map[string]struct {
 		findings, objections []decision.Reason
 		verdict              string
@@ -53,7 +54,7 @@ func TestTheMainReason(t *testing.T) {
 	}{
 		"goes":                             {findings: finding, verdict: decision.Reap, want: decision.Main{Rule: "reap.dirs.landed", Group: "reap.dirs.landed", Message: "all its work is on origin/main"}},
 		"waits":                            {findings: finding, objections: []decision.Reason{once}, want: decision.Main{Rule: "reap.dirs.landed", Group: "reap.dirs.landed", Message: "all its work is on origin/main"}},
-		"the look's thrift is no reason":   {findings: finding, objections: []decision.Reason{thrift, live}, want: decision.Main{Rule: "protect.live", Group: "in use", Message: "in use by claude (24), loop0"}},
+		"the look's thrift is no reason":   {findings: finding, objections: []decision.Reason{thrift, live}, want: decision.Main{Rule: "protect.live", Group: "in use", Message: "in use by claude (24) in pane %4 of acme, loop0"}},
 		"a person's word before a user":    {findings: finding, objections: []decision.Reason{live, held}, want: decision.Main{Rule: "protect.held", Group: "held", Message: "held by u: bench", Next: "winnow release 'dir:/w/a b'"}},
 		"work before youth":                {objections: []decision.Reason{young, files}, want: decision.Main{Rule: "protect.unsaved", Group: "hold files found only there", Message: files.Message, Next: "git -C '/w/a b' status --short --ignored"}},
 		"not landed before youth":          {objections: []decision.Reason{young, thrift}, want: decision.Main{Group: "not on origin/main", Message: "its commits are not all on origin/main", Next: "git -C '/w/a b' log --oneline origin/main..HEAD"}},
