@@ -3,7 +3,6 @@ package opensessions
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,22 +16,17 @@ import (
 	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
-	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/sqlite"
 )
 
-// Threads is where Codex keeps a lock for each thread that it has open, and false where there is no such folder.
-func Threads(env func(string) string, home string) (string, bool) {
-	return place(env, "CODEX_HOME", filepath.Join(home, ".codex"), "thread-writer-locks")
-}
-
-// CodexSource is the source agents/<name> for a folder of Codex's locks. Locks is the kernel's list, /proc/locks.
+// Codex keeps a lock for each thread that it has open. Locks is the kernel's list, /proc/locks.
 //
 // Codex (seen with 0.169.0) makes a file <thread>.lock when it opens a thread, new or resumed, and locks it (flock) for as long as it has the thread open.
 // When it closes the thread, or ends by itself, it removes the file. So a file that no process has locked was left by a Codex that was killed,
 // and the file's time is when that Codex opened the thread. One Codex may have several threads open.
-func CodexSource(name, path, locks string) collectors.Source {
-	return agentSource(name, path, func(r reader) collectors.Reader { return codex{r, locks} })
+func Codex(locks string) Agent {
+	read := func(r reader) collectors.Reader { return codex{r, locks} }
+	return Agent{"codex", []string{"CODEX_HOME"}, ".codex", "thread-writer-locks", read}
 }
 
 type codex struct {
@@ -43,13 +37,9 @@ type codex struct {
 var threadLock = regexp.MustCompile(`^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.lock$`)
 
 func (c codex) Read(ctx context.Context) (collectors.Part, error) {
-	dir, err := safeopen.Path(c.path)
+	d, entries, err := c.list(ctx)
 	if err != nil {
-		return collectors.Part{}, c.failed(err)
-	}
-	entries, err := fs.ReadDir(safeopen.DirFS{Dir: dir, Context: ctx, MaxEntries: maxFiles}, ".")
-	if err != nil {
-		return collectors.Part{}, c.failed(err)
+		return collectors.Part{}, err
 	}
 	type file struct {
 		thread string
@@ -59,7 +49,7 @@ func (c codex) Read(ctx context.Context) (collectors.Part, error) {
 	for _, e := range entries {
 		name := threadLock.FindStringSubmatch(strings.ToLower(e.Name()))
 		var st unix.Stat_t
-		if name == nil || !isOwnFile(filepath.Join(dir, e.Name()), &st) {
+		if name == nil || !isOwnFile(filepath.Join(d.Dir, e.Name()), &st) {
 			continue
 		}
 		files = append(files, file{name[1], st})
@@ -69,14 +59,14 @@ func (c codex) Read(ctx context.Context) (collectors.Part, error) {
 		return collectors.Part{}, fmt.Errorf("read which threads of Codex are open: %w: all that may belong to one stays", err)
 	}
 	var part collectors.Part
-	works := sync.OnceValue(func() map[string]string { return folders(ctx, filepath.Dir(dir)) })
+	works := sync.OnceValue(func() map[string]string { return folders(ctx, filepath.Dir(d.Dir)) })
 	for _, f := range files {
-		s := snapshot.OpenSession{Source: c.source, Agent: "codex", ID: f.thread, WrittenAt: modified(&f.stat)}
+		s := snapshot.OpenSession{Source: c.source, Agent: c.agent, ID: f.thread, WrittenAt: modified(&f.stat)}
 		var now unix.Stat_t
 		switch pids := held[f.stat.Ino]; {
 		case len(pids) > 0:
 			s.PID, s.Folder = max(0, pids[0]), folder(works()[f.thread])
-		case unix.Lstat(filepath.Join(dir, f.thread+".lock"), &now) == nil && now.Ino == f.stat.Ino && now.Mtim == f.stat.Mtim:
+		case unix.Lstat(filepath.Join(d.Dir, f.thread+".lock"), &now) == nil && now.Ino == f.stat.Ino && now.Mtim == f.stat.Mtim:
 			s.Ended = new(true)
 		default:
 			s.Folder = folder(works()[f.thread])

@@ -34,7 +34,7 @@ func TestCodexThreads(t *testing.T) {
 	must.Do(t, unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB))
 
 	const source = "agents/codex"
-	part := must.Get(opensessions.CodexSource("codex", dir, "/proc/locks").Reader.Read(t.Context()))(t)
+	part := must.Get(opensessions.Codex("/proc/locks").Source("codex", dir).Reader.Read(t.Context()))(t)
 	must.Equal(t, []snapshot.OpenSession{
 		{Source: source, Agent: "codex", ID: open, PID: os.Getpid(), WrittenAt: &at},
 		{Source: source, Agent: "codex", ID: left, WrittenAt: &at, Ended: new(true)},
@@ -57,7 +57,7 @@ func TestALockOnAnotherDeviceKeeps(t *testing.T) {
 		"": true,
 	} {
 		files.Write(t, locks, strings.ReplaceAll(line, "%d", strconv.FormatUint(st.Ino, 10)))
-		part := must.Get(opensessions.CodexSource("codex", dir, locks).Reader.Read(t.Context()))(t)
+		part := must.Get(opensessions.Codex(locks).Source("codex", dir).Reader.Read(t.Context()))(t)
 		if len(part.Open) != 1 || (part.Open[0].Ended != nil) != ended {
 			t.Errorf("%q: %+v, want ended %v", line, part.Open, ended)
 		}
@@ -68,19 +68,19 @@ func TestCodexWithoutTheKernelsList(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "thread-writer-locks")
 	must.Do(t, os.Mkdir(dir, 0o700))
-	_, err := opensessions.CodexSource("codex", dir, filepath.Join(dir, "missing")).Reader.Read(t.Context())
+	_, err := opensessions.Codex(filepath.Join(dir, "missing")).Source("codex", dir).Reader.Read(t.Context())
 	if err == nil || errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("error %v, want a failure", err)
 	}
-	if _, err := opensessions.CodexSource("codex", filepath.Join(dir, "none"), "/proc/locks").Reader.Read(t.Context()); !errors.Is(err, collectors.ErrAbsent) {
+	if _, err := opensessions.Codex("/proc/locks").Source("codex", filepath.Join(dir, "none")).Reader.Read(t.Context()); !errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("error %v, want absent", err)
 	}
 	home := filepath.Join(dir, "home")
-	if path, ok := opensessions.Threads(func(string) string { return "" }, home); ok {
+	if path, ok := opensessions.Codex("").Place(func(string) string { return "" }, home); ok {
 		t.Errorf("%s is there", path)
 	}
 	env := func(name string) string { return map[string]string{"CODEX_HOME": filepath.Dir(dir)}[name] }
-	if path, ok := opensessions.Threads(env, home); !ok || path != dir {
+	if path, ok := opensessions.Codex("").Place(env, home); !ok || path != dir {
 		t.Errorf("%s, %v, want %s", path, ok, dir)
 	}
 }

@@ -16,17 +16,11 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
-// CopilotFolder is where Copilot keeps a folder for each session, and false where there is no such folder.
-func CopilotFolder(env func(string) string, home string) (string, bool) {
-	return place(env, "COPILOT_HOME", filepath.Join(home, ".copilot"), "session-state")
-}
-
-// CopilotSource is the source agents/<name> for such a folder.
-//
-// Copilot (seen with 1.0.102) makes session-state/<id>/inuse.<pid>.lock while its process <pid> has the session open, and writes the folder in which the
+// Copilot keeps a folder for each session. It (seen with 1.0.102) makes session-state/<id>/inuse.<pid>.lock while its process <pid> has the session open, and writes the folder in which the
 // session works into workspace.yaml beside it (cwd). With --worktree that is a worktree, while the process stays where it was started.
-func CopilotSource(name, path string) collectors.Source {
-	return agentSource(name, path, func(r reader) collectors.Reader { return copilot{r} })
+var Copilot = Agent{
+	"copilot", []string{"COPILOT_HOME"}, ".copilot", "session-state",
+	func(r reader) collectors.Reader { return copilot{r} },
 }
 
 type copilot struct{ reader }
@@ -34,14 +28,9 @@ type copilot struct{ reader }
 var copilotLock = regexp.MustCompile(`^inuse\.([1-9][0-9]{0,9})\.lock$`)
 
 func (c copilot) Read(ctx context.Context) (collectors.Part, error) {
-	dir, err := safeopen.Path(c.path)
+	d, entries, err := c.list(ctx)
 	if err != nil {
-		return collectors.Part{}, c.failed(err)
-	}
-	d := safeopen.DirFS{Dir: dir, Want: safeopen.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
-	entries, err := fs.ReadDir(d, ".")
-	if err != nil {
-		return collectors.Part{}, c.failed(err)
+		return collectors.Part{}, err
 	}
 	var part collectors.Part
 	for _, e := range entries {
@@ -76,7 +65,7 @@ func (c copilot) session(ctx context.Context, d safeopen.DirFS, id string) (open
 		if err != nil {
 			continue
 		}
-		open = append(open, snapshot.OpenSession{Source: c.source, Agent: "copilot", ID: id, PID: pid, WrittenAt: modified(&st)})
+		open = append(open, snapshot.OpenSession{Source: c.source, Agent: c.agent, ID: id, PID: pid, WrittenAt: modified(&st)})
 	}
 	if len(open) > 0 {
 		at := c.workspace(ctx, filepath.Join(d.Dir, id, "workspace.yaml"))

@@ -41,17 +41,17 @@ func TestCopilotSessions(t *testing.T) {
 	must.Do(t, os.Mkdir(filepath.Join(state, ".session-operation-locks"), 0o700))
 
 	const source = "agents/copilot"
-	part := must.Get(opensessions.CopilotSource("copilot", state).Reader.Read(t.Context()))(t)
+	part := must.Get(opensessions.Copilot.Source("copilot", state).Reader.Read(t.Context()))(t)
 	open := func(id string, pid int, folder string) snapshot.OpenSession {
 		return snapshot.OpenSession{Source: source, Agent: "copilot", ID: id, PID: pid, WrittenAt: &at, Folder: folder}
 	}
 	must.Equal(t, []snapshot.OpenSession{open("a-open", 12422, tree), open("c-without-a-record", 7, ""), open("d-damaged", 8, ""), open("e-relative", 9, "")}, part.Open, "result")
 
-	if _, err := opensessions.CopilotSource("copilot", filepath.Join(dir, "missing")).Reader.Read(t.Context()); !errors.Is(err, collectors.ErrAbsent) {
+	if _, err := opensessions.Copilot.Source("copilot", filepath.Join(dir, "missing")).Reader.Read(t.Context()); !errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("error %v, want absent", err)
 	}
 	env := func(name string) string { return map[string]string{"COPILOT_HOME": dir}[name] }
-	if path, ok := opensessions.CopilotFolder(env, "/missing"); !ok || path != state {
+	if path, ok := opensessions.Copilot.Place(env, "/missing"); !ok || path != state {
 		t.Errorf("%s, %v, want %s", path, ok, state)
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,45 +30,69 @@ const (
 	maxFiles = 10000
 )
 
-// Folder is where Claude Code keeps its files, and false where there is no such folder.
-func Folder(env func(string) string, home string) (string, bool) {
-	return place(env, "CLAUDE_CONFIG_DIR", filepath.Join(home, ".claude"), "sessions")
+// Agent is an agent that writes down its sessions.
+type Agent struct {
+	// Name is what its sessions are called by.
+	Name string
+	// below is what it keeps them in: below the first folder that one of the variables names, or else below home in the
+	// user's home folder.
+	variables   []string
+	home, below string
+	read        func(reader) collectors.Reader
 }
 
-// Source is the source agents/<name> for a folder of such files.
-func Source(name, path string) collectors.Source {
-	return agentSource(name, path, func(r reader) collectors.Reader { return r })
+// Claude is Claude Code.
+var Claude = Agent{
+	"claude", []string{"CLAUDE_CONFIG_DIR"}, ".claude", "sessions", func(r reader) collectors.Reader { return r },
 }
 
-// agentSource is the source agents/<name>, with what reads the sessions there.
-func agentSource(name, path string, read func(reader) collectors.Reader) collectors.Source {
+// Place is where the agent keeps its sessions, and false where there is no such thing.
+func (a Agent) Place(env func(string) string, home string) (string, bool) {
+	dir := filepath.Join(home, a.home)
+	if i := slices.IndexFunc(a.variables, func(v string) bool { return filepath.IsAbs(env(v)) }); i >= 0 {
+		dir = env(a.variables[i])
+	}
+	path := filepath.Join(dir, a.below)
+	_, err := os.Stat(path)
+	return path, filepath.IsAbs(path) && !errors.Is(err, fs.ErrNotExist)
+}
+
+// Source is the source agents/<name> for the sessions at path.
+func (a Agent) Source(name, path string) collectors.Source {
 	full := Kind + "/" + name
-	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: read(reader{full, path})}
+	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: a.read(reader{full, a.Name, path})}
 }
 
-type reader struct{ source, path string }
+type reader struct{ source, agent, path string }
 
 func (r reader) Read(ctx context.Context) (collectors.Part, error) {
-	dir, err := safeopen.Path(r.path)
+	d, entries, err := r.list(ctx)
 	if err != nil {
-		return collectors.Part{}, r.failed(err)
-	}
-	d := safeopen.DirFS{Dir: dir, Want: safeopen.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
-	entries, err := fs.ReadDir(d, ".")
-	if err != nil {
-		return collectors.Part{}, r.failed(err)
+		return collectors.Part{}, err
 	}
 	var part collectors.Part
 	for _, e := range entries {
-		if s, ok := r.session(ctx, dir, e.Name()); ok {
+		if s, ok := r.session(ctx, d.Dir, e.Name()); ok {
 			part.Open = append(part.Open, s)
 		}
 	}
 	return part, ctx.Err()
 }
 
+// list gives what lies in the folder of the sessions.
+func (r reader) list(ctx context.Context) (d safeopen.DirFS, entries []fs.DirEntry, err error) {
+	d = safeopen.DirFS{Want: safeopen.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
+	if d.Dir, err = safeopen.Path(r.path); err == nil {
+		entries, err = fs.ReadDir(d, ".")
+	}
+	return d, entries, r.failed(err)
+}
+
 func (r reader) failed(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: no folder %s", collectors.ErrAbsent, r.path)
 	}
 	return fmt.Errorf("read the open sessions in %s: %w", r.path, err)
@@ -79,7 +105,7 @@ func (r reader) session(ctx context.Context, dir, name string) (snapshot.OpenSes
 	if !ok || err != nil || pid <= 0 {
 		return snapshot.OpenSession{}, false
 	}
-	s := snapshot.OpenSession{Source: r.source, Agent: "claude", PID: pid, Sole: new(true)}
+	s := snapshot.OpenSession{Source: r.source, Agent: r.agent, PID: pid, Sole: new(true)}
 	f, err := safeopen.Read(ctx, filepath.Join(dir, name), safeopen.Want{Max: maxFile})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safeopen.ErrOwner) {
 		return snapshot.OpenSession{}, false

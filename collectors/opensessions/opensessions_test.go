@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 		must.Do(t, errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, at, at)))
 	}
 	must.Do(t, os.Symlink("1200.json", filepath.Join(dir, "1205.json")))
-	part := must.Get(opensessions.Source("claude", dir).Reader.Read(t.Context()))(t)
+	part := must.Get(opensessions.Claude.Source("claude", dir).Reader.Read(t.Context()))(t)
 	const source = "agents/claude"
 	want := []snapshot.OpenSession{
 		{Source: source, Agent: "claude", PID: 1200, Sole: new(true), ID: "s-1", StartTicks: new(uint64(93211)), WrittenAt: &at, Folder: "/w"},
@@ -46,14 +46,14 @@ func TestNoFolder(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	none := func(string) string { return "" }
-	if path, ok := opensessions.Folder(none, home); ok {
+	if path, ok := opensessions.Claude.Place(none, home); ok {
 		t.Errorf("%s is there", path)
 	}
-	if _, err := opensessions.Source("claude", filepath.Join(home, "none")).Reader.Read(t.Context()); !errors.Is(err, collectors.ErrAbsent) {
+	if _, err := opensessions.Claude.Source("claude", filepath.Join(home, "none")).Reader.Read(t.Context()); !errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("error %v, want absent", err)
 	}
 	must.Do(t, os.MkdirAll(filepath.Join(home, "else", "sessions"), 0o700))
-	path, ok := opensessions.Folder(func(name string) string {
+	path, ok := opensessions.Claude.Place(func(name string) string {
 		return map[string]string{"CLAUDE_CONFIG_DIR": filepath.Join(home, "else")}[name]
 	}, home)
 	if want := filepath.Join(home, "else", "sessions"); !ok || path != want {
@@ -66,7 +66,7 @@ func TestAFolderThatOthersCanWriteIsNone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "sessions")
 	must.Do(t, errors.Join(os.Mkdir(dir, 0o700), os.Chmod(filepath.Dir(dir), 0o777)))
-	_, err := opensessions.Source("claude", dir).Reader.Read(t.Context())
+	_, err := opensessions.Claude.Source("claude", dir).Reader.Read(t.Context())
 	if err == nil || errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("error %v, want a failure", err)
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/collectors"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
 
@@ -25,23 +24,16 @@ const (
 	qwenMarker    = ".qwen-session"
 )
 
-// QwenFolder is where Qwen Code keeps a folder for each project, and false where there is no such folder.
-func QwenFolder(env func(string) string, home string) (string, bool) {
-	if dir := env("QWEN_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		return place(env, "QWEN_RUNTIME_DIR", home, "projects")
-	}
-	return place(env, "QWEN_HOME", filepath.Join(home, ".qwen"), "projects")
-}
-
-// QwenSource is the source agents/<name> for such a folder.
+// Qwen is Qwen Code, which keeps a folder for each project.
 //
-// Qwen Code (seen with 0.24.4) keeps projects/<folder>/chats/<session>.jsonl, to which it appends with each message, each with the folder in which the session
-// was begun (cwd), and rewrites <session>.runtime.json beside it when a session opens in a terminal. A session that goes into a worktree (its tool
-// enter_worktree) writes that into <session>.worktree.json (worktreePath) while its process stays where it was started; qwen --acp and qwen serve have sessions of any
-// folder. A worktree that a session made for itself or for a subagent has the session's id in .qwen-session. Only sessions in a terminal write down their process
-// (~/.qwen/sessions/PID.json), so that is not read.
-func QwenSource(name, path string) collectors.Source {
-	return writtenSource("qwen", name, path, projects(qwenProject))
+// It (seen with 0.24.4) keeps projects/<folder>/chats/<session>.jsonl, to which it appends with each message, each with
+// the folder in which the session was begun (cwd), and rewrites <session>.runtime.json beside it when a session opens in
+// a terminal. A session that goes into a worktree (its tool enter_worktree) writes that into <session>.worktree.json
+// (worktreePath) while its process stays where it was started; qwen --acp and qwen serve have sessions of any folder. A
+// worktree that a session made for itself or for a subagent has the session's id in .qwen-session. Only sessions in a
+// terminal write down their process (~/.qwen/sessions/PID.json), so that is not read.
+var Qwen = Agent{
+	"qwen", []string{"QWEN_RUNTIME_DIR", "QWEN_HOME"}, ".qwen", "projects", readWritten(projects(qwenProject)),
 }
 
 // qwenProject are the sessions of one project: the one that was written last in the folder that all of them began in, and those that work in worktrees.

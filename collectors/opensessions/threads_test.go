@@ -47,7 +47,7 @@ func TestCodexFolders(t *testing.T) {
 			f := must.Get(os.Open(filepath.Join(dir, thread+".lock")))(t)
 			t.Cleanup(func() { _ = f.Close() })
 			must.Do(t, unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB))
-			part := must.Get(opensessions.CodexSource("codex", dir, "/proc/locks").Reader.Read(t.Context()))(t)
+			part := must.Get(opensessions.Codex("/proc/locks").Source("codex", dir).Reader.Read(t.Context()))(t)
 			want := ""
 			if tt.known {
 				want = tree

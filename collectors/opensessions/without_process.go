@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,8 +25,7 @@ const maxChats = 100_000
 // the record was last written (snapshot.OpenSession.AnyProcess). What was last written before the machine started is left out.
 type written struct {
 	reader
-	agent string
-	read  func(ctx context.Context, path string, since time.Time) ([]session, error)
+	read func(ctx context.Context, path string, since time.Time) ([]session, error)
 }
 
 // session is what a record says: when it was last written, and in which folder the session works, "" where that could not be read.
@@ -36,8 +34,8 @@ type session struct {
 	at         time.Time
 }
 
-func writtenSource(agent, name, path string, read func(ctx context.Context, path string, since time.Time) ([]session, error)) collectors.Source {
-	return agentSource(name, path, func(r reader) collectors.Reader { return written{r, agent, read} })
+func readWritten(read func(ctx context.Context, path string, since time.Time) ([]session, error)) func(reader) collectors.Reader {
+	return func(r reader) collectors.Reader { return written{r, read} }
 }
 
 func (w written) Read(ctx context.Context) (collectors.Part, error) {
@@ -124,30 +122,10 @@ func projects(read func(ctx context.Context, d safeopen.DirFS, project string, f
 	}
 }
 
-// place is the folder that a variable names, or one in the user's home, with a path below it, and false where there is no such thing.
-func place(env func(string) string, variable, home, below string) (string, bool) {
-	dir := env(variable)
-	if !filepath.IsAbs(dir) {
-		dir = home
-	}
-	path := filepath.Join(dir, below)
-	_, err := os.Stat(path)
-	return path, filepath.IsAbs(path) && !errors.Is(err, fs.ErrNotExist)
-}
-
-// GeminiFolder is where Gemini CLI keeps a folder for each project, and false where there is no such folder.
-func GeminiFolder(env func(string) string, home string) (string, bool) {
-	return place(env, "GEMINI_CLI_HOME", home, ".gemini/tmp")
-}
-
-// GeminiSource is the source agents/<name> for such a folder.
-//
-// Gemini CLI (seen with 0.61.0) appends to tmp/<project>/chats/session-*.jsonl with each message, from the moment a session opens. The folder in which the
+// Gemini is Gemini CLI, which keeps a folder for each project. It (seen with 0.61.0) appends to tmp/<project>/chats/session-*.jsonl with each message, from the moment a session opens. The folder in which the
 // session works is in tmp/<project>/.project_root. gemini --worktree goes into its worktree; gemini --acp has sessions of any folder, and stays where it
 // was started. No record names a process.
-func GeminiSource(name, path string) collectors.Source {
-	return writtenSource("gemini", name, path, projects(gemini))
-}
+var Gemini = Agent{"gemini", []string{"GEMINI_CLI_HOME"}, "", ".gemini/tmp", readWritten(projects(gemini))}
 
 func gemini(_ context.Context, d safeopen.DirFS, project string, files map[string]time.Time) ([]session, error) {
 	var last session
@@ -166,18 +144,11 @@ func gemini(_ context.Context, d safeopen.DirFS, project string, files map[strin
 	return []session{{project, string(root), last.at}}, nil
 }
 
-// OpenCodeStore is OpenCode's store, and false where there is no such file.
-func OpenCodeStore(env func(string) string, home string) (string, bool) {
-	return place(env, "XDG_DATA_HOME", filepath.Join(home, ".local", "share"), "opencode/opencode.db")
-}
-
-// OpenCodeSource is the source agents/<name> for such a store.
-//
-// OpenCode (seen with 1.18.33) has a row in session for each session, with the folder in which it works (directory) and when it last began or ended a turn
+// OpenCode has a store. In it OpenCode (seen with 1.18.33) has a row in session for each session, with the folder in which it works (directory) and when it last began or ended a turn
 // (time_updated, milliseconds). One process has sessions of many folders (opencode serve, an editor's opencode acp), and stands in the folder in which it
 // was started. No row says which process has a session open, nor whether any has.
-func OpenCodeSource(name, path string) collectors.Source {
-	return writtenSource("opencode", name, path, openCode)
+var OpenCode = Agent{
+	"opencode", []string{"XDG_DATA_HOME"}, ".local/share", "opencode/opencode.db", readWritten(openCode),
 }
 
 func openCode(ctx context.Context, path string, _ time.Time) (all []session, err error) {

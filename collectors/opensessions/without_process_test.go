@@ -44,7 +44,7 @@ func TestOpenCode(t *testing.T) {
 	}
 	must.Get(db.Exec("INSERT INTO session VALUES ('s6', 'p', '/w/d', 1, 7, NULL)"))(t) // an impossible time
 	must.Do(t, db.Close())
-	source := opensessions.OpenCodeSource("opencode", path)
+	source := opensessions.OpenCode.Source("opencode", path)
 	part := must.Get(source.Reader.Read(t.Context()))(t)
 	if len(part.Open) == 0 || part.Open[0].Folder != "/w/d" || part.Open[0].WrittenAt.Before(now) {
 		t.Fatalf("a session whose time is not known may work now, got %+v", part.Open)
@@ -73,10 +73,10 @@ func TestGemini(t *testing.T) {
 	file(t, dir+"/old/chats/session-1.jsonl", "{}\n", time.Unix(1_500_000_000, 0))
 	file(t, dir+"/none/.project_root", "/w/none", now)
 	file(t, dir+"/bin/rg", "", now)
-	part := must.Get(opensessions.GeminiSource("gemini", dir).Reader.Read(t.Context()))(t)
+	part := must.Get(opensessions.Gemini.Source("gemini", dir).Reader.Read(t.Context()))(t)
 	must.Equal(t, []snapshot.OpenSession{session("gemini", "feature", "/w/feature", now), session("gemini", "hash", "", now.Add(-2*time.Minute))}, part.Open, "result")
 	must.Do(t, errors.Join(os.Remove(dir+"/feature/.project_root"), os.Symlink("/etc/hostname", dir+"/feature/.project_root")))
-	if _, err := opensessions.GeminiSource("gemini", dir).Reader.Read(t.Context()); err == nil || errors.Is(err, collectors.ErrAbsent) {
+	if _, err := opensessions.Gemini.Source("gemini", dir).Reader.Read(t.Context()); err == nil || errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("error %v, want a failure: the folder of a session could not be read", err)
 	}
 }
@@ -98,7 +98,7 @@ func TestQwen(t *testing.T) {
 	file(t, main+"/.qwen/worktrees/agent-3/.qwen-session", "q3", now) // no session of that id wrote anything
 	file(t, main+"/.qwen/worktrees/mine/file", "", now)
 	file(t, dir+"/-w-other/chats/q4.jsonl", "not JSON", now.Add(-2*time.Minute))
-	part := must.Get(opensessions.QwenSource("qwen", dir).Reader.Read(t.Context()))(t)
+	part := must.Get(opensessions.Qwen.Source("qwen", dir).Reader.Read(t.Context()))(t)
 	trees := main + "/.qwen/worktrees"
 	must.Equal(t, []snapshot.OpenSession{
 		session("qwen", "q1", main, now), session("qwen", "q1", base+"/elsewhere", now), session("qwen", "q1", trees+"/agent-1", now),
@@ -118,13 +118,13 @@ func TestWhereAgentsKeepTheirSessions(t *testing.T) {
 		place          place
 		variable, want string
 	}{
-		"qwen":                {opensessions.QwenFolder, "", ".qwen/projects"},
-		"qwen, its home":      {opensessions.QwenFolder, "QWEN_HOME", "else/projects"},
-		"qwen, its data":      {opensessions.QwenFolder, "QWEN_RUNTIME_DIR", "else/projects"},
-		"gemini":              {opensessions.GeminiFolder, "", ".gemini/tmp"},
-		"gemini, its home":    {opensessions.GeminiFolder, "GEMINI_CLI_HOME", "else/.gemini/tmp"},
-		"opencode":            {opensessions.OpenCodeStore, "", ".local/share/opencode/opencode.db"},
-		"opencode, data home": {opensessions.OpenCodeStore, "XDG_DATA_HOME", "else/opencode/opencode.db"},
+		"qwen":                {opensessions.Qwen.Place, "", ".qwen/projects"},
+		"qwen, its home":      {opensessions.Qwen.Place, "QWEN_HOME", "else/projects"},
+		"qwen, its data":      {opensessions.Qwen.Place, "QWEN_RUNTIME_DIR", "else/projects"},
+		"gemini":              {opensessions.Gemini.Place, "", ".gemini/tmp"},
+		"gemini, its home":    {opensessions.Gemini.Place, "GEMINI_CLI_HOME", "else/.gemini/tmp"},
+		"opencode":            {opensessions.OpenCode.Place, "", ".local/share/opencode/opencode.db"},
+		"opencode, data home": {opensessions.OpenCode.Place, "XDG_DATA_HOME", "else/opencode/opencode.db"},
 	} {
 		path, ok := c.place(func(v string) string { return map[string]string{c.variable: filepath.Join(home, "else")}[v] }, home)
 		if want := filepath.Join(home, c.want); !ok || path != want {

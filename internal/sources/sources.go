@@ -314,24 +314,18 @@ func (set Set) openSessions() []collectors.Source {
 	locks := filepath.Join(c.Processes.Root, "locks")
 	var out []collectors.Source
 	for _, agent := range []struct {
-		name   string
-		paths  []string
-		place  func(env func(string) string, home string) (string, bool)
-		source func(name, path string) collectors.Source
+		opensessions.Agent
+		paths []string
 	}{
-		{"claude", c.Claude.Sessions, opensessions.Folder, opensessions.Source},
-		{"codex", c.Codex.Threads, opensessions.Threads, func(name, path string) collectors.Source { return opensessions.CodexSource(name, path, locks) }},
-		{"copilot", c.Copilot.Sessions, opensessions.CopilotFolder, opensessions.CopilotSource},
-		{"opencode", c.OpenCode.Stores, opensessions.OpenCodeStore, opensessions.OpenCodeSource},
-		{"qwen", c.Qwen.Projects, opensessions.QwenFolder, opensessions.QwenSource},
-		{"gemini", c.Gemini.Projects, opensessions.GeminiFolder, opensessions.GeminiSource},
+		{opensessions.Claude, c.Claude.Sessions}, {opensessions.Codex(locks), c.Codex.Threads}, {opensessions.Copilot, c.Copilot.Sessions},
+		{opensessions.OpenCode, c.OpenCode.Stores}, {opensessions.Qwen, c.Qwen.Projects}, {opensessions.Gemini, c.Gemini.Projects},
 	} {
-		for n, path := range auto(agent.paths, agent.place) {
-			name := agent.name
+		for n, path := range auto(agent.paths, agent.Place) {
+			name := agent.Name
 			if n > 0 {
 				name += "-" + collectors.Short(path)
 			}
-			out = append(out, agent.source(name, path))
+			out = append(out, agent.Source(name, path))
 		}
 	}
 	return out
