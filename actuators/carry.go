@@ -3,6 +3,7 @@ package actuators
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,13 +110,7 @@ func (c *Carrier) log() hclog.Logger {
 }
 
 func reaped(ds []decision.Decision, kind string) []decision.Decision {
-	var out []decision.Decision
-	for _, d := range ds {
-		if d.Kind == kind && d.Verdict == decision.Reap {
-			out = append(out, d)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(ds), func(d decision.Decision) bool { return d.Kind != kind || d.Verdict != decision.Reap })
 }
 
 func notTried(ctx context.Context) decision.Outcome {
