@@ -128,7 +128,12 @@ func (g *handle) holdPanes() error {
 		if p.PID == 0 {
 			continue
 		}
-		if err := g.holdPane(p); err != nil {
+		if sid, err := unix.Getsid(0); err != nil || sid == p.PID {
+			return actuators.Refused("Winnow itself runs in pane %s of session %s; it was left untouched", p.ID, g.who())
+		}
+		members, err := panes.HoldPane(g.ProcRoot, "session", "session "+g.who(), p, g.Never)
+		g.members = append(g.members, members...)
+		if err != nil {
 			return err
 		}
 	}
@@ -154,15 +159,6 @@ func (g *handle) holdHost() error {
 		return actuators.Refused("the tmux server of session %s, pid %d, belongs to user %d; it was left untouched", g.who(), h.PID, uid)
 	}
 	return nil
-}
-
-func (g *handle) holdPane(p decision.Pane) error {
-	if sid, err := unix.Getsid(0); err != nil || sid == p.PID {
-		return actuators.Refused("Winnow itself runs in pane %s of session %s; it was left untouched", p.ID, g.who())
-	}
-	members, err := panes.HoldPane(g.ProcRoot, "session", "session "+g.who(), p, g.Never)
-	g.members = append(g.members, members...)
-	return err
 }
 
 func (g *handle) setPlan(act string) {

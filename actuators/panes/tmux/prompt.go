@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
-	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	wire "github.com/winnow-reaper/winnow/internal/sys/tmux"
@@ -32,7 +31,11 @@ const restsFor = 2 * time.Second
 // takeShells looks which panes wait at a prompt, and how often their shells have run.
 func (g *handle) takeShells(ctx context.Context) error {
 	for _, j := range g.id.Panes {
-		if h := g.first(j); h != nil && slices.Contains(g.Shells, h.Was.Comm) {
+		i := slices.IndexFunc(g.members, func(h *procact.Held) bool { return h.PID == j.PID })
+		if i < 0 { // a dead one has no process
+			continue
+		}
+		if h := g.members[i]; slices.Contains(g.Shells, h.Was.Comm) {
 			g.shells = append(g.shells, &shell{pane: j.ID, held: h, front: g.waits(h, h.Was)})
 		}
 	}
@@ -45,16 +48,6 @@ func (g *handle) takeShells(ctx context.Context) error {
 		var err error
 		if s.turns, err = s.held.Turns(); err != nil {
 			return g.ended(s, err)
-		}
-	}
-	return nil
-}
-
-// first is the held first process of a pane, nil for a dead one.
-func (g *handle) first(p decision.Pane) *procact.Held {
-	for _, h := range g.members {
-		if h.PID == p.PID {
-			return h
 		}
 	}
 	return nil
