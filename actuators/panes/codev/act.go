@@ -182,7 +182,7 @@ func (g *handle) closed(answer error) decision.Outcome {
 		out.Detail += "; " + answerText(answer)
 	}
 	if g.id.Process != nil && out.Outcome == decision.Done {
-		out.Detail += fmt.Sprintf(", and its process (pid %d) has ended", g.id.Process.PID)
+		out.Detail += ", and " + process(&g.id, false)
 	}
 	return out
 }
@@ -190,12 +190,11 @@ func (g *handle) closed(answer error) decision.Outcome {
 // stays is the outcome of a terminal that the Tower still lists although it was asked to close it.
 func (g *handle) stays(answer error, over bool) decision.Outcome {
 	out := decision.Outcome{Outcome: decision.Failed, Disputed: true, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s, and it still lists it", g.who(), answerText(answer))}
-	switch {
-	case g.id.Process == nil:
-	case over:
-		out.Detail += fmt.Sprintf("; its process (pid %d) has ended", g.id.Process.PID)
-	default:
-		out.Detail += fmt.Sprintf("; its process (pid %d) still runs, and was left to the Tower", g.id.Process.PID)
+	if g.id.Process != nil {
+		out.Detail += "; " + process(&g.id, !over)
+	}
+	if !over {
+		out.Detail += ", and was left to the Tower"
 	}
 	out.Detail += "; the next sweep tries again"
 	return out
@@ -205,11 +204,8 @@ func (g *handle) stays(answer error, over bool) decision.Outcome {
 func (g *handle) unseen(answer, err error, over bool) decision.Outcome {
 	out := decision.Outcome{Outcome: decision.Failed, Open: !over, Freed: g.freed()}
 	out.Detail = fmt.Sprintf("%s: %s; whether it still lists it is not known: %v", g.who(), answerText(answer), err)
-	switch {
-	case !over:
-		out.Detail += fmt.Sprintf("; its process (pid %d) still runs", g.id.Process.PID)
-	case g.id.Process != nil:
-		out.Detail += fmt.Sprintf("; its process (pid %d) has ended", g.id.Process.PID)
+	if g.id.Process != nil {
+		out.Detail += "; " + process(&g.id, !over)
 	}
 	out.Detail += "; the next sweep looks again"
 	return out
