@@ -71,8 +71,10 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 			break
 		}
 	}
-	if errors.Is(err, actuators.ErrChanged) && h.closed(ctx) {
-		err = actuators.Gone("%s no longer exists", h.who()) // a tab that was closed took its processes along
+	if errors.Is(err, actuators.ErrChanged) {
+		if w, unknown := h.whereabouts(ctx, &h.id); unknown == nil && w.where == gone {
+			err = actuators.Gone("%s no longer exists", h.who()) // a tab that was closed took its processes along
+		}
 	}
 	if err == nil {
 		h.setPlan(act)
@@ -83,12 +85,6 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 		return nil, err
 	}
 	return h, nil
-}
-
-// closed reports whether the tab is positively gone.
-func (h *held) closed(ctx context.Context) bool {
-	w, err := h.whereabouts(ctx, &h.id)
-	return err == nil && w.where == gone
 }
 
 func (h *held) holdPane(p decision.Pane) error {
