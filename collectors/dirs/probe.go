@@ -54,8 +54,6 @@ const (
 	// manyHung is after how many that were given up on a question may take only as much as each item adds to its source's time, so that all of
 	// them together never take more than that.
 	manyHung, hungPart = 2, 100
-	// onTheWay is how much later an answer may come that was on its way when the time was over.
-	onTheWay = 50 * time.Millisecond
 )
 
 // ask gives what found gives, or why there is no answer. What is given up on goes on by itself, so found must touch nothing that its caller, or
@@ -69,31 +67,22 @@ func ask[T any](s *prober, found func(f *git.Finder) (T, error)) (T, error) {
 	if s.hung >= manyHung {
 		limit = s.o.Timeout / hungPart
 	}
-	var late answer
-	if s.ctx.Err() != nil {
+	var a answer
+	err := context.Cause(s.ctx)
+	if err == nil {
+		own, cancel := context.WithTimeoutCause(s.ctx, limit, errTimeout)
+		defer cancel()
+		finder := s.finder
+		a, err = git.Await(own, func() answer {
+			found, err := found(finder)
+			return answer{found, err}
+		})
+	}
+	if err != nil {
 		s.hung++
-		return late.found, context.Cause(s.ctx)
+		return a.found, err
 	}
-	finder, got := s.finder, make(chan answer, 1)
-	go func() {
-		found, err := found(finder)
-		got <- answer{found, err}
-	}()
-	select {
-	case a := <-got:
-		return a.found, a.err
-	case <-time.After(limit):
-		late.err = errTimeout
-	case <-s.ctx.Done():
-		late.err = context.Cause(s.ctx)
-	}
-	select {
-	case a := <-got:
-		return a.found, a.err
-	case <-time.After(onTheWay):
-	}
-	s.hung++
-	return late.found, late.err
+	return a.found, a.err
 }
 
 // locate is git.Finder.Locate. The place is given with an error too, as far as it is known.
