@@ -1,6 +1,7 @@
 package dirs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,10 +81,10 @@ func (s *prober) notGone(g goneEntry, why error) {
 func (o Options) lookGone(common, admin string) (g goneEntry, err error) {
 	path, err := git.EntryPath(admin)
 	if err != nil || !filepath.IsAbs(path) || filepath.Dir(path) == "/" {
-		return g, cmpErr(err, fs.ErrInvalid)
+		return g, cmp.Or(err, fs.ErrInvalid)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return g, cmpErr(err, fs.ErrExist)
+		return g, cmp.Or(err, fs.ErrExist)
 	}
 	around := filepath.Dir(path)
 	if _, err := os.Lstat(around); err != nil {
@@ -91,7 +92,7 @@ func (o Options) lookGone(common, admin string) (g goneEntry, err error) {
 	}
 	g = goneEntry{path: path, admin: admin, common: common}
 	if real, err := filepath.EvalSymlinks(around); err != nil || real != around {
-		return g, cmpErr(err, errors.New("a link leads to where it was"))
+		return g, cmp.Or(err, errors.New("a link leads to where it was"))
 	}
 	parent, err := folder.Open(around)
 	if err != nil {
@@ -102,7 +103,7 @@ func (o Options) lookGone(common, admin string) (g goneEntry, err error) {
 		return g, err
 	}
 	if _, err := folder.StampAt(parent.FD, filepath.Base(path)); !errors.Is(err, unix.ENOENT) {
-		return g, cmpErr(err, errExchanged)
+		return g, cmp.Or(err, errExchanged)
 	}
 	if g.entry, err = folder.StampAt(unix.AT_FDCWD, admin); err != nil {
 		return g, err
@@ -167,13 +168,6 @@ func (g goneEntry) lostHere(home, pointer folder.Stamp) error {
 		return fmt.Errorf("%s has not changed since it was made, so it lay on a disk that is not mounted now", filepath.Dir(g.path))
 	}
 	return nil
-}
-
-func cmpErr(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // leads looks in all folders in which checkouts of the repository are or were for one whose .git leads to one of these entries: it was moved
