@@ -124,7 +124,10 @@ func (t *processTable) lives(lock *snapshot.Lock, written time.Time, names []str
 	}
 	s, err := proc.StatOf(t.root, lock.PID)
 	there := err == nil && !s.Ended()
-	later := func(s proc.Stat) bool { return later(s, boot, written, names) }
+	// A process that began after the lock was written is not the one for which it was: a number is given again. The clock may have been set in
+	// between, so that one of the tool's own programs is not told apart like this.
+	after := func(s proc.Stat) bool { return s.Began(boot).After(written.Add(clockSlack)) }
+	later := func(s proc.Stat) bool { return after(s) && !slices.Contains(names, s.Comm) }
 	switch {
 	case err != nil && !proc.Ended(err):
 		return nil
@@ -135,7 +138,7 @@ func (t *processTable) lives(lock *snapshot.Lock, written time.Time, names []str
 	case there && lock.StartTicks != nil && s.Start == *lock.StartTicks:
 		return new(true)
 	case there && lock.StartTicks == nil && !later(s):
-		if slices.Contains(names, s.Comm) && s.Began(boot).After(written.Add(clockSlack)) {
+		if slices.Contains(names, s.Comm) && after(s) {
 			return nil
 		}
 		return new(true)
@@ -157,12 +160,6 @@ func (t *processTable) lives(lock *snapshot.Lock, written time.Time, names []str
 func leads(root string, pid int) bool {
 	is, err := proc.Leads(root, pid)
 	return err == nil && is
-}
-
-// later says whether a process is positively not the one for which a lock was written: it began after that. A number is given again. The clock may
-// have been set in between, so that one of the tool's own programs is not told apart like this.
-func later(s proc.Stat, boot, written time.Time, names []string) bool {
-	return s.Began(boot).After(written.Add(clockSlack)) && !slices.Contains(names, s.Comm)
 }
 
 // clockSlack is how far the times of a file and of a process may lie apart that are of the same moment.
