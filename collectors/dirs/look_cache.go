@@ -241,19 +241,15 @@ type answer struct {
 	found contents
 }
 
-// state is that in which a worktree is looked into: two sources that read it in the same one need only one look.
-func (c *candidate) state() string {
-	w := c.worktree
-	return strings.Join([]string{w.AdminDir, w.Head, w.Branch, w.ActiveAt.String()}, "\x00")
-}
-
 // claim gives the answer about a candidate's content that another source has, or is about to have; or, with mine, one that the caller is to
 // fill and close.
 func (s *LookCache) claim(c *candidate) (a *answer, mine bool) {
-	if c.worktree == nil {
+	w := c.worktree
+	if w == nil {
 		return &answer{done: make(chan struct{})}, true
 	}
-	state := c.state()
+	// Two sources that read it in the same state need only one look.
+	state := strings.Join([]string{w.AdminDir, w.Head, w.Branch, w.ActiveAt.String()}, "\x00")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a = s.asked[c.dir.Path]; a != nil && a.state == state {
