@@ -207,13 +207,5 @@ func toolFile(names []string, untracked string) bool {
 }
 
 func holdsRepository(folder string, nested *[]string) bool {
-	if nested == nil {
-		return true
-	}
-	for _, n := range *nested {
-		if strings.HasPrefix(n+"/", folder) {
-			return true
-		}
-	}
-	return false
+	return nested == nil || slices.ContainsFunc(*nested, func(n string) bool { return strings.HasPrefix(n+"/", folder) })
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -74,13 +75,7 @@ func (m *mounts) listBelow(path string) []string {
 	if m == nil || m.count[path] == 0 {
 		return nil
 	}
-	var inside []string
-	for _, point := range m.points {
-		if strings.HasPrefix(point, path+"/") {
-			inside = append(inside, point)
-		}
-	}
-	return inside
+	return slices.DeleteFunc(slices.Clone(m.points), func(point string) bool { return !strings.HasPrefix(point, path+"/") })
 }
 
 // stat reads what the file system says of the folder itself, without following a link.
