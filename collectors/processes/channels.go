@@ -63,8 +63,7 @@ var (
 func (s *scan) inputEnded(dir int) *bool { return s.channel(dir, "0", toRead).ended() }
 
 func (c channel) ended() *bool {
-	switch {
-	case c.open == nil || !*c.open && !c.private:
+	if c.open == nil || !*c.open && !c.private {
 		return nil // who opens a FIFO by its path speaks with the process
 	}
 	return new(!*c.open)

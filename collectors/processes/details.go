@@ -40,12 +40,7 @@ func (s *scan) descend(ctx context.Context) error {
 // deeper says how deep the processes are to be read that live below one which was read deeper than they were, by their pids.
 func deeper(found []*record) map[int]depth {
 	wanted := map[int]depth{}
-	var queue []*record
-	for _, r := range found {
-		if r.depth > brief {
-			queue = append(queue, r)
-		}
-	}
+	queue := slices.DeleteFunc(slices.Clone(found), func(r *record) bool { return r.depth <= brief })
 	if len(queue) == 0 {
 		return nil
 	}
