@@ -337,8 +337,11 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 func (s *Sandbox) command(ctx context.Context, stdin io.Reader, args []string) (cmd *exec.Cmd, complaint *limit.Writer) {
 	complaint = &limit.Writer{Most: 1 << 10}
 	cmd = command(ctx, s.program.name(), append([]string{"--no-optional-locks", "--no-pager", "--no-replace-objects"}, args...)...)
-	if s.online {
-		cmd.Env = slices.DeleteFunc(cmd.Env, ofNobody)
+	if s.online { // with the user's and the machine's configuration, which Environ keeps git from reading
+		cmd.Env = slices.DeleteFunc(cmd.Env, func(kv string) bool {
+			name, _, _ := strings.Cut(kv, "=")
+			return name == "GIT_CONFIG_GLOBAL" || name == "GIT_CONFIG_SYSTEM" || name == "GIT_CONFIG_NOSYSTEM"
+		})
 	}
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr, cmd.ExtraFiles = s.cwd, append(cmd.Env, s.env...), stdin, complaint, s.files
 	return cmd, complaint

@@ -180,12 +180,6 @@ func readLinked(ctx context.Context, path string, most int64) ([]byte, error) {
 // transports are the ways to another repository that are used. Git has more of them, some of which run any program.
 const transports = "https:ssh:file"
 
-// ofNobody are the variables by which Environ keeps git from reading the user's and the machine's configuration.
-func ofNobody(kv string) bool {
-	name, _, _ := strings.Cut(kv, "=")
-	return name == "GIT_CONFIG_GLOBAL" || name == "GIT_CONFIG_SYSTEM" || name == "GIT_CONFIG_NOSYSTEM"
-}
-
 // online are the variables under which git may use the network and asks no person: no terminal, no window, no ssh that waits for a password.
 // How this user calls ssh is kept.
 func online(ctx context.Context) []string {
@@ -264,15 +258,11 @@ func plainAddress(address string) bool {
 // Hide takes what an address holds of a login out of a text.
 func (r Remote) Hide(text string) string {
 	_, rest, ok := strings.Cut(r.Address, "://")
-	if at := strings.LastIndexByte(cmp.Or(firstPart(rest), rest), '@'); ok && at > 0 {
+	host, _, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(cmp.Or(host, rest), '@'); ok && at > 0 {
 		text = strings.ReplaceAll(text, rest[:at+1], "")
 	}
 	return text
-}
-
-func firstPart(rest string) string {
-	host, _, _ := strings.Cut(rest, "/")
-	return host
 }
 
 // Shallow says whether the history was cut off. Partial clones are known by their remote (ReadRemote).
