@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -163,12 +164,7 @@ func (w *World) Terminal(id string) *Pane {
 
 // PanesOf lists a tab's panes by their ids: herdr gives them as they lie on the screen.
 func (w *World) PanesOf(tab string) []Pane {
-	var out []Pane
-	for _, p := range w.Panes {
-		if p.Tab == tab {
-			out = append(out, p)
-		}
-	}
+	out := slices.DeleteFunc(slices.Clone(w.Panes), func(p Pane) bool { return p.Tab != tab })
 	slices.SortFunc(out, func(a, b Pane) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
@@ -184,22 +180,12 @@ func find[T any](list []T, is func(*T) bool) *T {
 
 // alike reports whether a and b are the same state but for what agents do, which changes all the time.
 func alike(a, b *World) bool {
-	return slices.EqualFunc(a.Workspaces, b.Workspaces, Workspace.equal) && slices.EqualFunc(a.Tabs, b.Tabs, Tab.equal) &&
-		slices.EqualFunc(a.Panes, b.Panes, Pane.equal)
+	same := func(p, q Pane) bool {
+		p.Status, q.Status = "", ""
+		return p == q
+	}
+	return reflect.DeepEqual(a.Workspaces, b.Workspaces) && reflect.DeepEqual(a.Tabs, b.Tabs) && slices.EqualFunc(a.Panes, b.Panes, same)
 }
-
-func (x Workspace) equal(y Workspace) bool {
-	return x.ID == y.ID && equal(x.TabCount, y.TabCount) && (x.Worktree == nil) == (y.Worktree == nil) &&
-		(x.Worktree == nil || x.Worktree.Repository == y.Worktree.Repository && equal(x.Worktree.Linked, y.Worktree.Linked))
-}
-
-func (t Tab) equal(u Tab) bool {
-	return t.ID == u.ID && t.Workspace == u.Workspace && equal(t.Label, u.Label) && equal(t.Focused, u.Focused) && equal(t.PaneCount, u.PaneCount)
-}
-
-func (p Pane) equal(q Pane) bool { return p.ID == q.ID && p.Terminal == q.Terminal && p.Tab == q.Tab }
-
-func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // State is all that a server says of one tab which an act on it rests on, in lines: what the tab and its panes are, who looks at
 // them, what runs in them, and what its workspace has beside it. The same state gives the same text to every caller. Nothing that
