@@ -4,6 +4,7 @@ package act
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -68,14 +69,9 @@ const pollFor = 50 * time.Millisecond
 func Await(ctx context.Context, hs []*Held, d time.Duration) []*Held {
 	deadline := time.Now().Add(d)
 	for {
-		var left []*Held
-		for _, h := range hs {
-			if !h.Ended() {
-				left = append(left, h)
-			}
-		}
+		hs = slices.DeleteFunc(slices.Clone(hs), (*Held).Ended)
 		rest := time.Until(deadline)
-		if hs = left; len(hs) == 0 || rest <= 0 || ctx.Err() != nil {
+		if len(hs) == 0 || rest <= 0 || ctx.Err() != nil {
 			return hs
 		}
 		fds := make([]unix.PollFd, len(hs))
