@@ -1,6 +1,7 @@
 package safeopen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func (d DirFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answered(d.context(), d.Want, "list", path, func() ([]fs.DirEntry, error) { return d.list(path) })
+	return answered(cmp.Or(d.Context, context.Background()), d.Want, "list", path, func() ([]fs.DirEntry, error) { return d.list(path) })
 }
 
 func (d DirFS) list(path string) ([]fs.DirEntry, error) {
@@ -97,20 +98,13 @@ func (d DirFS) list(path string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-func (d DirFS) context() context.Context {
-	if d.Context == nil {
-		return context.Background()
-	}
-	return d.Context
-}
-
 // ReadFile reads a file.
 func (d DirFS) ReadFile(name string) ([]byte, error) {
 	path, err := d.path("read", name)
 	if err != nil {
 		return nil, err
 	}
-	f, err := Read(d.context(), path, d.Want)
+	f, err := Read(cmp.Or(d.Context, context.Background()), path, d.Want)
 	return f.Data, err
 }
 
