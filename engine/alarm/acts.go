@@ -27,25 +27,23 @@ type Refusal struct {
 // Capped is a kind of which nothing was done because a cap held, at every sweep that wanted to since FirstAt.
 type Capped struct {
 	// Detail is the last act's: which cap, and how many were wanted.
-	Detail  string
-	FirstAt time.Time
-	LastAt  time.Time
-	Count   int
+	Detail  string    `json:"detail,omitempty"`
+	FirstAt time.Time `json:"first_at"`
+	LastAt  time.Time `json:"last_at"`
+	Count   int       `json:"count"`
 }
 
 // each is how many candidates of one kind get an alarm each; when more are refused one alarm speaks for all.
 const each = 3
 
-// Acts says what the acts of one sweep, at the time at, change in what is remembered of refusals. identities are the keys of the
+// WithActs is the memory with the refusals that the acts of one sweep, at the time at, leave. identities are the keys of the
 // candidates' identities, by candidate: another thing of the same id begins again. An outcome changed counts like a refusal: one
 // look that wants a thing gone and a second one that keeps it, every time, is silence too.
-func Acts(refusals map[string]Refusal, capped map[string]Capped, at time.Time, acts []decision.Act, identities map[string]string) (Delta[Refusal], Delta[Capped]) {
-	var rs Delta[Refusal]
-	var cs Delta[Capped]
+func (m Memory) WithActs(at time.Time, acts []decision.Act, identities map[string]string) Memory {
+	next := m.clone()
 	held := map[string]string{} // the kinds that a cap held, and how
 	tried := map[string]bool{}
 	for _, a := range acts {
-		before, known := refusals[a.Candidate]
 		switch {
 		case a.Open: // the next sweep finds out how it went
 			tried[a.Kind] = true
@@ -53,30 +51,26 @@ func Acts(refusals map[string]Refusal, capped map[string]Capped, at time.Time, a
 			held[a.Kind] = a.Detail
 		case a.Outcome.Outcome == decision.Done, a.Outcome.Outcome == decision.Gone:
 			tried[a.Kind] = true
-			if known {
-				rs.forget(a.Candidate)
-			}
+			delete(next.Refusals, a.Candidate)
 		default:
 			tried[a.Kind] = true
-			rs.put(a.Candidate, before.repeat(at, a, identities[a.Candidate]))
+			next.Refusals[a.Candidate] = m.Refusals[a.Candidate].repeat(at, a, identities[a.Candidate])
 		}
 	}
 	for kind, detail := range held {
 		if tried[kind] { // the cap let some through
 			continue
 		}
-		before := capped[kind]
+		before := m.Capped[kind]
 		if before.Count == 0 || before.FirstAt.After(at) {
 			before.FirstAt = at
 		}
-		cs.put(kind, Capped{Detail: detail, FirstAt: before.FirstAt, LastAt: at, Count: before.Count + 1})
+		next.Capped[kind] = Capped{Detail: detail, FirstAt: before.FirstAt, LastAt: at, Count: before.Count + 1}
 	}
-	for _, kind := range slices.Sorted(maps.Keys(tried)) {
-		if _, known := capped[kind]; known {
-			cs.forget(kind)
-		}
+	for kind := range tried {
+		delete(next.Capped, kind)
 	}
-	return rs, cs
+	return next
 }
 
 func (r Refusal) repeat(at time.Time, a decision.Act, identity string) Refusal {
@@ -106,7 +100,7 @@ func (w *watch) refusals() {
 		r := w.Refusals[id]
 		_, there := w.s.Find(id)
 		if w.expired(w.past(r.LastAt)) || w.l.Remember <= 0 || !there && !failing {
-			w.next.Refusals.forget(id)
+			delete(w.next.Refusals, id)
 			continue
 		}
 		if key, ok := wanted[id]; ok && key == r.Identity && w.often(r.Count) {
@@ -154,7 +148,7 @@ func (w *watch) capped() {
 	for _, kind := range slices.Sorted(maps.Keys(w.Capped)) {
 		c := w.Capped[kind]
 		if w.expired(w.past(c.LastAt)) || w.l.Remember <= 0 || !wanted[kind] && !failing {
-			w.next.Capped.forget(kind)
+			delete(w.next.Capped, kind)
 			continue
 		}
 		if wanted[kind] && w.often(c.Count) {

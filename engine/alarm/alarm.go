@@ -52,45 +52,33 @@ type Limits struct {
 // Memory is what the looks and acts before this one left. The zero Memory is that of a first sweep.
 type Memory struct {
 	// Rules names the rules that the last look was judged by.
-	Rules string
+	Rules string `json:"rules"`
 	// Scope is by candidate, Peaks by kind, Sources by name, Refusals by candidate and Capped by kind.
-	Scope    map[string]Scoped
-	Peaks    map[string]Peak
-	Sources  map[string]Source
-	Refusals map[string]Refusal
-	Capped   map[string]Capped
+	Scope    map[string]Scoped  `json:"scope"`
+	Peaks    map[string]Peak    `json:"peaks"`
+	Sources  map[string]Source  `json:"sources"`
+	Refusals map[string]Refusal `json:"refusals"`
+	Capped   map[string]Capped  `json:"capped"`
 }
 
-// Delta is what changes in one part of the memory: what is to be written, and what forgotten.
-type Delta[V any] struct {
-	Put    map[string]V
-	Forget []string
+// clone is a copy with maps of its own.
+func (m Memory) clone() Memory {
+	return Memory{Rules: m.Rules, Scope: copied(m.Scope), Peaks: copied(m.Peaks), Sources: copied(m.Sources), Refusals: copied(m.Refusals), Capped: copied(m.Capped)}
 }
 
-func (d *Delta[V]) put(key string, v V) {
-	if d.Put == nil {
-		d.Put = map[string]V{}
-	}
-	d.Put[key] = v
-}
-
-func (d *Delta[V]) forget(key string) { d.Forget = append(d.Forget, key) }
-
-// Change is what changes in the memory.
-type Change struct {
-	Rules    string
-	Scope    Delta[Scoped]
-	Peaks    Delta[Peak]
-	Sources  Delta[Source]
-	Refusals Delta[Refusal]
-	Capped   Delta[Capped]
+// copied is a copy of a map, never nil.
+func copied[V any](m map[string]V) map[string]V {
+	out := make(map[string]V, len(m))
+	maps.Copy(out, m)
+	return out
 }
 
 // Look says what a look gives to remember, and which alarms it gives. ds are all decisions on s, sorted by id, those that no person
 // is shown among them. rules is any name of what the operator decides by: where it is another one than at the last look, what left the
 // scope did so because the operator asked for it.
-func Look(m Memory, s *snapshot.Snapshot, ds []decision.Decision, rules string, l Limits) (Change, []Alarm) {
-	w := watch{Memory: m, s: s, ds: ds, l: l, turned: m.Rules != rules, next: Change{Rules: rules}}
+func Look(m Memory, s *snapshot.Snapshot, ds []decision.Decision, rules string, l Limits) (Memory, []Alarm) {
+	w := watch{Memory: m, s: s, ds: ds, l: l, turned: m.Rules != rules, next: m.clone()}
+	w.next.Rules = rules
 	in := w.inScope()
 	w.scope(in)
 	w.sources()
@@ -108,7 +96,7 @@ type watch struct {
 	l  Limits
 	// turned is true when the operator's rules are others than at the last look.
 	turned bool
-	next   Change
+	next   Memory
 	alarms []Alarm
 }
 
@@ -164,21 +152,18 @@ const (
 // what was in scope is reaped one by one, as it should be, and what an upgraded orchestrator starts in its place never comes
 // into scope at all.
 type Peak struct {
-	At            time.Time
-	Seen, InScope int
+	At      time.Time `json:"at"`
+	Seen    int       `json:"seen"`
+	InScope int       `json:"in_scope"`
 	// LowSince is the first look since which few were in scope, zero while there are more.
-	LowSince time.Time
-}
-
-func (p Peak) equal(q Peak) bool {
-	return p.At.Equal(q.At) && p.Seen == q.Seen && p.InScope == q.InScope && p.LowSince.Equal(q.LowSince)
+	LowSince time.Time `json:"low_since,omitzero"`
 }
 
 // peak compares how many of a kind are in scope with how many there were. They may have ended: it gives an alarm only where at
 // least as many are seen as then, so that others have taken their place, and where they were half of all, so that a person's own
 // things do not make up for them. said reports that the memory by id has given the alarm already.
 func (w *watch) peak(kind snapshot.Kind, in int, blind, said bool) {
-	before, known := w.Peaks[kind.Name]
+	before := w.Peaks[kind.Name]
 	if blind || !w.complete(kind) {
 		return
 	}
@@ -189,9 +174,7 @@ func (w *watch) peak(kind snapshot.Kind, in int, blind, said bool) {
 		after = Peak{At: w.s.TakenAt, Seen: seen, InScope: in}
 	}
 	if w.l.Remember <= 0 || after.InScope < max(many, w.l.Min) {
-		if known {
-			w.next.Peaks.forget(kind.Name)
-		}
+		delete(w.next.Peaks, kind.Name)
 		return
 	}
 	if !reaches(after.InScope-in, w.l.Collapse, after.InScope) {
@@ -199,9 +182,7 @@ func (w *watch) peak(kind snapshot.Kind, in int, blind, said bool) {
 	} else if after.LowSince.IsZero() {
 		after.LowSince = w.s.TakenAt
 	}
-	if !known || !after.equal(w.Peaks[kind.Name]) {
-		w.next.Peaks.put(kind.Name, after)
-	}
+	w.next.Peaks[kind.Name] = after
 	if said || after.LowSince.IsZero() || w.s.TakenAt.Sub(after.LowSince) < low || seen < after.Seen || 2*after.InScope < after.Seen {
 		return
 	}
@@ -224,17 +205,13 @@ func (w *watch) complete(kind snapshot.Kind) bool {
 // known that rules claimed this very thing, and that it is still there.
 type Scoped struct {
 	// Source is the one that showed it last.
-	Source string
+	Source string `json:"source"`
 	// Born is when the thing was made, zero where that is not known: a tmux server that starts again reuses its ids.
-	Born time.Time
+	Born time.Time `json:"born,omitzero"`
 	// OutSince is the first look that saw it out of scope, zero while it is in scope.
-	OutSince time.Time
+	OutSince time.Time `json:"out_since,omitzero"`
 	// UnseenSince is the first look that could not say whether it is still there, zero while one can.
-	UnseenSince time.Time
-}
-
-func (x Scoped) equal(y Scoped) bool {
-	return x.Source == y.Source && x.Born.Equal(y.Born) && x.OutSince.Equal(y.OutSince) && x.UnseenSince.Equal(y.UnseenSince)
+	UnseenSince time.Time `json:"unseen_since,omitzero"`
 }
 
 // left are the candidates of one kind that left the scope and are still there.
@@ -265,12 +242,11 @@ func (w *watch) inScope() claims {
 		in.count[d.Kind]++
 		t, _ := w.s.Find(d.ID)
 		in.tally(d, t)
-		before, known := w.Scope[d.ID]
-		if known {
+		if _, known := w.Scope[d.ID]; known {
 			in.known++
 		}
-		if after := (Scoped{Source: t.Source, Born: moment(t.Born)}); w.l.Remember > 0 && !(known && after.equal(before)) {
-			w.next.Scope.put(d.ID, after)
+		if w.l.Remember > 0 {
+			w.next.Scope[d.ID] = Scoped{Source: t.Source, Born: moment(t.Born)}
 		}
 	}
 	return in
@@ -287,9 +263,9 @@ func (w *watch) scope(in claims) {
 		}
 		// A loss that the operator's own new rules caused is reported once.
 		if !keep || w.turned && !after.OutSince.IsZero() {
-			w.next.Scope.forget(id)
-		} else if !after.equal(before) {
-			w.next.Scope.put(id, after)
+			delete(w.next.Scope, id)
+		} else {
+			w.next.Scope[id] = after
 		}
 	}
 	for _, kind := range snapshot.Kinds {

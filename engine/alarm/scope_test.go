@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/winnow-reaper/winnow/engine/alarm"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -277,9 +279,9 @@ func TestTheSameLookAgainChangesNothing(t *testing.T) {
 		ds = append(ds, decision.Decision{ID: id("tab", i), Kind: "tab", InScope: true})
 	}
 	w.snap.TakenAt = w.snap.TakenAt.Add(time.Minute)
-	change, _ := alarm.Look(w.memory, w.snap, ds, w.rules, limits)
-	if len(change.Scope.Put)+len(change.Scope.Forget) != 0 {
-		t.Errorf("scope: %+v; want nothing", change.Scope)
+	next, _ := alarm.Look(w.memory, w.snap, ds, w.rules, limits)
+	if d := cmp.Diff(w.memory.Scope, next.Scope); d != "" {
+		t.Errorf("scope (-before +after):\n%s", d)
 	}
 }
 

@@ -15,36 +15,24 @@ import (
 // forgotten; but a configured record that was read before is missed.
 type Source struct {
 	// OKAt is the last look that read it whole, zero where none did.
-	OKAt time.Time
+	OKAt time.Time `json:"ok_at,omitzero"`
 	// BadSince is the first look in a row that did not, and Looks how many these are; zero while it is read.
-	BadSince time.Time
-	Looks    int
-}
-
-func (x Source) equal(y Source) bool {
-	return x.OKAt.Equal(y.OKAt) && x.BadSince.Equal(y.BadSince) && x.Looks == y.Looks
+	BadSince time.Time `json:"bad_since,omitzero"`
+	Looks    int       `json:"looks,omitempty"`
 }
 
 // sources raises the alarm of every source that has not been read for long.
 func (w *watch) sources() {
-	kept := map[string]bool{}
+	w.next.Sources = map[string]Source{}
 	for _, name := range slices.Sorted(maps.Keys(w.s.Sources)) {
-		src, before := w.s.Sources[name], w.Sources[name]
-		after, missed := w.source(src, before)
+		src := w.s.Sources[name]
+		after, missed := w.source(src, w.Sources[name])
 		if after == (Source{}) {
 			continue
 		}
-		kept[name] = true
-		if !after.equal(before) {
-			w.next.Sources.put(name, after)
-		}
+		w.next.Sources[name] = after
 		if missed && after.Looks >= 2 && w.s.TakenAt.Sub(after.BadSince) >= w.l.SourceFailingFor {
 			w.missed(name, src, after)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.Sources)) {
-		if !kept[name] {
-			w.next.Sources.forget(name)
 		}
 	}
 }

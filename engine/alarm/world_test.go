@@ -41,10 +41,6 @@ func newWorld() *world {
 		Tabs: map[string]snapshot.Tab{}, Sessions: map[string]snapshot.Session{}, Dirs: map[string]snapshot.Dir{},
 		Processes: map[string]*snapshot.Process{}, Terminals: map[string]snapshot.Terminal{},
 	}, in: map[string]string{}, rules: "mine", limits: limits}
-	w.memory = alarm.Memory{
-		Scope: map[string]alarm.Scoped{}, Peaks: map[string]alarm.Peak{}, Sources: map[string]alarm.Source{},
-		Refusals: map[string]alarm.Refusal{}, Capped: map[string]alarm.Capped{},
-	}
 	return w
 }
 
@@ -113,13 +109,8 @@ func (w *world) look(after time.Duration) []alarm.Alarm {
 		kind, _, _ := strings.Cut(id, ":")
 		ds = append(ds, decision.Decision{ID: id, Kind: kind, InScope: true, Verdict: w.in[id], Identity: decision.Identity{Key: "k " + id}})
 	}
-	change, alarms := alarm.Look(w.memory, w.snap, ds, w.rules, w.limits)
-	w.memory.Rules = change.Rules
-	apply(w.memory.Scope, change.Scope)
-	apply(w.memory.Peaks, change.Peaks)
-	apply(w.memory.Sources, change.Sources)
-	apply(w.memory.Refusals, change.Refusals)
-	apply(w.memory.Capped, change.Capped)
+	next, alarms := alarm.Look(w.memory, w.snap, ds, w.rules, w.limits)
+	w.memory = next
 	return alarms
 }
 
@@ -141,16 +132,7 @@ func (w *world) actsOf(identity string, outcomes map[string]string) {
 		acts = append(acts, decision.Act{Candidate: id, Kind: kind, Label: "fix", Outcome: decision.Outcome{Outcome: outcome, Detail: "git said no"}})
 		identities[id] = identity + id
 	}
-	rs, cs := alarm.Acts(w.memory.Refusals, w.memory.Capped, w.snap.TakenAt, acts, identities)
-	apply(w.memory.Refusals, rs)
-	apply(w.memory.Capped, cs)
-}
-
-func apply[V any](m map[string]V, d alarm.Delta[V]) {
-	for _, key := range d.Forget {
-		delete(m, key)
-	}
-	maps.Copy(m, d.Put)
+	w.memory = w.memory.WithActs(w.snap.TakenAt, acts, identities)
 }
 
 // rules are those of alarms, each with its candidate.
@@ -188,7 +170,5 @@ func clock(t time.Time) string { return t.Local().Format(time.DateTime) }
 func (w *world) actsOpen(id string) {
 	kind, _, _ := strings.Cut(id, ":")
 	act := decision.Act{Candidate: id, Kind: kind, Outcome: decision.Outcome{Outcome: decision.Failed, Open: true}}
-	rs, cs := alarm.Acts(w.memory.Refusals, w.memory.Capped, w.snap.TakenAt, []decision.Act{act}, nil)
-	apply(w.memory.Refusals, rs)
-	apply(w.memory.Capped, cs)
+	w.memory = w.memory.WithActs(w.snap.TakenAt, []decision.Act{act}, nil)
 }

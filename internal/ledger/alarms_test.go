@@ -44,11 +44,7 @@ func TestAlarmMemoryIsKept(t *testing.T) {
 		Refusals: map[string]alarm.Refusal{"dir:/w/a": {Kind: "dir", Label: "a", Identity: "k", Outcome: "refused", Detail: "no", FirstAt: t0, LastAt: t0.Add(4), Count: 2}},
 		Capped:   map[string]alarm.Capped{"tab": {Detail: "too many", FirstAt: t0, LastAt: t0.Add(5), Count: 3}},
 	}
-	must.Do(t, l.SaveAlarmMemory(ctx, alarm.Change{
-		Rules: "r1", Scope: alarm.Delta[alarm.Scoped]{Put: memory.Scope}, Peaks: alarm.Delta[alarm.Peak]{Put: memory.Peaks},
-		Sources: alarm.Delta[alarm.Source]{Put: memory.Sources}, Refusals: alarm.Delta[alarm.Refusal]{Put: memory.Refusals},
-		Capped: alarm.Delta[alarm.Capped]{Put: memory.Capped},
-	}))
+	must.Do(t, l.SaveAlarmMemory(ctx, memory))
 	is := func(want alarm.Memory) {
 		t.Helper()
 		got := must.Get(l.AlarmMemory(ctx))(t)
@@ -57,38 +53,27 @@ func TestAlarmMemoryIsKept(t *testing.T) {
 		}
 	}
 	is(memory)
-	must.Do(t, l.SaveAlarmMemory(ctx, alarm.Change{Rules: "r1"})) // nothing changes
-	is(memory)
-	must.Do(t, l.SaveAlarmMemory(ctx, alarm.Change{
-		Rules: "r2", Scope: alarm.Delta[alarm.Scoped]{Put: map[string]alarm.Scoped{"process:1@2": {Source: "proc", OutSince: t0}}, Forget: []string{"dir:/w/a", "session:tmux/$1"}},
-		Peaks: alarm.Delta[alarm.Peak]{Forget: []string{"tab", "dir"}}, Sources: alarm.Delta[alarm.Source]{Forget: []string{"proc", "none"}},
-		Refusals: alarm.Delta[alarm.Refusal]{Forget: []string{"dir:/w/a"}}, Capped: alarm.Delta[alarm.Capped]{Forget: []string{"tab"}},
-	}))
-	is(alarm.Memory{
+	next := alarm.Memory{
 		Rules: "r2", Scope: map[string]alarm.Scoped{"process:1@2": {Source: "proc", OutSince: t0}},
 		Sources: map[string]alarm.Source{"tmux/default": {BadSince: t0, Looks: 2}},
-	})
+	}
+	must.Do(t, l.SaveAlarmMemory(ctx, next))
+	is(next)
 }
 
-// All sizes around the number of rows that go into one statement are written and forgotten whole.
+// Memories of many sizes are written and forgotten whole.
 func TestAlarmMemoryOfEverySize(t *testing.T) {
 	t.Parallel()
 	l, ctx := open(t), t.Context()
 	for _, n := range []int{1, 63, 64, 65, 128, 200} {
-		all := alarm.Delta[alarm.Scoped]{Put: map[string]alarm.Scoped{}}
-		gone := alarm.Delta[alarm.Scoped]{}
+		all := map[string]alarm.Scoped{}
 		for i := range n {
-			id := fmt.Sprintf("dir:/w/%d", i)
-			all.Put[id] = alarm.Scoped{Source: "dirs//w", Born: t0.Add(time.Duration(i))}
-			gone.Forget = append(gone.Forget, id)
+			all[fmt.Sprintf("dir:/w/%d", i)] = alarm.Scoped{Source: "dirs//w", Born: t0.Add(time.Duration(i))}
 		}
-		for _, c := range []struct {
-			delta alarm.Delta[alarm.Scoped]
-			want  map[string]alarm.Scoped
-		}{{all, all.Put}, {all, all.Put}, {gone, nil}} {
-			must.Do(t, l.SaveAlarmMemory(ctx, alarm.Change{Scope: c.delta}))
+		for _, want := range []map[string]alarm.Scoped{all, all, nil} {
+			must.Do(t, l.SaveAlarmMemory(ctx, alarm.Memory{Scope: want}))
 			got := must.Get(l.AlarmMemory(ctx))(t)
-			if d := cmp.Diff(c.want, got.Scope, cmpopts.EquateEmpty()); d != "" {
+			if d := cmp.Diff(want, got.Scope, cmpopts.EquateEmpty()); d != "" {
 				t.Fatalf("%d (-want +got):\n%s", n, d)
 			}
 		}
@@ -99,15 +84,12 @@ func TestAlarmMemoryOfEverySize(t *testing.T) {
 func TestAlarmMemoryIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	before := alarm.Change{Rules: "r1", Scope: alarm.Delta[alarm.Scoped]{Put: map[string]alarm.Scoped{"dir:/w/a": {Source: "dirs//w"}}}}
-	must.Do(t, l.SaveAlarmMemory(t.Context(), before))
+	must.Do(t, l.SaveAlarmMemory(t.Context(), alarm.Memory{Rules: "r1", Scope: map[string]alarm.Scoped{"dir:/w/a": {Source: "dirs//w"}}}))
 	db := must.Get(sql.Open("sqlite", l.Path()))(t)
 	defer db.Close()
-	must.Get(db.Exec("CREATE TRIGGER no BEFORE INSERT ON peaks BEGIN SELECT raise(ROLLBACK, 'no room'); END"))(t)
-	err := l.SaveAlarmMemory(t.Context(), alarm.Change{
-		Rules: "r2", Scope: alarm.Delta[alarm.Scoped]{Forget: []string{"dir:/w/a"}},
-		Peaks:  alarm.Delta[alarm.Peak]{Put: map[string]alarm.Peak{"tab": {At: t0}}},
-		Capped: alarm.Delta[alarm.Capped]{Put: map[string]alarm.Capped{"tab": {FirstAt: t0, LastAt: t0, Count: 1}}},
+	must.Get(db.Exec("CREATE TRIGGER no BEFORE INSERT ON remembered BEGIN SELECT raise(ROLLBACK, 'no room'); END"))(t)
+	err := l.SaveAlarmMemory(t.Context(), alarm.Memory{
+		Rules: "r2", Peaks: map[string]alarm.Peak{"tab": {At: t0}}, Capped: map[string]alarm.Capped{"tab": {FirstAt: t0, LastAt: t0, Count: 1}},
 	})
 	if err == nil || !strings.Contains(err.Error(), l.Path()) {
 		t.Errorf("got %v; want an error that names the file", err)
@@ -116,9 +98,6 @@ func TestAlarmMemoryIsAllOrNothing(t *testing.T) {
 	if m.Rules != "r1" || len(m.Scope) != 1 || len(m.Capped) != 0 {
 		t.Errorf("half of it was written: %+v", m)
 	}
-	// The same for the acts: where the one part ends the transaction, the other is not written outside of it.
-	_, err = db.Exec("CREATE TRIGGER never BEFORE INSERT ON refusals BEGIN SELECT raise(ROLLBACK, 'no room'); END; DROP TRIGGER no")
-	must.Do(t, err)
 	acts := append(refused("dir:/w/a"), decision.Act{Candidate: "tab:x", Kind: "tab", Outcome: decision.Outcome{Outcome: decision.Capped}})
 	if err := l.NoteActs(t.Context(), t0, acts, nil); err == nil {
 		t.Error("no error")
@@ -228,16 +207,13 @@ func rememberForever(path string) error {
 	}
 }
 
-// generation is a change that every part of the memory can be known by.
-func generation(g int) alarm.Change {
+// generation is a memory of which every part can be known.
+func generation(g int) alarm.Memory {
 	scope := map[string]alarm.Scoped{}
 	for i := range 100 {
 		scope[fmt.Sprintf("tab:x/%d", i)] = alarm.Scoped{Source: fmt.Sprint(g)}
 	}
-	return alarm.Change{
-		Rules: fmt.Sprint(g), Scope: alarm.Delta[alarm.Scoped]{Put: scope},
-		Peaks: alarm.Delta[alarm.Peak]{Put: map[string]alarm.Peak{"tab": {At: t0, Seen: g}}},
-	}
+	return alarm.Memory{Rules: fmt.Sprint(g), Scope: scope, Peaks: map[string]alarm.Peak{"tab": {At: t0, Seen: g}}}
 }
 
 func TestKilledWhileRememberingTheMemoryIsWhole(t *testing.T) {
@@ -295,8 +271,8 @@ func TestACollapseAcrossRestarts(t *testing.T) {
 	for i, want := range []int{0, 1, 1, 0} {
 		l := must.Get(ledger.Open(path))(t)
 		m := must.Get(l.AlarmMemory(t.Context()))(t)
-		change, alarms := alarm.Look(m, s, ds, "r", limits)
-		must.Do(t, l.SaveAlarmMemory(t.Context(), change))
+		next, alarms := alarm.Look(m, s, ds, "r", limits)
+		must.Do(t, l.SaveAlarmMemory(t.Context(), next))
 		must.Do(t, l.Close())
 		if len(alarms) != want {
 			t.Errorf("look %d gave %v; want %d alarms", i, alarms, want)

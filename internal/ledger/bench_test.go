@@ -121,8 +121,8 @@ func BenchmarkAlarmMemory(b *testing.B) {
 	}
 	look := func(l *ledger.Ledger, ds []decision.Decision) {
 		m := must.Get(l.AlarmMemory(b.Context()))(b)
-		change, _ := alarm.Look(m, s, ds, "rules", limits)
-		must.Do(b, l.SaveAlarmMemory(b.Context(), change))
+		next, _ := alarm.Look(m, s, ds, "rules", limits)
+		must.Do(b, l.SaveAlarmMemory(b.Context(), next))
 	}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {

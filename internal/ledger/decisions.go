@@ -109,6 +109,17 @@ func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing)
 	)
 }
 
+// inTurn runs steps up to the first that fails: after some errors SQLite has ended the transaction, and what came next would be
+// written outside of it.
+func inTurn(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // nextSave is the number of the next save of decisions: later than all that is there, also after pruning.
 func nextSave(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT 1 + max(coalesce((SELECT max(saved) FROM sweeps), 0), coalesce((SELECT max(until) FROM standing WHERE until IS NOT NULL), 0),

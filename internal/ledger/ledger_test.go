@@ -69,7 +69,7 @@ func TestTheTablesStayAsTheyAre(t *testing.T) {
 	g, err := ledger.OpenGrants(lock.Acting{Home: filepath.Join(state, "none")}, state, nil)
 	must.Do(t, err)
 	must.Do(t, g.Close())
-	for path, want := range map[string]string{open(t).Path(): "15 658dc3eb0a8efe2d", filepath.Join(state, "grants.db"): "1 ba9978976ab165a5"} {
+	for path, want := range map[string]string{open(t).Path(): "16 53bf356f8ce8bfe6", filepath.Join(state, "grants.db"): "1 ba9978976ab165a5"} {
 		db := must.Get(sql.Open("sqlite", path))(t)
 		var version int
 		var all string
@@ -107,7 +107,7 @@ func TestWhatIsNoLedgerIsLeftAsItIs(t *testing.T) {
 		says string
 	}{
 		"of a newer version":  {of(99), ledger.ErrNewer, "use that version"},
-		"of an older version": {of(14), ledger.ErrCorrupt, "only one of that version restores its acts"},
+		"of an older version": {of(15), ledger.ErrCorrupt, "only one of that version restores its acts"},
 		"text":                {write(strings.Repeat("this is no database\n", 100)), ledger.ErrCorrupt, ""},
 		"with a broken page":  {cut, ledger.ErrCorrupt, ""},
 	} {

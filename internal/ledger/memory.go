@@ -20,22 +20,33 @@ import (
 
 // remember makes v all that is remembered by that name: each look writes it whole, as compressed JSON.
 func (l *Ledger) remember(ctx context.Context, name string, v any) error {
+	return l.explain("save "+name+" in", remember(ctx, l.db, name, v))
+}
+
+// remember does the same by a database or a transaction in it.
+func remember(ctx context.Context, in execer, name string, v any) error {
 	var packed bytes.Buffer
 	z, err := flate.NewWriter(&packed, flate.BestSpeed)
 	if err == nil {
 		err = errors.Join(json.NewEncoder(z).Encode(v), z.Close())
 	}
 	if err == nil {
-		_, err = l.db.ExecContext(ctx, "INSERT OR REPLACE INTO remembered (name, value) VALUES (?, ?)", name, packed.Bytes())
+		_, err = in.ExecContext(ctx, "INSERT OR REPLACE INTO remembered (name, value) VALUES (?, ?)", name, packed.Bytes())
 	}
-	return l.explain("save "+name+" in", err)
+	return err
 }
 
 // recalled is what is remembered by that name, and empty before anything was.
 func recalled[T any](ctx context.Context, l *Ledger, name string, empty T) (T, error) {
+	all, err := recall(ctx, l.db, name, empty)
+	return all, l.explain("read "+name+" of", err)
+}
+
+// recall does the same by a database or a transaction in it.
+func recall[T any](ctx context.Context, q querier, name string, empty T) (T, error) {
 	var packed []byte
 	all := empty
-	found, err := scanOne(ctx, l.db, []any{&packed}, "SELECT value FROM remembered WHERE name = ?", name)
+	found, err := scanOne(ctx, q, []any{&packed}, "SELECT value FROM remembered WHERE name = ?", name)
 	if found && err == nil {
 		var text []byte
 		if text, err = io.ReadAll(flate.NewReader(bytes.NewReader(packed))); err == nil {
@@ -47,7 +58,7 @@ func recalled[T any](ctx context.Context, l *Ledger, name string, empty T) (T, e
 	}
 	if err != nil {
 		var none T
-		return none, l.explain("read "+name+" of", err)
+		return none, err
 	}
 	return all, nil
 }

@@ -44,15 +44,6 @@ func list[K, V any](ctx context.Context, l *Ledger, t table[K, V], rest string, 
 	return all, nil
 }
 
-// byKey gives all values by their keys.
-func byKey[V any](ctx context.Context, q querier, t table[string, V]) (map[string]V, error) {
-	all := map[string]V{}
-	if err := t.eachRow(ctx, q, func(key string, v V) { all[key] = v }, ""); err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
 // batch is how many rows go into one statement: preparing and stepping a statement costs more than a row.
 const batch = 64
 
@@ -180,7 +171,7 @@ type schema struct {
 
 // What makes a ledger, and what makes the file of grants, which versions of Winnow that lie side by side share.
 var (
-	ledgerSchema = schema{15, ledgerTables}
+	ledgerSchema = schema{16, ledgerTables}
 	grantsSchema = schema{1, grantsTables}
 )
 

@@ -23,9 +23,9 @@ import (
 func (s *Sweeper) Alarms(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) {
 	ctx = context.WithoutCancel(ctx) // it was seen and done, also where the sweep was interrupted since
 	m, remembers := s.alarmMemory(ctx, r, ds)
-	change, alarms := alarm.Look(m, snap, ds, s.RulesName(os.Environ()), s.Cfg.Alarms.Limits())
+	next, alarms := alarm.Look(m, snap, ds, s.RulesName(os.Environ()), s.Cfg.Alarms.Limits())
 	if remembers {
-		if err := s.Ledger.SaveAlarmMemory(ctx, change); err != nil {
+		if err := s.Ledger.SaveAlarmMemory(ctx, next); err != nil {
 			s.Log.Warn("remember for alarms", "error", err)
 		}
 	}
