@@ -143,7 +143,7 @@ func (m module) folder() lint.Refusals {
 	}
 	if !gathered(want[1:]) { // and no other package would be asked in that folder either
 		if len(have) == 4 && have[0] == root && have[1] == "reap" && slices.Equal(have, want) {
-			return lint.Refusals{m.refuse(lint.ClassPlace, at, fmt.Sprintf("%s is no kind; kinds are %s", have[2], strings.Join(kindFolders(), ", ")),
+			return lint.Refusals{m.refuse(lint.ClassPlace, at, fmt.Sprintf("%s is no kind; kinds are %s", have[2], strings.Join(snapshot.RuleFolders(), ", ")),
 				fmt.Sprintf("move the file to reap/%[1]s/%[2]s/, and write package %[3]s.reap.%[1]s.%[2]s in it", m.kindMeant(have[2]), have[3], root))}
 		}
 		to := m.home(have[1:])
@@ -186,15 +186,7 @@ func kindsHint(folder string) string {
 	if !strings.Contains(folder, anyKind) {
 		return ""
 	}
-	return "; " + anyKind + " is one of " + strings.Join(kindFolders(), ", ")
-}
-
-// kindFolders are the folders below reap.
-func kindFolders() (folders []string) {
-	for _, k := range snapshot.Kinds {
-		folders = append(folders, k.Folders()...)
-	}
-	return folders
+	return "; " + anyKind + " is one of " + strings.Join(snapshot.RuleFolders(), ", ")
 }
 
 // kindMeant is the folder of a kind that was meant by another name: the kind's own name, or one that is near; else what the rules speak of.
@@ -204,7 +196,7 @@ func (m module) kindMeant(written string) string {
 			return k.Plural
 		}
 	}
-	for _, f := range kindFolders() {
+	for _, f := range snapshot.RuleFolders() {
 		if lint.IsNear(written, f) {
 			return f
 		}

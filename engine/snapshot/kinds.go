@@ -128,11 +128,24 @@ func kind[T any](k Kind, in func(*Snapshot) map[string]T, of func(*T) Candidate)
 
 // From reports whether a source, by its name, gives candidates of the kind.
 func (k Kind) From(name string, src Source) bool {
-	return slices.ContainsFunc(k.Sources, func(kind string) bool { return src.Kind == kind || strings.HasPrefix(name, kind+"/") })
+	return slices.ContainsFunc(k.Sources, func(kind string) bool { return src.HasKind(name, kind) })
+}
+
+// HasKind reports whether a source is of a kind, by its word or by its name, which is kind/name.
+func (src Source) HasKind(name, kind string) bool {
+	return src.Kind == kind || strings.HasPrefix(name, kind+"/")
 }
 
 // Folders are those of the kind's rules below policies/reap.
 func (k Kind) Folders() []string { return append([]string{k.Plural}, k.Further...) }
+
+// RuleFolders are the folders of all kinds below policies/reap.
+func RuleFolders() (folders []string) {
+	for _, k := range Kinds {
+		folders = append(folders, k.Folders()...)
+	}
+	return folders
+}
 
 // Failing reports whether any source was not read.
 func (s *Snapshot) Failing() bool {

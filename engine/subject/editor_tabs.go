@@ -162,7 +162,7 @@ func editorPlaces(e *snapshot.EditorTab) []string {
 func codevRead(all map[string]snapshot.Source) bool {
 	read := false
 	for name, src := range all {
-		if ofKind(name, src, "codev") {
+		if src.HasKind(name, "codev") {
 			if src.Status != snapshot.OK {
 				return false
 			}

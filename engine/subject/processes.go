@@ -98,7 +98,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		ancestries: ancestriesOf(s), now: s.TakenAt, snap: s,
 	}
 	for name, src := range s.Sources {
-		if src.Server != nil && src.Server.PID > 0 && !ofKind(name, src, "tmux") {
+		if src.Server != nil && src.Server.PID > 0 && !src.HasKind(name, "tmux") {
 			x.herdr[clean(src.Server.Socket)] = src.Server
 		}
 	}

@@ -3,7 +3,6 @@ package subject
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -41,7 +40,7 @@ func indexSources(s *snapshot.Snapshot) sources {
 	}
 	for name, src := range s.Sources {
 		// What a project keeps is not known where it could not be read.
-		if name == snapshot.Projects || ofKind(name, src, "spawns") || ofKind(name, src, "registry") {
+		if name == snapshot.Projects || src.HasKind(name, "spawns") || src.HasKind(name, "registry") {
 			common[name] = src.Status
 		}
 	}
@@ -69,7 +68,7 @@ func (x sources) states(of kindSource, common map[string]string) map[string]stri
 	}
 	states[of.source] = x.status(of.source)
 	for name, src := range x.all {
-		if slices.ContainsFunc(rests, func(kind string) bool { return ofKind(name, src, kind) }) {
+		if slices.ContainsFunc(rests, func(kind string) bool { return src.HasKind(name, kind) }) {
 			states[name] = src.Status
 		}
 	}
@@ -81,7 +80,7 @@ func wholly(all map[string]snapshot.Source) []string {
 	whole := map[string]bool{}
 	for name, src := range all {
 		for _, kind := range []string{"spawns", "registry"} {
-			if src.Format != "" && ofKind(name, src, kind) {
+			if src.Format != "" && src.HasKind(name, kind) {
 				key := kind + ":" + src.Format
 				before, known := whole[key]
 				whole[key] = src.Status == snapshot.OK && (before || !known)
@@ -97,11 +96,6 @@ func (x sources) status(name string) string {
 		return src.Status
 	}
 	return Missing
-}
-
-// ofKind reports whether a source is of a kind, by its word or by its name, which is kind/name.
-func ofKind(name string, src snapshot.Source, kind string) bool {
-	return src.Kind == kind || strings.HasPrefix(name, kind+"/")
 }
 
 // since is for how many seconds the machine was awake between t and the snapshot, at least: what it may have slept since then is left

@@ -175,9 +175,9 @@ func (o *Observer) index(s *snapshot.Snapshot) *looked {
 	}
 	for name, src := range s.Sources {
 		switch failed := src.Status != snapshot.OK && src.Status != snapshot.Absent; {
-		case hasKind(name, src, "tmux") && failed:
+		case src.HasKind(name, "tmux") && failed:
 			x.about.UnreadTmux = first(x.about.UnreadTmux, name)
-		case hasKind(name, src, "registry"):
+		case src.HasKind(name, "registry"):
 			records := slices.Contains(recording, src.Format) || src.Format == ""
 			x.records = x.records || records
 			if failed && records {
@@ -186,11 +186,6 @@ func (o *Observer) index(s *snapshot.Snapshot) *looked {
 		}
 	}
 	return x
-}
-
-// hasKind reports whether a source is of a kind, by its word or by its name, which is kind/name.
-func hasKind(name string, src snapshot.Source, kind string) bool {
-	return src.Kind == kind || strings.HasPrefix(name, kind+"/")
 }
 
 func first(a, b string) string {

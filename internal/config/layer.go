@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
@@ -231,8 +232,8 @@ func grantedFinding(rest string) string {
 	switch {
 	case rest == "*":
 		return ""
-	case !slices.Contains(plurals(), folder):
-		return fmt.Sprintf("%q is no folder under reap%s", folder, spelling.Hint(folder, plurals()))
+	case !slices.Contains(snapshot.RuleFolders(), folder):
+		return fmt.Sprintf("%q is no folder under reap%s", folder, spelling.Hint(folder, snapshot.RuleFolders()))
 	case !named || name == "":
 		return "it wants the name of a rule behind it, or * for all: reap." + folder + ".*"
 	case strings.Contains(name, "."):

@@ -166,7 +166,7 @@ func (r *levelReader) rule(name, value *yaml.Node) {
 	if of, _, _ := strings.Cut(rest, "."); family == "reap" {
 		kind, ok := snapshot.KindOfRules(of)
 		if !ok {
-			r.bad(name, key, "%q is no folder under reap%s", of, spelling.Hint(of, plurals()))
+			r.bad(name, key, "%q is no folder under reap%s", of, spelling.Hint(of, snapshot.RuleFolders()))
 			return
 		}
 		kinds = []string{kind.Name}
@@ -200,14 +200,6 @@ func (r *levelReader) add(rule, key string, value *yaml.Node, kinds ...string) {
 			r.levels = append(r.levels, subject.RuleLevel{Rule: rule, Kind: kind, Level: value.Value})
 		}
 	}
-}
-
-func plurals() []string {
-	var out []string
-	for _, k := range snapshot.Kinds {
-		out = append(out, k.Folders()...)
-	}
-	return out
 }
 
 // CheckLevels refuses a level for a rule that is not among those that were loaded.

@@ -39,13 +39,7 @@ type Rule struct {
 }
 
 // Folders are the folders below reap, one or more for each kind of candidate.
-func Folders() []string {
-	var out []string
-	for _, k := range snapshot.Kinds {
-		out = append(out, k.Folders()...)
-	}
-	return out
-}
+func Folders() []string { return snapshot.RuleFolders() }
 
 var leafName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
@@ -88,14 +82,12 @@ func Parse(id string) (Rule, error) {
 var reserved = []string{"path", "paths", "value"}
 
 func nearKind(folder string) string {
-	var names []string
 	for _, k := range snapshot.Kinds {
 		if folder == k.Name {
 			return fmt.Sprintf(" (did you mean %s?)", k.Plural)
 		}
-		names = append(names, k.Folders()...)
 	}
-	if near := spelling.Near(folder, names); near != "" {
+	if near := spelling.Near(folder, Folders()); near != "" {
 		return fmt.Sprintf(" (did you mean %s?)", near)
 	}
 	return ""
