@@ -130,7 +130,7 @@ func (g *handle) waitQuiet(ctx context.Context) error {
 
 // unchanged is the last look before the server tests and kills: nothing was opened over the session since it was held, and each shell at a prompt
 // is in front of its terminal, sleeps, has not run since it was held, and nothing waits in its terminal to be read. That it has not run proves
-// that it started nothing. Of a shell that was not at its prompt when it was held that is asked where it is at its prompt now: then it has run.
+// that it started nothing. A shell that was not at its prompt when it was held, and is now, has run or is about to: what it waited for has ended.
 func (g *handle) unchanged() error {
 	if err := g.popless(); err != nil {
 		return err
@@ -145,8 +145,11 @@ func (g *handle) unchanged() error {
 			return g.ended(p, err)
 		}
 		waits := g.waits(p.held, s) && s.Session == p.held.PID
-		if !waits && !p.front {
+		switch {
+		case !waits && !p.front:
 			continue
+		case !p.front:
+			return changed("came back to its prompt since it was looked at")
 		}
 		turns, err := p.held.Turns()
 		if err != nil {

@@ -147,8 +147,8 @@ func cameBack(t *testing.T, text string) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	wait.Eventually(t, "its prompt", func() bool { return resting(shell.PID) })
-	judge.WantErr(t, actuators.ErrChanged, g.unchanged(), "has run since it was looked at")
+	wait.Eventually(t, "its prompt", func() bool { return len(procs.SessionPIDs(shell.PID)) == 1 && resting(shell.PID) })
+	judge.WantErr(t, actuators.ErrChanged, g.unchanged(), "came back to its prompt")
 }
 
 // What was judged with the session may go on with what it does; only the shell at its prompt may start nothing more.
