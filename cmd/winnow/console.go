@@ -31,11 +31,13 @@ func newConsole(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Show everything in a browser on this machine, with holds, restore and pause",
-		Long: `Console serves pages on this machine's loopback: what is here by owner, what would go and why, acts with restore, holds, the trash with sizes, alarms, and policies
-with their levels. It prints an address with a token, which is new at every start; open it in a browser. Nobody gets in without it, nor as another user.
+		Long: `Console serves pages on this machine's loopback: what is here by owner, what would go and why, acts with
+restore, holds and the trash. They also show alarms, and policies with their levels. It prints an address with a
+token, which is new at every start; open it in a browser. Nobody gets in without it, nor as another user.
 
-It ends nothing that lives: the pages can hold, release, bring back, pause, resume, look, and remove for good what lies in the trash, after they asked. It asks the daemon
-(winnow run) of its configuration, or where none answers looks itself: while a page is open, at least every console.every, and when the ledger changes. It runs until it is
+It ends nothing that lives: the pages can hold, release, bring back, pause, resume and look. After they asked they
+remove for good what lies in the trash. It asks the daemon (winnow run) of its configuration, or where none answers
+looks itself: while a page is open, at least every console.every, and when the ledger changes. It runs until it is
 interrupted.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("port") && (port < 0 || port > 65535) {
@@ -67,7 +69,7 @@ func (a *app) console(ctx context.Context, listen string) error {
 		return err
 	}
 	doc := map[string]string{"url": server.URL()}
-	if err := a.say(doc, server.URL()+"\nopen this address in a browser of yours on this machine; it is good until winnow console ends, which an interrupt does"); err != nil {
+	if err := a.say(doc, server.URL()+"\nopen this address in a browser on this machine; it is good until winnow console ends (Ctrl-C)"); err != nil {
 		return err
 	}
 	defer w.turn.Lock() // what changes something comes to its end, and nothing else begins

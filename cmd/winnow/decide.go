@@ -19,7 +19,7 @@ func newDecide(a *app) *cobra.Command {
 		Use:         "decide FILE...",
 		Annotations: reports,
 		Short:       "Decide on saved snapshots; touches nothing else",
-		Long: `Decide reads snapshots that winnow snapshot wrote (- is stdin) and prints what a sweep would have decided on each: the same
+		Long: `Decide reads snapshots of winnow snapshot (- is stdin), and prints what a sweep would decide on each: the same
 join, the same policies, the same verdicts. It reads and writes nothing else.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error { return a.decide(cmd.Context(), files, f) },

@@ -39,8 +39,9 @@ func newEditor(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "editor",
 		Short: "The companion in VS Code and in editors made of it",
-		Long: `Editor puts the Winnow extension into VS Code and into editors made of it. With it winnow sees the terminal tabs of each window, and closes those
-of agents that have ended and of builders that were cleaned up. The extension is a part of this program: nothing is downloaded.`,
+		Long: `Editor puts the Winnow extension into VS Code and into editors made of it. With it winnow sees the terminal
+tabs of each window. It closes those of ended agents and of builders that were cleaned up. The extension is a part of
+this program: nothing is downloaded.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newEditorInstall(a), newEditorPackage(a))
@@ -56,8 +57,8 @@ func newEditorInstall(a *app) *cobra.Command {
 		Long: `Install runs each editor's own program with --install-extension. EDITOR is the name of such a program, or its path; without it these are looked for on
 PATH: ` + strings.Join(editorPrograms, ", ") + `.
 
-A window that is open takes the extension when it is reloaded. The settings winnow.path and winnow.sweep of the editor say which program it runs, and whether
-it sweeps by itself; it does not until that is turned on.`,
+A window that is open takes the extension when it is reloaded. The setting winnow.path of the editor says which
+program it runs. It sweeps by itself only once winnow.sweep is on.`,
 		Example: `  winnow editor install
   winnow editor install code-server
   winnow editor install --dry-run`,
@@ -112,7 +113,7 @@ func editorsFor(given []string) ([]installed, error) {
 		seen[real] = true
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no editor was found on PATH (%s); nothing was installed. Name its program, or write the extension into a file with winnow editor package FILE and install it by hand",
+		return nil, fmt.Errorf("no editor was found on PATH (%s); nothing was installed. Name its program, or install by hand the file that winnow editor package FILE writes",
 			strings.Join(editorPrograms, ", "))
 	}
 	return out, nil
@@ -145,7 +146,7 @@ func (a *app) editorInstall(ctx context.Context, given []string, dry bool) error
 		if !slices.ContainsFunc(all, func(e installed) bool { return e.Outcome == "installed" }) {
 			code = exit.Failed
 		}
-		return exit.Error{Code: code, Err: errors.Join(said, errors.New("not every editor took the extension; write it into a file with winnow editor package FILE to install it by hand"))}
+		return exit.Error{Code: code, Err: errors.Join(said, errors.New("not every editor took the extension; install by hand the file that winnow editor package FILE writes"))}
 	}
 	return said
 }

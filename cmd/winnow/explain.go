@@ -19,10 +19,10 @@ func newExplain(a *app) *cobra.Command {
 		Use:         "explain ID",
 		Annotations: reports,
 		Short:       "Why one candidate goes or stays, and what would have to be different",
-		Long: `Explain judges one candidate and says in a sentence why it goes or stays, which command comes next, and what every rule said that spoke.
-It then says the smallest set of facts with which the verdict would be the other one; this was searched, and decided again.
-With --rules it shows each rule's file and line, the facts that it rested on with their source and age, and how near the other rules came.
-ID may be shortened while it is unambiguous. --format json and markdown have all of it.`,
+		Long: `Explain judges one candidate. It says in a sentence why it goes or stays, which command comes next, and what
+each rule said. It then says the smallest set of facts that would turn the verdict, searched and decided again. With
+--rules it shows each rule's file, line and facts with source and age, and how near others came. ID may be shortened
+while it is unambiguous. --format json and markdown have all of it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			id := ops.AbsoluteID(ids[0])

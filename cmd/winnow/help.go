@@ -26,10 +26,10 @@ func exitCodes() *cobra.Command {
   3    done in part: a source failed, a bundle of policies was refused, or an act failed or was refused by the floor
   4    with --exit-code: something would go
   5    a cap held; act.caps in config.yaml says what each counts
-  130  ended at once by a second signal (128 + its number); 141 when the reader of its output closed the pipe
+  130 ended at once by a second signal (128 + its number). 141 the reader of its output closed the pipe
 
-When several apply, 5 comes before 3, and 3 before 4. The commands below winnow policy end with 1 also when a test failed or a file is not formatted,
-and with 2 when policies are refused.`,
+When several apply, 5 comes before 3, and 3 before 4. The commands below winnow policy exit with 1 also when a test
+failed or a file is not formatted. They exit with 2 when policies are refused.`,
 	}
 }
 
@@ -37,8 +37,8 @@ func newMan(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man [FOLDER]",
 		Short: "Write the manual pages into a folder, or print the first one",
-		Long: `Man writes a manual page for each command into FOLDER, such as ~/.local/share/man/man1, which must exist. It replaces pages of the same name.
-Without FOLDER it prints the page of winnow itself: winnow man | man -l -`,
+		Long: `Man writes a manual page for each command into FOLDER, such as ~/.local/share/man/man1. FOLDER must exist. It
+replaces pages of the same name. Without FOLDER it prints the page of winnow itself: winnow man | man -l -`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, to []string) error {
 			root := cmd.Root()

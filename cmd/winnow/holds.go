@@ -35,9 +35,10 @@ func newRetain(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retain ID --reason TEXT",
 		Short: "Hold a candidate, so that nothing may reap it",
-		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released or its time has passed.
-ID is as sweep --all prints it, such as session:tmux/default/$4 or dir:/home/me/wt/a; it may be shortened while it is unambiguous. It may
-also be a worker's id in its registry. A session that a registry records is only held when its worker has ended and the session lives.`,
+		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released
+or its time has passed. ID is as sweep --all prints it, such as session:tmux/default/$4 or dir:/home/me/wt/a. It may
+be shortened while only one candidate has that part. It may also be a worker's id in its registry. A session that a
+registry records is only held when its worker has ended and the session lives.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if strings.TrimSpace(reason) == "" {
@@ -65,7 +66,7 @@ func newRelease(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "release ID",
 		Short: "Lift a hold; ends nothing by itself",
-		Long: `Release lifts the hold on ID, which is as winnow holds prints it, a part of that, or the id of a worker. It ends nothing.
+		Long: `Release lifts the hold on ID. ID is as winnow holds prints it, a part of that, or the id of a worker. It ends nothing.
 What a registry itself marks as retained stays so: only its own program can let go of that.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {

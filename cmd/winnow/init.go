@@ -21,9 +21,10 @@ func newInit(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FOLDER]",
 		Short: "Write a commented config.yaml and a copy of the policies to edit",
-		Long: `Init writes config.yaml, with the keys and their defaults, and policies/, a copy of the embedded rules, into FOLDER (the working
-directory when none is given). It overwrites nothing. The file is read where --config or $WINNOW_CONFIG names it, or unasked as
-~/.config/winnow/config.yaml; it needs only what you change, and what you leave out keeps up with new versions.
+		Long: `Init writes two things into FOLDER (default: the working directory): config.yaml, with the keys and their
+defaults, and policies/, a copy of the embedded rules. It overwrites nothing. The file is
+~/.config/winnow/config.yaml, or what --config or $WINNOW_CONFIG names. It needs only what you change. What you leave
+out keeps up with new versions.
 
   winnow sweep --config ./config.yaml --policy ./policies --no-embedded-policy    decides by your copy
   opa test policies/                                                              tests it with the stock tool`,

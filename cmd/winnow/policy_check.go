@@ -26,12 +26,13 @@ func newPolicyCheck(a *app) *cobra.Command {
 		Use:   "check [FOLDER...]",
 		Args:  cobra.ArbitraryArgs,
 		Short: "Say what is wrong with policies before they run",
-		Long: `Check reads folders of policies and says of each problem the file, the line and what to write instead. It finds what
-"opa check --strict --schema" finds, in the tests too, and what Winnow refuses besides: a rule in a folder where nothing asks it, a "not" in a rule
-that reaps, a built-in that policies may not call, a parameter that nobody declares.
+		Long: `Check reads folders of policies, and gives each problem's file and line and what to write instead. It finds
+what "opa check --strict --schema" finds, in the tests too, and what Winnow refuses besides: a rule that nothing asks,
+a "not" in a rule that reaps, a built-in that policies may not call. It finds parameters without a declaration, too.
 
-Without FOLDER it checks the policies of the configuration, as a sweep would load them, and what the configuration says of their rules. With
-FOLDER it checks those folders on top of the embedded policies, or alone with --no-embedded-policy. Policies are read, never run.
+Without FOLDER it checks the configuration's policies as a sweep loads them, and what it says of them.
+With FOLDER it checks that on top of the embedded policies, or alone with --no-embedded-policy. Policies are
+read, never run.
 
 It exits with 0 when nothing is wrong, and with 2 when the policies would be refused.`,
 		Example: `  winnow policy check mine

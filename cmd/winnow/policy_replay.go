@@ -19,8 +19,9 @@ func newPolicyReplay(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Decide recorded sweeps again, and say whether the decisions are the same",
-		Long: `Replay decides the sweeps that the ledger has recorded (record in config.yaml) again, by the policies that are configured now or that --policy
-names, with the parameters that were in force then. It says which candidates are decided otherwise, and touches nothing.
+		Long: `Replay decides again the sweeps in the ledger (record in config.yaml), with the parameters of then. The
+policies are those that are configured now, or that --policy names. It says which candidates are decided otherwise,
+and touches nothing.
 
 A recording is redacted, so the ids that it shows are stand-ins. It exits with 1 when a decision differs.`,
 		Example: "  winnow policy replay --last 5",

@@ -61,13 +61,13 @@ func newRoot(out, errOut *termsafe.Writer, h *stop.Inflight) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "winnow",
 		Short: "Clear away what coding agents leave behind, and never anything else",
-		Long: `Winnow looks at what coding agents have left behind on this machine: tmux sessions, herdr tabs, Codev terminals, processes and
-git worktrees.
-For each it decides whether to spare or to reap it, by rules that you can read, test and change, and says why.
-It changes nothing until you say --apply, and what it takes away can be brought back.
+		Long: `Winnow looks at what coding agents have left behind on this machine: tmux sessions, herdr tabs, Codev
+terminals, processes and git worktrees. For each it decides to spare or to reap it, by rules that you can read and
+change, and says why. It changes nothing until you say --apply, and what it takes away can be brought back.
 
-It exits with 0 when it is done, 1 when it failed, 2 for wrong use or configuration, 3 when only a part was done, 4 with --exit-code when
-something would go, 5 when a cap held (winnow help exit-codes).`,
+It exits with 0 when it is done, 1 when it failed, and 2 for wrong use or configuration. It exits with 3 when only a
+part was done, and 5 when a cap held. With --exit-code it exits with 4 when something would go. See winnow help
+exit-codes.`,
 		Version:       version.Read().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -32,14 +32,15 @@ func newRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Sweep all the time: on a schedule, and soon after something happened",
-		Long: `Run is the daemon. It sweeps on a schedule (run.every) and a moment after events; what it sees for the first time it confirms as soon as it may. It observes,
-unless --apply or act.enabled lets it act. It stops acting by itself where what it does and what the world shows do not agree (winnow brakes), and
-while winnow pause holds.
+		Long: `Run is the daemon. It sweeps on a schedule (run.every) and a moment after events. What it sees for the first
+time it confirms as soon as it may. It observes, unless --apply or act.enabled lets it act. It stops acting while
+winnow pause holds, and where acts and looks do not agree (winnow brakes).
 
-SIGTERM finishes the act in hand and stops. SIGHUP reads the configuration and the policies again, and keeps the old ones where the new ones are wrong. SIGUSR1 sweeps now.
+SIGTERM finishes the act in hand and stops. SIGHUP has it read the configuration and the policies again. It keeps the
+old ones where the new ones are wrong. SIGUSR1 sweeps now.
 
-It prints a line for what is new: something that goes or went, an alarm, a brake. With --format ndjson it prints the report of every sweep, a line each, and
-the other lines on stderr.`,
+It prints a line for what is new: something that goes or went, an alarm, a brake. With --format ndjson it prints the
+report of each sweep as a line, and the other lines on stderr.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every := time.Duration(f.every); cmd.Flags().Changed("every") && (every < config.LeastEvery || every > config.MostEvery) {
 				return config.Usagef("--every %s: give a time from 1s to 24h, such as 5m", every)

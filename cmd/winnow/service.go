@@ -26,8 +26,9 @@ func newService(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service",
 		Short: "Have systemd run winnow all the time, for you or for users of this machine",
-		Long: `Service writes the systemd units that run winnow, removes them, and says how they stand. Without --system they belong to your own manager (systemctl --user),
-which runs while you are logged in; loginctl enable-linger has it run always. With --system they belong to the machine's, with an instance for each user.`,
+		Long: `Service writes the systemd units that run winnow, removes them, and says how they stand. Without --system
+they are your own manager's (systemctl --user), which runs while you are logged in. loginctl enable-linger has it run
+always. With --system they belong to the machine's, with an instance for each user.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newServiceInstall(a))
@@ -51,10 +52,12 @@ func newServiceInstall(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Write the units, and start them where a manager answers",
-		Long: `Install writes winnow.service, or with --timer winnow-sweep.timer and winnow-sweep.service, enables and starts it. It runs this program, with the --config,
---state and --policy that are given here. It observes, unless --apply or act.enabled lets it act.
+		Long: `Install writes winnow.service, enables and starts it. With --timer these are winnow-sweep.timer and
+winnow-sweep.service. It runs this program, with the --config, --state and --policy that are given here. It observes,
+unless --apply or act.enabled lets it act.
 
-A file of these names that it did not write is never replaced. Where no manager answers, the units are written, and it says what is left to do; it exits with 3 then.`,
+A file of these names that it did not write is never replaced. Where no manager answers, it writes the units, says
+what is left to do, and exits with 3.`,
 		Example: `  winnow service install
   winnow service install --timer --apply
   sudo winnow service install --system --as-user ann`,

@@ -26,7 +26,7 @@ func newSweep(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweepCommand(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.Apply, "apply", false, "carry the decisions out")
-	cmd.Flags().BoolVar(&f.Confirm, "confirm", false, "with --apply: wait rules.confirm_after and sweep a second time, for sessions, tabs and terminals; processes wait for longer")
+	cmd.Flags().BoolVar(&f.Confirm, "confirm", false, "with --apply: wait rules.confirm_after and sweep again, for sessions, tabs and terminals. Processes wait for longer")
 	cmd.Flags().IntVar(&f.Max, "max", 0, "let `N` acts through at once, in all and for an owner, in place of act.caps.per_sweep and per_owner")
 	cmd.Flags().StringSliceVar(&f.AllOf, "all-of", nil, "let these `kinds` through although it looks like an accident (act.caps.share): you have looked at what is to go")
 	cmd.Flags().BoolVar(&f.Fetch, "fetch", false, "first fetch the remote's default branch of each repository that has worktrees here")
@@ -82,9 +82,9 @@ func newDf(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "df",
 		Short: "What would come free, by repository, kind and reason",
-		Long: `Df looks and decides as winnow sweep does, and sums up what would come free: by repository or folder, by kind and by reason, the
-largest first. It does nothing to any of them; what it saw is remembered, as by winnow sweep, which lists the things themselves. Where a source
-could not be read, it says so and exits with 3.`,
+		Long: `Df looks and decides as winnow sweep does, and sums up what would come free: by repository or folder, by kind
+and by reason, the largest first. It changes nothing. What it saw is remembered, as by winnow sweep, which lists the
+things themselves. Where a source could not be read, it says so and exits with 3.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.Check(); err != nil {
 				return err

@@ -27,8 +27,9 @@ func newAgents(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "agents",
 		Short: "What agents and orchestrators are known, and which run here",
-		Long: `Agents lists the agents and orchestrators that Winnow knows by their files (docs/reference/agents.md), with the processes of yours that
-are theirs. A folder of agents.paths adds files of your own. A process that none of them names may still be an agent, and is judged by what it does.`,
+		Long: `Agents lists the agents and orchestrators that Winnow knows, with your processes that are theirs. A folder of
+agents.paths adds files of your own. A process that none of them names may still be an agent, and is judged by what it
+does.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			doc, err := a.Agents(cmd.Context())
 			if err != nil {
@@ -44,9 +45,10 @@ func newTop(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "What agents run here, by owner, with processor, memory, age and verdict",
-		Long: `Top shows the agents that run here with all that they started, and what agents that have ended left behind, and looks again every two
-seconds. Processor time is measured between two looks; memory is a process's own share of it, where that can be read. The verdicts are
-those of a sweep, and are asked for again every half minute; a process that is newer has none yet. It changes and remembers nothing.
+		Long: `Top shows the agents that run here with all that they started, and what ended agents left behind. It looks
+again every two seconds. Processor time is measured between two looks. Memory is a process's own share, where that can
+be read. The verdicts are those of a sweep, asked for again every half minute. A process that is newer has none yet.
+It changes and remembers nothing.
 
 It needs a terminal. winnow top --format json prints one look, made of two that are --every apart.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -207,7 +207,7 @@ func rememberForever(path string) error {
 	}
 }
 
-// generation is a memory of which every part can be known.
+// generation is a memory whose every part can be known.
 func generation(g int) alarm.Memory {
 	scope := map[string]alarm.Scoped{}
 	for i := range 100 {

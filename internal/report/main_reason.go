@@ -190,7 +190,7 @@ func users(o decision.Reason, s *snapshot.Snapshot) string {
 	return o.Message
 }
 
-// pane says in which pane of which session a process runs, "" where none is known.
+// pane names the pane and the session that a process runs in, "" where they are not known.
 func pane(s *snapshot.Snapshot, pid int) string {
 	if s == nil {
 		return ""
