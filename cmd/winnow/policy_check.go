@@ -30,7 +30,7 @@ func newPolicyCheck(a *app) *cobra.Command {
 what "opa check --strict --schema" finds, in the tests too, and what Winnow refuses besides: a rule that nothing asks,
 a "not" in a rule that reaps, a built-in that policies may not call. It finds parameters without a declaration, too.
 
-Without FOLDER it checks the configuration's policies as a sweep loads them, and what it says of them.
+Without FOLDER it checks the configured policies, as a sweep loads them, and their settings.
 With FOLDER it checks that on top of the embedded policies, or alone with --no-embedded-policy. Policies are
 read, never run.
 
