@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -58,7 +59,8 @@ func TestAChangeThatReapsMore(t *testing.T) {
 	r := w.run(with("conformance", "true"))
 	want(t, r, 1, map[string]string{"result": "failed", "new-reap": "3", "new-keep": "0", "others": "0"})
 	has(t, r.comment,
-		"<!-- winnow policies: policies -->\ncheck passed · fmt passed · test passed · conformance passed · regal passed · diff **failed**\n",
+		"<!-- winnow policies: policies -->\n## Winnow policies failed: diff\n\n| check | what it holds | result |\n|---|---|---|\n| check | the policies would be taken | passed |\n| fmt |",
+		" | passed |\n| conformance | incidents that Winnow ships | passed |\n| regal | Regal's rules of style | passed |\n| diff | what would go that stays today | **failed** |\n",
 		"### winnow policy diff: 3 things that stay today would go",
 		"`"+w.base[:10]+"` with `config.yaml` to `"+w.git("rev-parse", "HEAD")[:10]+"` with `config.yaml`: 14 candidates compared in 2 snapshots",
 		"is labelled as live, and would go** (`snapshots/build-1-sunday.json` and 1 more)",
@@ -83,14 +85,15 @@ func TestAChangeOfNothing(t *testing.T) {
 	w.commit("words")
 	r := w.run(with())
 	want(t, r, 0, map[string]string{"result": "passed", "new-reap": "0", "new-keep": "0", "others": "0"})
-	has(t, r.comment, "check passed · fmt passed · test passed · conformance not run (conformance: false) · regal not run (not installed) · diff passed\n",
+	has(t, r.comment, "## Winnow policies passed\n", "| test | the tests of the policies | passed |\n| conformance | incidents that Winnow ships | not run (conformance: false) |\n",
+		"| not run (not installed) |\n| diff | what would go that stays today | passed |\n",
 		"> This change edits or removes 1 of the files by which it is judged", "### winnow policy diff: no decision changes")
 	documents(t, r)
 
 	// What is wanted and is not there fails.
 	r = w.run(with("regal", "true"))
 	want(t, r, 1, map[string]string{"result": "failed"})
-	has(t, r.comment, "regal **not installed**", "    regal is not on PATH, and the input regal is true")
+	has(t, r.comment, "| **not installed** |", "    regal is not on PATH, and the input regal is true")
 }
 
 // TestTestsThatFail: what failed is said, and what was not asked to fail does not.
@@ -102,7 +105,7 @@ func TestTestsThatFail(t *testing.T) {
 	w.commit("no tests")
 	r := w.run(with("fail-on", "none", "threshold", "100"))
 	want(t, r, 1, map[string]string{"new-reap": "1"})
-	has(t, r.comment, "fmt **failed** · test **failed**", "diff **failed**", "<summary>what test said</summary>",
+	has(t, r.comment, "## Winnow policies failed: fmt, test, diff\n", "| **failed** |\n| test |", "<summary>what test said</summary>",
 		"    fail     data.policies.protect.wip_test.test_work_in_progress_stays", "--threshold wants 100 %", "<summary>what fmt said</summary>", "is labelled as live")
 	if strings.Contains(r.comment, "--fail-on") {
 		t.Errorf("nobody asked new-reap to fail:\n%s", r.comment)
@@ -119,7 +122,7 @@ func TestABaseThatIsNotThere(t *testing.T) {
 	w.dir = shallow
 	r := w.run(with())
 	want(t, r, 1, map[string]string{"result": "failed", "new-reap": ""})
-	has(t, r.comment, "test passed", "diff **failed: no base commit**", "give actions/checkout 'fetch-depth: 0'", w.base)
+	has(t, r.comment, "| the tests of the policies | passed |", "| **failed: no base commit** |", "give actions/checkout 'fetch-depth: 0'", w.base)
 }
 
 // TestABranchThatIsBehind is compared with where it began, and not with what the base has got since.
@@ -142,12 +145,12 @@ func TestSnapshotsThatAreNotThere(t *testing.T) {
 	w.commit("no snapshots")
 	r := w.run(with())
 	want(t, r, 1, map[string]string{"result": "failed", "new-reap": ""})
-	has(t, r.comment, "diff **failed: the snapshots were removed**", "    this change removes the folder snapshots")
+	has(t, r.comment, "| **failed: the snapshots were removed** |", "    this change removes the folder snapshots")
 	w.base = w.git("rev-parse", "HEAD")
 	w.commit("nothing")
 	r = w.run(with())
 	want(t, r, 0, map[string]string{"result": "passed", "new-reap": "", "others": ""})
-	has(t, r.comment, "diff not run (no folder `snapshots`: winnow snapshot --redact makes one)")
+	has(t, r.comment, "| not run (no folder `snapshots`: winnow snapshot --redact makes one) |")
 	r = w.run(with("snapshots", "snapshots"))
 	want(t, r, 1, map[string]string{"result": "failed"})
 	if w.base == with1 {
@@ -162,7 +165,7 @@ func TestPoliciesThatDoNotLoad(t *testing.T) {
 	w.commit("evil")
 	r := w.run(with())
 	want(t, r, 1, map[string]string{"result": "failed", "new-reap": ""})
-	has(t, r.comment, "check **failed**", "test not run (the policies are refused)", "diff not run (the policies are refused)", "    policies/reap/dirs/evil/evil.rego:3")
+	has(t, r.comment, "## Winnow policies failed: check, fmt\n", "| the tests of the policies | not run (the policies are refused) |", "| what would go that stays today | not run (the policies are refused) |", "    policies/reap/dirs/evil/evil.rego:3")
 	for line := range strings.Lines(r.comment) {
 		if strings.Contains(line, "octo") && !strings.HasPrefix(line, "    ") {
 			t.Errorf("it stands outside of code: %s", line)
@@ -257,7 +260,7 @@ func TestMistakesInAWorkflow(t *testing.T) {
 	}
 }
 
-// TestTheProgramIsBuilt where it is not on PATH, from the action's own files.
+// TestTheProgramIsBuilt from the action's own files where the workflow says so.
 func TestTheProgramIsBuilt(t *testing.T) {
 	w := newWorld(t)
 	w.commit("nothing")
@@ -265,9 +268,40 @@ func TestTheProgramIsBuilt(t *testing.T) {
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 	w.path = []string{filepath.Join(lines[0], "bin")}
 	w.env = map[string]string{"GOCACHE": lines[1], "GOMODCACHE": lines[2], "GOFLAGS": lines[3], "GOPROXY": lines[4]}
+	r := w.run(with("winnow", "build"))
+	want(t, r, 0, map[string]string{"result": "passed"})
+	has(t, r.log, "winnow is built from this action")
+}
+
+// TestTheProgramIsDownloaded where it is not on PATH: the release of the action's tag, and nothing that is not what its checksums say.
+func TestTheProgramIsDownloaded(t *testing.T) {
+	w := newWorld(t)
+	w.commit("nothing")
+	dir := filepath.Join(w.temp, "releases", "download", "v1.2.3")
+	w.release(dir)
+	w.path = nil
+	w.env = map[string]string{"WINNOW_RELEASES": "file://" + filepath.Join(w.temp, "releases"), "ACTION_REF": "v1.2.3"}
 	r := w.run(with())
 	want(t, r, 0, map[string]string{"result": "passed"})
-	has(t, r.log, "winnow is not on PATH: it is built from this action")
+	has(t, r.log, "installed ")
+	r = w.run(with("version", "9.9.9"))
+	want(t, r, 2, map[string]string{"result": ""})
+	has(t, r.log, "download/v9.9.9/checksums.txt could not be fetched", "::error::winnow 9.9.9 could not be downloaded", "; nothing was checked")
+	must.Do(t, os.WriteFile(filepath.Join(dir, "winnow_1.2.3_linux_"+runtime.GOARCH+".tar.gz"), []byte("another"), 0o644))
+	r = w.run(with())
+	want(t, r, 2, map[string]string{"result": ""})
+	has(t, r.log, "is not what checksums.txt says", "; nothing was checked")
+}
+
+// release puts the program where a release has it.
+func (w *world) release(dir string) {
+	w.t.Helper()
+	must.Do(w.t, os.MkdirAll(dir, 0o755))
+	cmd := exec.Command("sh", "-ec", `name=winnow_1.2.3_linux_`+runtime.GOARCH+`.tar.gz; tar -czf $name -C "$0" winnow; sha256sum $name >checksums.txt`, must.Get(bin())(w.t))
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // TestTheComment is written again, or in the place of the one from before; what cannot be written is a warning. gh is one that says what it was asked:

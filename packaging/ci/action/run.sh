@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What action.yml and packaging/ci/gitlab run: winnow policy check, test, fmt and diff, and Regal where it is installed. All that it is told comes in variables
 # (INPUT_..., as in action.yml; INPUT_OUT names the folder for the results, which is a new one otherwise).
-# It reads the repository in the working folder and changes nothing there; it reaches no network, unless it has to build winnow.
+# It reads the repository in the working folder and changes nothing there; it reaches no network, unless it has to download or build winnow.
 #
 # Whoever opens the pull request wrote the policies, the snapshots and their names. Nothing of that is run but by winnow, which evaluates policies in a
 # process of their own, and no output is read as a command of the runner.
@@ -60,18 +60,26 @@ commit() { repo rev-parse --quiet --verify --end-of-options "$1^{commit}"; }
 has() { repo cat-file -e "$1:$2" 2>/dev/null; }
 
 # The program. One that is part of the repository would be the pull request's own.
-winnow=${INPUT_PROGRAM:-}
-if [ -n "$winnow" ]; then
+winnow=${INPUT_PROGRAM:-} action=${GITHUB_ACTION_PATH:-} download=${GITHUB_ACTION_PATH:-}/packaging/feature/winnow/install.sh
+advice="put the program on PATH, or name it with the input winnow (docs/guides/policies-in-ci.md)"
+if [ "$winnow" = build ]; then
+  { [ -f "$action/go.mod" ] && command -v go >/dev/null; } || mistaken "winnow cannot be built: there is no Go, or this is no action; $advice"
+  echo "winnow is built from this action, which may download its modules"
+  winnow=$work/winnow
+  (cd "$action" && go build -buildvcs=false -o "$winnow" ./cmd/winnow) || mistaken "winnow could not be built with $(go version); $advice"
+elif [ -n "$winnow" ]; then
   winnow=$(command -v -- "$winnow") || mistaken "the input winnow is '$INPUT_PROGRAM': there is no such program"
   winnow=$(realpath -- "$winnow")
 elif winnow=$(command -v winnow); then
   winnow=$(realpath -- "$winnow")
-elif [ -f "${GITHUB_ACTION_PATH:-}/go.mod" ] && command -v go >/dev/null; then
-  echo "winnow is not on PATH: it is built from this action, which may download its modules"
-  winnow=$work/winnow
-  (cd "$GITHUB_ACTION_PATH" && go build -buildvcs=false -o "$winnow" ./cmd/winnow) || mistaken "winnow could not be built with $(go version): put the program on PATH, or name it with the input winnow (docs/guides/policies-in-ci.md)"
+elif [ -n "$action" ] && [ -f "$download" ]; then
+  # The release of the action's own tag; of a branch, a commit or a tag such as v1 the latest one.
+  version=${INPUT_VERSION:-latest}
+  [ -n "${INPUT_VERSION:-}" ] || [[ ! ${ACTION_REF:-} =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]] || version=$ACTION_REF
+  sh "$download" --version "$version" --to "$work/bin" || mistaken "winnow $version could not be downloaded; $advice, or have it built: 'winnow: build'"
+  winnow=$work/bin/winnow
 else
-  mistaken "winnow is not on PATH, and there is no Go to build it with: put the program on PATH, or name it with the input winnow (docs/guides/policies-in-ci.md)"
+  mistaken "winnow is not on PATH; $advice"
 fi
 case $winnow in
 "$(realpath -- "$workspace")"/*)
@@ -102,6 +110,8 @@ if [ -n "$config" ]; then # in force beside it are the defaults, and no file tha
 fi
 
 names=() words=() failed=()
+declare -A about=([check]="the policies would be taken" [fmt]="the files are formatted" [test]="the tests of the policies"
+  [conformance]="incidents that Winnow ships" [regal]="Regal's rules of style" [diff]="what would go that stays today")
 # judged NAME CODE [WORD]: how a check ended.
 judged() {
   names+=("$1")
@@ -234,19 +244,20 @@ compare() {
 }
 compare
 
-# The comment: a line for what passed, what would go, and what the checks that failed said. That is indented: nothing in it ends a block of code.
+# The comment: a title, a table of the checks, what would go, and what the checks that failed said. That is indented: nothing in it ends a block of code.
 {
   printf '<!-- winnow policies: %s -->\n' "$(tr -c 'A-Za-z0-9._/\n-' _ <<<"$policies")"
-  line=
-  for i in "${!names[@]}"; do line+="${line:+ · }${names[i]} ${words[i]}"; done
-  printf '%s\n' "$line"
+  title=passed
+  [ ${#failed[@]} = 0 ] || title="failed: $(sed 's/ /, /g' <<<"${failed[*]}")"
+  printf '## Winnow policies %s\n\n| check | what it holds | result |\n|---|---|---|\n' "$title"
+  for i in "${!names[@]}"; do printf '| %s | %s | %s |\n' "${names[i]}" "${about[${names[i]}]}" "${words[i]}"; done
   [ -z "$note" ] || printf '\n> [!WARNING]\n> %s\n' "$note"
   if [ -f "$work/diff.md" ]; then
     printf '\n'
     cat "$work/diff.md"
     printf '\n'
   else
-    printf '\n### winnow policies: nothing was compared%s\n' "${failed[*]:+, and these failed: ${failed[*]}}"
+    printf '\n### Nothing was compared\n'
   fi
   for name in "${failed[@]}"; do
     if [ "$name" != diff ] || [ ! -f "$work/diff.md" ]; then
