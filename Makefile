@@ -2,8 +2,8 @@
 tool   = go tool -modfile=tools/go.mod
 regal  = go tool -modfile=tools/regal/go.mod regal
 out    = packaging/out
-# Where make install puts things: make install PREFIX=$HOME/.local
-PREFIX = /usr/local
+# Where make install puts things, as install.sh does.
+PREFIX = $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
 share  = $(DESTDIR)$(PREFIX)/share
 stamp  = $(patsubst v%,%,$(or $(VERSION),0.0.0-$(shell git rev-parse --short HEAD)))
 

@@ -280,7 +280,7 @@ func TestTheProgramIsDownloaded(t *testing.T) {
 	dir := filepath.Join(w.temp, "releases", "download", "v1.2.3")
 	w.release(dir)
 	w.path = nil
-	w.env = map[string]string{"WINNOW_RELEASES": "file://" + filepath.Join(w.temp, "releases"), "ACTION_REF": "v1.2.3"}
+	w.env = map[string]string{"INSTALL_FROM": "file://" + filepath.Join(w.temp, "releases"), "ACTION_REF": "v1.2.3"}
 	r := w.run(with())
 	want(t, r, 0, map[string]string{"result": "passed"})
 	has(t, r.log, "installed ")

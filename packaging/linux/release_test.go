@@ -2,70 +2,16 @@ package packaging
 
 import (
 	"archive/zip"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/winnow-reaper/winnow/test/kit/must"
-	"github.com/winnow-reaper/winnow/test/kit/stage"
 )
-
-// TestTheListOfWhatIsInTheProgram runs the command by which a release lists what is in it (SBOM), and holds the list to what the program itself says.
-func TestTheListOfWhatIsInTheProgram(t *testing.T) {
-	stage.NeedSecond(t, "it needs programs beside Go, git and tmux, or minutes")
-	t.Parallel()
-	var release struct {
-		Sboms []struct {
-			Cmd  string
-			Args []string
-		}
-	}
-	must.Do(t, yaml.Unmarshal(must.Get(os.ReadFile("../../.goreleaser.yaml"))(t), &release))
-	if len(release.Sboms) != 1 {
-		t.Fatalf("%+v", release)
-	}
-	out := t.TempDir()
-	program, document := filepath.Join(out, "winnow"), filepath.Join(out, "winnow.cdx.json")
-	run(t, "../..", nil, "go", "build", "-o", program, "./cmd/winnow")
-	command := []string{release.Sboms[0].Cmd}
-	for _, a := range release.Sboms[0].Args {
-		command = append(command, strings.NewReplacer("$document", document, "$artifact", program).Replace(a))
-	}
-	run(t, "..", nil, command...) // a folder at the top of the repository, as goreleaser's dist/ is
-	var list struct {
-		BomFormat  string
-		Components []struct{ Name, Version string }
-	}
-	must.Do(t, json.Unmarshal(must.Get(os.ReadFile(document))(t), &list))
-	if list.BomFormat != "CycloneDX" {
-		t.Errorf("the list's format is %q", list.BomFormat)
-	}
-	has := map[string]bool{}
-	for _, c := range list.Components {
-		has[c.Name+" "+c.Version] = true
-	}
-	n := 0
-	for line := range strings.Lines(run(t, out, nil, "go", "version", "-m", program)) {
-		f := strings.Fields(line)
-		if len(f) < 3 || f[0] != "dep" {
-			continue
-		}
-		if n++; !has[f[1]+" "+f[2]] {
-			t.Errorf("%s %s is in the program and not in the list", f[1], f[2])
-		}
-	}
-	if std := "std " + runtime.Version(); n < 20 || !has[std] {
-		t.Errorf("%d modules, and %s is in the list: %v", n, std, has[std])
-	}
-}
 
 // TestGoInstallTakesTheModule publishes this module's files as a version in a folder that go takes for a proxy, and has go find all that the program needs there: packages, and files
 // that it embeds. WINNOW_GO_INSTALL has it compiled too, which takes half a minute.

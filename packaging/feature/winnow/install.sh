@@ -3,12 +3,12 @@
 #
 #   install.sh [--version 1.2.3] [--to FOLDER]
 #
-# Without a version the latest release is installed; without a folder /usr/local/bin as root, else ~/.local/bin. WINNOW_RELEASES names a mirror.
+# Without a version the latest release is installed; without a folder /usr/local/bin as root, else ~/.local/bin. INSTALL_FROM names a mirror of the releases.
 # The dev container Feature beside this file and the action run it too. A Feature gets its options as variables, and no arguments.
 set -eu
 
-releases=${WINNOW_RELEASES:-https://github.com/winnow-reaper/winnow/releases}
-version=${WINNOW_VERSION:-latest}
+releases=${INSTALL_FROM:-https://github.com/winnow-reaper/winnow/releases}
+version=latest
 [ -z "${_REMOTE_USER:-}" ] || version=${VERSION:-latest}
 to=$HOME/.local/bin
 [ "$(id -u)" != 0 ] || to=/usr/local/bin
