@@ -43,6 +43,25 @@ func (c *Carrier) batch(kind string, ds []decision.Decision) int {
 	return min(max(b.Batch(ds), 1), len(ds))
 }
 
+// Disjoint says how many of ds, from the first on, have nothing in common, 1 at least: each has the things that parts gives for it, and is alone where that says
+// false.
+func Disjoint[K comparable](ds []decision.Decision, parts func(d decision.Decision) ([]K, bool)) int {
+	taken := map[K]bool{}
+	for i, d := range ds {
+		own, ok := parts(d)
+		if !ok {
+			return max(i, 1)
+		}
+		if slices.ContainsFunc(own, func(k K) bool { return taken[k] }) {
+			return i
+		}
+		for _, k := range own {
+			taken[k] = true
+		}
+	}
+	return len(ds)
+}
+
 // carry carries decisions of one kind out as a batch: it holds all, has all judged again in one look, writes all intents down, saves what
 // can be lost, has all judged for the last time, and acts. What fails, or is something else by now, leaves the batch, and nothing else with it.
 func (c *Carrier) carry(ctx context.Context, sweep string, ds []decision.Decision) []decision.Act {

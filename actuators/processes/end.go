@@ -34,23 +34,16 @@ type ending struct {
 
 // Batch implements actuators.Batcher: a process is not in one batch with one that ends with it.
 func (a *Actuator) Batch(ds []decision.Decision) int {
-	taken := map[int]bool{}
-	for i, d := range ds {
+	return actuators.Disjoint(ds, func(d decision.Decision) (pids []int, ok bool) {
 		if d.Identity.Process == nil {
-			return max(i, 1)
+			return nil, false
 		}
-		pids := []int{d.Identity.Process.PID}
+		pids = []int{d.Identity.Process.PID}
 		for _, m := range d.Identity.Below {
 			pids = append(pids, m.PID)
 		}
-		if slices.ContainsFunc(pids, func(pid int) bool { return taken[pid] }) {
-			return i
-		}
-		for _, pid := range pids {
-			taken[pid] = true
-		}
-	}
-	return len(ds)
+		return pids, true
+	})
 }
 
 // Act is ActTogether of the one process.

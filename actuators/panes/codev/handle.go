@@ -53,21 +53,13 @@ type plan struct {
 // Batch implements actuators.Batcher. Terminals that the Tower closes are taken together, where no two have one process. The end of one that no Tower
 // lists takes its time, and what the Tower says of it names others.
 func (a *Actuator) Batch(ds []decision.Decision) int {
-	taken := map[int]bool{}
-	for i, d := range ds {
+	return actuators.Disjoint(ds, func(d decision.Decision) (pids []int, ok bool) {
 		id := d.Identity.Terminal
-		if id == nil || !id.Listed {
-			return max(i, 1)
+		if ok = id != nil && id.Listed; ok && id.Process != nil {
+			pids = []int{id.Process.PID}
 		}
-		if id.Process == nil {
-			continue
-		}
-		if taken[id.Process.PID] {
-			return i
-		}
-		taken[id.Process.PID] = true
-	}
-	return len(ds)
+		return pids, ok
+	})
 }
 
 // Hold implements actuators.Actuator. It holds the process before anything is judged again: what is judged is then true of what is held.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,23 +51,16 @@ func (a *Actuator) Batch(ds []decision.Decision) int {
 		server int
 		pane   string
 	}
-	taken := map[shown]bool{}
-	for i, d := range ds {
-		if i == maxBatch || d.Identity.Session == nil {
-			return max(i, 1)
+	return actuators.Disjoint(ds[:min(len(ds), maxBatch)], func(d decision.Decision) (panes []shown, ok bool) {
+		s := d.Identity.Session
+		if s == nil {
+			return nil, false
 		}
-		var own []shown
-		for _, p := range d.Identity.Session.Panes {
-			own = append(own, shown{d.Identity.Session.ServerPID, p.ID})
+		for _, p := range s.Panes {
+			panes = append(panes, shown{s.ServerPID, p.ID})
 		}
-		if slices.ContainsFunc(own, func(p shown) bool { return taken[p] }) {
-			return i
-		}
-		for _, p := range own {
-			taken[p] = true
-		}
-	}
-	return len(ds)
+		return panes, true
+	})
 }
 
 // Hold implements actuators.Actuator. It refuses a session that Winnow runs in. When Winnow runs in another session of the same
