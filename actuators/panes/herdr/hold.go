@@ -17,7 +17,6 @@ import (
 	"github.com/winnow-reaper/winnow/actuators/panes"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/herdr"
-	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 )
 
@@ -103,14 +102,6 @@ func (h *held) holdPane(p decision.Pane) error {
 		return err
 	}
 	return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
-}
-
-// spareable refuses a process that is never signalled: a close signals every one of a pane.
-func (h *held) spareable(m *procact.Held, now proc.Stat) error {
-	if err := m.Allowed(h.Never, now); err != nil {
-		return actuators.Refused("%s runs it in pane %s: %w; the tab was left untouched", h.who(), h.pane[m].ID, err)
-	}
-	return nil
 }
 
 func (h *held) setPlan(act string) {

@@ -123,8 +123,8 @@ func (h *held) unchangedProcesses() error {
 		if err != nil {
 			return h.ended(h.pane[m], err)
 		}
-		if err := h.spareable(m, s); err != nil {
-			return err
+		if err := m.Allowed(h.Never, s); err != nil { // a close signals every one of a pane
+			return actuators.Refused("%s runs it in pane %s: %w; the tab was left untouched", h.who(), h.pane[m].ID, err)
 		}
 	}
 	for _, p := range h.panes {
