@@ -149,7 +149,7 @@ func (h *held) Save(ctx context.Context) error {
 	if h.left, err = h.strangers(); err != nil {
 		return err
 	}
-	err = h.keptText().Save(h.plan, func(write panes.Writer) error {
+	err = h.kept.Save(h.plan, func(write panes.Writer) error {
 		h.undone = true
 		for _, p := range h.plan.Panes {
 			text, err := h.client.Text(ctx, p.ID, maxLines)

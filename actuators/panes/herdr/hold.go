@@ -32,6 +32,8 @@ type held struct {
 	pane map[*procact.Held]*heldPane
 	plan plan
 	text json.RawMessage
+	// kept is where the text of the panes is, or will be.
+	kept panes.Kept
 	// left are the processes that had left the panes' sessions before the last judgement.
 	left map[int]uint64
 	// textless are the panes whose text the server does not offer.
@@ -110,6 +112,7 @@ func (h *held) setPlan(act string) {
 	for i, v := range h.panes {
 		h.plan.Panes = append(h.plan.Panes, planned{ID: v.ID, Terminal: v.Terminal, File: panes.File(i), Cwd: v.Cwd, Members: panes.MembersOf(h.members, v.PID)})
 	}
+	h.kept = panes.Kept{Trash: h.Trash, Act: act, Panes: len(h.panes)}
 }
 
 // Plan implements actuators.Held.
@@ -123,7 +126,7 @@ func (h *held) Close() error {
 	h.members, h.panes, h.pane = nil, nil, nil
 	var left error
 	if h.undone {
-		if _, err := h.keptText().Purge(); err != nil {
+		if _, err := h.kept.Purge(); err != nil {
 			left = fmt.Errorf("%s was not closed, and what was saved of it in %s could not be removed: %w", h.who(), h.plan.Folder, err)
 		}
 		h.undone = false
@@ -193,11 +196,6 @@ type planned struct {
 	File     string         `json:"file"`
 	Cwd      string         `json:"cwd,omitempty"`
 	Members  []panes.Member `json:"members,omitempty"`
-}
-
-// keptText is where the text of the held tab's panes is, or will be.
-func (h *held) keptText() panes.Kept {
-	return panes.Kept{Trash: h.Trash, Act: h.plan.Act, Panes: len(h.plan.Panes)}
 }
 
 // lockPause is how often a lock that another program holds is tried again.

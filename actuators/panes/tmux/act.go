@@ -46,7 +46,7 @@ func (g *handle) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	if err := g.kill(ctx, state); err != nil {
 		return actuators.OutcomeOf(err)
 	}
-	g.keep = true
+	g.undone = false
 	g.Step(StepReadBack)
 	left, err := g.readBack(ctx)
 	if err != nil {

@@ -34,8 +34,9 @@ type handle struct {
 	seen   *wire.Listing
 	plan   plan
 	text   json.RawMessage
-	// saved is true once the scrollback is in the trash, and keep once it stays there.
-	saved, keep bool
+	kept   panes.Kept // where the scrollback of the panes is, or will be
+	// undone says that the scrollback of a session that was not killed is in the trash.
+	undone bool
 }
 
 // who names the session for a person.
@@ -170,6 +171,7 @@ func (g *handle) setPlan(act string) {
 			Width: w.Width, Height: w.Height, Members: panes.MembersOf(g.members, j.PID)}
 		g.plan.Panes = append(g.plan.Panes, p)
 	}
+	g.kept = panes.Kept{Trash: g.Trash, Act: act, Panes: len(g.plan.Panes)}
 }
 
 // Plan implements actuators.Held.
@@ -261,9 +263,4 @@ type planned struct {
 	Width      int            `json:"width"`
 	Height     int            `json:"height"`
 	Members    []panes.Member `json:"members,omitempty"`
-}
-
-// keptText is where the scrollback of the held session's panes is, or will be.
-func (g *handle) keptText() panes.Kept {
-	return panes.Kept{Trash: g.Trash, Act: g.plan.Act, Panes: len(g.plan.Panes)}
 }

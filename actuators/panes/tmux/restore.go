@@ -128,7 +128,7 @@ func (r *restoring) sentence(p *plan) string {
 // Save implements actuators.Held: it keeps the scrollback of every pane and the manifest.
 func (g *handle) Save(ctx context.Context) error {
 	g.Step(StepSave)
-	err := g.keptText().Save(g.plan, func(write panes.Writer) error {
+	err := g.kept.Save(g.plan, func(write panes.Writer) error {
 		for _, p := range g.plan.Panes {
 			if err := write(p.File, func(f *os.File) error { return g.server.Capture(ctx, p.ID, f) }); err != nil {
 				return fmt.Errorf("save the scrollback of pane %s: %w", p.ID, err)
@@ -147,7 +147,7 @@ func (g *handle) Save(ctx context.Context) error {
 		}
 		return fmt.Errorf("session %s: %w; it was left untouched", g.who(), err)
 	}
-	g.saved = true
+	g.undone = true
 	return nil
 }
 
@@ -159,10 +159,10 @@ func (g *handle) Close() error {
 		}
 	}
 	g.host, g.members = nil, nil
-	if !g.saved || g.keep {
+	if !g.undone {
 		return nil
 	}
-	g.saved = false
-	_, err := g.keptText().Purge()
+	g.undone = false
+	_, err := g.kept.Purge()
 	return err
 }

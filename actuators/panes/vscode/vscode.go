@@ -173,6 +173,7 @@ type held struct {
 	id     decision.Editor
 	plan   plan
 	text   json.RawMessage
+	kept   panes.Kept
 	undone bool // whether something was saved, and nothing was done after it
 }
 
@@ -193,7 +194,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 	if err := a.ended(id); err != nil {
 		return nil, err
 	}
-	h := &held{Actuator: a, id: *id, plan: plan{
+	h := &held{Actuator: a, id: *id, kept: panes.Kept{Trash: a.Trash, Act: act}, plan: plan{
 		Act: act, Socket: id.Socket, Window: id.Window, Folders: hello.Folders, N: id.N, Name: id.Name, CreationName: id.CreationName,
 		Shape: id.Shape, Cwd: t.Cwd, Folder: filepath.Join(a.Trash, act),
 	}}
@@ -210,14 +211,12 @@ func (h *held) Plan() json.RawMessage { return h.text }
 // Save implements actuators.Held. No editor gives what a tab shows; what it was is kept.
 func (h *held) Save(context.Context) error {
 	h.Step(StepSave)
-	if err := h.keptText().Save(h.plan, func(panes.Writer) error { return nil }); err != nil {
+	if err := h.kept.Save(h.plan, func(panes.Writer) error { return nil }); err != nil {
 		return actuators.Refused("%s: %w; it was left untouched", called(&h.id), err)
 	}
 	h.undone = true
 	return nil
 }
-
-func (h *held) keptText() panes.Kept { return panes.Kept{Trash: h.Trash, Act: h.plan.Act} }
 
 // Close implements actuators.Held.
 func (h *held) Close() error {
@@ -225,7 +224,7 @@ func (h *held) Close() error {
 		return nil
 	}
 	h.undone = false
-	if _, err := h.keptText().Purge(); err != nil {
+	if _, err := h.kept.Purge(); err != nil {
 		return fmt.Errorf("%s was not closed, and what was kept of it in %s could not be removed: %w", called(&h.id), h.plan.Folder, err)
 	}
 	return nil
