@@ -246,16 +246,6 @@ func (g *handle) checkAround(self []int) error {
 	return nil
 }
 
-// idleAround makes sure, once the folder is away, that no process uses the worktree that it was taken out of: what starts there finds the
-// folder missing.
-func (s *site) idleAround(u users) error {
-	at := s.in.Identity.Dir.In
-	if at == "" {
-		return nil
-	}
-	return u.refuseUsed(at)
-}
-
 // around makes sure that the worktree that the folder was taken out of is in its place: a folder that is made for it alone would be in the way
 // of the worktree.
 func (s *site) around() error {

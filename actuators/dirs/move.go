@@ -230,8 +230,11 @@ func (s *site) settledAway(u users) error {
 	if err := cmp.Or(u.refuseUsed(s.tree.away), u.unopened(s.in.Identity.Dir)); err != nil {
 		return err
 	}
-	if err := s.idleAround(u); err != nil {
-		return err
+	// Nor may one use the worktree that it was taken out of: what starts there finds the folder missing.
+	if around := s.in.Identity.Dir.In; around != "" {
+		if err := u.refuseUsed(around); err != nil {
+			return err
+		}
 	}
 	at, err := s.tree.look()
 	if err == nil && at.taken {
@@ -307,15 +310,12 @@ func (s *site) tidy(ctx context.Context) error {
 		if err == nil {
 			err = act.Unlock(s.admin.home, ownLock(s.in.ID))
 		}
-		// The refs stay when the entry did not come home: nothing else may reach its commits.
-		if err == nil {
-			err = s.common().Drop(ctx, refPrefix(s.in.ID))
-		}
 		if err != nil {
 			return err
 		}
 	}
-	if s.plan.Gone {
+	// The refs stay when the entry did not come home: nothing else may reach its commits.
+	if s.plan.Admin != nil {
 		if err := s.common().Drop(ctx, refPrefix(s.in.ID)); err != nil {
 			return err
 		}
