@@ -49,7 +49,7 @@ func (g *handle) takeEntry(ctx context.Context) error {
 		return actuators.Refused("look into its entry: %w", err)
 	}
 	defer f.Close()
-	was, err := surveyGone().take(ctx, f)
+	was, err := surveyor{refuse: modules(nil)}.take(ctx, f) // an act puts no lock on an entry that goes by itself, so a lock is part of it
 	if err != nil {
 		return err
 	}
@@ -186,9 +186,6 @@ func (s *site) goneYet(u users) error {
 	}
 	return u.refuseUsed(s.plan.From)
 }
-
-// surveyGone is for an entry that goes by itself. An act puts no lock on it, so a lock is part of it.
-func surveyGone() surveyor { return surveyor{refuse: modules(nil)} }
 
 // entry is the place of the worktree's entry in its repository.
 func (s *site) entry() string { return s.plan.Admin.From }

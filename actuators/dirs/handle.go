@@ -195,7 +195,7 @@ func (g *handle) surveyTree(ctx context.Context) error {
 		return actuators.Refused("look into it: %w", err)
 	}
 	defer f.Close()
-	was, err := surveyTree(g.want.Worktree, g.clean).take(ctx, f)
+	was, err := surveyor{refuse: repositories(g.want.Worktree, g.clean)}.take(ctx, f)
 	g.plan.Tree = &was
 	return err
 }

@@ -184,11 +184,6 @@ func (v *surveyor) write(rel string, x *unix.Statx_t) {
 	v.line = line
 }
 
-// surveyTree is for a folder that is to be set aside, and refuses what could not be brought back whole.
-func surveyTree(worktree bool, clean map[string]string) surveyor {
-	return surveyor{refuse: repositories(worktree, clean)}
-}
-
 // surveyEntry is for a worktree's entry in its repository, but for the lock that an act puts on it. What was compared
 // with a survey that refused nothing holds no other repository than that did.
 func surveyEntry() surveyor { return surveyor{skip: act.LockName} }

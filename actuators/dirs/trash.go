@@ -184,19 +184,15 @@ func removeRootTrash(f folder.Folder) error {
 			return &os.PathError{Op: "remove", Path: filepath.Join(f.Path, ignoreName), Err: err}
 		}
 	}
-	return removeEmpty(f.Path)
+	if err := unix.Rmdir(f.Path); err != nil && !errors.Is(err, unix.ENOENT) {
+		return &os.PathError{Op: "remove", Path: f.Path, Err: err}
+	}
+	return nil
 }
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, os.ErrNotExist)
-}
-
-func removeEmpty(path string) error {
-	if err := unix.Rmdir(path); err != nil && !errors.Is(err, unix.ENOENT) {
-		return &os.PathError{Op: "remove", Path: path, Err: err}
-	}
-	return nil
 }
 
 const (
