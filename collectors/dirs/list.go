@@ -197,13 +197,11 @@ func onlyOf(s *prober, common, path string) ([]found, int, error) {
 	path = filepath.Clean(path)
 	place, err := s.locate(path)
 	if errors.Is(err, git.ErrNone) {
-		if in, aerr := ask(s, func(f *git.Finder) (git.Place, error) {
-			in, ok := f.Around(path)
-			if !ok {
-				return in, git.ErrNone
-			}
+		in, _ := ask(s, func(f *git.Finder) (in git.Place, err error) {
+			in, _ = f.Around(path)
 			return in, nil
-		}); aerr == nil && in.Linked {
+		})
+		if in.Linked { // of what lies in no repository, or did not answer, this is false
 			path, place, err = in.Path, in, nil
 		}
 	}

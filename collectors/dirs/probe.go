@@ -87,18 +87,7 @@ func ask[T any](s *prober, found func(f *git.Finder) (T, error)) (T, error) {
 
 // locate is git.Finder.Locate. The place is given with an error too, as far as it is known.
 func (s *prober) locate(path string) (git.Place, error) {
-	type located struct {
-		place git.Place
-		err   error
-	}
-	l, err := ask(s, func(f *git.Finder) (located, error) {
-		place, err := f.Locate(path)
-		return located{place, err}, nil
-	})
-	if err != nil {
-		return git.Place{Path: path}, err
-	}
-	return l.place, l.err
+	return ask(s, func(f *git.Finder) (git.Place, error) { return f.Locate(path) })
 }
 
 // mutual reports whether a checkout's own .git leads back to the repository that names it, by the very entry that does.
