@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/sys/git"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/tower"
 )
 
@@ -208,7 +209,7 @@ func newTrees() *trees {
 }
 
 func (t *trees) look(workspace, worktree string) tree {
-	if workspace == "" || worktree == "" || isBelow(worktree, workspace) {
+	if workspace == "" || worktree == "" || proc.IsBelow(workspace, worktree) {
 		return tree{} // the workspace itself, or what it lies in, is not a worktree
 	}
 	at := [2]string{workspace, worktree}
@@ -264,7 +265,7 @@ func reachable(workspace, worktree string) bool {
 	for dir := filepath.Dir(worktree); ; dir = filepath.Dir(dir) {
 		info, err := os.Lstat(dir)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && isBelow(workspace, dir) && dir != workspace:
+		case errors.Is(err, fs.ErrNotExist) && proc.IsBelow(dir, workspace) && dir != workspace:
 			continue
 		case err != nil:
 			return false
@@ -275,11 +276,6 @@ func reachable(workspace, worktree string) bool {
 		_, ok := listed(dir)
 		return err == nil && info.IsDir() && ok
 	}
-}
-
-// isBelow reports whether path is folder or lies in it.
-func isBelow(folder, path string) bool {
-	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
 // unregistered reports whether the folder is no longer a worktree of the workspace's repository. It is reported only where that repository
@@ -324,7 +320,7 @@ func (j *join) place(cwd string) (workspace, worktree string) {
 		if tree != "" {
 			workspace, worktree = w, tree
 		}
-		if isBelow(w, cwd) && len(w) > len(around) {
+		if proc.IsBelow(cwd, w) && len(w) > len(around) {
 			around = w
 		}
 	}
