@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -147,15 +146,11 @@ func Windows(path string) bool {
 
 // BootTime is when the machine booted, to the second; nil is unknown.
 func (r *Root) BootTime() *time.Time {
-	p, err := procfs.NewFS(r.Path)
-	if err != nil {
+	at, err := proc.BootedAt(r.Path)
+	if err != nil || at.Unix() == 0 {
 		return nil
 	}
-	st, err := p.Stat()
-	if err != nil || st.BootTime == 0 {
-		return nil
-	}
-	return new(time.Unix(int64(st.BootTime), 0).UTC())
+	return new(at.UTC())
 }
 
 // clock reads one of the kernel's clocks, in seconds.
