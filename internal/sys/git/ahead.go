@@ -78,21 +78,12 @@ func (r *Repository) answer(ctx context.Context, git Program, q question) (a ans
 	both.Go(func() { a.stray, a.strayErr = r.stray(ctx, sealed, q) })
 	a.landed, a.ahead, a.err = landing.Landed(ctx, sealed, r.upstream, q.heads)
 	both.Wait()
-	if a.empty() {
+	// Git has nothing to print where everything has landed, and nothing is kept by the worktrees alone.
+	if len(a.stray) == 0 && !slices.Contains(slices.Collect(maps.Values(a.landed)), false) {
 		// A program that is not git, and says nothing, gives these answers too.
 		a.err = errors.Join(a.err, git.Answers(ctx))
 	}
 	return a
-}
-
-// empty says whether git had nothing to print: everything has landed, and nothing is kept by the worktrees alone.
-func (a answer) empty() bool {
-	for _, state := range a.landed {
-		if !state {
-			return false
-		}
-	}
-	return len(a.stray) == 0
 }
 
 // stray gives everything that linked worktrees reach and nothing that is kept does.
@@ -193,7 +184,10 @@ func (r *Repository) landings(ctx context.Context, git Program, q merged) (found
 	}
 	defer func() { found.err = errors.Join(found.err, sealed.Close()) }()
 	if len(q.fresh) > 0 {
-		found.kept, found.err = r.reachedElsewhere(ctx, sealed, q.fresh)
+		var used map[string]bool
+		if used, found.err = r.checkedOut(); found.err == nil { // a branch that a linked worktree has checked out may go with it
+			found.kept, found.err = r.keptHeads(ctx, sealed, q.fresh, used)
+		}
 	}
 	found.by = map[string]map[string]landing.Proof{}
 	for ref, heads := range q.into {
@@ -231,16 +225,6 @@ func (r *Repository) proofs(ctx context.Context, sealed *gitsafe.Sandbox, ref st
 		}
 	}
 	return found, err
-}
-
-// reachedElsewhere tells which of the heads a branch, a tag or a remote branch reaches that no linked worktree has
-// checked out.
-func (r *Repository) reachedElsewhere(ctx context.Context, sealed *gitsafe.Sandbox, heads map[string]bool) (map[string]bool, error) {
-	used, err := r.checkedOut()
-	if err != nil {
-		return nil, err
-	}
-	return r.keptHeads(ctx, sealed, heads, used)
 }
 
 // keptHeads tells which of the heads a branch, a tag or a remote branch reaches, but for those refs.
