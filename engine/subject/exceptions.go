@@ -2,6 +2,7 @@ package subject
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -119,13 +120,6 @@ func (j *Index) namesBelow(sub *Subject, names []string, name func(*snapshot.Pro
 // labelsOf are what people call a candidate: one of them is "" where its name is not known.
 func (j *Index) labelsOf(sub *Subject) []string {
 	labels := []string{sub.Label}
-	more := func(names ...string) {
-		for _, n := range names {
-			if n != "" {
-				labels = append(labels, n)
-			}
-		}
-	}
 	switch {
 	case sub.Dir != nil:
 		labels = append(labels, sub.Dir.Name)
@@ -133,7 +127,7 @@ func (j *Index) labelsOf(sub *Subject) []string {
 			labels = append(labels, c.Name)
 		}
 	case sub.Terminal != nil:
-		more(sub.Terminal.Label, sub.Terminal.Role)
+		labels = addKnown(labels, sub.Terminal.Label, sub.Terminal.Role)
 	}
 	return j.namesBelow(sub, labels, func(p *snapshot.Process) string { return p.Name })
 }
@@ -142,24 +136,22 @@ func (j *Index) labelsOf(sub *Subject) []string {
 // known owner.
 func ownersOf(sub *Subject) []string {
 	owners := []string{sub.Owner}
-	more := func(names ...string) {
-		for _, n := range names {
-			if n != "" {
-				owners = append(owners, n)
-			}
-		}
-	}
 	if strings.HasPrefix(sub.Owner, "/") {
-		more(path.Base(sub.Owner))
+		owners = addKnown(owners, path.Base(sub.Owner))
 	}
 	for _, e := range sub.Entries {
-		more(e.ID, e.Role)
+		owners = addKnown(owners, e.ID, e.Role)
 	}
 	for _, s := range sub.Spawns {
-		more(s.Owner)
+		owners = addKnown(owners, s.Owner)
 	}
 	if sub.Terminal != nil && sub.Terminal.Owner != nil {
-		more(sub.Terminal.Owner.ID)
+		owners = addKnown(owners, sub.Terminal.Owner.ID)
 	}
 	return owners
+}
+
+// addKnown adds those names that are not empty.
+func addKnown(list []string, names ...string) []string {
+	return append(list, slices.DeleteFunc(names, func(n string) bool { return n == "" })...)
 }

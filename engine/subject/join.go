@@ -115,8 +115,7 @@ func (j *Index) Fill(sub *Subject, id string) bool {
 }
 
 func (j *Index) fillDir(sub *Subject) string {
-	found := j.snap.Dirs[sub.ID]
-	d := &found
+	d := new(j.snap.Dirs[sub.ID])
 	sub.Dir = d
 	sub.Label, sub.Owner = d.Path, d.Root
 	if d.Git != nil && d.Git.Main != "" {
@@ -156,8 +155,7 @@ func signs(d *snapshot.Dir, entries []Entry) []string {
 }
 
 func (j *Index) fillSession(sub *Subject) string {
-	found := j.snap.Sessions[sub.ID]
-	s := &found
+	s := new(j.snap.Sessions[sub.ID])
 	sub.Session = s
 	sub.Label, sub.Owner = s.Name, s.Source
 	sub.Age, sub.Idle, sub.Made, sub.Used = j.since(s.CreatedAt), j.since(s.LastActivityAt), j.secondsBefore(s.CreatedAt), j.secondsBefore(s.UsedAt)
@@ -182,8 +180,7 @@ func liveFolders(panes []snapshot.Pane) (folders []string) {
 
 // fillTab counts a tab of herdr under its workspace, which is a project's.
 func (j *Index) fillTab(sub *Subject) string {
-	found := j.snap.Tabs[sub.ID]
-	t := &found
+	t := new(j.snap.Tabs[sub.ID])
 	sub.Tab, sub.Label = t, t.Label
 	sub.SpawnsKnown, sub.EntriesKnown = j.records.byName(t)
 	if t.Editor != nil {
@@ -203,8 +200,7 @@ func (j *Index) fillRecords(sub *Subject, hits []hit) {
 
 // fillTerminal leaves the records of orchestrators out: whose a terminal is, its owner says.
 func (j *Index) fillTerminal(sub *Subject) string {
-	found := j.snap.Terminals[sub.ID]
-	t := &found
+	t := new(j.snap.Terminals[sub.ID])
 	sub.Terminal = t
 	sub.Label, sub.Owner = cmp.Or(t.Role, t.Label, t.ID), cmp.Or(t.Workspace, t.Source)
 	sub.Age, sub.Idle = j.since(t.StartedAt), j.since(t.LastDataAt)
