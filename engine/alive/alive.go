@@ -186,29 +186,17 @@ type answer struct {
 }
 
 func (a *answer) index() {
-	a.live, a.own = map[int]string{}, map[int]bool{}
+	a.live = map[int]string{}
 	for id, p := range a.s.Processes {
 		if !subject.Dead(p) {
 			a.live[p.PID] = id
 		}
 	}
-	children := a.s.Children()
-	var below func(pid int)
-	below = func(pid int) {
-		if a.own[pid] {
-			return
-		}
-		a.own[pid] = true
-		for _, child := range children[pid] {
-			below(child)
-		}
-	}
-	for _, pid := range a.q.Own {
-		below(pid)
-	}
+	own := slices.Clone(a.q.Own)
 	if a.s.Host.PID != nil {
-		below(*a.s.Host.PID)
+		own = append(own, *a.s.Host.PID)
 	}
+	a.own = a.s.Below(own...)
 }
 
 // alive gives a living process that counts; ticks, where it is not nil, is when the one that is meant began.

@@ -260,6 +260,32 @@ func (s *Snapshot) Children() map[int][]int {
 	return out
 }
 
+// Below are those processes and all that is below them.
+func (s *Snapshot) Below(pids ...int) map[int]bool {
+	out, children := map[int]bool{}, s.Children()
+	var add func(pids []int)
+	add = func(pids []int) {
+		for _, pid := range pids {
+			if !out[pid] {
+				out[pid] = true
+				add(children[pid])
+			}
+		}
+	}
+	add(pids)
+	return out
+}
+
+// EachPanes gives the panes of every session and of every tab.
+func (s *Snapshot) EachPanes(see func(panes []Pane)) {
+	for _, x := range s.Sessions {
+		see(x.Panes)
+	}
+	for _, x := range s.Tabs {
+		see(x.Panes)
+	}
+}
+
 // The states of a pull request.
 const (
 	PullOpen   = "open"

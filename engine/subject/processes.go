@@ -404,7 +404,7 @@ func recorded(entries []snapshot.Entry) map[string]bool {
 // indexPanes leads from a pid to its pane. The shell of a dead pane has ended, and another process may have its pid.
 func indexPanes(s *snapshot.Snapshot) (members, shells map[int]string) {
 	members, shells = map[int]string{}, map[int]string{}
-	add := func(panes []snapshot.Pane) {
+	s.EachPanes(func(panes []snapshot.Pane) {
 		for _, p := range panes {
 			if p.Dead != nil && *p.Dead {
 				continue
@@ -416,13 +416,7 @@ func indexPanes(s *snapshot.Snapshot) (members, shells map[int]string) {
 				members[pid] = p.ID
 			}
 		}
-	}
-	for _, t := range s.Sessions {
-		add(t.Panes)
-	}
-	for _, t := range s.Tabs {
-		add(t.Panes)
-	}
+	})
 	return members, shells
 }
 

@@ -198,21 +198,8 @@ func (b *Fingerprint) processes(a *Looker, s *snapshot.Snapshot) {
 			matter[h.PID] = true
 		}
 	}
-	children := s.Children()
-	var add func(pid int)
-	add = func(pid int) {
-		for _, child := range children[pid] {
-			if !matter[child] {
-				matter[child] = true
-				add(child)
-			}
-		}
-	}
-	for pid := range maps.Clone(matter) {
-		if pid > 1 {
-			add(pid)
-		}
-	}
+	tops := slices.DeleteFunc(slices.Collect(maps.Keys(matter)), func(pid int) bool { return pid <= 1 })
+	maps.Copy(matter, s.Below(tops...))
 	for pid := range matter {
 		if pid <= 0 {
 			continue
@@ -226,19 +213,13 @@ func (b *Fingerprint) processes(a *Looker, s *snapshot.Snapshot) {
 
 // opened takes note of what panes and terminals were opened with: they end with it.
 func (b *Fingerprint) opened(s *snapshot.Snapshot) {
-	shells := func(panes []snapshot.Pane) {
+	s.EachPanes(func(panes []snapshot.Pane) {
 		for _, p := range panes {
 			if p.ShellPID != nil {
 				b.shells[*p.ShellPID] = true
 			}
 		}
-	}
-	for _, x := range s.Sessions {
-		shells(x.Panes)
-	}
-	for _, x := range s.Tabs {
-		shells(x.Panes)
-	}
+	})
 	for _, x := range s.Terminals {
 		if x.PID != nil {
 			b.shells[*x.PID] = true
