@@ -113,7 +113,7 @@ func Load(ctx context.Context, o LoadOptions) (*Policy, error) {
 	return s.Build(ctx, func(string) {})
 }
 
-// Sources are policies that were read, and not parsed yet. As JSON they are the names of what was read; Send writes the rest.
+// Sources are policies that were read, and not parsed yet. As JSON they go to a process that builds a policy of them.
 type Sources struct {
 	trees    []*read
 	refused  lint.Refusals

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -344,7 +343,7 @@ func revision(trees []*read) string {
 	return strings.Join(all, "+")
 }
 
-// wireTree is a tree that was read, on its way to a process that builds a policy of it. What its files hold follows, as it is.
+// wireTree is a tree that was read, on its way to a process that builds a policy of it.
 type wireTree struct {
 	Name    string     `json:"name"`
 	Prefix  string     `json:"prefix"`
@@ -358,37 +357,28 @@ type wireTree struct {
 type wireFile struct {
 	Path string `json:"path"`
 	Name string `json:"name"`
-	Size int    `json:"size"`
+	Data []byte `json:"data"`
 }
 
-// MarshalJSON writes which files were read, and how many bytes each of them has.
+// MarshalJSON writes what was read.
 func (s *Sources) MarshalJSON() ([]byte, error) {
+	wire := func(files []File) (out []wireFile) {
+		for _, f := range files {
+			out = append(out, wireFile{Path: f.Path, Name: f.Name, Data: f.data})
+		}
+		return out
+	}
 	var out []wireTree
 	for _, t := range s.trees {
 		out = append(out, wireTree{
 			Name: t.tree.Name, Prefix: t.tree.Prefix, Beside: t.tree.Beside, Bundled: t.tree.Bundled,
-			Files: sizes(t.files), Tests: sizes(t.tests), Data: sizes(t.data),
+			Files: wire(t.files), Tests: wire(t.tests), Data: wire(t.data),
 		})
 	}
 	return json.Marshal(out)
 }
 
-func sizes(files []File) (out []wireFile) {
-	for _, f := range files {
-		out = append(out, wireFile{Path: f.Path, Name: f.Name, Size: len(f.data)})
-	}
-	return out
-}
-
-// room makes room for what files of a tree hold.
-func room(tree string, files []wireFile) (out []File) {
-	for _, f := range files {
-		out = append(out, File{Tree: tree, Path: f.Path, Name: f.Name, data: make([]byte, f.Size)})
-	}
-	return out
-}
-
-// UnmarshalJSON makes room for the files that were read somewhere else.
+// UnmarshalJSON takes what was read somewhere else, and reads the manifests and the exceptions in it.
 func (s *Sources) UnmarshalJSON(data []byte) error {
 	var ws []wireTree
 	if err := json.Unmarshal(data, &ws); err != nil {
@@ -396,34 +386,17 @@ func (s *Sources) UnmarshalJSON(data []byte) error {
 	}
 	*s = Sources{}
 	for _, w := range ws {
-		s.trees = append(s.trees, &read{
+		files := func(list []wireFile) (out []File) {
+			for _, f := range list {
+				out = append(out, File{Tree: w.Name, Path: f.Path, Name: f.Name, data: f.Data})
+			}
+			return out
+		}
+		t := &read{
 			tree: Tree{Name: w.Name, Prefix: w.Prefix, Beside: w.Beside, Bundled: w.Bundled}, manifest: manifest{Roots: []string{root}},
-			files: room(w.Name, w.Files), tests: room(w.Name, w.Tests), data: room(w.Name, w.Data),
-		})
-	}
-	return nil
-}
-
-// Send writes what the files hold, one after the other.
-func (s *Sources) Send(to io.Writer) error {
-	for _, t := range s.trees {
-		for _, f := range slices.Concat(t.files, t.tests, t.data) {
-			if _, err := to.Write(f.data); err != nil {
-				return err
-			}
+			files: files(w.Files), tests: files(w.Tests), data: files(w.Data),
 		}
-	}
-	return nil
-}
-
-// Receive reads what Send wrote into the files that there is room for, and then their manifests and exceptions.
-func (s *Sources) Receive(from io.Reader) error {
-	for _, t := range s.trees {
-		for _, f := range slices.Concat(t.files, t.tests, t.data) {
-			if _, err := io.ReadFull(from, f.data); err != nil {
-				return err
-			}
-		}
+		s.trees = append(s.trees, t)
 		s.refused = slices.Concat(s.refused, t.readManifest(), t.readExceptions())
 	}
 	return nil

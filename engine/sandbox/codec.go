@@ -171,9 +171,8 @@ func decode(data []byte, into any) error {
 
 // The questions that the process which judges apart is asked, a line of JSON each; subjects follow in frames where it says so.
 type question struct {
-	// Load has what the policies' files hold behind it, as Sources.Send writes it.
-	Load *toLoad `json:"load,omitempty"`
-	// Check and Test have the files behind them too.
+	// Load, Check and Test have the policies' files with them.
+	Load  *toLoad  `json:"load,omitempty"`
 	Check *toCheck `json:"check,omitempty"`
 	Test  *toTest  `json:"test,omitempty"`
 	// Build has the rules compiled, where they were prepared.

@@ -97,7 +97,7 @@ func (h *host) start(ctx context.Context) (reply, error) {
 	if h.cache != nil {
 		load.Prepared, load.Keep = h.cache.Load(h.sources.Digest()), true
 	}
-	last, err := c.askAbout(ctx, h.sources, question{Load: load}, h.limits.Load, func(reply) {})
+	last, err := c.askAbout(ctx, question{Load: load}, h.limits.Load, func(reply) {})
 	var b broken
 	switch {
 	case errors.As(err, &b):
@@ -360,7 +360,7 @@ func Check(ctx context.Context, s *policy.Sources, l eval.Limits, program Progra
 	if rs := refusals(s.Err()); rs != nil {
 		return policy.Checked{Refused: rs}, nil
 	}
-	last, err := once(ctx, program, s, question{Check: &toCheck{toLoad{Limits: l, Sources: s}, advice}}, l.Load, func(reply) {})
+	last, err := once(ctx, program, question{Check: &toCheck{toLoad{Limits: l, Sources: s}, advice}}, l.Load, func(reply) {})
 	if rs := refusals(err); rs != nil {
 		return policy.Checked{Refused: rs}, nil
 	}
@@ -399,7 +399,7 @@ func Test(ctx context.Context, s *policy.Sources, l eval.Limits, program Program
 		}
 	}
 	for ends := 0; ; ends++ {
-		_, err := once(ctx, program, s, question{Test: &toTest{toLoad{Limits: l, Sources: s}, o}}, within, listen)
+		_, err := once(ctx, program, question{Test: &toTest{toLoad{Limits: l, Sources: s}, o}}, within, listen)
 		if ends > 0 {
 			counted = nil // what the processes that ended had counted is lost
 		}
@@ -444,19 +444,19 @@ func (b broken) Unwrap() []error { return []error{b.refused, b.err} }
 
 // once asks a process of its own one question about files that were read, and ends it. The error wraps lint.Refusals where these were refused, and
 // is broken where the process gave no answer.
-func once(ctx context.Context, program Program, s *policy.Sources, q question, within time.Duration, hear func(reply)) (reply, error) {
+func once(ctx context.Context, program Program, q question, within time.Duration, hear func(reply)) (reply, error) {
 	c, err := begin(program)
 	if err != nil {
 		return reply{}, err
 	}
 	defer func() { _ = c.end(nil) }()
-	return c.askAbout(ctx, s, q, within, hear)
+	return c.askAbout(ctx, q, within, hear)
 }
 
-// askAbout asks a question about files that were read, which follow it.
-func (c *child) askAbout(ctx context.Context, s *policy.Sources, q question, within time.Duration, hear func(reply)) (reply, error) {
+// askAbout asks a question that has the files with it that it is about.
+func (c *child) askAbout(ctx context.Context, q question, within time.Duration, hear func(reply)) (reply, error) {
 	at := "what was read"
-	last, err := c.ask(ctx, q, func(w *bufio.Writer) error { return s.Send(w) }, within, func(r reply) {
+	last, err := c.ask(ctx, q, nil, within, func(r reply) {
 		if r.Step != "" {
 			at = r.Step
 		}

@@ -158,11 +158,8 @@ func (s *server) test(q *toTest) error {
 	})
 }
 
-// work receives files, puts up the wall and says what do says in the end. tell says a line before that.
+// work puts up the wall and says what do says in the end. tell says a line before that.
 func (s *server) work(q *toLoad, do func(tell func(reply)) reply) error {
-	if err := q.Sources.Receive(s.in); err != nil {
-		return err
-	}
 	if err := wall(q.Limits); err != nil {
 		return s.say(reply{Error: err.Error()})
 	}
