@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/winnow-reaper/winnow/engine/compare"
-	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -36,12 +35,7 @@ type Rules struct {
 
 // level is the level of a rule for a kind.
 func (r Rules) level(rule, kind string) string {
-	for _, l := range r.Levels {
-		if l.Rule == rule && l.Kind == kind {
-			return l.Level
-		}
-	}
-	return decision.On
+	return (&subject.Config{Levels: r.Levels}).Level(kind, rule)
 }
 
 // Builder gathers what is different, one snapshot after the other.
