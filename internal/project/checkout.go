@@ -29,6 +29,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/keep"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
 )
@@ -285,23 +286,13 @@ func (s Store) Trust(path string, data []byte, now time.Time) error {
 	text, err := json.MarshalIndent(Trusted{
 		Schema: schema, Path: path, SHA256: Digest(data), TrustedAt: now.UTC(), Text: string(data),
 	}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("remember project: %w", err)
-	}
-	if err := os.MkdirAll(s.folder(), 0o700); err != nil {
-		return fmt.Errorf("remember project: %w", err)
-	}
-	f, err := os.CreateTemp(s.folder(), "new-*") // mode 0600, never what is there
-	if err != nil {
-		return fmt.Errorf("remember project: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), s.file(path))
+		err = os.MkdirAll(s.folder(), 0o700)
+	}
+	if err == nil {
+		err = atomicfile.WriteData(context.Background(), s.file(path), append(text, '\n'))
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
 		return fmt.Errorf("remember project: %w; nothing was trusted", err)
 	}
 	return nil
