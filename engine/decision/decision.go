@@ -226,6 +226,16 @@ func (d Decision) Used() bool {
 	})
 }
 
+// RulesOf are the rules of reasons, each once, sorted; never nil.
+func RulesOf(reasons []Reason) []string {
+	rules := []string{}
+	for _, r := range reasons {
+		rules = append(rules, r.Rule)
+	}
+	slices.Sort(rules)
+	return slices.Compact(rules)
+}
+
 // Counting are the findings that count, and the level of their rules: those of the highest level that there is among them.
 func (d Decision) Counting() (level string, counting []Reason) {
 	for _, level := range []string{"", Ask, Observe} {

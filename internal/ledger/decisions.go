@@ -39,24 +39,15 @@ func (l *Ledger) SaveDecisions(ctx context.Context, sweep string, decisions []de
 	for _, d := range decisions {
 		if d.InScope {
 			now = append(now, standing{
-				decision: decision.Decision{ID: d.ID, Kind: d.Kind, Verdict: d.Verdict, Label: d.Label, Owner: d.Owner, FirstSighting: d.FirstSighting},
-				findings: ruleIDs(d.Findings), objections: ruleIDs(d.Objections),
+				decision:   decision.Decision{ID: d.ID, Kind: d.Kind, Verdict: d.Verdict, Label: d.Label, Owner: d.Owner, FirstSighting: d.FirstSighting},
+				findings:   strings.Join(decision.RulesOf(d.Findings), " "),
+				objections: strings.Join(decision.RulesOf(d.Objections), " "),
 			})
 		}
 	}
 	slices.SortStableFunc(now, func(a, b standing) int { return strings.Compare(a.decision.ID, b.decision.ID) })
 	err := l.write(ctx, func(tx *sql.Tx) error { return saveStanding(ctx, tx, sweep, now) })
 	return l.explain("save decisions in", err)
-}
-
-// ruleIDs are the rules of reasons, each once.
-func ruleIDs(reasons []decision.Reason) string {
-	var ids []string
-	for _, r := range reasons {
-		ids = append(ids, r.Rule)
-	}
-	slices.Sort(ids)
-	return strings.Join(slices.Compact(ids), " ")
 }
 
 // byRules are reasons that are known by their rules alone.

@@ -57,19 +57,11 @@ func New(sweep, mode string, policy report.PolicyRef, rules subject.Config, s *s
 func Decisions(ds []decision.Decision, id func(string) string) []Decided {
 	out := []Decided{}
 	for _, d := range ds {
-		out = append(out, Decided{ID: id(d.ID), Kind: d.Kind, Verdict: d.Verdict, Level: d.Level, Findings: rulesOf(d.Findings), Objections: rulesOf(d.Objections)})
+		out = append(out, Decided{ID: id(d.ID), Kind: d.Kind, Verdict: d.Verdict, Level: d.Level,
+			Findings: decision.RulesOf(d.Findings), Objections: decision.RulesOf(d.Objections)})
 	}
 	slices.SortFunc(out, func(a, b Decided) int { return strings.Compare(a.ID, b.ID) })
 	return out
-}
-
-func rulesOf(reasons []decision.Reason) []string {
-	out := []string{}
-	for _, r := range reasons {
-		out = append(out, r.Rule)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // Digest is "sha256:" and the digest of decisions: two sets with the same one are the same decisions by the same rules.
