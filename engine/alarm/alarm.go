@@ -9,7 +9,6 @@ package alarm
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -114,11 +113,6 @@ func (w *watch) past(t time.Time) time.Time {
 
 // expired reports whether what began at t is remembered no longer; a t that is not set began nothing.
 func (w *watch) expired(t time.Time) bool { return !t.IsZero() && w.s.TakenAt.Sub(t) > w.l.Remember }
-
-func kindOf(id string) string {
-	kind, _, _ := strings.Cut(id, ":")
-	return kind
-}
 
 func moment(t *time.Time) time.Time {
 	if t == nil {
@@ -259,7 +253,8 @@ func (w *watch) scope(in claims) {
 	for id, before := range w.unclaimed(in) {
 		after, keep, out := w.out(id, before, blind)
 		if keep && out {
-			gone[kindOf(id)] = gone[kindOf(id)].add(id, after.OutSince)
+			kind, _ := snapshot.KindOf(id)
+			gone[kind.Name] = gone[kind.Name].add(id, after.OutSince)
 		}
 		// A loss that the operator's own new rules caused is reported once.
 		if !keep || w.turned && !after.OutSince.IsZero() {
