@@ -143,7 +143,9 @@ func (m *Metrics) Swept(s Sweep) {
 	}
 	for _, acts := range [][]decision.Act{r.Acts, r.Settled} { // a sweep may fail after its acts
 		for _, a := range acts {
-			m.acted(a)
+			m.acts.WithLabelValues(a.Kind, a.Outcome.Outcome).Inc()
+			m.freed.WithLabelValues(a.Kind, "disk").Add(float64(max(0, a.Freed.Bytes)))
+			m.freed.WithLabelValues(a.Kind, "memory").Add(float64(max(0, a.Freed.RSS)))
 		}
 	}
 	for _, p := range r.Purged {
@@ -156,12 +158,6 @@ func (m *Metrics) Swept(s Sweep) {
 	if !r.NothingNew {
 		m.stands(r)
 	}
-}
-
-func (m *Metrics) acted(a decision.Act) {
-	m.acts.WithLabelValues(a.Kind, a.Outcome.Outcome).Inc()
-	m.freed.WithLabelValues(a.Kind, "disk").Add(float64(max(0, a.Freed.Bytes)))
-	m.freed.WithLabelValues(a.Kind, "memory").Add(float64(max(0, a.Freed.RSS)))
 }
 
 // stands takes the numbers of a whole sweep in place of those before. What stood by it stands until the next one.
