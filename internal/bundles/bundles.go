@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -334,7 +333,11 @@ func (f *Found) Keep(ctx context.Context, state string, running *bundle.Bundle) 
 			return err
 		}
 	}
-	if err := write(ctx, filepath.Join(dir, memoryName), &f.memory); err != nil {
+	data, err := json.MarshalIndent(&f.memory, "", "  ")
+	if err == nil {
+		err = atomicfile.WriteData(ctx, filepath.Join(dir, memoryName), append(data, '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("keep what ran of bundle %s: %w", f.Name, err)
 	}
 	f.tidy(dir)
@@ -355,14 +358,6 @@ func (f *Found) activate(ctx context.Context, dir string) error {
 		return fmt.Errorf("keep bundle %s: %w", f.Name, err)
 	}
 	return nil
-}
-
-func write(ctx context.Context, path string, v any) error {
-	return atomicfile.Write(ctx, path, func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(v)
-	})
 }
 
 // tidy removes copies of bundles that run no more. What cannot be removed stays: nothing reads it.

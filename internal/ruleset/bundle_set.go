@@ -129,7 +129,8 @@ func (p *published) newest() ([]*bundle.Bundle, error) {
 func bundleSource(ctx context.Context, c config.Bundle) (bundles.Source, error) {
 	s := bundles.Source{Name: c.Name, From: c.From}
 	if c.Verified() {
-		v := verification(c.Verification)
+		is := c.Verification
+		v := bundle.Verification{KeyID: is.KeyID, Algorithm: cmp.Or(is.Algorithm, bundle.Algorithms[0]), Scope: is.Scope}
 		var err error
 		if v.Key, err = ReadKey(ctx, c.Verification.Key); err == nil {
 			err = v.Check()
@@ -147,11 +148,6 @@ func bundleSource(ctx context.Context, c config.Bundle) (bundles.Source, error) 
 		s.Token = strings.TrimSpace(token)
 	}
 	return s, nil
-}
-
-// verification is that of a configuration, still without its key.
-func verification(c config.Verification) bundle.Verification {
-	return bundle.Verification{KeyID: c.KeyID, Algorithm: cmp.Or(c.Algorithm, bundle.Algorithms[0]), Scope: c.Scope}
 }
 
 // ReadKey reads a file that no other user may be able to change or replace.
