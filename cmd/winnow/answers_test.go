@@ -134,6 +134,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		"State": document.State{}, "Swept": document.SweptOnce{}, "Count": report.Count{}, "Brake": brakes.Brake{}, "Pause": lock.Pause{}, "Hold": snapshot.Hold{}, "Released": document.Released{}, "Lease": client.Lease{},
 		"Event": client.Event{}, "Error/properties/error": client.Error{},
 		"Look": document.Look{}, "History": document.History{}, "Act": ledger.Act{}, "SetAside": document.SetAside{}, "Policies": document.Policies{}, "Rule": document.Rule{},
+		"Stats": document.Stats{}, "Share": document.Share{}, "Running": report.Running{}, "Owner": report.Owner{}, "Process": report.Process{},
 		"State/properties/alarms/items": report.Alarm{},
 	} {
 		at, _ := schemas[strings.Split(name, "/")[0]].(map[string]any)
@@ -269,6 +270,8 @@ func TestTheAPI(t *testing.T) {
 		{"GET", "/v1/history", nil, nil, 200, `"mode": "dry-run"`},
 		{"GET", "/v1/history", url.Values{"since": {"7"}}, nil, 400, "give a time"},
 		{"GET", "/v1/history", url.Values{"since": {"-1d"}}, nil, 400, "give a time"},
+		{"GET", "/v1/stats", url.Values{"since": {"1d"}}, nil, 200, `"winnow.stats/v1"`},
+		{"GET", "/v1/top", nil, nil, 200, `"winnow.top/v1"`},
 		{"GET", "/v1/trash", nil, nil, 200, "[]"},
 		{"GET", "/v1/policies", nil, nil, 200, `"reap.dirs.disposable"`},
 		{"GET", "/v1/why-alive", url.Values{"what": {w.worktree}}, nil, 200, `"not-alive"`},

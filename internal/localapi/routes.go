@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/brakes"
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -22,6 +24,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/top"
 )
 
 // Routes are those of openapi.yaml, which a test holds against them.
@@ -109,6 +113,16 @@ func (s *Server) documents() map[string]Operation {
 				return nil, err
 			}
 			return o.History(ctx, time.Now().Add(-since))
+		}},
+		"GET /v1/stats": {false, func(ctx context.Context, o *ops.Ops, w client.Params) (any, error) {
+			since, err := span("since", cmp.Or(w.Since, "90d"))
+			if err != nil {
+				return nil, err
+			}
+			return o.Stats(ctx, time.Now().Add(-since))
+		}},
+		"GET /v1/top": {false, func(_ context.Context, o *ops.Ops, _ client.Params) (any, error) {
+			return s.latest.top(o), nil
 		}},
 		"GET /v1/trash": {true, func(ctx context.Context, o *ops.Ops, _ client.Params) (any, error) {
 			all, err := o.Trash(ctx)
@@ -362,6 +376,23 @@ func (l *latest) snapshot() *snapshot.Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seen.snapshot
+}
+
+// top is what ran at the latest look, by agent; without owners where that look is not kept.
+func (l *latest) top(o *ops.Ops) report.Running {
+	l.mu.Lock()
+	was := l.seen
+	l.mu.Unlock()
+	if was.report == nil || was.snapshot == nil {
+		return report.Running{Schema: report.RunningSchema, Owners: []report.Owner{}}
+	}
+	verdicts := map[string]decision.Decision{}
+	for _, d := range was.report.Decisions {
+		verdicts[d.ID] = d
+	}
+	pss := func(pid int) (int64, error) { return proc.PSS(o.Cfg.Collect.Processes.Root, pid) }
+	in := top.Inputs{Snapshot: was.snapshot, Config: &o.Cfg.Rules.Config, Verdicts: verdicts, UID: os.Getuid(), PSS: pss}
+	return top.NewLook(in)
 }
 
 // take waits for the turn of a look.

@@ -71,10 +71,11 @@ func TestWhatAnActSays(t *testing.T) {
 	}
 }
 
-// TestReportSchemaIsCurrent keeps the published schemas of the report, and of what would come free, equal to the Go types.
+// TestReportSchemaIsCurrent keeps the published schemas of the report, of what would come free and of what runs equal to the Go types.
 func TestReportSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
 	schema.Current(t, Usage{}, UsageSchema, []string{"../../docs/reference/schemas/usage.json"}, nil)
+	schema.Current(t, Running{}, RunningSchema, []string{"../../docs/reference/schemas/top.json"}, nil)
 	schema.Current(t, Report{}, Schema, []string{"../../docs/reference/schemas/report.json"}, []string{"../../engine/snapshot", "../../engine/decision"})
 }
 

@@ -206,7 +206,7 @@ func (p page) groupsOf(ds []decision.Decision, taken time.Time, sorted bool) []*
 	for _, d := range ds {
 		row := p.decisionRow(d, taken)
 		row.Text = passed.ReplaceAllString(row.Text, "")
-		place, name := placeOf(d)
+		place, name := Place(d)
 		key := [3]string{row.Lead, place, row.Text}
 		g := by[key]
 		if g == nil {
@@ -234,8 +234,8 @@ func freed(d decision.Decision) int64 {
 	return d.Size.Bytes - d.Size.Shared
 }
 
-// placeOf is the repository or the folder that a folder lies in, and its name there; "" and a label for all else.
-func placeOf(d decision.Decision) (place, name string) {
+// Place is the repository or the folder that a folder lies in, and its name there; "" and a label for all else.
+func Place(d decision.Decision) (place, name string) {
 	if d.Kind != snapshot.KindDir {
 		return "", Label(d)
 	}

@@ -42,7 +42,9 @@ type UsageGroup struct {
 	// Bytes come free on a disk as far as they were measured, Memory is that of processes.
 	Bytes  int64 `json:"bytes"`
 	Memory int64 `json:"memory"`
-	order  int
+	// Members are the decisions on its things, those with the most bytes first.
+	Members []decision.Decision `json:"-"`
+	order   int
 }
 
 // Usage sums up what goes and what waits.
@@ -54,16 +56,18 @@ func (r *Report) Usage() Usage {
 	for _, kind := range snapshot.Kinds {
 		listed := slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return d.Kind != kind.Name || rank(d) > rankWait })
 		for _, g := range (page{}).groupsOf(listed, r.TakenAt, false) {
-			one := UsageGroup{Place: g.place, Kind: kind.Name, State: g.Lead, Rule: MainOf(g.members[0]).Rule, Reason: g.Text, Things: len(g.members), Bytes: g.bytes, order: rank(g.members[0])}
+			first := g.members[0]
+			one := UsageGroup{Place: g.place, Kind: kind.Name, State: g.Lead, Rule: MainOf(first).Rule, Reason: g.Text,
+				Things: len(g.members), Bytes: g.bytes, Members: g.members, order: rank(first)}
 			for _, d := range g.members {
 				if d.Kind == snapshot.KindProcess && d.About != nil && d.About.Memory != nil {
 					one.Memory += *d.About.Memory
 				}
 			}
-			if rank(g.members[0]) == rankReap {
+			if one.order == rankReap {
 				one.State = "go"
 			}
-			if rank(g.members[0]) <= rankAfter {
+			if one.order <= rankAfter {
 				u.Bytes, u.Memory = u.Bytes+one.Bytes, u.Memory+one.Memory
 			}
 			u.Groups = append(u.Groups, one)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -15,51 +14,12 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// Schema names the shape of what winnow top --format json prints.
-const Schema = "winnow.top/v1"
-
-// Look is what runs at one time. docs/reference/schemas/top.json is generated from it.
-type Look struct {
-	Schema  string    `json:"schema" jsonschema:"enum=winnow.top/v1"`
-	TakenAt time.Time `json:"taken_at"`
-	// Over is between which two looks processor time was measured, in seconds; 0 where there was only one.
-	Over float64 `json:"over"`
-	// Owners are the agents with what they run, and what agents that have ended left behind; those with most memory first.
-	Owners []Owner `json:"owners"`
-	// Notes say which agents run that nothing speaks with.
-	Notes []string `json:"notes,omitempty"`
-}
-
-// Owner is an agent, or an agent's session, with what runs for it.
-type Owner struct {
-	// Name says it to a person: "claude (24)", "agent session 5a3c2f11". Alive is true where an agent of it runs, false where none can: of no process
-	// of it any agent that lives may be the one that started it. It is absent where one may be.
-	Name  string `json:"name"`
-	Alive *bool  `json:"alive,omitempty"`
-	// CPU is in processors, Memory in bytes, both the sum over Processes.
-	CPU       *float64  `json:"cpu,omitempty"`
-	Memory    int64     `json:"memory"`
-	Processes []Process `json:"processes"`
-}
-
-// Process is one process of an owner.
-type Process struct {
-	ID      string `json:"id"`
-	PID     int    `json:"pid"`
-	Command string `json:"command"`
-	Folder  string `json:"folder,omitempty"`
-	// Age is in seconds, CPU in processors since the look before. Memory is in bytes: its share of what is in memory (PSS), or, where that cannot be
-	// read, all that it has there (RSS); Shared is then true.
-	Age    *float64 `json:"age,omitempty"`
-	CPU    *float64 `json:"cpu,omitempty"`
-	Memory *int64   `json:"memory,omitempty"`
-	Shared bool     `json:"memory_is_rss,omitempty"`
-	Agent  bool     `json:"agent,omitempty"`
-	// Verdict is reap, wait, keep, the level of the only rules that found a reason (ask, observe), or, for what no rule is about, "". Why is the
-	// main reason.
-	Verdict string `json:"verdict,omitempty" jsonschema:"enum=reap,enum=wait,enum=keep,enum=ask,enum=observe"`
-	Why     string `json:"why,omitempty"`
-}
+// Look is what runs at one time, by owners with their processes.
+type (
+	Look    = report.Running
+	Owner   = report.Owner
+	Process = report.Process
+)
 
 // Inputs are what a look is made of.
 type Inputs struct {
@@ -78,7 +38,7 @@ type Inputs struct {
 // NewLook makes a look.
 func NewLook(in Inputs) Look {
 	s := in.Snapshot
-	look := Look{Schema: Schema, TakenAt: s.TakenAt, Owners: []Owner{}}
+	look := Look{Schema: report.RunningSchema, TakenAt: s.TakenAt, Owners: []Owner{}}
 	if in.Before != nil {
 		look.Over = s.TakenAt.Sub(in.Before.TakenAt).Seconds()
 	}
@@ -115,7 +75,7 @@ func NewLook(in Inputs) Look {
 		g.Processes = append(g.Processes, in.process(id, sub, x.agents[id], look.Over))
 	}
 	for _, g := range groups {
-		g.sum()
+		sum(g)
 		look.Owners = append(look.Owners, *g)
 	}
 	slices.SortFunc(look.Owners, func(x, y Owner) int {
@@ -128,7 +88,7 @@ func marked(sub *subject.Subject) bool {
 	return sub.Lineage != nil && sub.Lineage.Markers != nil && len(*sub.Lineage.Markers) > 0
 }
 
-func (o *Owner) sum() {
+func sum(o *Owner) {
 	slices.SortFunc(o.Processes, func(x, y Process) int {
 		return cmp.Or(-cmp.Compare(number(x.Agent), number(y.Agent)), cmp.Compare(memory(y), memory(x)), cmp.Compare(x.PID, y.PID))
 	})
@@ -210,6 +170,9 @@ func (in Inputs) process(id string, sub *subject.Subject, agent bool, over float
 	p := in.Snapshot.Processes[id]
 	about := sub.About()
 	out := Process{ID: id, PID: p.PID, Agent: agent, Command: p.Name, Age: sub.Age, Memory: p.RSS, Shared: p.RSS != nil}
+	if p.PPID != nil {
+		out.PPID = *p.PPID
+	}
 	if about != nil {
 		out.Command, out.Folder = about.Command, about.Folder
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/text"
-	"github.com/winnow-reaper/winnow/test/kit/schema"
 )
 
 const me = 1000
@@ -126,10 +125,4 @@ func TestEverySize(t *testing.T) {
 	if lines := Lines(text.Paint{}, Look{}, 80); len(lines) != 1 {
 		t.Errorf("there is no line about a machine without agents: %q", lines)
 	}
-}
-
-// TestTopSchemaIsCurrent keeps the published schema of a look equal to the Go type.
-func TestTopSchemaIsCurrent(t *testing.T) {
-	t.Parallel()
-	schema.Current(t, Look{}, Schema, []string{"../../docs/reference/schemas/top.json"}, nil)
 }
