@@ -35,7 +35,7 @@ import (
 )
 
 // consolePages are all pages that need nothing more than their address.
-var consolePages = []string{"/", "/going", "/acts", "/holds", "/trash", "/alarms", "/policies"}
+var consolePages = []string{"/", "/here", "/agents", "/going", "/acts", "/holds", "/trash", "/alarms", "/policies"}
 
 // reader is winnow console in a process of its own, with a browser without JavaScript.
 type reader struct {
@@ -355,7 +355,7 @@ func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
 		t.Errorf("the page of holds: %s", page)
 	}
 	wait.Eventually(t, "what is held stays", func() bool {
-		return strings.Contains(r.page("/?verdict=stays"), html.EscapeString(filepath.Base(r.worktree)))
+		return strings.Contains(r.page("/here?verdict=stays"), html.EscapeString(filepath.Base(r.worktree)))
 	})
 	r.mustRun(t, "winnow", "sweep", "--config", r.config, "--apply", "--kind", "dir")
 	if !r.here() {
@@ -419,7 +419,7 @@ func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
 		t.Error("it is still in the trash")
 	}
 	said("/purge", form, "does not lie in the trash any more", true)
-	if page := r.page("/acts"); !strings.Contains(page, "removed for good at") {
+	if page := r.page("/acts"); !strings.Contains(page, "removed for good <time") {
 		t.Errorf("the acts do not say that it was removed: %s", page)
 	}
 }
@@ -544,8 +544,8 @@ func TestTheConsoleShowsHostileNames(t *testing.T) {
 	r := w.console(t)
 	r.enter()
 	shown := map[string]bool{}
-	page := r.page("/")
-	for _, p := range []string{page, r.page("/going"), r.page("/policies")} {
+	page := r.page("/here")
+	for _, p := range []string{page, r.page("/"), r.page("/agents"), r.page("/going"), r.page("/policies")} {
 		for _, never := range []string{"<img src=x", "<script>alert", "\u202e", "\u2066", "\u200b", "\x1b", "\x07", "\x7f", "\r", "\t", "\xff"} {
 			if strings.Contains(p, never) {
 				t.Errorf("a page has %q in it as it is", never)
@@ -580,7 +580,7 @@ func TestTheConsoleShowsHostileNames(t *testing.T) {
 		}
 	}
 	for _, q := range []string{"<img src=x onerror=alert(1)>", `"><script>alert(1)</script>`, "\x1b\u202e", strings.Repeat("x", 3000)} {
-		if p := r.page("/?" + url.Values{"q": {q}, "owner": {q}, "kind": {q}, "verdict": {q}}.Encode()); strings.Contains(p, "<img src=x") || strings.Contains(p, "<script>alert") || strings.Contains(p, "\u202e") {
+		if p := r.page("/here?" + url.Values{"q": {q}, "owner": {q}, "kind": {q}, "verdict": {q}}.Encode()); strings.Contains(p, "<img src=x") || strings.Contains(p, "<script>alert") || strings.Contains(p, "\u202e") {
 			t.Errorf("the search for %.20q is shown as it is", q)
 		}
 	}
@@ -599,7 +599,7 @@ func TestTheConsoleOfManyCandidates(t *testing.T) {
 	r := w.console(t)
 	r.enter()
 	seen, slowest, largest, pages := map[string]bool{}, time.Duration(0), 0, 0
-	for next := "/?kind=dir"; next != ""; pages++ {
+	for next := "/here?kind=dir"; next != ""; pages++ {
 		began := time.Now()
 		page := r.page(next)
 		slowest, largest = max(slowest, time.Since(began)), max(largest, len(page))
@@ -621,7 +621,7 @@ func TestTheConsoleOfManyCandidates(t *testing.T) {
 	if slowest > wait.Patience || largest > 200_000 {
 		t.Errorf("the slowest page took %s, the largest has %d bytes", slowest, largest)
 	}
-	if page := r.page("/?kind=dir&q=REVIEW+JOB+00001387"); !strings.Contains(page, "1 candidate by owner") || !strings.Contains(page, "job-review-00001387") {
+	if page := r.page("/here?kind=dir&q=REVIEW+JOB+00001387"); !strings.Contains(page, "1 candidate by owner") || !strings.Contains(page, "job-review-00001387") {
 		t.Errorf("a search finds not the one: %s", page)
 	}
 }
@@ -655,7 +655,7 @@ func TestTheConsoleTellsOfChanges(t *testing.T) {
 	r.mustRun(t, "winnow", "retain", "dir:"+r.worktree, "--reason", "elsewhere", "--config", r.config)
 	wait.Eventually(t, "a stamp for the hold", func() bool { return told() > before })
 	// A look comes when the console has rested from the last one, as a share of what that took.
-	if !wait.Until(3*wait.Patience, func() bool { return strings.Contains(r.page("/?verdict=stays"), filepath.Base(r.worktree)) }) {
+	if !wait.Until(3*wait.Patience, func() bool { return strings.Contains(r.page("/here?verdict=stays"), filepath.Base(r.worktree)) }) {
 		t.Error("the hold does not count")
 	}
 }
@@ -817,7 +817,7 @@ func TestTheConsoleAsksTheDaemon(t *testing.T) {
 	w := newAPIWorld(t)
 	r := w.console(t)
 	r.enter()
-	if page := r.page("/"); !strings.Contains(page, "winnow run is observing") || !strings.Contains(page, filepath.Base(r.worktree)) {
+	if page := r.page("/here"); !strings.Contains(page, "winnow run is observing") || !strings.Contains(page, filepath.Base(r.worktree)) {
 		t.Errorf("the first page: %s", page)
 	}
 	// The first answer to who has not asked before has a report: so the daemon looked because the console had asked.
@@ -863,12 +863,12 @@ func TestTheConsoleAsksTheDaemon(t *testing.T) {
 	if said, bad := r.send("/restore", r.fields(r.page("/trash"), "/restore", "")); bad || !r.here() {
 		t.Errorf("/restore says %q", said)
 	}
-	if page := r.page("/acts"); !strings.Contains(page, "brought back at") || !strings.Contains(page, "Sweeps") {
+	if page := r.page("/acts"); !strings.Contains(page, "brought back <time") || !strings.Contains(page, "Sweeps") {
 		t.Errorf("the acts: %s", page)
 	}
 	demand.Do(t, os.Mkdir(filepath.Join(w.dir, "wt", "bad\xff-review-00000001"), 0o700))
 	r.sweeps("nothing was changed")
-	links := rowLink.FindAllStringSubmatch(r.page("/?q=bad"), -1)
+	links := rowLink.FindAllStringSubmatch(r.page("/here?q=bad"), -1)
 	demand.Equal(t, 1, len(links), "rows of a name that is not UTF-8")
 	form := r.fields(r.page(html.UnescapeString(links[0][1])), "/hold", "")
 	form.Set("reason", "keep")
@@ -881,7 +881,7 @@ func TestTheConsoleAsksTheDaemon(t *testing.T) {
 	w.d.signal(syscall.SIGTERM)
 	w.d.ends()
 	wait.Eventually(t, "the console goes on without the daemon", func() bool {
-		page := r.page("/")
+		page := r.page("/here")
 		return strings.Contains(page, "No winnow run answers") && strings.Contains(page, filepath.Base(r.worktree))
 	})
 	if said, bad := r.send("/hold", hold); bad {
@@ -898,7 +898,7 @@ func TestTheConsoleDoesNotWaitForADaemonThatHangs(t *testing.T) {
 	w.d.signal(syscall.SIGSTOP)
 	defer w.d.signal(syscall.SIGCONT)
 	wait.Eventually(t, "it goes on by itself", func() bool {
-		page := r.page("/")
+		page := r.page("/here")
 		return strings.Contains(page, "No winnow run answers") && strings.Contains(page, filepath.Base(r.worktree))
 	})
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -20,6 +22,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
@@ -125,7 +128,7 @@ func TestPagesOfAList(t *testing.T) {
 	}
 	seen := 0
 	for page := 1; page <= 3; page++ {
-		part, p := paged(all, page, 100, func(n int) string { return link("/", "page", pageNumber(n)) })
+		part, p := paged(all, must.Get(url.Parse(fmt.Sprintf("/x?sort=age&said=y&page=%d", page)))(t), 100)
 		seen += len(part)
 		if part[0] != (page-1)*100 || p.Pages != 3 || p.Total != 250 || p.From != part[0]+1 || p.To != part[len(part)-1]+1 || (p.Earlier == "") != (page == 1) || (p.Later == "") != (page == 3) {
 			t.Errorf("page %d: %d of it, %+v", page, len(part), p)
@@ -134,10 +137,10 @@ func TestPagesOfAList(t *testing.T) {
 	if seen != 250 {
 		t.Errorf("the pages have %d of 250", seen)
 	}
-	if _, p := paged(all, 99, 100, func(int) string { return "" }); p.Page != 3 {
-		t.Errorf("a page after the last one is %d", p.Page)
+	if _, p := paged(all, &url.URL{Path: "/x", RawQuery: "page=99&sort=age&said=y"}, 100); p.Page != 3 || p.Earlier != "/x?page=2&sort=age" {
+		t.Errorf("a page after the last one is %d, and leads back to %s", p.Page, p.Earlier)
 	}
-	if part, p := paged([]int{}, 1, 100, func(int) string { return "" }); len(part) != 0 || p.Pages != 1 || p.From != 0 {
+	if part, p := paged([]int{}, &url.URL{}, 100); len(part) != 0 || p.Pages != 1 || p.From != 0 {
 		t.Errorf("an empty list: %+v", p)
 	}
 }
@@ -175,8 +178,8 @@ func TestMessagesAreKeptInBounds(t *testing.T) {
 
 func TestTimesForPeopleAndPrograms(t *testing.T) {
 	at := time.Date(2026, 11, 25, 13, 0, 4, 0, time.UTC)
-	want := template.HTML(`<time datetime="2026-11-25T13:00:04Z">` + at.Local().Format(time.DateTime) + `</time>`)
-	if got := timeOf(&at); got != want {
+	want := template.HTML(`<time datetime="2026-11-25T13:00:04Z" title="` + at.Local().Format(time.DateTime) + `">` + ago(at) + `</time>`)
+	if got := timeOf(&at); got != want || ago(at) == "" {
 		t.Errorf("%s, want %s", got, want)
 	}
 	var none *time.Time
@@ -204,7 +207,7 @@ func (failing) Purge(context.Context, []string) (string, error) { return "", nil
 // TestAnErrorIsNoEmptyPage: what could not be asked for is not shown as nothing.
 func TestAnErrorIsNoEmptyPage(t *testing.T) {
 	for page, says := range map[string]struct{ route, empty string }{
-		"/": {"/v1/look", "was found"}, "/going": {"/v1/look", "Nothing would go"}, "/alarms": {"/v1/look", "No alarm"}, "/candidate": {"/v1/explain", "Why it stays"},
+		"/": {"/v1/top", "No agent"}, "/here": {"/v1/look", "was found"}, "/agents": {"/v1/top", "No agent"}, "/going": {"/v1/look", "Nothing would go"}, "/alarms": {"/v1/look", "No alarm"}, "/candidate": {"/v1/explain", "Why it stays"},
 		"/holds": {"/v1/holds", "Nothing is held"}, "/trash": {"/v1/trash", "The trash is empty"}, "/trash/purge": {"/v1/trash", "any more"},
 		"/acts": {"/v1/history", "No act"}, "/policies": {"/v1/policies", "Rules that object"},
 	} {
@@ -217,5 +220,49 @@ func TestAnErrorIsNoEmptyPage(t *testing.T) {
 			}
 			must.Do(t, s.listener.Close())
 		}
+	}
+}
+
+// documents is an API whose routes answer with what they have in testdata/documents.json.
+type documents struct {
+	failing
+	all map[string]json.RawMessage
+}
+
+func (d documents) Ask(_ context.Context, _, path string, _ client.Params, out any) error {
+	return json.Unmarshal(d.all[strings.TrimPrefix(path, "/v1/")], out)
+}
+
+// TestThePagesSayWhatDocumentsSay, with names as what they are, sums, owners that a person knows, and no flag of a command.
+func TestThePagesSayWhatDocumentsSay(t *testing.T) {
+	d, wants := documents{}, map[string][]string{}
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("testdata/documents.json"))(t), &d.all))
+	must.Do(t, json.Unmarshal(d.all["want"], &wants))
+	s := must.Get(Listen(d, "127.0.0.1:0", hclog.NewNullLogger()))(t)
+	t.Cleanup(func() { must.Do(t, s.listener.Close()) })
+	for page, wants := range wants {
+		out := httptest.NewRecorder()
+		s.page(out, httptest.NewRequest(http.MethodGet, page, nil), "session")
+		body := out.Body.String()
+		for _, want := range wants {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s lacks %q:\n%s", page, want, body)
+			}
+		}
+		for _, never := range []string{"<img", "--max", "--all-of", ">0198c0de-"} {
+			if strings.Contains(body, never) {
+				t.Errorf("%s has %q:\n%s", page, never, body)
+			}
+		}
+		tree := regexp.MustCompile(`(?s)>7, agent.*<ul class="tree">.*>8.*<ul class="tree">.*>9`)
+		if page == "/agents" && !tree.MatchString(body) {
+			t.Errorf("it is no tree:\n%s", body)
+		}
+	}
+	var stats document.Stats
+	must.Do(t, json.Unmarshal(d.all["stats"], &stats))
+	weeks := weeksPicture(stats, time.Date(2026, 11, 29, 23, 0, 0, 0, time.UTC)) // a Sunday
+	if n := len(weeks.Bars); n != weeksShown || weeks.Bars[n-1] != (bar{"2026-11-23", "5.0 MiB of disk", 5 << 20}) || weeks.Bars[0].N != 0 {
+		t.Errorf("the weeks are %+v", weeks.Bars)
 	}
 }

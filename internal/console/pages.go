@@ -27,7 +27,6 @@ import (
 // How many things a page shows.
 const (
 	rowsAPage   = 100
-	goingAPage  = 25
 	actsAPage   = 50
 	purgeAtOnce = 500
 )
@@ -61,13 +60,15 @@ func (f frame) Nav() []place { return places }
 
 type place struct{ Path, Name string }
 
-var places = []place{{"/", "Here"}, {"/going", "Would go"}, {"/acts", "Acts"}, {"/holds", "Holds"}, {"/trash", "Trash"}, {"/alarms", "Alarms"}, {"/policies", "Policies"}}
+var places = []place{{"/", "Overview"}, {"/going", "Would go"}, {"/here", "Here"}, {"/agents", "Agents"},
+	{"/acts", "Acts"}, {"/holds", "Holds"}, {"/trash", "Trash"}, {"/alarms", "Alarms"}, {"/policies", "Policies"}}
 
 // view gives the title and the content of a page, and the template for it.
 type view func(s *Server, r *http.Request, looked *report.Report) (title, template string, body any, err error)
 
 var views = map[string]view{
-	"/": (*Server).home, "/going": (*Server).going, "/candidate": (*Server).candidate, "/acts": (*Server).acts, "/holds": (*Server).holds,
+	"/": (*Server).overview, "/here": (*Server).here, "/agents": (*Server).agents, "/going": (*Server).going,
+	"/candidate": (*Server).candidate, "/acts": (*Server).acts, "/holds": (*Server).holds,
 	"/trash": (*Server).trash, "/trash/purge": (*Server).purging, "/alarms": (*Server).alarms, "/policies": (*Server).policies,
 }
 
@@ -130,57 +131,55 @@ func knownBack(address string) string {
 	return backOf(u)
 }
 
-// home is the first page: what was found, by owner.
-func (s *Server) home(r *http.Request, looked *report.Report) (string, string, any, error) {
-	type kindCount struct {
-		Name, Plural string
-		report.Count
-	}
+// here is what was found, by owner.
+func (s *Server) here(r *http.Request, looked *report.Report) (string, string, any, error) {
 	body := struct {
 		Filter filter
-		Groups []group
+		Rows   []row
 		Pager  pager
 		Kinds  []snapshot.Kind
 		States []string
-		Words  map[string]string
-		Census []kindCount
-	}{Filter: filterOf(r.URL.Query()), Kinds: snapshot.Kinds, States: states, Words: stateWords}
+	}{Filter: filterOf(r.URL.Query()), Kinds: snapshot.Kinds, States: states}
 	if looked != nil {
-		page, p := paged(body.Filter.matching(s.rows.get(looked)), body.Filter.Page, rowsAPage, body.Filter.Link)
-		body.Groups, body.Pager = groupsOf(page), p
-		for _, k := range snapshot.Kinds {
-			if c, ok := looked.Census[k.Name]; ok {
-				body.Census = append(body.Census, kindCount{k.Name, k.Plural, c})
-			}
+		all := s.rows.get(looked)
+		if slices.Contains(report.Orders, body.Filter.Sort) {
+			sorted := *looked
+			sorted.Select(report.Selection{Sort: body.Filter.Sort})
+			all = rowsOf(&sorted)
 		}
+		body.Rows, body.Pager = paged(body.Filter.matching(all), r.URL, rowsAPage)
 	}
 	return "What is here", "here", body, nil
 }
 
-// going is what would go, or would but for a wait or a level, with all reasons.
+// going is what would go, or would but for a wait or a level: what has one place and one reason stands together.
 func (s *Server) going(r *http.Request, looked *report.Report) (string, string, any, error) {
 	body := struct {
 		Rows           []row
 		Pager          pager
+		Usage          report.Usage
 		Caps           []decision.Cap
-		Space          []string
+		Space          *report.Space
 		Protect, Level string
 	}{}
 	if looked != nil {
-		all := slices.DeleteFunc(slices.Clone(s.rows.get(looked)), func(x row) bool { return x.State == stays })
-		slices.SortStableFunc(all, func(a, b row) int { return slices.Index(states, a.State) - slices.Index(states, b.State) })
-		body.Rows, body.Pager = paged(all, filterOf(r.URL.Query()).Page, goingAPage, func(n int) string { return link("/going", "page", pageNumber(n)) })
-		body.Caps = looked.Caps
-		body.Protect, body.Level = report.Levels(looked.Levels)
-		if looked.Space != nil {
-			body.Space = looked.Space.Lines(looked.Mode)
+		body.Usage, body.Caps, body.Space = looked.Usage(), looked.Caps, looked.Space
+		var all []row
+		for i, g := range body.Usage.Groups {
+			for _, d := range g.Members {
+				x := rowOf(looked, d)
+				x.Group = &body.Usage.Groups[i]
+				all = append(all, x)
+			}
 		}
+		body.Rows, body.Pager = paged(all, r.URL, rowsAPage)
+		body.Protect, body.Level = report.Levels(looked.Levels)
 	}
 	return "What would go, and why", "going", body, nil
 }
 
 // candidate is all about one thing.
-func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, any, error) {
+func (s *Server) candidate(r *http.Request, looked *report.Report) (string, string, any, error) {
 	id := r.URL.Query().Get("id")
 	x, err := read[document.Explanation](r.Context(), s, "/v1/explain", client.Params{Candidate: id, Latest: true})
 	if exit.Code(err) == exit.Usage {
@@ -199,15 +198,15 @@ func (s *Server) candidate(r *http.Request, _ *report.Report) (string, string, a
 		Owner string
 		About *decision.About
 		// Users are the processes that use a folder, a sentence each.
-		Users                          []string
-		Label, State, Words, Different string
-		Due                            time.Time
-		Hold                           *snapshot.Hold
-	}{Explanation: x, Owner: d.Owner, About: d.About, Label: report.Label(d), State: stateOf(d), Different: report.Counterfactual(x.WouldChange), Hold: hold}
+		Users            []string
+		State, Different string
+		Due              time.Time
+		Hold             *snapshot.Hold
+	}{Explanation: x, Owner: ownerName(d.Owner, looked), About: d.About, Hold: hold, State: stateOf(d),
+		Different: report.Counterfactual(x.WouldChange)}
 	if x.Subject != nil && x.Subject.Dir != nil {
 		body.Users = text.Map(x.Subject.Dir.Holders, userWords)
 	}
-	body.Words = stateWords[body.State]
 	if body.State == waits {
 		body.Due, _ = report.Due(d, x.TakenAt)
 	}
@@ -262,27 +261,55 @@ func (s *Server) acts(r *http.Request, _ *report.Report) (string, string, any, e
 		Days   int
 		Choice []int
 		Acts   []act
+		// Sums are what the acts of each sweep came to, by its id, and below "" all of them.
+		Sums   map[string]string
 		Pager  pager
 		Sweeps []document.Sweep
 		Total  int
-	}{Days: days, Choice: []int{1, 7, 30, 365}, Sweeps: done.Sweeps[:min(len(done.Sweeps), 20)], Total: len(done.Sweeps)}
-	address := func(n int) string { return link("/acts", "days", days, "page", pageNumber(n)) }
-	body.Acts, body.Pager = paged(text.Map(done.Acts, actOf), filterOf(r.URL.Query()).Page, actsAPage, address)
+	}{Days: days, Choice: []int{1, 7, 30, 365}, Total: len(done.Sweeps), Sums: sums(done.Acts),
+		Sweeps: done.Sweeps[:min(len(done.Sweeps), 20)]}
+	body.Acts, body.Pager = paged(text.Map(done.Acts, actOf), r.URL, actsAPage)
 	return "Acts", "acts", body, nil
+}
+
+// sums say by sweep how acts went, and how much those freed that were done and not brought back; below "" of all acts.
+func sums(acts []document.Act) map[string]string {
+	by, out := map[string][]document.Act{}, map[string]string{}
+	for _, x := range acts {
+		by[x.Intent.Sweep], by[""] = append(by[x.Intent.Sweep], x), append(by[""], x)
+	}
+	for sweep, acts := range by {
+		outcomes, bytes, memory := map[string]int{}, int64(0), int64(0)
+		for _, x := range acts {
+			a := actOf(x)
+			outcomes[a.Outcome]++
+			if a.Outcome == decision.Done && x.RestoredAt == nil {
+				bytes, memory = bytes+x.Outcome.Freed.Bytes, memory+x.Outcome.Freed.RSS
+			}
+		}
+		words := func(outcome string) string { return fmt.Sprint(outcomes[outcome], " ", outcome) }
+		parts := text.Map(slices.Sorted(maps.Keys(outcomes)), words)
+		out[sweep] = strings.TrimSuffix(strings.Join(append(parts, freeText(bytes, memory)), ", "), ", ")
+	}
+	return out
+}
+
+// freeText says how much of disk and of memory, "" where it is nothing.
+func freeText(bytes, memory int64) string {
+	var parts []string
+	if bytes > 0 {
+		parts = append(parts, text.Size(bytes)+" of disk")
+	}
+	if memory > 0 {
+		parts = append(parts, text.Size(memory)+" of memory")
+	}
+	return strings.Join(parts, " and ")
 }
 
 // holds is what a person keeps.
 func (s *Server) holds(r *http.Request, _ *report.Report) (string, string, any, error) {
-	type held struct {
-		snapshot.Hold
-		Over bool
-	}
 	all, err := read[[]snapshot.Hold](r.Context(), s, "/v1/holds", client.Params{})
-	body := []held{}
-	for _, h := range all {
-		body = append(body, held{h, lapsed(h)})
-	}
-	return "Holds", "holds", body, err
+	return "Holds", "holds", all, err
 }
 
 // lying is an act that has something in the trash.
@@ -317,7 +344,7 @@ func (s *Server) trash(r *http.Request, _ *report.Report) (string, string, any, 
 		Shown []lying
 		Pager pager
 	}{heap: all}
-	body.Shown, body.Pager = paged(all.Acts, filterOf(r.URL.Query()).Page, actsAPage, func(n int) string { return link("/trash", "page", pageNumber(n)) })
+	body.Shown, body.Pager = paged(all.Acts, r.URL, actsAPage)
 	return "Trash", "trash", body, err
 }
 
@@ -344,29 +371,7 @@ func (s *Server) purging(r *http.Request, _ *report.Report) (string, string, any
 
 // alarms is what a person should look at.
 func (s *Server) alarms(_ *http.Request, looked *report.Report) (string, string, any, error) {
-	type source struct {
-		Name string
-		snapshot.Source
-	}
-	body := struct {
-		Alarms     []report.Alarm
-		Failed     []source
-		Exceptions []report.Exception
-	}{}
-	if looked != nil {
-		body.Alarms = looked.Alarms
-		for _, name := range slices.Sorted(maps.Keys(looked.Sources)) {
-			if src := looked.Sources[name]; src.Status == snapshot.Failed || src.Status == snapshot.Absent && (src.Kind == "spawns" || src.Kind == "registry") {
-				body.Failed = append(body.Failed, source{name, src})
-			}
-		}
-		for _, x := range looked.Exceptions {
-			if x.State != report.Keeps {
-				body.Exceptions = append(body.Exceptions, x)
-			}
-		}
-	}
-	return "Alarms", "alarms", body, nil
+	return "Alarms", "alarms", looked, nil
 }
 
 // policies is what decides, with the levels and how often each rule spoke.
@@ -382,12 +387,10 @@ func (s *Server) policies(r *http.Request, looked *report.Report) (string, strin
 	spoke := map[string]int{}
 	if looked != nil {
 		for _, d := range looked.Decisions {
-			once := map[string]bool{}
-			for _, reason := range slices.Concat(d.Findings, d.Objections) {
-				if !once[reason.Rule] {
-					once[reason.Rule] = true
-					spoke[reason.Rule]++
-				}
+			rules := text.Map(slices.Concat(d.Findings, d.Objections), func(r decision.Reason) string { return r.Rule })
+			slices.Sort(rules)
+			for _, rule := range slices.Compact(rules) {
+				spoke[rule]++
 			}
 		}
 	}
@@ -407,5 +410,10 @@ func (s *Server) policies(r *http.Request, looked *report.Report) (string, strin
 
 // CapWords is a cap in a sentence.
 func (f frame) CapWords(c decision.Cap) string {
-	return fmt.Sprintf("%s: %s", report.Things(c.Held, c.Kind), report.CapText(c))
+	if c.Stops {
+		return fmt.Sprintf("None of %s goes by itself: %s. Look at each of them.", report.Things(c.Held, c.Kind), c.Why)
+	}
+	by := map[bool]string{true: " of one owner"}[c.Cap == decision.CapPerOwner]
+	const wait = "%d of %s wait: at most %g acts%s a sweep. The next sweeps do the others."
+	return fmt.Sprintf(wait, c.Held, report.Things(c.Wanted, c.Kind), c.Limit, by)
 }

@@ -230,15 +230,17 @@ func stateOf(d decision.Decision) string {
 // row is a candidate as a page shows it.
 type row struct {
 	decision.Decision
-	State, Label, OwnerName, Why, Next string
-	// Due is when a second look may let go of it, zero where that is not known or nothing waits.
-	Due time.Time
+	State, Label, OwnerName, Why string
+	// Name is what it is called in its place: in a repository, or in a folder.
+	Name string
+	// Due is when a second look may let go of it, zero where that is not known or nothing waits; Measured is when its
+	// size was, where that is long ago.
+	Due, Measured time.Time
+	// Group is what it is a part of, on the page of what would go.
+	Group *report.UsageGroup
 	// found is everything that a search looks through, in small letters.
 	found string
 }
-
-// StateWords is its state for a person.
-func (r row) StateWords() string { return stateWords[r.State] }
 
 // Bytes is what it takes up, "" where that is not known: a folder on disk, anything else in memory.
 func (r row) Bytes() string {
@@ -253,20 +255,39 @@ func (r row) Bytes() string {
 	return ""
 }
 
+// labelOf is what a person calls a candidate of which only the id is known.
+func labelOf(id string) string {
+	kind, _, _ := strings.Cut(id, ":")
+	return report.Label(decision.Decision{ID: id, Kind: kind})
+}
+
 // noOwner is what is written where a candidate has no owner.
 const noOwner = "owner not known"
 
-// rowsOf are the candidates of a report, by owner, those that go first.
+// oldSize is how long before the look a size may be measured before its row says so.
+const oldSize = 10 * time.Minute
+
+// rowOf is a decision of a report as a row.
+func rowOf(r *report.Report, d decision.Decision) row {
+	x := row{Decision: d, State: stateOf(d), Label: report.Label(d), OwnerName: ownerName(d.Owner, r)}
+	_, x.Name = report.Place(d)
+	if d.Main != nil {
+		x.Why = d.Main.Message
+	}
+	if x.State == waits {
+		x.Due, _ = report.Due(d, r.TakenAt)
+	}
+	if d.Size != nil && r.TakenAt.Sub(d.Size.MeasuredAt) > oldSize {
+		x.Measured = d.Size.MeasuredAt
+	}
+	return x
+}
+
+// rowsOf are the candidates of a report: in its order where it was sorted, else by owner, those that go first.
 func rowsOf(r *report.Report) []row {
 	out := make([]row, 0, len(r.Decisions))
 	for _, d := range r.Decisions {
-		x := row{Decision: d, State: stateOf(d), Label: report.Label(d), OwnerName: cmp.Or(text.Home(d.Owner), noOwner)}
-		if d.Main != nil {
-			x.Why, x.Next = d.Main.Message, d.Main.Next
-		}
-		if x.State == waits {
-			x.Due, _ = report.Due(d, r.TakenAt)
-		}
+		x := rowOf(r, d)
 		parts := []string{d.ID, x.Label, x.OwnerName, x.Why}
 		for _, reason := range slices.Concat(d.Findings, d.Objections) {
 			parts = append(parts, reason.Rule)
@@ -276,6 +297,9 @@ func rowsOf(r *report.Report) []row {
 		}
 		x.found = strings.ToLower(strings.Join(parts, "\n"))
 		out = append(out, x)
+	}
+	if r.Selection != nil {
+		return out
 	}
 	slices.SortStableFunc(out, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.OwnerName, b.OwnerName), cmp.Compare(slices.Index(states, a.State), slices.Index(states, b.State)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
@@ -301,16 +325,12 @@ func (k *rows) get(r *report.Report) []row {
 
 // filter is what a person looks for. An empty field leaves nothing out.
 type filter struct {
-	Kind, State, Owner, Words string
-	Page                      int
+	Kind, State, Owner, Words, Sort string
 }
 
 func filterOf(q url.Values) filter {
-	f := filter{Kind: q.Get("kind"), State: q.Get("verdict"), Owner: q.Get("owner"), Words: strings.TrimSpace(q.Get("q")), Page: 1}
-	if n, err := strconv.Atoi(q.Get("page")); err == nil {
-		f.Page = max(1, n)
-	}
-	return f
+	return filter{Kind: q.Get("kind"), State: q.Get("verdict"), Owner: q.Get("owner"), Sort: q.Get("sort"),
+		Words: strings.TrimSpace(q.Get("q"))}
 }
 
 // matching leaves of rows those that are looked for: each of the words has to be somewhere in it.
@@ -323,19 +343,6 @@ func (f filter) matching(all []row) []row {
 	})
 }
 
-// Link is the address of a page of what is looked for.
-func (f filter) Link(page int) string {
-	return link("/", "kind", f.Kind, "verdict", f.State, "owner", f.Owner, "q", f.Words, "page", pageNumber(page))
-}
-
-// pageNumber leaves the first page out.
-func pageNumber(n int) string {
-	if n <= 1 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
 // pager says which part of a list is shown.
 type pager struct {
 	Page, Pages, From, To, Total int
@@ -343,10 +350,17 @@ type pager struct {
 	Earlier, Later string
 }
 
-// paged cuts out of a list the page that is wanted, the last one where there are fewer.
-func paged[T any](all []T, page, size int, address func(page int) string) ([]T, pager) {
+// paged cuts out of a list the page that an address names, the last one where there are fewer.
+func paged[T any](all []T, at *url.URL, size int) ([]T, pager) {
+	q := at.Query()
+	q.Del("said")
+	wanted, _ := strconv.Atoi(q.Get("page")) // 0 where there is none
+	address := func(page int) string {
+		q.Set("page", strconv.Itoa(page))
+		return at.Path + "?" + q.Encode()
+	}
 	p := pager{Total: len(all), Pages: max(1, (len(all)+size-1)/size)}
-	p.Page = min(max(1, page), p.Pages)
+	p.Page = min(max(1, wanted), p.Pages)
 	from := (p.Page - 1) * size
 	to := min(from+size, len(all))
 	p.From, p.To = min(from+1, to), to
@@ -359,22 +373,6 @@ func paged[T any](all []T, page, size int, address func(page int) string) ([]T, 
 	return all[from:to], p
 }
 
-// group is the rows of one owner on a page.
-type group struct {
-	Owner string
-	Rows  []row
-}
-
-func groupsOf(page []row) (out []group) {
-	for _, x := range page {
-		if n := len(out); n == 0 || out[n-1].Owner != x.OwnerName {
-			out = append(out, group{Owner: x.OwnerName})
-		}
-		out[len(out)-1].Rows = append(out[len(out)-1].Rows, x)
-	}
-	return out
-}
-
 //go:embed templates
 var templates embed.FS
 
@@ -385,7 +383,11 @@ const cleaned = "_clean"
 func parsed() (*template.Template, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
 		cleaned: clean,
-		"time":  timeOf, "ago": ago, "size": text.Size, "plural": text.Plural, "span": span, "ref": url.QueryEscape, "link": link, "brief": brief, "otherwise": orElse, "home": text.Home, "under": section, "zone": zone,
+		"time":  timeOf, "size": text.Size, "plural": text.Plural, "span": span, "ref": url.QueryEscape, "link": link,
+		"brief": brief, "otherwise": orElse, "home": text.Home, "under": section, "zone": zone, "tree": tree,
+		"free": freeText, "label": labelOf, "owner": ownerName, "now": time.Now, "times": func(a, b int) int { return a * b },
+		"state": func(verdict string) string { return verdictStates[verdict] },
+		"words": func(state string) string { return stateWords[state] },
 	}).ParseFS(templates, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("read the templates of the console: %w", err)
@@ -439,13 +441,14 @@ func clean(v any) any {
 	return v
 }
 
-// timeOf is a time on the clock of the person who reads it, and for programs. t is a time.Time or a *time.Time.
+// timeOf is how long ago a time was, with the clock as its title, and for programs. t is a time.Time or a *time.Time.
 func timeOf(t any) template.HTML {
 	at := when(t)
 	if at.IsZero() {
 		return "not known"
 	}
-	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, at.UTC().Format(time.RFC3339), text.Time(at))) // digits and marks alone
+	const mark = `<time datetime="%s" title="%s">%s</time>` // digits and our own words alone
+	return template.HTML(fmt.Sprintf(mark, at.UTC().Format(time.RFC3339), text.Time(at), ago(at)))
 }
 
 func when(t any) time.Time {

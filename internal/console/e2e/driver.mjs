@@ -12,7 +12,7 @@ const set = JSON.parse(readFileSync(0, "utf8"));
 const env = Object.fromEntries(set.env.map((v) => [v.slice(0, v.indexOf("=")), v.slice(v.indexOf("=") + 1)]));
 const winnow = async (...args) => (await promisify(execFile)(set.winnow, [...args, "--config", join(set.dir, "config.yaml")], { cwd: set.dir, env })).stdout;
 
-const pages = ["/", "/going", "/acts", "/holds", "/trash", "/trash/purge?all=1", "/alarms", "/policies"];
+const pages = ["/", "/here", "/here?sort=size", "/agents", "/going", "/acts", "/holds", "/trash", "/trash/purge?all=1", "/alarms", "/policies"];
 const wide = { width: 1200, height: 900 };
 const candidate = (name) => "/candidate?id=" + encodeURIComponent("dir:" + join(set.dir, "wt", name));
 
@@ -44,8 +44,7 @@ async function scenario(name, options, base, steps) {
       const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
       for (const v of found.violations) {
         const text = `${what}: axe: ${v.impact}: ${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(", ")}`;
-        check(v.impact !== "serious" && v.impact !== "critical", text);
-        if (v.impact !== "serious" && v.impact !== "critical") process.stderr.write(text + "\n");
+        check(false, text);
       }
       check(found.passes.length > 5, what + ": axe looked at nothing");
     };
@@ -64,7 +63,7 @@ async function everyPage({ go, clean, shot, page, check }, looked = () => true) 
     const answer = await go(address);
     check(answer.status() === 200, `${address}: ${answer.status()}`);
     if (looked(address)) await clean(address);
-    await shot(address.slice(0, 20));
+    await shot("page" + address.slice(0, 20));
     const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     check(over <= 0, `${address}: it is ${over} pixels wider than the window`);
   }
@@ -81,12 +80,12 @@ await Promise.all([scenario("light", { colorScheme: "light" }, set.url, async (s
 })]);
 
 await Promise.all([scenario("narrow", { viewport: { width: 320, height: 700 }, reducedMotion: "reduce" }, set.url, async (s) => {
-  await everyPage(s, (address) => ["/", "/acts"].includes(address) || address.startsWith("/candidate"));
+  await everyPage(s, (address) => ["/", "/acts", "/going"].includes(address) || address.startsWith("/candidate"));
   const moves = await s.page.evaluate(() => [...document.querySelectorAll("a, button")].filter((x) => getComputedStyle(x).transitionDuration !== "0s").length);
   s.check(moves === 0, `${moves} things move although the person asked for rest`);
 }), scenario("5,000 rows", {}, set.many, async ({ page, check, go, clean, shot }) => {
   const timed = async (address) => { const began = Date.now(); await go(address); return Date.now() - began; };
-  const one = await timed("/?kind=dir&q=00001387"), took = await timed("/?kind=dir");
+  const one = await timed("/here?kind=dir&q=00001387"), took = await timed("/here?kind=dir");
   check(took < 20 * one, `the page takes ${took} ms, one with a single row ${one}`);
   check((await page.locator("tbody tr:not(.owner)").count()) === 100, "not 100 rows on the page");
   check((await page.locator("caption").innerText()).startsWith("5000 candidates"), "the caption: " + (await page.locator("caption").innerText()));
@@ -95,9 +94,14 @@ await Promise.all([scenario("narrow", { viewport: { width: 320, height: 700 }, r
   await page.getByRole("link", { name: "Later" }).click();
   await page.waitForURL(/page=2/);
   check((await page.locator("tbody th[scope=row]").first().innerText()).endsWith("job-review-00000064"), "the second page begins elsewhere");
-  await go("/?kind=dir&page=50");
+  await go("/here?kind=dir&page=50");
   check((await page.getByRole("link", { name: "Later" }).count()) === 0, "there is a page after the last one");
-  await go("/?kind=dir&q=00001387");
+  await go("/here?kind=dir&sort=name");
+  check((await page.locator("th[aria-sort]").innerText()) === "Candidate", "it is not said what is sorted");
+  check((await page.locator("tbody th[scope=row]").first().innerText()).endsWith("job-review-00000000"), "the first of the alphabet is not first");
+  await page.getByRole("link", { name: "Later" }).click();
+  await page.waitForURL(/sort=name/);
+  await go("/here?kind=dir&q=00001387");
   check((await page.locator("tbody tr:not(.owner)").count()) === 1, "the search finds not the one");
 })]);
 
@@ -121,6 +125,20 @@ await scenario("keyboard", {}, set.url, async ({ page, check, go }) => {
   check((await focused()).text === "Skip to the content", "the first stop is not the skip link");
   await page.keyboard.press("Enter");
   check((await focused()).id === "main", "the skip link does not lead to the content");
+  await page.keyboard.press("/");
+  await page.waitForURL(/here#q/);
+  await page.waitForFunction(() => document.activeElement.id === "q");
+  await go("/here");
+  for (const [key, at] of [["j", 0], ["j", 1], ["j", 2], ["k", 1], ["k", 0], ["k", 0]]) {
+    await page.keyboard.press(key);
+    const link = await page.locator("tbody th[scope=row] a").nth(at).innerText();
+    check((await focused()).text === link.trim() && (await focused()).seen, `${key} leads to ${(await focused()).text}, not ${link}`);
+  }
+  await page.keyboard.press("/");
+  check((await focused()).id === "q", "/ does not lead to the search");
+  await page.keyboard.type("j");
+  check((await page.locator("#q").inputValue()) === "j", "a letter in the search is a key");
+  await go("/here");
   await tabTo("the search", (x) => x.id === "q");
   await page.keyboard.type("3a2b3c4d");
   await page.keyboard.press("Enter");
@@ -142,7 +160,12 @@ await scenario("keyboard", {}, set.url, async ({ page, check, go }) => {
 });
 
 await scenario("hostile names", {}, set.url, async ({ page, check, go, clean, provoke }) => {
-  for (const address of ["/", "/going"]) {
+  for (const address of ["/", "/agents"]) {
+    await go(address);
+    check((await page.locator("main img, main svg svg :not(text, rect, title), main svg:not(.picture, .picture svg)").count()) === 0, address + ": something is drawn that is no picture");
+  }
+  check((await page.goto(set.url).then(() => page.locator("svg[role=img][aria-label]").count())) > 0, "nothing is drawn");
+  for (const address of ["/here", "/going"]) {
     await go(address);
     check((await page.evaluate(() => globalThis.pwned)) === undefined, address + ": a name ran");
     const text = await page.locator("main").innerText();
@@ -151,7 +174,7 @@ await scenario("hostile names", {}, set.url, async ({ page, check, go, clean, pr
     check((await page.locator("main img, main svg").count()) === 0, address + ": a name became a thing");
   }
   await clean("/going");
-  await go("/");
+  await go("/here");
   await page.getByRole("link", { name: "line\\u{a}break" }).click();
   await page.locator("h1").filter({ hasText: "line\\u{a}break" }).waitFor();
   await clean("a candidate");
@@ -198,7 +221,7 @@ await scenario("live", {}, set.url, async ({ page, check, go }) => {
   await page.getByText("Up to date at").waitFor();
 
   // What a person types and opens stays while the page changes around it.
-  await go("/?q=2a2b3c4d");
+  await go("/here?q=2a2b3c4d");
   await page.getByRole("cell", { name: "stays", exact: true }).waitFor();
   await page.locator("#q").fill("half a wo");
   await page.evaluate(() => { globalThis.same = true; });
@@ -206,6 +229,31 @@ await scenario("live", {}, set.url, async ({ page, check, go }) => {
   await page.getByRole("cell", { name: "would go", exact: true }).waitFor();
   check((await page.locator("#q").inputValue()) === "half a wo", "what was typed is lost");
   check(await page.evaluate(() => document.activeElement.id === "q" && globalThis.same === true), "the focus is lost");
+});
+
+// Columns sort, stay sorted while the page changes, and times pass. What is not up to date is marked.
+await scenario("sorted and old", {}, set.url, async ({ page, check, go, clean }) => {
+  await go("/policies");
+  const first = async () => (await page.locator("table").first().locator("tbody th").first().innerText());
+  const [from] = [await first()];
+  const head = page.locator("table").first().getByRole("button", { name: "Rule" });
+  await head.click();
+  check((await first()) === from, "rules are not in the order of the alphabet");
+  await head.click();
+  check((await first()) !== from && (await page.locator("th[aria-sort=descending]").count()) === 1, "a second time does not turn the order");
+  const turned = await first();
+  await winnow("retain", "dir:" + join(set.dir, "wt", "project-review-3a2b3c4d"), "--reason", "sorted");
+  await page.getByText("Up to date at").waitFor();
+  check((await first()) === turned, "the order is lost when the page changes");
+  await winnow("release", "dir:" + join(set.dir, "wt", "project-review-3a2b3c4d"));
+  await clean("/policies, sorted");
+  const seen = page.locator("#seen time");
+  check(/^\d+(s|m\d*s?) ago$/.test(await seen.innerText()) && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(await seen.getAttribute("title")), "the time of the look: " + (await seen.innerText()));
+  check(!(await page.locator("#stale").isVisible()), "what is new is marked as old");
+  await seen.evaluate((time) => { time.dateTime = new Date(Date.now() - 3600000).toISOString(); });
+  await page.locator("#stale").waitFor({ state: "visible", timeout: 20000 });
+  check((await seen.innerText()).startsWith("1h"), "the time does not pass: " + (await seen.innerText()));
+  await clean("an old page");
 });
 
 await scenario("details", {}, set.url, async ({ page, check, go }) => {
