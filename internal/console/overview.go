@@ -69,10 +69,10 @@ func tree(o report.Owner) []branch {
 		known[p.PID] = true
 	}
 	for _, p := range o.Processes {
-		if !known[p.PPID] {
-			p.PPID = 0
+		if !known[p.Parent] {
+			p.Parent = 0
 		}
-		below[p.PPID] = append(below[p.PPID], p)
+		below[p.Parent] = append(below[p.Parent], p)
 	}
 	return branches(below, 0)
 }

@@ -270,7 +270,7 @@ const oldSize = 10 * time.Minute
 // rowOf is a decision of a report as a row.
 func rowOf(r *report.Report, d decision.Decision) row {
 	x := row{Decision: d, State: stateOf(d), Label: report.Label(d), OwnerName: ownerName(d.Owner, r)}
-	_, x.Name = report.Place(d)
+	_, x.Name = report.PlaceOf(d)
 	if d.Main != nil {
 		x.Why = d.Main.Message
 	}
@@ -384,7 +384,7 @@ func parsed() (*template.Template, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
 		cleaned: clean,
 		"time":  timeOf, "size": text.Size, "plural": text.Plural, "span": span, "ref": url.QueryEscape, "link": link,
-		"brief": brief, "otherwise": orElse, "home": text.Home, "under": section, "zone": zone, "tree": tree,
+		"brief": brief, "otherwise": orElse, "home": text.Home, "under": section, "zone": zone, "tree": tree, "things": report.Things,
 		"free": freeText, "label": labelOf, "owner": ownerName, "now": time.Now, "times": func(a, b int) int { return a * b },
 		"state": func(verdict string) string { return verdictStates[verdict] },
 		"words": func(state string) string { return stateWords[state] },

@@ -33,8 +33,8 @@ type Owner struct {
 type Process struct {
 	ID  string `json:"id"`
 	PID int    `json:"pid"`
-	// PPID is the process that it runs below; absent where that is not known.
-	PPID    int    `json:"ppid,omitempty"`
+	// Parent is the pid that started it, or has taken it over.
+	Parent  int    `json:"parent,omitempty"`
 	Command string `json:"command"`
 	Folder  string `json:"folder,omitempty"`
 	// Age is in seconds, CPU in processors since the look before. Memory is in bytes: its share of what is in memory (PSS), or, where that cannot be

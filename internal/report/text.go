@@ -206,7 +206,7 @@ func (p page) groupsOf(ds []decision.Decision, taken time.Time, sorted bool) []*
 	for _, d := range ds {
 		row := p.decisionRow(d, taken)
 		row.Text = passed.ReplaceAllString(row.Text, "")
-		place, name := Place(d)
+		place, name := PlaceOf(d)
 		key := [3]string{row.Lead, place, row.Text}
 		g := by[key]
 		if g == nil {
@@ -234,8 +234,8 @@ func freed(d decision.Decision) int64 {
 	return d.Size.Bytes - d.Size.Shared
 }
 
-// Place is the repository or the folder that a folder lies in, and its name there; "" and a label for all else.
-func Place(d decision.Decision) (place, name string) {
+// PlaceOf is the repository or the folder that a folder lies in, and its name there; "" and a label for all else.
+func PlaceOf(d decision.Decision) (place, name string) {
 	if d.Kind != snapshot.KindDir {
 		return "", Label(d)
 	}

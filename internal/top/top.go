@@ -171,7 +171,7 @@ func (in Inputs) process(id string, sub *subject.Subject, agent bool, over float
 	about := sub.About()
 	out := Process{ID: id, PID: p.PID, Agent: agent, Command: p.Name, Age: sub.Age, Memory: p.RSS, Shared: p.RSS != nil}
 	if p.PPID != nil {
-		out.PPID = *p.PPID
+		out.Parent = *p.PPID
 	}
 	if about != nil {
 		out.Command, out.Folder = about.Command, about.Folder

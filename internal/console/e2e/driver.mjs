@@ -232,7 +232,7 @@ await scenario("live", {}, set.url, async ({ page, check, go }) => {
 });
 
 // Columns sort, stay sorted while the page changes, and times pass. What is not up to date is marked.
-await scenario("sorted and old", {}, set.url, async ({ page, check, go, clean }) => {
+await scenario("sorted and old", {}, set.url, async ({ page, check, go, clean, provoke }) => {
   await go("/policies");
   const first = async () => (await page.locator("table").first().locator("tbody th").first().innerText());
   const [from] = [await first()];
@@ -250,10 +250,19 @@ await scenario("sorted and old", {}, set.url, async ({ page, check, go, clean })
   const seen = page.locator("#seen time");
   check(/^\d+(s|m\d*s?) ago$/.test(await seen.innerText()) && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(await seen.getAttribute("title")), "the time of the look: " + (await seen.innerText()));
   check(!(await page.locator("#stale").isVisible()), "what is new is marked as old");
-  await seen.evaluate((time) => { time.dateTime = new Date(Date.now() - 3600000).toISOString(); });
-  await page.locator("#stale").waitFor({ state: "visible", timeout: 20000 });
-  check((await seen.innerText()).startsWith("1h"), "the time does not pass: " + (await seen.innerText()));
+  // A look that ends just then brings the page up to date: then the time is made old again.
+  const old = async () => {
+    await seen.evaluate((time) => { time.dateTime = new Date(Date.now() - 3600000).toISOString(); });
+    return page.locator("#stale").waitFor({ state: "visible", timeout: 8000 }).then(() => seen.innerText(), () => "");
+  };
+  let told = "";
+  for (let n = 0; n < 5 && told === ""; n++) told = await old();
+  check(told.startsWith("1h"), "what is old is not marked, or the time does not pass: " + told);
   await clean("an old page");
+  provoke();
+  await page.route("**/events", (route) => route.abort());
+  await go("/policies");
+  await page.locator("#stale").waitFor({ state: "visible" });
 });
 
 await scenario("details", {}, set.url, async ({ page, check, go }) => {
