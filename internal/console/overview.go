@@ -17,11 +17,8 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// How much of the past the overview shows, and how many bars a picture has at most.
-const (
-	weeksShown = 14
-	mostBars   = 8
-)
+// How much of the past the overview shows, how many bars a picture has at most, and how long their names are.
+const weeksShown, mostBars, maxName = 14, 8, 28
 
 // overview is the first page: what would go, what waits for a person, which agents run, the latest sweep, the daemon
 // and the disk.

@@ -18,6 +18,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -255,7 +257,7 @@ func (r row) Bytes() string {
 	return ""
 }
 
-// labelOf is what a person calls a candidate of which only the id is known.
+// labelOf is what a person calls a candidate whose id alone is known.
 func labelOf(id string) string {
 	kind, _, _ := strings.Cut(id, ":")
 	return report.Label(decision.Decision{ID: id, Kind: kind})
@@ -354,7 +356,7 @@ type pager struct {
 func paged[T any](all []T, at *url.URL, size int) ([]T, pager) {
 	q := at.Query()
 	q.Del("said")
-	wanted, _ := strconv.Atoi(q.Get("page")) // 0 where there is none
+	wanted, _ := strconv.Atoi(q.Get("page")) // 0 where it is missing
 	address := func(page int) string {
 		q.Set("page", strconv.Itoa(page))
 		return at.Path + "?" + q.Encode()
@@ -388,6 +390,8 @@ func parsed() (*template.Template, error) {
 		"free": freeText, "label": labelOf, "owner": ownerName, "now": time.Now, "times": func(a, b int) int { return a * b },
 		"state": func(verdict string) string { return verdictStates[verdict] },
 		"words": func(state string) string { return stateWords[state] },
+		// The end of a path says most of it.
+		"short": func(s string) string { return ansi.TruncateLeft(s, max(0, ansi.StringWidth(s)-maxName), "…") },
 	}).ParseFS(templates, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("read the templates of the console: %w", err)
