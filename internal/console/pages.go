@@ -67,7 +67,7 @@ var places = []place{{"/", "Overview"}, {"/going", "Would go"}, {"/here", "Here"
 type view func(s *Server, r *http.Request, looked *report.Report) (title, template string, body any, err error)
 
 var views = map[string]view{
-	"/": (*Server).overview, "/here": (*Server).here, "/agents": (*Server).agents, "/going": (*Server).going,
+	"/": (*Server).overview, "/here": (*Server).candidates, "/agents": (*Server).agents, "/going": (*Server).going,
 	"/candidate": (*Server).candidate, "/acts": (*Server).acts, "/holds": (*Server).holds,
 	"/trash": (*Server).trash, "/trash/purge": (*Server).purging, "/alarms": (*Server).alarms, "/policies": (*Server).policies,
 }
@@ -132,7 +132,7 @@ func knownBack(address string) string {
 }
 
 // here is what was found, by owner.
-func (s *Server) here(r *http.Request, looked *report.Report) (string, string, any, error) {
+func (s *Server) candidates(r *http.Request, looked *report.Report) (string, string, any, error) {
 	body := struct {
 		Filter filter
 		Rows   []row

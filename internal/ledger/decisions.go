@@ -78,7 +78,7 @@ func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing)
 	if err != nil {
 		return err
 	}
-	return inTurn(
+	return firstError(
 		func() error {
 			return inBatches(ctx, tx, gone, func(n int) string {
 				return "UPDATE standing SET until = ? WHERE k IN (?" + strings.Repeat(",?", n-1) + ")"
@@ -100,9 +100,9 @@ func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing)
 	)
 }
 
-// inTurn runs steps up to the first that fails: after some errors SQLite has ended the transaction, and what came next would be
+// firstError runs steps up to the first that fails: after some errors SQLite has ended the transaction, and what came next would be
 // written outside of it.
-func inTurn(steps ...func() error) error {
+func firstError(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err

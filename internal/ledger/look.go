@@ -168,7 +168,7 @@ type Asked struct {
 // Census gives what earlier sweeps say.
 func (l *Ledger) Census(ctx context.Context, ask Asked) (Census, error) {
 	b := Census{Used: map[string]bool{}, Most: map[string]Most{}}
-	err := inTurn(
+	err := firstError(
 		func() error { return l.reading(ctx, func(tx *sql.Tx) error { return used(ctx, tx, ask, &b) }) },
 		func() error { return l.most(ctx, ask, &b) },
 	)
