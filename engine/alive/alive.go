@@ -196,7 +196,7 @@ func (a *answer) index() {
 	if a.s.Host.PID != nil {
 		own = append(own, *a.s.Host.PID)
 	}
-	a.own = a.s.Below(own...)
+	a.own = a.s.Descendants(own...)
 }
 
 // alive gives a living process that counts; ticks, where it is not nil, is when the one that is meant began.

@@ -260,8 +260,8 @@ func (s *Snapshot) Children() map[int][]int {
 	return out
 }
 
-// Below are those processes and all that is below them.
-func (s *Snapshot) Below(pids ...int) map[int]bool {
+// Descendants are those processes and all that is below them.
+func (s *Snapshot) Descendants(pids ...int) map[int]bool {
 	out, children := map[int]bool{}, s.Children()
 	var add func(pids []int)
 	add = func(pids []int) {

@@ -199,7 +199,7 @@ func (b *Fingerprint) processes(a *Looker, s *snapshot.Snapshot) {
 		}
 	}
 	tops := slices.DeleteFunc(slices.Collect(maps.Keys(matter)), func(pid int) bool { return pid <= 1 })
-	maps.Copy(matter, s.Below(tops...))
+	maps.Copy(matter, s.Descendants(tops...))
 	for pid := range matter {
 		if pid <= 0 {
 			continue
