@@ -108,14 +108,11 @@ type Format struct {
 
 // ReadConfig reads a configuration file. One that is not there is empty.
 func ReadConfig(ctx context.Context, path string) ([]Variable, error) {
-	f, err := safeopen.Read(ctx, path, safeopen.Want{Max: maxConfig})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	data, err := optional(ctx, path, maxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	vars, err := ParseConfig(f.Data)
+	vars, err := ParseConfig(data)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %q %w", path, err)
 	}
@@ -390,16 +387,10 @@ func (s *Sandbox) Output(ctx context.Context, stdin string, args ...string) (str
 // firstError prefers the deadline, then what was read, then how git ended; the cancelling after a reading error does
 // not count.
 func firstError(cause, read, wait error) error {
-	if read != nil {
-		if errors.Is(cause, context.DeadlineExceeded) {
-			return cause
-		}
-		return read
-	}
-	if cause != nil {
+	if errors.Is(cause, context.DeadlineExceeded) {
 		return cause
 	}
-	return wait
+	return cmp.Or(read, cause, wait)
 }
 
 // Records cuts r into what ends with until. What is left at the end without it is an error: the output was cut off.
