@@ -56,7 +56,7 @@ var shape = sync.OnceValue(func() *object {
 // Encoder is where one goroutine writes documents: the terms that many of them have in common, and room for those that they do
 // not. The terms themselves may be read by many.
 type Encoder struct {
-	// common are the terms that all subjects of a snapshot have in common, by the field's place.
+	// common are the terms that all subjects of a snapshot have in common, by the field's index.
 	common []*ast.Term
 	// sources are those of the evidence sources, by the address of the map: the join gives candidates of one kind and source
 	// the same map.
@@ -75,14 +75,11 @@ func NewEncoder(common *subject.Subject) *Encoder {
 	if common == nil {
 		return d
 	}
-	fields := shape().fields
-	d.common = make([]*ast.Term, len(fields))
 	from := reflect.ValueOf(common).Elem()
-	for i := range fields {
-		if f := &fields[i]; f.shared {
-			if value := from.Field(f.index); !f.leftOut(value) {
-				d.common[i] = f.write(value, d)
-			}
+	d.common = make([]*ast.Term, from.NumField())
+	for _, f := range shape().fields {
+		if value := from.Field(f.index); f.shared && !f.leftOut(value) {
+			d.common[f.index] = f.write(value, d)
 		}
 	}
 	return d
@@ -102,8 +99,8 @@ func (d *Encoder) Document(sub *subject.Subject) ast.Value {
 		f := &fields[i]
 		value := v.Field(f.index)
 		switch {
-		case d.common != nil && d.common[i] != nil:
-			d.pairs = append(d.pairs, [2]*ast.Term{f.key, d.common[i]})
+		case d.common != nil && d.common[f.index] != nil:
+			d.pairs = append(d.pairs, [2]*ast.Term{f.key, d.common[f.index]})
 		case f.leftOut(value):
 		case value.Kind() == reflect.Map && d.common != nil:
 			d.pairs = append(d.pairs, [2]*ast.Term{f.key, d.source(value, f.write)})

@@ -21,9 +21,8 @@ type slot struct {
 	key    *ast.Term
 	// f is the field of a Go value, nil where it is only found in a document.
 	f *field
-	// shared says that all candidates of a snapshot have the same there, place where a desk has it among what they have in common.
+	// shared says that all candidates of a snapshot have the same there.
 	shared bool
-	place  int
 }
 
 // slot finds the slot of a member of what another slot holds, or makes one.
@@ -33,17 +32,10 @@ func (p *Program) slot(parent int, key *ast.Term, name string) int {
 			return i
 		}
 	}
-	s := slot{parent: parent, key: key, place: -1}
+	s := slot{parent: parent, key: key}
 	if parent == root {
-		fields := shape()
-		if s.f = fields.field(name); s.f != nil {
-			s.shared = s.f.shared
-			for i := range fields.fields {
-				if s.shared && &fields.fields[i] == s.f {
-					s.place = i
-				}
-			}
-		}
+		s.f = shape().field(name)
+		s.shared = s.f != nil && s.f.shared
 	} else {
 		above := p.slots[parent]
 		s.shared = above.shared
@@ -266,8 +258,8 @@ func (m *Machine) find(id int, s *slot) *ast.Term {
 	case s.f == nil:
 		return nil
 	}
-	if s.place >= 0 && m.desk.common != nil {
-		return m.desk.common[s.place]
+	if s.parent == root && s.shared && m.desk.common != nil {
+		return m.desk.common[s.f.index]
 	}
 	v := m.field(id)
 	switch {
