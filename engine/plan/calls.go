@@ -23,11 +23,7 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 				return only(out != nil)
 			}
 		}
-		args, params := make([]func(*frame) *ast.Term, len(s.Args)-2), rule.params[2:]
-		for i, o := range s.Args[2:] {
-			args[i] = c.read(o)
-		}
-		remembered := rule.pure && len(args) <= memoArgs
+		args, params := c.reads(s.Args[2:]), rule.params[2:]
 		return func(f *frame) int {
 			if f.m.cancel.Cancelled() {
 				return f.fail(errCancelled)
@@ -36,15 +32,12 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 			for i, a := range args {
 				in.l[params[i]] = a(f)
 			}
-			var key memoKey
-			keyed := false
-			if remembered {
-				if key, keyed = f.m.keyOf(rule, in.l, params); keyed {
-					if out, known := f.m.memo[key]; known {
-						f.m.pop(rule.locals)
-						f.l[t] = out
-						return only(out != nil)
-					}
+			key, keyed := keyOf(rule, in.l)
+			if keyed {
+				if out, known := f.m.memo[key]; known {
+					f.m.pop(rule.locals)
+					f.l[t] = out
+					return only(out != nil)
 				}
 			}
 			end := runAll(in, rule.blocks)
@@ -60,19 +53,8 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 			return only(out != nil)
 		}
 	}
-	if holds := ordering(s.Func); holds != nil && len(s.Args) == 2 {
-		a, b := c.read(s.Args[0]), c.read(s.Args[1])
-		return func(f *frame) int {
-			x, y := a(f), b(f)
-			if x == nil || y == nil {
-				return f.fail(errUndefined)
-			}
-			f.l[t] = ast.InternedTerm(holds(ast.Compare(x.Value, y.Value)))
-			return next
-		}
-	}
 	args := c.reads(s.Args)
-	if quick := quickly(s.Func, len(args)); quick != nil {
+	if quick := quickly[s.Func]; quick.gives != nil && quick.args == len(args) {
 		return func(f *frame) int {
 			var given [2]*ast.Term
 			for i, a := range args {
@@ -80,7 +62,7 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 					return f.fail(errUndefined)
 				}
 			}
-			out := quick(given[0], given[1])
+			out := quick.gives(given[0], given[1])
 			if out == nil {
 				return f.fail(errType)
 			}
@@ -116,55 +98,33 @@ func (c *compiler) reads(os []ir.Operand) []func(*frame) *ast.Term {
 	return out
 }
 
-// quickly is a built-in function that rules call at almost every step, without what OPA wraps around it; nil for all others. What it gives nothing for is an
-// error of OPA's own, and so for topdown to say.
-func quickly(name string, args int) func(a, b *ast.Term) *ast.Term {
-	if name == "count" && args == 1 {
-		return func(a, _ *ast.Term) *ast.Term {
-			if n, ok := length(a); ok {
-				return ast.InternedTerm(n)
-			}
+// quickly are the built-in functions that rules call at almost every step, without what OPA wraps around them, with their arguments. What one gives nothing for
+// is an error of OPA's own, and so for topdown to say.
+var quickly = map[string]struct {
+	args  int
+	gives func(a, b *ast.Term) *ast.Term
+}{
+	"count": {1, func(a, _ *ast.Term) *ast.Term {
+		if n, ok := length(a); ok {
+			return ast.InternedTerm(n)
+		}
+		return nil
+	}},
+	"equal":             {2, func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(equal(a, b)) }},
+	"neq":               {2, func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(!equal(a, b)) }},
+	"gt":                {2, func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(ast.Compare(a.Value, b.Value) > 0) }},
+	"gte":               {2, func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(ast.Compare(a.Value, b.Value) >= 0) }},
+	"lt":                {2, func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(ast.Compare(a.Value, b.Value) < 0) }},
+	"lte":               {2, func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(ast.Compare(a.Value, b.Value) <= 0) }},
+	"internal.member_2": {2, func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(member(a, b)) }},
+	"startswith": {2, func(a, b *ast.Term) *ast.Term {
+		text, ok := a.Value.(ast.String)
+		prefix, is := b.Value.(ast.String)
+		if !ok || !is {
 			return nil
 		}
-	}
-	if args != 2 {
-		return nil
-	}
-	switch name {
-	case "equal":
-		return func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(equal(a, b)) }
-	case "neq":
-		return func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(!equal(a, b)) }
-	case "internal.member_2":
-		return func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(member(a, b)) }
-	case "startswith":
-		return func(a, b *ast.Term) *ast.Term {
-			text, ok := a.Value.(ast.String)
-			prefix, is := b.Value.(ast.String)
-			if !ok || !is {
-				return nil
-			}
-			return ast.InternedTerm(strings.HasPrefix(string(text), string(prefix)))
-		}
-	default:
-		return nil
-	}
-}
-
-// ordering says of a built-in function that compares which order it holds for; nil for all others.
-func ordering(name string) func(order int) bool {
-	switch name {
-	case "gt":
-		return func(c int) bool { return c > 0 }
-	case "gte":
-		return func(c int) bool { return c >= 0 }
-	case "lt":
-		return func(c int) bool { return c < 0 }
-	case "lte":
-		return func(c int) bool { return c <= 0 }
-	default:
-		return nil
-	}
+		return ast.InternedTerm(strings.HasPrefix(string(text), string(prefix)))
+	}},
 }
 
 // member reports whether a value is one of a collection's.

@@ -180,7 +180,11 @@ type memoKey struct {
 }
 
 // keyOf is false for a call that is not remembered.
-func (m *Machine) keyOf(rule *Rule, locals []*ast.Term, params []ir.Local) (k memoKey, ok bool) {
+func keyOf(rule *Rule, locals []*ast.Term) (k memoKey, ok bool) {
+	params := rule.params[2:]
+	if !rule.pure || len(params) > memoArgs {
+		return k, false
+	}
 	k.rule = rule.n
 	for i, l := range params {
 		a := locals[l]
