@@ -62,11 +62,11 @@ func (a *asker) done() {
 	}
 }
 
-// candidate is what is asked of: a subject, written at a desk as far as it is asked for, or a document.
+// candidate is what is asked of: a subject, written at a desk as far as it is asked for, or a document that is asked about in its place.
 type candidate struct {
 	subject *subject.Subject
 	encoder *plan.Encoder
-	input   ast.Value // nil for a subject
+	input   ast.Value // nil where the subject itself is asked of
 }
 
 func (c candidate) document() ast.Value {
@@ -74,19 +74,6 @@ func (c candidate) document() ast.Value {
 		return c.input
 	}
 	return c.encoder.Document(c.subject)
-}
-
-// leveled reports whether rules of the candidate may have levels.
-func (c candidate) leveled() bool {
-	if c.input == nil {
-		return len(c.subject.Config.Levels) > 0
-	}
-	levels, err := c.input.Find(ast.Ref{ast.StringTerm("config"), ast.StringTerm("levels")})
-	if err != nil {
-		return false
-	}
-	list, ok := levels.(*ast.Array)
-	return !ok || list.Len() > 0
 }
 
 // ask evaluates a query on a candidate under the limits; nil, nil says that it is out of scope. OPA's topdown confirms what would let it be
@@ -110,7 +97,7 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, e
 		return nil, err
 	case err != nil:
 		return a.stock(ctx, q, c.document())
-	case a.guess || out == nil || !mayGo(out, c.leveled()):
+	case a.guess || out == nil || !mayGo(out, len(c.subject.Config.Levels) > 0):
 		return out, nil
 	}
 	confirmed, err := a.stock(ctx, q, c.document())

@@ -77,7 +77,7 @@ func (e *Engine) ExplainSubject(ctx context.Context, out explain.Explanation, su
 	}
 	q.ready(e.program)
 	seat := w.slot()
-	answer, err := e.asker(txn, seat).ask(ctx, q, candidate{input: in})
+	answer, err := e.asker(txn, seat).ask(ctx, q, candidate{subject: sub, input: in})
 	if err != nil {
 		return Unexplained(out, err), nil
 	}
@@ -219,7 +219,7 @@ type decider struct {
 // Decide implements explain.Decider.
 func (d *decider) Decide(ctx context.Context, in ast.Value) (explain.Answer, error) {
 	out := explain.Answer{Verdict: decision.Spare}
-	said, err := d.ask(ctx, d.query, candidate{input: in})
+	said, err := d.ask(ctx, d.query, candidate{subject: d.subject, input: in})
 	if err != nil { // of a document that was never seen: it would stay
 		out.Objections = []string{decision.PolicyError}
 		return out, ctx.Err()
