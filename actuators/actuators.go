@@ -152,11 +152,14 @@ type Held interface {
 	Close() error
 }
 
+// Back is what was brought back: the id that it has as a candidate now ("" where that is not known), and a sentence on where it is.
+type Back struct{ Candidate, Where string }
+
 // Restorer is an actuator whose acts set something aside.
 type Restorer interface {
 	// Restore brings back what the act set aside and says where it is now. It overwrites nothing. ErrPart means
 	// that a part is missing, and the text names that part.
-	Restore(ctx context.Context, in decision.Intent) (string, error)
+	Restore(ctx context.Context, in decision.Intent) (Back, error)
 	// Purge removes what the act set aside for good, once its time has passed, and says how many bytes that freed.
 	Purge(ctx context.Context, in decision.Intent) (int64, error)
 }

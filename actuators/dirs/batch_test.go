@@ -123,8 +123,8 @@ func TestBatch(t *testing.T) {
 		t.Errorf("what was written late is lost: %v", err)
 	}
 	for _, i := range []int{0, 3, 4} {
-		if where, err := New(w.o).Restore(t.Context(), ins[i]); err != nil || where != paths[i] {
-			t.Errorf("restored %q: %v", where, err)
+		if back, err := New(w.o).Restore(t.Context(), ins[i]); err != nil || back.Where != paths[i] {
+			t.Errorf("restored %q: %v", back.Where, err)
 		}
 	}
 }
@@ -246,8 +246,8 @@ func TestCrashInABatch(t *testing.T) {
 			ends = append(ends, out.Outcome)
 			outcomes[out.Outcome]++
 			if out.Outcome == decision.Done {
-				if where, err := New(w.o).Restore(t.Context(), in); err != nil || where != paths[i] {
-					t.Fatalf("step %d: restore of %s: %q %v", n, in.ID, where, err)
+				if back, err := New(w.o).Restore(t.Context(), in); err != nil || back.Where != paths[i] {
+					t.Fatalf("step %d: restore of %s: %q %v", n, in.ID, back.Where, err)
 				}
 			} else if !strings.Contains(out.Detail, "interrupted before it was set aside") || strings.Contains(out.Detail, "could not") {
 				t.Errorf("step %d: %+v", n, out)

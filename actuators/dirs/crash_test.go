@@ -282,8 +282,8 @@ func TestSettleOfNothing(t *testing.T) {
 	if out := New(w.o).Settle(t.Context(), in); out.Outcome != decision.Failed || !strings.Contains(out.Detail, "refs/winnow/A1/") {
 		t.Errorf("settled: %+v", out)
 	}
-	if where, err := New(w.o).Restore(t.Context(), in); err == nil {
-		t.Errorf("restored %s", where)
+	if back, err := New(w.o).Restore(t.Context(), in); err == nil {
+		t.Errorf("restored %s", back.Where)
 	}
 	if _, err := New(w.o).Purge(t.Context(), in); err == nil {
 		t.Error("purged the entry of a folder that was taken out")
@@ -296,8 +296,8 @@ func TestSettleOfNothing(t *testing.T) {
 
 func (w *world) restore(in decision.Intent) {
 	w.t.Helper()
-	if where, err := New(w.o).Restore(w.t.Context(), in); err != nil || where != w.tree {
-		w.t.Fatalf("restore of %s: %q %v", in.ID, where, err)
+	if back, err := New(w.o).Restore(w.t.Context(), in); err != nil || back.Where != w.tree {
+		w.t.Fatalf("restore of %s: %q %v", in.ID, back.Where, err)
 	}
 }
 
@@ -390,9 +390,9 @@ func TestRestoreFindsNoRoom(t *testing.T) {
 	w.git(w.main, "branch", "-q", "-D", "next")
 	// The folder around it is gone, too.
 	must.Do(t, os.Remove(w.root))
-	where, err := New(w.o).Restore(t.Context(), in)
-	if err != nil || !strings.HasPrefix(where, w.tree+" (") {
-		t.Errorf("restore: %q %v", where, err)
+	back, err := New(w.o).Restore(t.Context(), in)
+	if err != nil || !strings.HasPrefix(back.Where, w.tree+" (") {
+		t.Errorf("restore: %q %v", back.Where, err)
 	}
 	w.same(before)
 }

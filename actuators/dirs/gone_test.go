@@ -124,8 +124,8 @@ func TestNoEntryComesBackIntoAnother(t *testing.T) {
 			g.Close()
 			take(w)
 			before := w.git(w.main, "worktree", "list", "--porcelain")
-			if at, err := New(w.o).Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
-				t.Fatalf("%s, %v", at, err)
+			if back, err := New(w.o).Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
+				t.Fatalf("%s, %v", back.Where, err)
 			}
 			if now := w.git(w.main, "worktree", "list", "--porcelain"); now != before {
 				t.Errorf("before\n%s\nafterwards\n%s", before, now)

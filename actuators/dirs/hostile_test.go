@@ -200,8 +200,8 @@ func TestOldPathComesBack(t *testing.T) {
 	}
 	w.git(w.main, "worktree", "prune", "--expire=now") // its entry is still there, and locked
 	w.o.Holders = scanner{}
-	if where, err := New(w.o).Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
-		t.Errorf("restored over what is there: %q %v", where, err)
+	if back, err := New(w.o).Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
+		t.Errorf("restored over what is there: %q %v", back.Where, err)
 	}
 	if _, err := os.Stat(w.tree + "/build/out"); err != nil {
 		t.Error(err)

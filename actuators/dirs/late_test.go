@@ -257,8 +257,8 @@ func TestAttackWorkAtAnyTime(t *testing.T) {
 				a.Lost("after %s it was set aside and purged: %v", wait, err)
 				continue
 			}
-			if where, err := New(l.o).Restore(t.Context(), in); err != nil || !strings.Contains(where, "late.txt") {
-				t.Fatalf("restore: %q %v", where, err)
+			if back, err := New(l.o).Restore(t.Context(), in); err != nil || !strings.Contains(back.Where, "late.txt") {
+				t.Fatalf("restore: %q %v", back.Where, err)
 			}
 		}
 		a.Check(wrong(fmt.Sprintf("after %s: %+v", wait, out), l.holds("late.txt", "work\n")))

@@ -187,9 +187,9 @@ func TestLossMatrix(t *testing.T) {
 				t.Errorf("git still lists it:\n%s", list)
 			}
 			forget(w)
-			where, err := New(w.o).Restore(t.Context(), in)
-			if err != nil || where != w.tree {
-				t.Fatalf("restore: %q %v", where, err)
+			back, err := New(w.o).Restore(t.Context(), in)
+			if err != nil || back.Where != w.tree {
+				t.Fatalf("restore: %q %v", back.Where, err)
 			}
 			w.same(before)
 			must.Equal(t, objects, w.objects(reached...), "the objects that it leads to")
@@ -243,9 +243,9 @@ func TestBranchChangedMeanwhile(t *testing.T) {
 			in := w.aside("A1", w.tree)
 			c.change(w)
 			forget(w)
-			where, err := New(w.o).Restore(t.Context(), in)
-			if err != nil || !strings.HasPrefix(where, w.tree) || !strings.Contains(where, c.says) || c.says == "" && where != w.tree {
-				t.Fatalf("restore: %q %v", where, err)
+			back, err := New(w.o).Restore(t.Context(), in)
+			if err != nil || !strings.HasPrefix(back.Where, w.tree) || !strings.Contains(back.Where, c.says) || c.says == "" && back.Where != w.tree {
+				t.Fatalf("restore: %q %v", back.Where, err)
 			}
 			forget(w)
 			if got := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD")); got != head {
@@ -276,8 +276,8 @@ func TestCommitGone(t *testing.T) {
 	w.git(w.main, "branch", "-D", "work")
 	w.git(w.main, "update-ref", "-d", "refs/winnow/A1/head")
 	forget(w)
-	if where, err := New(w.o).Restore(t.Context(), in); err == nil || !strings.Contains(err.Error(), "nothing was restored") {
-		t.Errorf("restore: %q %v", where, err)
+	if back, err := New(w.o).Restore(t.Context(), in); err == nil || !strings.Contains(err.Error(), "nothing was restored") {
+		t.Errorf("restore: %q %v", back.Where, err)
 	}
 	if _, err := os.Lstat(filepath.Join(w.o.StateTrash, "A1", treeName, "c")); err != nil {
 		t.Error(err)
@@ -325,9 +325,9 @@ func TestAnObjectGone(t *testing.T) {
 			if err := os.Remove(filepath.Join(w.main, ".git", "objects", id[:2], id[2:])); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
-			where, err := New(w.o).Restore(t.Context(), in)
-			if !errors.Is(err, actuators.ErrPart) || !strings.Contains(err.Error(), id) || !strings.HasPrefix(where, w.tree) {
-				t.Errorf("restore: %q %v", where, err)
+			back, err := New(w.o).Restore(t.Context(), in)
+			if !errors.Is(err, actuators.ErrPart) || !strings.Contains(err.Error(), id) || !strings.HasPrefix(back.Where, w.tree) {
+				t.Errorf("restore: %q %v", back.Where, err)
 			}
 			must.Equal(t, files, w.list(w.tree), "the files")
 			if refs := w.git(w.main, "for-each-ref", "--format=%(refname)", "refs/winnow/A1"); !strings.Contains(refs, "refs/winnow/A1/head") {

@@ -156,9 +156,9 @@ func TestPlainFolder(t *testing.T) {
 		}
 		before := w.list(path)
 		in := w.aside(nth(2*n), path)
-		where, err := New(w.o).Restore(t.Context(), in)
-		if err != nil || where != path {
-			t.Fatalf("restore: %q %v", where, err)
+		back, err := New(w.o).Restore(t.Context(), in)
+		if err != nil || back.Where != path {
+			t.Fatalf("restore: %q %v", back.Where, err)
 		}
 		must.Equal(t, before, w.list(path), "it came back changed")
 		for at, step := range []string{"held", "dir.check", "dir.trash", "dir.move", "dir.look", "dir.compare"} {

@@ -18,28 +18,28 @@ import (
 
 // Restore moves the folder and its entry in the repository back to where they were, and says where that is. It refuses when
 // something is there by now. It may be called again after it was cut short.
-func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, error) {
+func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (back actuators.Back, err error) {
 	s, err := a.site(in)
 	if err != nil {
-		return "", err
+		return back, err
 	}
 	at, err := s.restorable(ctx)
 	if err != nil {
-		return "", err
+		return back, err
 	}
 	var part error
 	note := ""
 	if !at.home {
 		made, err := makeParents(s.tree.home)
 		if err != nil {
-			return "", fmt.Errorf("make the folder around %s: %w; nothing was restored, it lies in %s", s.tree.home, err, s.tree.away)
+			return back, fmt.Errorf("make the folder around %s: %w; nothing was restored, it lies in %s", s.tree.home, err, s.tree.away)
 		}
 		if made {
 			note = " (the folder around it was gone and was made again)"
 		}
 		s.o.Step("restore.tree")
 		if err := s.tree.putBack(); err != nil {
-			return "", fmt.Errorf("restore %s: %w; it lies in %s", s.tree.home, err, s.tree.away)
+			return back, fmt.Errorf("restore %s: %w; it lies in %s", s.tree.home, err, s.tree.away)
 		}
 		s.o.Step("restore.compare")
 		note += s.cameBack(ctx)
@@ -48,7 +48,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	if s.plan.Gone {
 		more, err := s.entryRestored(ctx, !at.home)
 		if err != nil {
-			return "", err
+			return back, err
 		}
 		note += more
 	}
@@ -57,15 +57,15 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 		if more, err = s.restoreEntry(ctx, !at.home); errors.Is(err, actuators.ErrPart) {
 			part = err
 		} else if err != nil {
-			return "", err
+			return back, err
 		}
 		note += more
 	}
 	s.o.Step("restore.tidy")
 	if err := removeTrash(s.plan); err != nil {
-		return "", fmt.Errorf("%s is restored; clear its place in the trash away: %w", s.tree.home, err)
+		return back, fmt.Errorf("%s is restored; clear its place in the trash away: %w", s.tree.home, err)
 	}
-	return s.what() + note, part
+	return actuators.Back{Candidate: in.Candidate, Where: s.what() + note}, part
 }
 
 // restorable makes sure that all that is to be moved is there and that nothing is in its way, before any of it is moved.

@@ -367,10 +367,10 @@ func TestAttackLinkOnTheWayHome(t *testing.T) {
 		in := w.aside("A1", w.tree)
 		must.Do(t, os.Rename(w.base+"/trees", w.base+"/trees.old"))
 		link(w, w.base+"/precious", w.base+"/trees")
-		where, err := New(w.o).Restore(t.Context(), in)
+		back, err := New(w.o).Restore(t.Context(), in)
 		left, listed := os.ReadDir(w.base + "/precious")
 		if err == nil || len(left) > 0 || listed != nil {
-			a.Lost("restored to %q: %v; there is %v %v", where, err, left, listed)
+			a.Lost("restored to %q: %v; there is %v %v", back.Where, err, left, listed)
 			continue
 		}
 		a.Held()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/actuators"
@@ -75,6 +76,11 @@ func CheckSaved(path, what, done string) error {
 		return actuators.Refused("%s is not a file; nothing was %s", path, done)
 	}
 	return nil
+}
+
+// Renamed is the id of a candidate whose program gave what was opened in its place another id of its own.
+func Renamed(candidate, native string) string {
+	return candidate[:strings.LastIndexByte(candidate, '/')+1] + native
 }
 
 // Purge removes what the act of an intent keeps in trash, as actuators.Restorer has it.
@@ -254,7 +260,7 @@ func (t Tabs) Settle(ctx context.Context, in decision.Intent) decision.Outcome {
 }
 
 // Restore implements actuators.Restorer.
-func (t Tabs) Restore(ctx context.Context, in decision.Intent) (string, error) {
+func (t Tabs) Restore(ctx context.Context, in decision.Intent) (actuators.Back, error) {
 	return t.actuatorFor(in.Identity).Restore(ctx, in)
 }
 

@@ -29,9 +29,9 @@ func (n noting) Settle(context.Context, decision.Intent) decision.Outcome {
 	return decision.Outcome{Detail: n.name}
 }
 
-func (n noting) Restore(context.Context, decision.Intent) (string, error) {
+func (n noting) Restore(context.Context, decision.Intent) (actuators.Back, error) {
 	n.note("restore")
-	return n.name, nil
+	return actuators.Back{Where: n.name}, nil
 }
 
 func (n noting) Purge(context.Context, decision.Intent) (int64, error) {
@@ -56,7 +56,7 @@ func TestTabs(t *testing.T) {
 		must.Equal(t, c.want, err.Error(), "%s: hold", name)
 		in := decision.Intent{Identity: c.id}
 		must.Equal(t, c.want, tabs.Settle(t.Context(), in).Detail, "%s: settle", name)
-		must.Equal(t, c.want, must.Get(tabs.Restore(t.Context(), in))(t), "%s: restore", name)
+		must.Equal(t, c.want, must.Get(tabs.Restore(t.Context(), in))(t).Where, "%s: restore", name)
 		must.Equal(t, int64(len(c.want)), must.Get(tabs.Purge(t.Context(), in))(t), "%s: purge", name)
 		must.Equal(t, []string{c.want + " hold", c.want + " settle", c.want + " restore", c.want + " purge"}, asked, "%s: requests", name)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -34,7 +35,7 @@ stay, and winnow restore brings it back.`,
 			if mine && !strings.HasPrefix(ids[0], snapshot.KindDir+":") {
 				return config.Usagef("--mine is for a worktree by its whole id: winnow cleanup dir:/path --safe --mine")
 			}
-			return a.cleanup(cmd.Context(), ids[0], mine)
+			return a.cleanup(cmd.Context(), ops.AbsoluteID(ids[0]), mine)
 		},
 	}
 	cmd.Flags().BoolVar(&safe, "safe", false, "only where no rule objects")

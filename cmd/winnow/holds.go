@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/render"
 )
 
@@ -47,9 +48,10 @@ registry records is only held when its worker has ended and the session lives.`,
 			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
 				return config.Usagef("--for %s holds nothing: give a time from now on such as 2d, or leave it out for a hold without an end", time.Duration(long))
 			}
-			hold := client.Params{Candidate: ids[0], Reason: reason, For: long.wire()}
+			id := ops.AbsoluteID(ids[0])
+			hold := client.Params{Candidate: id, Reason: reason, For: long.wire()}
 			h, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/holds", hold, func() (snapshot.Hold, error) {
-				return a.Retain(cmd.Context(), ids[0], false, reason, time.Duration(long))
+				return a.Retain(cmd.Context(), id, false, reason, time.Duration(long))
 			})
 			if err != nil {
 				return a.declined(err)
@@ -70,8 +72,9 @@ func newRelease(a *app) *cobra.Command {
 What a registry itself marks as retained stays so: only its own program can let go of that.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/holds", client.Params{Candidate: ids[0]}, func() (document.Released, error) {
-				return a.Release(cmd.Context(), ids[0])
+			id := ops.AbsoluteID(ids[0])
+			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/holds", client.Params{Candidate: id}, func() (document.Released, error) {
+				return a.Release(cmd.Context(), id)
 			})
 			if err != nil {
 				return a.declined(err)

@@ -11,19 +11,20 @@ import (
 
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/ledger"
+	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/render"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 func newRestore(a *app) *cobra.Command {
-	var last bool
+	var last, noHold bool
 	cmd := &cobra.Command{
 		Use:   "restore ACT|NAME... | --last",
 		Short: "Bring back what acts set aside",
-		Long: `Restore brings a folder back to where it was, with its place in its repository. For a tmux session it starts
-one of the same name that shows the saved scrollback. For a herdr tab it opens one of the same label and says where
-the saved text is. It overwrites nothing. ACT is as trash and history print it and may be shortened. NAME is a
-folder's or a session's, and means its newest act. Each act is restored by itself: when one fails, the others are
-still restored.`,
+		Long: `Restore brings a folder back to where it was, with its place in its repository; for a tmux session it starts one of the same name
+that shows the saved scrollback, for a herdr tab it opens one of the same label and says where the saved text is. It overwrites nothing. ACT is as trash and history print it and may be
+shortened; NAME is that of a folder or a session, and means its newest act. Each act is restored by itself: when one fails, the others are still restored.
+What is back is held for act.restore_hold (3 days), so that no sweep takes it again: winnow holds lists that hold, and winnow release lifts it.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, acts []string) error {
 			if last != (len(acts) == 0) {
@@ -36,7 +37,11 @@ still restored.`,
 				}
 				acts = []string{slices.MaxFunc(kept, func(x, y ledger.Act) int { return strings.Compare(x.Intent.ID, y.Intent.ID) }).Intent.ID}
 			}
-			back, err := a.Restore(cmd.Context(), acts...)
+			long := a.Cfg.Act.RestoreHold
+			if noHold {
+				long = 0
+			}
+			back, err := a.Restore(cmd.Context(), long, text.Map(acts, ops.AbsoluteID)...)
 			if len(back) == 0 {
 				return err
 			}
@@ -51,5 +56,6 @@ still restored.`,
 		},
 	}
 	cmd.Flags().BoolVar(&last, "last", false, "bring back what the newest act set aside")
+	cmd.Flags().BoolVar(&noHold, "no-hold", false, "do not hold what is back")
 	return cmd
 }

@@ -234,6 +234,8 @@ type Act struct {
 	Kinds    []string      `json:"kinds"`
 	Caps     Caps          `json:"caps"`
 	TrashTTL time.Duration `json:"trash_ttl"`
+	// RestoreHold is how long what was brought back is held. 0 holds nothing.
+	RestoreHold time.Duration `json:"restore_hold"`
 	// TrashMax bounds what lies in the trash: over it the oldest goes first, but nothing that is younger than TrashMaxKeeps. 0 is no
 	// bound. Where less than the share TrashPressure of a trash's file system is free, the oldest there goes first, but nothing that is younger than
 	// TrashPressureKeeps.

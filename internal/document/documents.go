@@ -37,9 +37,10 @@ type Restored struct {
 	Restored  string `json:"restored"`
 	Candidate string `json:"candidate"`
 	Detail    string `json:"detail"`
-	// Again says when a folder or a session goes again, and NextCommand what keeps it, or prints the id by which it can be kept.
-	Again       string `json:"again,omitempty"`
-	NextCommand string `json:"next_command,omitempty"`
+	// Held is the hold that keeps it. Without one Again says when a folder or a session goes again. NextCommand lifts the hold, or places one.
+	Held        *snapshot.Hold `json:"held,omitempty"`
+	Again       string         `json:"again,omitempty"`
+	NextCommand string         `json:"next_command,omitempty"`
 }
 
 // SetAside is an act that can be brought back, with what it takes up in the trash; absent where that is not known.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/ledger"
@@ -81,8 +82,9 @@ func (o *Ops) empty(ctx context.Context, all []document.SetAside) (document.Empt
 	return s.Empty(ctx, all)
 }
 
-// Restore brings back what acts set aside, each by itself, and gives what came back, also beside an error. The acts' ids may be shortened.
-func (o *Ops) Restore(ctx context.Context, acts ...string) ([]document.Restored, error) {
+// Restore brings back what acts set aside, each by itself, and gives what came back, also beside an error. The acts' ids may be shortened. What
+// came back is held for so long, unless that is 0.
+func (o *Ops) Restore(ctx context.Context, long time.Duration, acts ...string) ([]document.Restored, error) {
 	s := &sweep.Sweeper{Machine: &o.Machine}
 	defer s.Close()
 	if err := s.Lock(ctx, true, sweep.AskedWait); err != nil {
@@ -96,7 +98,18 @@ func (o *Ops) Restore(ctx context.Context, acts ...string) ([]document.Restored,
 	if lost != nil {
 		o.Note("%v; the manifests in the trash say how to bring %s back, and that it was is not recorded", lost, strings.Join(ids, ", "))
 	}
-	return s.Restore(ctx, wanted)
+	if long <= 0 {
+		return s.Restore(ctx, wanted, nil)
+	}
+	return s.Restore(ctx, wanted, func(ctx context.Context, id string) (h snapshot.Hold, err error) {
+		now := time.Now().UTC()
+		h = snapshot.Hold{ID: id, Owner: o.AskerName(), Reason: "restored", Since: now, Until: new(now.Add(long))}
+		err = o.Place(ctx, id, func() (err error) {
+			h, err = s.Ledger.HoldLonger(ctx, h)
+			return err
+		})
+		return h, err
+	})
 }
 
 // RestoreWhole brings back what the act of this whole id set aside.
@@ -104,7 +117,7 @@ func (o *Ops) RestoreWhole(ctx context.Context, act string) ([]document.Restored
 	if _, err := o.lyingAs(ctx, act); err != nil {
 		return nil, err
 	}
-	return o.Restore(ctx, act)
+	return o.Restore(ctx, o.Cfg.Act.RestoreHold, act)
 }
 
 // pickActs completes the ids of acts, each once. The name of a thing is its newest act.

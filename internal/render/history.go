@@ -180,7 +180,9 @@ func (p Paint) Emptied(w io.Writer, out document.Emptied) {
 func Restored(w io.Writer, back []document.Restored) {
 	for _, one := range back {
 		fmt.Fprintln(w, "brought back: "+text.Clean(one.Detail))
-		if one.Again != "" {
+		if one.Held != nil {
+			fmt.Fprintf(w, "  %s: %s lifts the hold\n", Held(*one.Held), text.Clean(one.NextCommand))
+		} else if one.Again != "" {
 			fmt.Fprintf(w, "  %s: %s\n", text.Clean(one.Again), text.Clean(one.NextCommand))
 		}
 	}

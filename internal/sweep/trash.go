@@ -94,8 +94,12 @@ func (s *Sweeper) removeOne(ctx context.Context, actuator actuators.Actuator, in
 	return freed, nil
 }
 
-// Restore brings things back, each by itself, and gives those that came back, also beside an error.
-func (s *Sweeper) Restore(ctx context.Context, wanted []decision.Intent) (back []document.Restored, err error) {
+// Hold places a hold on a candidate, and gives the one that stands.
+type Hold func(ctx context.Context, id string) (snapshot.Hold, error)
+
+// Restore brings things back, each by itself, and gives those that came back, also beside an error. Each is held, if hold is not nil, before
+// any sweep can take it again.
+func (s *Sweeper) Restore(ctx context.Context, wanted []decision.Intent, hold Hold) (back []document.Restored, err error) {
 	host, err := host.Read(s.Cfg.Collect.Processes.Root, host.KnownNames())
 	if err != nil {
 		return nil, fmt.Errorf("restore: %w; nothing was restored", err)
@@ -104,7 +108,7 @@ func (s *Sweeper) Restore(ctx context.Context, wanted []decision.Intent) (back [
 	defer s.Hands.Begin()()
 	code, failed := exit.Done, error(nil)
 	for _, in := range wanted {
-		one, err := s.restoreOne(ctx, by[in.Kind], in)
+		one, err := s.restoreOne(ctx, by[in.Kind], in, hold)
 		switch {
 		case err == nil:
 			back = append(back, *one)
@@ -123,7 +127,7 @@ func (s *Sweeper) Restore(ctx context.Context, wanted []decision.Intent) (back [
 }
 
 // restoreOne brings one thing back, and writes that down. What came back in part is an actuators.ErrPart.
-func (s *Sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent) (*document.Restored, error) {
+func (s *Sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent, hold Hold) (*document.Restored, error) {
 	restorer, ok := actuator.(actuators.Restorer)
 	if !ok {
 		return nil, fmt.Errorf("a %s cannot be brought back", in.Kind)
@@ -132,28 +136,39 @@ func (s *Sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, i
 		return nil, fmt.Errorf("%w; it was not restored", context.Cause(ctx))
 	}
 	ctx = context.WithoutCancel(ctx) // half a restore is worse than a late one
-	where, err := restorer.Restore(ctx, in)
+	there, err := restorer.Restore(ctx, in)
 	if err != nil && !errors.Is(err, actuators.ErrPart) {
 		return nil, err
+	}
+	one := &document.Restored{Restored: in.ID, Candidate: in.Candidate, Detail: there.Where}
+	if hold != nil && there.Candidate != "" && s.Ledger != nil {
+		if h, unheld := hold(ctx, there.Candidate); unheld == nil {
+			one.Held, one.NextCommand = &h, "winnow release "+text.Quote(h.ID)
+		} else {
+			s.Note("%s is back, and is not held: %v", there.Candidate, unheld)
+		}
 	}
 	if s.Ledger != nil { // what came back in part is not in the trash any more either
 		if err := s.Ledger.MarkRestored(ctx, in.ID, time.Now()); err != nil {
 			return nil, fmt.Errorf("record that it was restored, which was done: %w", err)
 		}
 	}
-	if err != nil {
-		return nil, err
+	switch {
+	case err != nil && one.Held != nil:
+		return nil, fmt.Errorf("%w; it is held, so that no sweep takes it: %s lifts the hold", err, one.NextCommand)
+	case err != nil || one.Held != nil:
+		return one, err
 	}
-	one := &document.Restored{Restored: in.ID, Candidate: in.Candidate, Detail: where}
 	const again = "where its reason still holds, a sweep %s again after %s (%s), unless it is retained"
 	switch in.Kind {
 	case snapshot.KindDir:
 		one.Again = fmt.Sprintf(again, "sets it aside", "grace.dir", text.Span(config.Seconds(s.Cfg.Rules.Grace.Dir)))
-		one.NextCommand = "winnow retain " + text.Quote(in.Candidate) + " --reason restored"
-	case snapshot.KindSession: // it has another id now, which the next look tells
-		one.Again = fmt.Sprintf(again, "closes it", "grace.session", text.Span(config.Seconds(s.Cfg.Rules.Grace.Session))) + "; this prints its id"
-		one.NextCommand = "winnow sweep --kind session --all" // prints its id
+	case snapshot.KindSession:
+		one.Again = fmt.Sprintf(again, "closes it", "grace.session", text.Span(config.Seconds(s.Cfg.Rules.Grace.Session)))
+	default:
+		return one, nil
 	}
+	one.NextCommand = "winnow retain " + text.Quote(there.Candidate) + " --reason restored"
 	return one, nil
 }
 

@@ -199,7 +199,7 @@ func ledgerIsLost(t *testing.T, program string) {
 		}
 		id, listed := w.kept()[path]
 		doctor, _ := w.run("winnow", "doctor")
-		out, err := w.run("winnow", "restore", id)
+		out, err := w.run("winnow", "restore", "--no-hold", id)
 		switch {
 		case !listed:
 			a.Lost("%s: it is not listed", name)
@@ -361,7 +361,7 @@ func commitDuringASweep(t *testing.T, program string) {
 		w.must("git", "-C", "project", "reflog", "expire", "--expire=now", "--expire-unreachable=now", "refs/heads/main")
 		w.must("git", "-C", "project", "gc", "-q", "--prune=now")
 		if id, away := w.kept()[path]; away {
-			w.must("winnow", "restore", id)
+			w.must("winnow", "restore", "--no-hold", id)
 		}
 		out, err := w.run("git", "-C", path, "log", "-1", "--format=%s")
 		switch {

@@ -81,7 +81,7 @@ func actOn(tb testing.TB, m *meter, w *crowd.World, p program, n int) cost {
 		switch a.Outcome {
 		case "done":
 			done++
-			m.run(p.path, "restore", a.ID)
+			m.run(p.path, "restore", "--no-hold", a.ID)
 		case "capped":
 		default:
 			said = a.Outcome + ": " + a.Detail

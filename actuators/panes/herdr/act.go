@@ -181,19 +181,19 @@ func (a *Actuator) Purge(_ context.Context, in decision.Intent) (int64, error) {
 // choice where that is gone, with one new shell in the folder of the first pane, and leaves the focus where it is. What ran
 // there has ended. The saved text stays where it is until the trash expires: herdr has no way to put it into a pane but to type
 // it.
-func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, error) {
+func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (back actuators.Back, err error) {
 	p := &plan{}
 	if _, err := panes.ReadPlan(a.Trash, in, p); err != nil {
-		return "", err
+		return back, err
 	}
 	texts, err := a.texts(p)
 	if err != nil {
-		return "", err
+		return back, err
 	}
 	c := a.client(p.Socket)
 	v, err := c.Look(ctx)
 	if err != nil {
-		return "", fmt.Errorf("open tab %q again: %w; nothing was opened: start herdr and try again", p.Label, err)
+		return back, fmt.Errorf("open tab %q again: %w; nothing was opened: start herdr and try again", p.Label, err)
 	}
 	want := change.NewTab{Label: p.Label}
 	var notes []string
@@ -209,19 +209,19 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 			notes = append(notes, fmt.Sprintf("the folder %q no longer exists, so its shell is in another one", cwd))
 		}
 	}
-	back, err := change.OpenTab(ctx, c, want)
+	tab, err := change.OpenTab(ctx, c, want)
 	if herdr.Code(err) != "" || errors.Is(err, herdr.ErrNotSent) {
-		return "", fmt.Errorf("open tab %q again: %w; nothing was opened, and what was saved is still in %s", p.Label, err, filepath.Join(a.Trash, p.Act))
+		return back, fmt.Errorf("open tab %q again: %w; nothing was opened, and what was saved is still in %s", p.Label, err, filepath.Join(a.Trash, p.Act))
 	} else if err != nil {
-		return "", fmt.Errorf("open tab %q again: %w; whether it was opened is not known: look into herdr before another try", p.Label, err)
+		return back, fmt.Errorf("open tab %q again: %w; whether it was opened is not known: look into herdr before another try", p.Label, err)
 	}
-	s := fmt.Sprintf("tab %s (%q) of workspace %s on %s has a new shell; what ran there has ended", back.ID, p.Label, back.Workspace, p.Socket)
+	s := fmt.Sprintf("tab %s (%q) of workspace %s on %s has a new shell; what ran there has ended", tab.ID, p.Label, tab.Workspace, p.Socket)
 	if len(texts) > 0 {
 		notes = append(notes, "the saved text of its "+panes.Count(len(p.Panes), "pane", "panes")+" is in "+strings.Join(texts, ", "))
 	} else {
 		notes = append(notes, "no text of its panes was saved")
 	}
-	return strings.Join(append([]string{s}, notes...), "; "), nil
+	return actuators.Back{Candidate: panes.Renamed(in.Candidate, tab.ID), Where: strings.Join(append([]string{s}, notes...), "; ")}, nil
 }
 
 // texts lists the files with the panes' text. It refuses where the act saved nothing, or what it saved is gone.

@@ -331,7 +331,7 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 
 	w.s.Expect("tab.create", w.work)
 	before := w.s.Tabs()
-	said := must.Get(a.Restore(t.Context(), in))(t)
+	said := must.Get(a.Restore(t.Context(), in))(t).Where
 	now := w.s.Tabs()
 	back := now[len(now)-1]
 	if len(now) != len(before)+1 || !strings.Contains(said, "tab "+back) || !strings.Contains(said, filepath.Join(a.Trash, act, "pane-1.txt")) {
@@ -352,9 +352,9 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	w.s.CloseTab(w.keep) // and with it the workspace
 	must.Do(t, os.Remove(dir))
 	w.s.Expect("tab.create", "")
-	said, err = a.Restore(t.Context(), in)
-	if err != nil || !strings.Contains(said, "workspace "+w.work+" no longer exists") || !strings.Contains(said, dir) {
-		t.Errorf("%s %v", said, err)
+	opened, err := a.Restore(t.Context(), in)
+	if err != nil || !strings.Contains(opened.Where, "workspace "+w.work+" no longer exists") || !strings.Contains(opened.Where, dir) {
+		t.Errorf("%s %v", opened.Where, err)
 	}
 
 	w.s.Fault(func(_ int, c herdr.Call) herdr.Fault {

@@ -26,26 +26,26 @@ func (a *Actuator) Purge(_ context.Context, in decision.Intent) (int64, error) {
 // Restore implements actuators.Restorer. It starts a session of the same name on the same socket, with a server where there is
 // none: a pane for each saved one, in its folder, showing the saved scrollback above a new shell. What ran there has ended. It
 // refuses where a session has the name.
-func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, error) {
+func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (back actuators.Back, err error) {
 	p := &plan{}
 	if _, err := panes.ReadPlan(a.Trash, in, p); err != nil {
-		return "", err
+		return back, err
 	}
 	folder := filepath.Join(a.Trash, p.Act)
 	for _, pane := range p.Panes {
 		what := fmt.Sprintf("the saved scrollback of session %q (%s)", p.Name, p.Session)
 		if err := panes.CheckSaved(filepath.Join(folder, pane.File), what, "started"); err != nil {
-			return "", err
+			return back, err
 		}
 	}
 	r := restoring{server: a.server(p.Socket), folder: folder}
 	if err := r.vacant(ctx, p.Name); err != nil {
-		return "", err
+		return back, err
 	}
 	if err := r.start(ctx, p); err != nil {
-		return "", err
+		return back, err
 	}
-	return r.sentence(p), nil
+	return actuators.Back{Candidate: panes.Renamed(in.Candidate, r.made.Session), Where: r.sentence(p)}, nil
 }
 
 // restoring is one session that is being started.

@@ -148,7 +148,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	judge.WantErr(t, actuators.ErrRefused, err, "not one of its own")
 	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 
-	got := must.Get(a.Restore(t.Context(), in))(t)
+	got := must.Get(a.Restore(t.Context(), in))(t).Where
 	back := s.ID(name)
 	if back == d.Identity.Session.ID || !strings.Contains(got, back) || !strings.Contains(got, "3 panes") {
 		t.Errorf("session %s is back as %s: %s", d.Identity.Session.ID, back, got)
@@ -195,7 +195,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 	wait.Eventually(t, "no server", func() bool { return !procs.Lives(d.Identity.Session.ServerPID) })
 	must.Do(t, os.Remove(dir))
-	got := must.Get(a.Restore(t.Context(), in))(t)
+	got := must.Get(a.Restore(t.Context(), in))(t).Where
 	s.End(s.PID())
 	if !s.Has("only") || !strings.Contains(got, "2 panes") || !strings.Contains(got, dir) {
 		t.Errorf("the session is there: %v: %s", s.Has("only"), got)

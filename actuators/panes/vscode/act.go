@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -176,30 +177,34 @@ func (a *Actuator) Purge(_ context.Context, in decision.Intent) (int64, error) {
 // Restore implements actuators.Restorer. It opens a terminal of that name with a new shell in the tab's folder, in the same window, or where
 // that is gone in one that has one of its folders open. What ran there has ended, and is not started again. A folder that is gone is refused:
 // another one would not be what was asked for.
-func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, error) {
+func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (back actuators.Back, err error) {
 	p := &plan{}
 	if _, err := panes.ReadPlan(a.Trash, in, p); err != nil {
-		return "", err
+		return back, err
 	}
 	if err := panes.CheckSaved(filepath.Join(a.Trash, p.Act, panes.Manifest), fmt.Sprintf("what was saved of terminal %q", p.Name), "opened"); err != nil {
-		return "", err
+		return back, err
 	}
 	cwd, err := p.folder()
 	if err != nil {
-		return "", err
+		return back, err
 	}
 	w, err := a.windowFor(ctx, p)
 	if err != nil {
-		return "", err
+		return back, err
 	}
 	n, err := change.OpenTab(ctx, w, p.called(), cwd)
 	switch {
 	case vscode.Code(err) != "" && vscode.Code(err) != change.Failed, errors.Is(err, vscode.ErrNotSent):
-		return "", fmt.Errorf("open terminal %q again: %w; nothing was opened, and what was saved of it is kept", p.Name, err)
+		return back, fmt.Errorf("open terminal %q again: %w; nothing was opened, and what was saved of it is kept", p.Name, err)
 	case err != nil:
-		return "", fmt.Errorf("open terminal %q again: %w; whether it was opened is not known: look into the window before another try", p.Name, err)
+		return back, fmt.Errorf("open terminal %q again: %w; whether it was opened is not known: look into the window before another try", p.Name, err)
 	}
-	return p.says(n, w.Is.Window, cwd), nil
+	if w.Is.Window == p.Window {
+		back.Candidate = panes.Renamed(in.Candidate, strconv.Itoa(n))
+	}
+	back.Where = p.says(n, w.Is.Window, cwd)
+	return back, nil
 }
 
 // folder is where the new shell begins: where the tab was opened, or the first folder of its window, as an editor has it. It is "" where the

@@ -145,7 +145,7 @@ func TestRestore(t *testing.T) {
 	a := actuator(t, Options{})
 	in := w.gone(a)
 	w.w.Expect("terminal.open", tab.Name)
-	said := must.Get(a.Restore(t.Context(), in))(t)
+	said := must.Get(a.Restore(t.Context(), in))(t).Where
 	must.Equal(t, fmt.Sprintf("terminal 3 (%q) of window %s has a new shell in %s; what it showed was not kept, and what ran there (sh) is not run again", tab.Name, w.w.ID(), dir), said, "text")
 	must.Equal(t, []int{1, 3}, w.w.Tabs(), "tabs")
 	must.Equal(t, dir, w.w.Tab(3).Cwd, "folder")
@@ -181,8 +181,8 @@ func TestRestoreInAnotherWindow(t *testing.T) {
 		said, err := a.Restore(t.Context(), in)
 		must.Equal(t, c.opens, err == nil, "%s: opened: %v", i, err)
 		must.Equal(t, c.opens, len(other.Tabs()) == 1, "%s: the other window has it", i)
-		if c.opens && !strings.Contains(said, "no longer exists") || !c.opens && !strings.Contains(err.Error(), "nothing was opened: open ") {
-			t.Errorf("%s: %q, %v", i, said, err)
+		if c.opens && !strings.Contains(said.Where, "no longer exists") || !c.opens && !strings.Contains(err.Error(), "nothing was opened: open ") {
+			t.Errorf("%s: %q, %v", i, said.Where, err)
 		}
 	}
 }
@@ -219,8 +219,8 @@ func TestRestoreThatIsRefused(t *testing.T) {
 			c.spoil(w, a, dir)
 			w.w.Expect("terminal.open", tab.Name)
 			said, err := a.Restore(t.Context(), in)
-			if err == nil || said != "" || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%q, %v", said, err)
+			if err == nil || said.Where != "" || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%q, %v", said.Where, err)
 			}
 		})
 	}
