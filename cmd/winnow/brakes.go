@@ -24,7 +24,7 @@ acts all the same.`,
 			if err != nil {
 				return err
 			}
-			return list(a, all, func(w io.Writer) { a.paint.Brakes(w, all) })
+			return list(a, "brakes", all, func(w io.Writer) { a.paint.Brakes(w, all) })
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
@@ -39,7 +39,7 @@ acts all the same.`,
 			if err != nil {
 				return err
 			}
-			return list(a, released, func(w io.Writer) { render.ReleasedBrakes(w, released) })
+			return list(a, "released", released, func(w io.Writer) { render.ReleasedBrakes(w, released) })
 		},
 	})
 	return cmd

@@ -50,7 +50,7 @@ interrupted.`,
 			return a.console(cmd.Context(), listen)
 		},
 	}
-	a.forms(cmd, "text", "json")
+	a.forms(cmd, "text", "json", "ndjson")
 	cmd.Flags().IntVar(&port, "port", 0, "the `port`, in place of the one in console.listen; 0 for a free one")
 	return cmd
 }

@@ -569,12 +569,12 @@ func TestTheConsoleShowsHostileNames(t *testing.T) {
 			t.Errorf("%q cannot be held: %s", name, said)
 		}
 	}
-	var holds []struct{ ID string }
-	demand.Do(t, json.Unmarshal([]byte(w.mustRun(t, "winnow", "holds", "--config", w.config, "--format", "json")), &holds))
-	if len(holds) != len(all) {
-		t.Errorf("%d are held, want %d", len(holds), len(all))
+	var held struct{ Holds []struct{ ID string } }
+	demand.Do(t, json.Unmarshal([]byte(w.mustRun(t, "winnow", "holds", "--config", w.config, "--format", "json")), &held))
+	if len(held.Holds) != len(all) {
+		t.Errorf("%d are held, want %d", len(held.Holds), len(all))
 	}
-	for range holds {
+	for range held.Holds {
 		if said, bad := r.send("/release", r.fields(r.page("/holds"), "/release", "")); bad {
 			t.Errorf("it cannot be released: %s", said)
 		}

@@ -164,16 +164,14 @@ func (w *crashWorld) restoreAll(t *testing.T) {
 // kept are the acts that have something in the trash.
 func (w *crashWorld) kept(t *testing.T) (ids []string) {
 	t.Helper()
-	var kept []struct {
-		Intent struct {
-			ID string `json:"id"`
-		} `json:"intent"`
+	var kept struct {
+		Acts []struct{ Intent struct{ ID string } }
 	}
 	out := w.mustRun(t, "winnow", "trash", "--config", w.config, "--format", "json")
 	if err := json.Unmarshal([]byte(out), &kept); err != nil {
 		t.Fatalf("the trash: %v\n%s", err, out)
 	}
-	for _, k := range kept {
+	for _, k := range kept.Acts {
 		ids = append(ids, k.Intent.ID)
 	}
 	return ids

@@ -19,7 +19,7 @@ import (
 )
 
 func newDemo(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Build a small made-up world, sweep it twice with --apply, and remove it",
 		Long: `Demo builds a world of its own in a temporary folder: a tmux server on a private socket, a repository with worktrees, and a few
@@ -27,6 +27,8 @@ processes. It sweeps that world twice, shows it before and after, and removes it
 candidate, and nothing is left behind.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
 	}
+	a.forms(cmd, "text")
+	return cmd
 }
 
 func (a *app) demo(ctx context.Context) (err error) {

@@ -39,10 +39,8 @@ func newEditor(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "editor",
 		Short: "The companion in VS Code and in editors made of it",
-		Long: `Editor puts the Winnow extension into VS Code and into editors made of it. With it winnow sees the terminal
-tabs of each window. It closes those of ended agents and of builders that were cleaned up. The extension is a part of
-this program: nothing is downloaded.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Editor puts the Winnow extension into VS Code and into editors made of it. With it winnow sees the terminal tabs of each window, and closes those
+of agents that have ended and of builders that were cleaned up. The extension is a part of this program: nothing is downloaded.`,
 	}
 	cmd.AddCommand(newEditorInstall(a), newEditorPackage(a))
 	return cmd
@@ -81,8 +79,7 @@ func newEditorPackage(a *app) *cobra.Command {
 			if err := atomicfile.WriteData(cmd.Context(), given[0], extension.Package); err != nil {
 				return fmt.Errorf("write the extension: %w; nothing was installed", err)
 			}
-			a.Note("wrote %s, sha256 %s", given[0], extension.Digest())
-			return nil
+			return a.say(map[string]string{"file": given[0], "sha256": extension.Digest()}, "wrote "+text.Clean(given[0])+", sha256 "+extension.Digest())
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -94,7 +95,11 @@ func envFlags(fs *pflag.FlagSet) error {
 			return
 		}
 		if e := fs.Set(f.Name, val); e != nil {
-			err = config.Usagef("%s: %v", config.EnvName(f.Name), e)
+			said := e.Error()
+			if wrong := (*pflag.InvalidValueError)(nil); errors.As(e, &wrong) {
+				said = wrongValue(wrong)
+			}
+			err = config.Usagef("%s: %s", config.EnvName(f.Name), said)
 		}
 	})
 	return err
@@ -115,34 +120,78 @@ func flagEnvNames(root *cobra.Command) []string {
 	return names
 }
 
-// flagError adds the nearest flag to an unknown one.
+// flagError says what is wrong with a flag in words of our own: those of the packages below are for programmers.
 func flagError(cmd *cobra.Command, err error) error {
-	msg := err.Error()
-	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
+	var unknown *pflag.NotExistError
+	var missing *pflag.ValueRequiredError
+	var wrong *pflag.InvalidValueError
+	said := "what stands before = is not the name of a flag"
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		said = "unknown flag -" + unknown.GetSpecifiedName()
+	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := spelling.Near(name, names); near != "" {
-			return config.Usagef("unknown flag --%s; did you mean --%s? (see %s --help)", name, near, cmd.CommandPath())
+		said = "unknown flag --" + unknown.GetSpecifiedName()
+		if near := spelling.Near(unknown.GetSpecifiedName(), names); near != "" {
+			said += "; did you mean --" + near + "?"
 		}
-		return config.Usagef("unknown flag --%s (see %s --help)", name, cmd.CommandPath())
+	case errors.As(err, &missing):
+		word, _ := pflag.UnquoteUsage(missing.GetFlag())
+		said = "--" + missing.GetFlag().Name + " needs a " + word
+	case errors.As(err, &wrong):
+		said = "--" + wrong.GetFlag().Name + ": " + wrongValue(wrong)
 	}
-	return config.Usagef("%s (see %s --help)", msg, cmd.CommandPath())
+	return config.Usagef("%s (see %s --help)", said, cmd.CommandPath())
+}
+
+// wrongValue says what a flag takes in place of the value that it was given.
+func wrongValue(err *pflag.InvalidValueError) string {
+	wants := map[string]string{"bool": "neither true nor false", "int": "no whole number", "int64": "no whole number", "stringSlice": "no list of words with commas between"}
+	if want := wants[err.GetFlag().Value.Type()]; want != "" {
+		return fmt.Sprintf("%q is %s", err.GetValue(), want)
+	}
+	return err.Unwrap().Error()
 }
 
 // checkArgs has every command below one refuse arguments that it does not take as wrong use. A command that says nothing of arguments takes none.
 func checkArgs(above *cobra.Command) {
 	for _, c := range above.Commands() {
 		check := c.Args
-		if check == nil {
+		switch {
+		case c.Name() == "help":
+			check = knownCommand
+		case check == nil:
 			check = cobra.NoArgs
 		}
+		if !c.Runnable() && c.HasSubCommands() {
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
 		c.Args = func(cmd *cobra.Command, given []string) error {
-			if err := check(cmd, given); err != nil {
-				use := strings.TrimPrefix(strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.Root().Name()+" ")
-				return config.Usagef("%s: %v (see %s --help)", use, err, cmd.CommandPath())
+			err := check(cmd, given)
+			switch {
+			case err == nil || errors.As(err, new(config.UsageError)):
+				return err
+			case cmd.HasSubCommands():
+				return unknownCommand(cmd, given[0])
 			}
-			return nil
+			return config.Usagef("%s cannot run with %s; write: %s (see %s --help)", cmd.CommandPath(), text.Plural(len(given), "argument"),
+				strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
 		}
 		checkArgs(c)
 	}
+}
+
+// knownCommand refuses the name of a command that is missing.
+func knownCommand(help *cobra.Command, given []string) error {
+	if above, rest, err := help.Root().Find(given); err != nil || len(rest) > 0 {
+		return unknownCommand(above, rest[0])
+	}
+	return nil
+}
+
+// unknownCommand says that there is no command of this name below one, and which is the nearest.
+func unknownCommand(above *cobra.Command, name string) error {
+	names := text.Map(above.Commands(), func(c *cobra.Command) string { return c.Name() })
+	return config.Usagef("unknown command %q of %s%s (see %s --help)", name, above.CommandPath(), spelling.Hint(name, names), above.CommandPath())
 }

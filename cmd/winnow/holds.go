@@ -25,7 +25,7 @@ func newHolds(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return list(a, holds, func(w io.Writer) { a.paint.Holds(w, holds) })
+			return list(a, "holds", holds, func(w io.Writer) { a.paint.Holds(w, holds) })
 		},
 	}
 }

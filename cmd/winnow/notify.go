@@ -35,7 +35,7 @@ func (a *app) notifyTest(ctx context.Context) error {
 		return config.Usagef("notify names no place: set notify.desktop or notify.webhooks in config.yaml; nothing was sent")
 	}
 	results := notify.Test(ctx, o)
-	if err := list(a, results, func(w io.Writer) {
+	if err := list(a, "places", results, func(w io.Writer) {
 		for _, r := range results {
 			if r.Error != "" {
 				fmt.Fprintf(w, "not sent: %s: %s\n", r.Sink, r.Error)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
 	"github.com/winnow-reaper/winnow/internal/sys/codequality"
@@ -87,11 +86,7 @@ func (a *app) findings(command string, rules []sarif.Rule, findings []sarif.Find
 
 // printError prints an error for a person: its first line behind the program's name, and what it gathers indented below.
 func printError(w io.Writer, err error) {
-	text := cleanText(err)
-	if exit.UnknownCommand(err) { // cobra quotes what it was given; the line breaks and tabs are its own
-		text = termsafe.Lines(strings.ReplaceAll(err.Error(), "\t", "  "))
-	}
-	fmt.Fprintln(w, "winnow: "+strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  "))
+	fmt.Fprintln(w, "winnow: "+strings.ReplaceAll(strings.TrimRight(cleanText(err), "\n"), "\n", "\n  "))
 }
 
 // cleanText is an error's text, cleaned. A line break stays where several errors were joined to one, or where an error is wrapped below a

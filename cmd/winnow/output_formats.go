@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -60,8 +62,12 @@ var reports = map[string]string{formsKey: strings.Join(report.Formats, ",")}
 
 // formsOf are the forms in which a command writes.
 func formsOf(cmd *cobra.Command) []string {
-	if own, ok := cmd.Annotations[formsKey]; ok {
+	own, ok := cmd.Annotations[formsKey]
+	switch {
+	case ok:
 		return strings.Split(own, ",")
+	case isHelp(cmd):
+		return []string{"text"}
 	}
 	return []string{"text", "json", "ndjson"}
 }
@@ -95,35 +101,54 @@ func (a *app) checkForm(cmd *cobra.Command) error {
 	return check("--format", a.flags.format)
 }
 
-// list prints values as text by the given function, or in the other forms as they are.
-func list[T any](a *app, items []T, write func(io.Writer)) error {
+// list prints values as text by the given function, as a document that has them by a name, or each on a line.
+func list[T any](a *app, name string, items []T, write func(io.Writer)) error {
 	if items == nil {
 		items = []T{}
 	}
-	switch a.flags.format {
-	case "json":
-		return text.JSON(a.out, items, "  ")
-	case "ndjson":
-		for _, it := range items {
-			if err := text.JSON(a.out, it, ""); err != nil {
-				return err
-			}
-		}
-		return nil
+	if a.flags.format != "ndjson" {
+		return a.show(map[string][]T{name: items}, "  ", write)
 	}
-	write(a.out)
+	for _, it := range items {
+		if err := text.JSON(a.out, it, ""); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// indent is how far a document's fields stand in from the left: nothing where it has one line.
+func (a *app) indent() string {
+	if a.flags.format == "ndjson" {
+		return ""
+	}
+	return "  "
 }
 
 // json is true where a result is written as JSON and not as text.
 func (a *app) json() bool { return a.flags.format == "json" || a.flags.format == "ndjson" }
 
-// show prints v as text by the given function, or as JSON.
+// show prints v as text by the given function, or as JSON: an object that names its shape, on one line where the form has lines.
 func (a *app) show(v any, indent string, write func(io.Writer)) error {
-	if a.json() {
-		return text.JSON(a.out, v, indent)
+	if !a.json() {
+		return buffered(a.out, write)
 	}
-	return buffered(a.out, write)
+	var doc bytes.Buffer
+	if err := text.JSON(&doc, v, ""); err != nil {
+		return err
+	}
+	if indent != "" {
+		indent = a.indent()
+	}
+	fields, isObject := bytes.CutPrefix(doc.Bytes(), []byte("{"))
+	if !isObject || bytes.HasPrefix(fields, []byte(`"schema":`)) || bytes.HasPrefix(fields, []byte(`"$schema":`)) {
+		return text.JSON(a.out, json.RawMessage(doc.Bytes()), indent)
+	}
+	comma := ","
+	if fields[0] == '}' {
+		comma = ""
+	}
+	return text.JSON(a.out, json.RawMessage(fmt.Appendf(nil, `{"schema":"winnow.%s/v1"%s%s`, a.command, comma, fields)), indent)
 }
 
 // say prints a sentence, which is clean, as text, or v as JSON.
@@ -137,7 +162,7 @@ func (a *app) declined(err error) error {
 	if !a.json() || !errors.As(err, &no) {
 		return err
 	}
-	if err := text.JSON(a.out, no, ""); err != nil {
+	if err := a.show(no, "", nil); err != nil {
 		return err
 	}
 	return exit.Error{Code: exit.Code(err)}

@@ -108,7 +108,7 @@ func (a *app) pull(ctx context.Context, wait string) error {
 		return err
 	}
 	refs := a.BundleRefs()
-	if err := list(a, refs, func(w io.Writer) {
+	if err := list(a, "bundles", refs, func(w io.Writer) {
 		for _, s := range a.Bundles {
 			fmt.Fprintf(w, "%s: revision %s, since %s\n", text.Clean(s.Name), text.Clean(ruleset.RevisionText(s)), text.Time(s.ActivatedAt))
 			if s.Problem != "" {

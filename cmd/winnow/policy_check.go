@@ -46,7 +46,7 @@ It exits with 0 when nothing is wrong, and with 2 when the policies would be ref
 			return cmp.Or(a.present(cmd.Context(), checkResult(*doc)), exit.CodeIf(!doc.OK, exit.Usage))
 		},
 	}
-	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
+	a.formsAndFiles(cmd, "text", "json", "ndjson", formJUnit, formSARIF, formQuality)
 	cmd.Flags().StringVar(&f.rulesOf, "rules-of", "", "also check what this configuration `file` says of the rules: levels and parameters")
 	cmd.Flags().BoolVar(&f.advice, "advice", false, "also say what is asked of the rules that ship with Winnow: METADATA on everything, no numbers in rules")
 	return cmd

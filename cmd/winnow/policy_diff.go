@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/engine/policy/lint"
+	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/document"
 	"github.com/winnow-reaper/winnow/internal/exit"
 	"github.com/winnow-reaper/winnow/internal/policycmp"
@@ -63,7 +64,7 @@ for wrong use. It exits with 125 when the policies of HEAD do not load: git bise
   git bisect run winnow policy diff v1 ./policies --snapshots snapshots --fail-on new-reap`,
 		Args: func(_ *cobra.Command, given []string) error {
 			if len(given) != 0 && len(given) != 2 {
-				return errors.New("it wants both BASE and HEAD, or none for a comparison of configurations")
+				return config.Usagef("policy diff wants both BASE and HEAD, or neither for a comparison of configurations")
 			}
 			return nil
 		},
@@ -85,7 +86,7 @@ for wrong use. It exits with 125 when the policies of HEAD do not load: git bise
 	cmd.Flags().BoolVar(&f.Watch, "watch", false, "compare again on every save, until ctrl-C")
 	cmd.Flags().StringVar(&f.FailOn, "fail-on", "", "`what` fails: "+strings.Join(document.FailOn, ", "))
 	cmd.Flags().BoolVar(&f.All, "all", false, "list all in text, not the first of each rule alone")
-	a.formsAndFiles(cmd, "text", "json", "markdown", formSARIF, formJUnit, formQuality)
+	a.formsAndFiles(cmd, "text", "json", "ndjson", "markdown", formSARIF, formJUnit, formQuality)
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(document.FailOn, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }

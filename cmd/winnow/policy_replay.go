@@ -38,7 +38,7 @@ A recording is redacted, so the ids that it shows are stand-ins. It exits with 1
 	cmd.Flags().StringVar(&sweep, "sweep", "", "only the sweep with this `id` (winnow history lists them)")
 	cmd.Flags().IntVar(&last, "last", 0, "only the last `N` recorded sweeps")
 	cmd.Flags().BoolVar(&configured, "configured", false, "with the parameters and levels of the configuration now, in place of the recorded ones")
-	a.forms(cmd, "text", "json")
+	a.forms(cmd, "text", "json", "ndjson")
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +69,7 @@ func (a *app) policySchema(given []string, example bool) error {
 		if example {
 			return config.Usagef("--example is of the schema input: winnow policy schema input --example")
 		}
-		return list(a, names, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
+		return list(a, "schemas", text.Map(names, func(name string) map[string]string { return map[string]string{"name": name} }), func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
 	}
 	name := given[0]
 	if example && name != inputSchema {
@@ -90,6 +91,5 @@ func (a *app) policySchema(given []string, example bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.out.Write(data)
-	return err
+	return a.show(json.RawMessage(data), "  ", func(w io.Writer) { _, _ = w.Write(data) })
 }

@@ -59,7 +59,7 @@ are no valid Rego.`,
 			return a.policyTest(cmd.Context(), "policy test --conformance", policytest.Conformance, f, verbose)
 		},
 	}
-	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
+	a.formsAndFiles(cmd, "text", "json", "ndjson", formJUnit, formSARIF, formQuality)
 	flags := cmd.Flags()
 	flags.StringVar(&f.Run, "run", "", "run only the tests whose whole name matches this regular `expression`; with --conformance: only these incidents")
 	flags.BoolVar(&f.Coverage, "coverage", false, "say which lines no test reaches")

@@ -45,14 +45,11 @@ What is back is held for act.restore_hold (3 days), so that no sweep takes it ag
 			if len(back) == 0 {
 				return err
 			}
-			var doc any = back
+			write := func(w io.Writer) { render.Restored(w, back) }
 			if len(back) == 1 {
-				doc = back[0]
+				return errors.Join(a.show(back[0], "", write), err)
 			}
-			if unwritten := a.show(doc, "", func(w io.Writer) { render.Restored(w, back) }); unwritten != nil {
-				return errors.Join(unwritten, err)
-			}
-			return err
+			return errors.Join(list(a, "acts", back, write), err)
 		},
 	}
 	cmd.Flags().BoolVar(&last, "last", false, "bring back what the newest act set aside")

@@ -31,6 +31,8 @@ type app struct {
 	paint       render.Paint
 	// drawing is true while a command has the whole terminal.
 	drawing bool
+	// command names what runs in the documents that it prints, such as policy-check.
+	command string
 }
 
 // watched has this run's person told what its operations do: it is called for each copy that writes elsewhere.
@@ -70,7 +72,14 @@ part was done, and 5 when a cap held. With --exit-code it exits with 4 when some
 exit-codes.`,
 		Version:       version.Read().String(),
 		SilenceErrors: true,
-		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				return unknownCommand(cmd, given[0])
+			}
+			return cmd.Help()
+		},
+		Args:         cobra.ArbitraryArgs,
+		SilenceUsage: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return a.setUp(cmd)
 		},
@@ -98,14 +107,19 @@ exit-codes.`,
 		newTrust(a), newDoctor(a), newRun(a), newStatus(a), newService(a), newPause(a), newResume(a), newBrakes(a), newNotify(a), newDemo(a), newInit(a), newPolicy(a), newEditor(a),
 		newVersion(a), newMan(a), exitCodes(),
 	)
-	checkArgs(root)
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	checkArgs(root)
 	a.complete(root)
 	return root
 }
 
 // setUp turns flags, environment and files into the app's configuration, before any command runs.
 func (a *app) setUp(cmd *cobra.Command) error {
+	help := isHelp(cmd)
+	if err := a.checkForm(cmd); err != nil && help { // before the environment: a shell's start calls completion under any variables
+		return err
+	}
 	if err := envFlags(cmd.Flags()); err != nil {
 		return err
 	}
@@ -116,9 +130,10 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	if a.flags.logFormat != "text" && a.flags.logFormat != "json" {
 		return config.Usagef("--log-format: unknown form %q; text or json", a.flags.logFormat)
 	}
-	if err := a.checkForm(cmd); err != nil {
+	if err := a.checkForm(cmd); err != nil && !help {
 		return err
 	}
+	a.command = strings.ReplaceAll(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), " ", "-")
 	if a.flags.noColor {
 		a.flags.color = text.Never
 	}
@@ -134,7 +149,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	if w, ok := a.out.(*termsafe.Writer); ok {
 		w.Styled(a.paint.On)
 	}
-	if isHelp(cmd) {
+	if help {
 		return nil
 	}
 	for _, w := range config.UnknownEnv(os.Environ(), flagEnvNames(cmd.Root())) {

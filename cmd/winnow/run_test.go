@@ -320,11 +320,11 @@ func TestDoctorSaysWhichEventsWork(t *testing.T) {
 	files.Write(t, w.config, strings.Replace(w.configuration(t), "tmux: {sockets: []}", fmt.Sprintf("tmux: {sockets: [%s]}, herdr: {sockets: [%s]}", mux.Socket, s.Socket()), 1)+"run: {rest: 100ms}\n")
 	events := func() ops.Check {
 		out, _ := w.run(nil, "winnow", "doctor", "--config", w.config, "--format", "json") // what is wrong with this machine is not tested here
-		var all []ops.Check
+		var all struct{ Checks []ops.Check }
 		if err := json.Unmarshal(out, &all); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		for _, c := range all {
+		for _, c := range all.Checks {
 			if c.Name == "events" {
 				return c
 			}

@@ -47,7 +47,7 @@ only where --redact-key names the same key.`,
 					return err
 				}
 			}
-			if err := a.writeTo(cmd.Context(), file, func(w io.Writer) error { return text.JSON(w, s, "  ") }); err != nil {
+			if err := a.writeTo(cmd.Context(), file, func(w io.Writer) error { return text.JSON(w, s, a.indent()) }); err != nil {
 				return err
 			}
 			return sourcesCode(s)

@@ -29,22 +29,30 @@ the policies judge, and stock opa takes it:
 				return err
 			}
 			joined := subject.Join(s, &a.Cfg.Rules.Config)
+			var all []line
 			for _, kind := range snapshot.KindNames() {
 				for _, id := range joined.IDs(kind) {
 					sub, ok := joined.Subject(id)
 					if !ok {
 						continue
 					}
-					err := text.JSON(a.out, struct {
-						ID    string           `json:"id"`
-						Input *subject.Subject `json:"input"`
-					}{id, sub}, "")
-					if err != nil {
+					if a.flags.format == "json" {
+						all = append(all, line{id, sub})
+					} else if err := text.JSON(a.out, line{id, sub}, ""); err != nil {
 						return err
 					}
 				}
 			}
+			if a.flags.format == "json" {
+				return list(a, "subjects", all, nil)
+			}
 			return nil
 		},
 	}
+}
+
+// line is a candidate with what the policies judge.
+type line struct {
+	ID    string           `json:"id"`
+	Input *subject.Subject `json:"input"`
 }

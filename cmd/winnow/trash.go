@@ -30,7 +30,7 @@ func newTrash(a *app) *cobra.Command {
 			if err != nil {
 				a.Note("%v; what follows is what the manifests in the trash say", err)
 			}
-			return errors.Join(err, list(a, all, func(w io.Writer) { a.paint.Trash(w, all) }))
+			return errors.Join(err, list(a, "acts", all, func(w io.Writer) { a.paint.Trash(w, all) }))
 		},
 	}
 	cmd.AddCommand(newTrashEmpty(a))

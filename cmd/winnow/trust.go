@@ -145,7 +145,7 @@ func (a *app) listTrusted(ctx context.Context) error {
 		x.State, x.Why = t.State(ctx)
 		out = append(out, x)
 	}
-	return list(a, out, func(w io.Writer) {
+	return list(a, "projects", out, func(w io.Writer) {
 		if len(out) == 0 {
 			fmt.Fprintln(w, "no project is trusted; winnow trust FOLDER trusts one")
 		}

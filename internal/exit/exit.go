@@ -4,7 +4,6 @@ package exit
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/winnow-reaper/winnow/internal/config"
 )
@@ -59,7 +58,7 @@ func Code(err error) int {
 		return Done
 	case errors.As(err, &code):
 		return code.Code
-	case errors.As(err, new(config.UsageError)) || UnknownCommand(err):
+	case errors.As(err, new(config.UsageError)):
 		return Usage
 	}
 	return Failed
@@ -73,6 +72,3 @@ func Cause(err error) error {
 	}
 	return err
 }
-
-// UnknownCommand reports whether cobra says that it has no such command.
-func UnknownCommand(err error) bool { return strings.HasPrefix(err.Error(), "unknown command") }

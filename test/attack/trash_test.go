@@ -111,14 +111,16 @@ func (w *trashWorld) kept() map[string]string {
 	cmd := exec.Command(w.program, "trash", "--config", w.config, "--format", "json")
 	cmd.Dir, cmd.Env = w.dir, w.env
 	out, _ := cmd.Output() // with a broken ledger it says so by its code, and lists all the same
-	var list []struct {
-		Intent struct{ ID, Candidate string }
+	var list struct {
+		Acts []struct {
+			Intent struct{ ID, Candidate string }
+		}
 	}
 	if err := json.Unmarshal(out, &list); err != nil {
 		w.t.Fatalf("trash: %v\n%s", err, out)
 	}
 	kept := map[string]string{}
-	for _, act := range list {
+	for _, act := range list.Acts {
 		kept[strings.TrimPrefix(act.Intent.Candidate, "dir:")] = act.Intent.ID
 	}
 	return kept

@@ -152,9 +152,11 @@ func (k *task) end() {
 func (b *bench) act(label string) string {
 	b.t.Helper()
 	out, code := b.winnow("trash", "--format", "json", "--log-level", "off")
-	var rows []struct{ Intent struct{ ID, Label string } }
-	must.Do(b.t, json.Unmarshal([]byte(out), &rows))
-	for _, row := range rows {
+	var trash struct {
+		Acts []struct{ Intent struct{ ID, Label string } }
+	}
+	must.Do(b.t, json.Unmarshal([]byte(out), &trash))
+	for _, row := range trash.Acts {
 		if row.Intent.Label == label {
 			return row.Intent.ID
 		}

@@ -96,7 +96,7 @@ export function problems(text: string): Problem[] {
 
 /** The newest act on a terminal tab that can be brought back, of winnow trash --format json. The ids of acts sort by time. */
 export function lastAct(text: string): { act: string; label: string } | undefined {
-  const rows = (JSON.parse(text) as { intent: { id: string; candidate: string; label?: string } }[]).map((r) => r.intent);
+  const rows = ((JSON.parse(text) as { acts?: { intent: { id: string; candidate: string; label?: string } }[] }).acts ?? []).map((r) => r.intent);
   const last = rows.filter((r) => r.candidate.startsWith('tab:vscode/')).sort((a, b) => (a.id < b.id ? -1 : 1)).at(-1);
   return last && { act: last.id, label: last.label || last.candidate };
 }

@@ -146,6 +146,6 @@ test('refusals of policies stand where they are', () => {
 
 test('the last tab that was closed is the one that is brought back', () => {
   const row = (id: string, candidate: string): object => ({ intent: { id, candidate, label: `l${id}` } });
-  assert.deepEqual(lastAct(JSON.stringify([row('01B', 'tab:vscode/a/1'), row('01C', 'dir:/w'), row('01A', 'tab:vscode/a/2')])), { act: '01B', label: 'l01B' });
-  assert.equal(lastAct('[]'), undefined);
+  assert.deepEqual(lastAct(JSON.stringify({ acts: [row('01B', 'tab:vscode/a/1'), row('01C', 'dir:/w'), row('01A', 'tab:vscode/a/2')] })), { act: '01B', label: 'l01B' });
+  assert.equal(lastAct('{}'), undefined);
 });
