@@ -39,8 +39,9 @@ func newEditor(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "editor",
 		Short: "The companion in VS Code and in editors made of it",
-		Long: `Editor puts the Winnow extension into VS Code and into editors made of it. With it winnow sees the terminal tabs of each window, and closes those
-of agents that have ended and of builders that were cleaned up. The extension is a part of this program: nothing is downloaded.`,
+		Long: `Editor puts the Winnow extension into VS Code and into editors made of it. With it winnow sees the terminal
+tabs of each window. It closes those of ended agents and of builders that were cleaned up. The extension is a part of
+this program: nothing is downloaded.`,
 	}
 	cmd.AddCommand(newEditorInstall(a), newEditorPackage(a))
 	return cmd

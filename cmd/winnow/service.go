@@ -26,8 +26,9 @@ func newService(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service",
 		Short: "Have systemd run winnow all the time, for you or for users of this machine",
-		Long: `Service writes the systemd units that run winnow, removes them, and says how they stand. Without --system they belong to your own manager (systemctl --user),
-which runs while you are logged in; loginctl enable-linger has it run always. With --system they belong to the machine's, with an instance for each user.`,
+		Long: `Service writes the systemd units that run winnow, removes them, and says how they stand. Without --system
+they are your own manager's (systemctl --user), which runs while you are logged in. loginctl enable-linger has it run
+always. With --system they belong to the machine's, with an instance for each user.`,
 	}
 	cmd.AddCommand(newServiceInstall(a))
 	for _, c := range []struct {
