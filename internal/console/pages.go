@@ -131,7 +131,7 @@ func knownBack(address string) string {
 	return backOf(u)
 }
 
-// here is what was found, by owner.
+// candidates are what was found, by owner.
 func (s *Server) candidates(r *http.Request, looked *report.Report) (string, string, any, error) {
 	body := struct {
 		Filter filter

@@ -145,7 +145,7 @@ const MaxBody = 64 << 10
 // allowedParams are the words that each route takes: those of a POST in its body, those of all others in the query. One that is misspelt, or that stands in the other place, is refused: read as
 // nothing, it would have all brakes released in place of one.
 var allowedParams = map[string][]string{
-	"GET /v1/explain": {"candidate", "latest"}, "GET /v1/why-alive": {"what", "as"}, "GET /v1/look": {"stamp"}, "GET /v1/history": {"since"},
+	"GET /v1/explain": {"candidate", "latest"}, "GET /v1/why-alive": {"what", "as"}, "GET /v1/look": {"stamp"}, "GET /v1/history": {"since"}, "GET /v1/stats": {"since"},
 	"DELETE /v1/holds": {"candidate", "whole"}, "DELETE /v1/brakes": {"brake"}, "POST /v1/holds": {"candidate", "reason", "for", "whole"}, "POST /v1/leases": {"candidate", "reason"}, "POST /v1/pause": {"for", "reason"}, "POST /v1/sweep": {"wait"},
 }
 
