@@ -134,8 +134,8 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		"State": document.State{}, "Swept": document.SweptOnce{}, "Count": report.Count{}, "Brake": brakes.Brake{}, "Pause": lock.Pause{}, "Hold": snapshot.Hold{}, "Released": document.Released{}, "Lease": client.Lease{},
 		"Event": client.Event{}, "Error/properties/error": client.Error{},
 		"Look": document.Look{}, "History": document.History{}, "Act": ledger.Act{}, "SetAside": document.SetAside{}, "Policies": document.Policies{}, "Rule": document.Rule{},
-		"Stats": document.Stats{}, "Share": document.Share{}, "Running": report.Running{}, "Owner": report.Owner{}, "Process": report.Process{},
-		"State/properties/alarms/items": report.Alarm{},
+		"State/properties/alarms/items": report.Alarm{}, "Stats": document.Stats{}, "Share": document.Share{},
+		"Running": report.Running{}, "Owner": report.Owner{}, "Process": report.Process{},
 	} {
 		at, _ := schemas[strings.Split(name, "/")[0]].(map[string]any)
 		for _, step := range strings.Split(name, "/")[1:] {
@@ -295,7 +295,7 @@ func TestTheAPI(t *testing.T) {
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": "process:1@", "reason": "x"}, 400, "start in clock ticks since boot"},
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": "session:tmux/default/", "reason": "x"}, 400, "the whole id"},
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": "session:worker", "reason": "x"}, 400, "the whole id"},
-		{"GET", "/v1/why-alive", url.Values{"what": {fmt.Sprint(thread)}}, nil, 400, "one of the threads"},
+		{"GET", "/v1/why-alive", url.Values{"what": {fmt.Sprint(thread)}}, nil, 400, "is a thread, not a process"},
 		{"POST", "/v1/leases", nil, map[string]string{"candidate": w.candidate() + "/\ufffd", "reason": "x"}, 400, "as answers do"},
 		{"POST", "/v1/leases", nil, map[string]any{"candidate": w.candidate(), "reason": "x", "for": "2h"}, 400, `takes no \"for\"; it takes candidate, reason`},
 		{"GET", "/v1/brakes", nil, nil, 200, "[]"},

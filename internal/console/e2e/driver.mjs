@@ -79,6 +79,9 @@ await Promise.all([scenario("light", { colorScheme: "light" }, set.url, async (s
   s.check((await ground(s.page)) < 60, "it is not dark");
 })]);
 
+// As on a telephone, light and dark.
+await Promise.all(["light", "dark"].map((colorScheme) => scenario(`390 pixels, ${colorScheme}`, { colorScheme, viewport: { width: 390, height: 844 } }, set.url, (s) => everyPage(s, (address) => ["/", "/going", "/agents", "/trash"].includes(address)))));
+
 await Promise.all([scenario("narrow", { viewport: { width: 320, height: 700 }, reducedMotion: "reduce" }, set.url, async (s) => {
   await everyPage(s, (address) => ["/", "/acts", "/going"].includes(address) || address.startsWith("/candidate"));
   const moves = await s.page.evaluate(() => [...document.querySelectorAll("a, button")].filter((x) => getComputedStyle(x).transitionDuration !== "0s").length);

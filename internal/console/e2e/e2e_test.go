@@ -151,7 +151,7 @@ func TestTheConsoleInABrowser(t *testing.T) {
 			}
 		})
 	}
-	if err != nil || ran != 10 {
-		t.Fatalf("%d of 10 scenarios ran: %v: %s", ran, err, errors.String())
+	if err != nil || ran != 12 {
+		t.Fatalf("%d of 12 scenarios ran: %v: %s", ran, err, errors.String())
 	}
 }
