@@ -31,9 +31,9 @@ func newConsole(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Show everything in a browser on this machine, with holds, restore and pause",
-		Long: `Console serves pages on this machine's loopback: what is here by owner, what would go and why, acts with
-restore, holds and the trash. They also show alarms, and policies with their levels. It prints an address with a
-token, which is new at every start; open it in a browser. Nobody gets in without it, nor as another user.
+		Long: `Console serves pages on this machine's loopback: an overview, what would go and why, what is here, agents,
+acts with restore, holds and the trash. They also show alarms, and policies with their levels. It prints an address
+with a token, which is new at every start; open it in a browser. Nobody gets in without it, nor as another user.
 
 It ends nothing that lives: the pages can hold, release, bring back, pause, resume and look. After they asked they
 remove for good what lies in the trash. It asks the daemon (winnow run) of its configuration, or where none answers
