@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/internal/sys/git"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
@@ -158,7 +159,7 @@ func (all spots) withNames() spots {
 		if beside := filepath.Join(filepath.Dir(s.path), "admin"); beside != admin && linked(beside) {
 			out = append(out, spot{path: beside, of: i, how: byAdmin})
 			if home == "" {
-				home = registered(beside)
+				home, _ = git.EntryPath(beside)
 			}
 		}
 		if home == "" || home == s.path {
@@ -174,9 +175,9 @@ func (all spots) withNames() spots {
 // entry is the folder that a worktree's .git file names, and the worktree's path that is written in there; "" for a folder that is not a linked
 // worktree.
 func entry(tree string) (admin, home string) {
-	text, ok := small(filepath.Join(tree, ".git"))
-	admin, named := strings.CutPrefix(text, "gitdir:")
-	if !ok || !named {
+	f, err := safeopen.Read(context.Background(), filepath.Join(tree, ".git"), safeopen.Want{Max: maxGitFile})
+	admin, named := strings.CutPrefix(string(f.Data), "gitdir:")
+	if err != nil || !named {
 		return "", ""
 	}
 	if admin = strings.TrimSpace(admin); !filepath.IsAbs(admin) {
@@ -186,7 +187,8 @@ func entry(tree string) (admin, home string) {
 	if err != nil || !linked(real) {
 		return "", ""
 	}
-	return real, registered(real)
+	home, _ = git.EntryPath(real)
+	return real, home
 }
 
 // linked reports whether a folder is one that git keeps for a linked worktree.
@@ -195,21 +197,5 @@ func linked(admin string) bool {
 	return err == nil
 }
 
-func registered(admin string) string {
-	text, ok := small(filepath.Join(admin, "gitdir"))
-	if text = strings.TrimSpace(text); !ok || text == "" {
-		return ""
-	}
-	if !filepath.IsAbs(text) {
-		text = filepath.Join(admin, text)
-	}
-	return filepath.Dir(filepath.Clean(text))
-}
-
 // maxGitFile is more than a file with one path can have.
 const maxGitFile = 8 << 10
-
-func small(path string) (string, bool) {
-	f, err := safeopen.Read(context.Background(), path, safeopen.Want{Max: maxGitFile})
-	return string(f.Data), err == nil
-}
