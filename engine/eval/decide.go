@@ -62,7 +62,7 @@ func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	slices.SortFunc(answers, func(a, b outcome) int { return strings.Compare(a.id, b.id) })
+	slices.SortFunc(answers, func(a, b outcome) int { return strings.Compare(a.sub.ID, b.sub.ID) })
 	return e.result(l, answers), nil
 }
 
@@ -107,7 +107,7 @@ func (e *Engine) askAll(ctx context.Context, l *Look, ids []string, tell emit) e
 	return nil
 }
 
-// result is what was decided, by the answers of all candidates.
+// result is what was decided, by the answers of all candidates, sorted by id.
 func (e *Engine) result(l *Look, answers []outcome) Result {
 	j, s, c := l.joined, l.snapshot, l.config
 	out := Result{
@@ -120,16 +120,14 @@ func (e *Engine) result(l *Look, answers []outcome) Result {
 	e.keepUnheeded(answers)
 	for _, a := range answers {
 		if a.err != nil {
-			out.Errors = append(out.Errors, Failure{ID: a.id, Err: a.err})
+			out.Errors = append(out.Errors, Failure{ID: a.sub.ID, Err: a.err})
 		}
 		out.Decisions = append(out.Decisions, *a.decision)
 		for _, x := range a.sub.Exceptions {
 			out.Excepted[x.Place()]++
 		}
 	}
-	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
 	out.Decisions = withoutTrims(s, out.Decisions)
-	slices.SortFunc(out.Errors, func(a, b Failure) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
 
@@ -146,7 +144,6 @@ func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decis
 
 // outcome is what was decided of a candidate in scope; err is why the policies came to no answer.
 type outcome struct {
-	id       string
 	decision *decision.Decision
 	sub      *subject.Subject
 	err      error
@@ -220,7 +217,7 @@ func decide(j *subject.Index, sub *subject.Subject, said *Reasons, err error) ou
 		d.Idle = *sub.Sighting.Idle > 0
 		d.Busy = !d.Idle
 	}
-	return outcome{sub.ID, d, sub, err}
+	return outcome{d, sub, err}
 }
 
 // failed is the objection that stands in for an answer.

@@ -267,7 +267,6 @@ const maxPassed = 8
 // slot is where one evaluation at a time runs.
 type slot struct {
 	watchdog *watchdog
-	limits   Limits
 	mu       sync.Mutex
 	cancel   topdown.Cancel // nil while nothing runs
 	seen     bool           // the watchdog saw this evaluation
@@ -289,7 +288,7 @@ func (w *watchdog) stop() {
 }
 
 func (w *watchdog) slot() *slot {
-	s := &slot{watchdog: w, limits: w.limits}
+	s := &slot{watchdog: w}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.slots = append(w.slots, s)
@@ -351,11 +350,11 @@ func (s *slot) look(now moment, heap uint64) {
 		return
 	case !s.seen:
 		s.seen, s.since, s.low = true, now, heap
-	case now.past(s.since, s.limits.Timeout):
+	case now.past(s.since, s.watchdog.limits.Timeout):
 		s.why = errDeadline
 	case heap < s.low:
 		s.low = heap
-	case heap-s.low > s.limits.HeapBytes:
+	case heap-s.low > s.watchdog.limits.HeapBytes:
 		s.why = errMemory
 	}
 	if s.why != nil {
