@@ -94,7 +94,7 @@ func (h *held) Act(_ context.Context, in decision.Intent) decision.Outcome {
 // restorer is an actuator that sets things aside.
 type restorer struct{ *stage }
 
-func (restorer) Restore(context.Context, decision.Intent) (string, error) { return "", nil }
+func (restorer) Restore(context.Context, decision.Intent) (Back, error) { return Back{}, nil }
 func (restorer) Purge(context.Context, decision.Intent) (int64, error)    { return 0, nil }
 
 func newStage() *stage {
