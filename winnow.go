@@ -24,6 +24,11 @@ var Incidents embed.FS
 //go:embed docs/reference/schemas/*.json
 var Schemas embed.FS
 
+// Reference has the page of the configuration: docs/reference/config.md, which is made from config.yaml.
+//
+//go:embed docs/reference/config.md
+var Reference embed.FS
+
 // Units are the systemd units of packages: packaging/linux/systemd/user and system. They run /usr/bin/winnow, and timers sweep every 300 seconds.
 //
 //go:embed packaging/linux/systemd/*/winnow*

@@ -15,10 +15,6 @@ func newBrakes(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "brakes",
 		Short: "List why the daemon only observes",
-		Long: `Brakes lists what keeps the daemon from acting: the same cap took a kind for an accident several times, or a
-source suddenly gave less. Other reasons: an act was carried out and its thing is still there, or a thing that was
-ended came back. Each holds until it is released, also when the daemon is started again. A sweep --apply of a person's
-acts all the same.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/brakes", client.Params{}, func() ([]brakes.Brake, error) { return a.Brakes(cmd.Context()) })
 			if err != nil {

@@ -18,16 +18,7 @@ func newCleanup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cleanup ID --safe [--mine]",
 		Short: "Close one finished worker's session, or reap one candidate, now",
-		Long: `Cleanup closes the session that a registry records for an ended worker, when nothing keeps it. Or it
-reaps one other candidate. It uses the rules and the floor of a sweep, but needs no second look: a person has looked,
-and asks for this one thing. A process that was at work since an earlier look is kept all the same. When it refuses,
-it says why and touches nothing. It never touches branches and worktrees for a session. ID is as sweep --all prints
-it, or the worker's id in its registry.
-
-With --mine you say that a worktree is yours and may go, though no rule finds a reason: only one of your user's, given
-by its whole id (dir:/path). It must have nothing that is not in its repository, and nothing may keep it. Its commits
-stay, and winnow restore brings it back.`,
-		Args: cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if !safe {
 				return config.Usagef("only --safe is offered: winnow cleanup %s --safe closes it when no rule objects", text.Quote(ids[0]))

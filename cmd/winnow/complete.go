@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +38,7 @@ func (a *app) complete(root *cobra.Command) {
 			must(c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(snapshot.KindNames(), cobra.ShellCompDirectiveNoFileComp)))
 		}
 		switch c.Name() {
-		case "explain", "retain", "cleanup":
+		case "explain", "retain", "cleanup", "why-alive":
 			c.ValidArgsFunction = a.idsFor(lastDecided)
 		case "release":
 			c.ValidArgsFunction = a.idsFor(a.held)
@@ -59,7 +61,7 @@ const completeWithin = 2 * time.Second
 // idsFor completes ids that the ledger knows, with a word for people beside each where the shell shows it. Where the ledger or the
 // configuration cannot be read there is no completion.
 func (a *app) idsFor(known func(context.Context, *ledger.Ledger) ([]cobra.Completion, error)) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(given) > 0 && cmd.Name() != "restore" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -78,12 +80,33 @@ func (a *app) idsFor(known func(context.Context, *ledger.Ledger) ([]cobra.Comple
 		}); err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
+		listed := strings.Join(out, "\n")
+		for i, c := range out { // a folder's name stands for its id, where it is the only one of that name and no id was begun
+			id, words, _ := strings.Cut(c, "\t")
+			if name := filepath.Base(id); !strings.ContainsAny(begun, "/:") && strings.HasPrefix(id, "dir:") && strings.Count(listed, "/"+name+"\t") == 1 {
+				out[i] = cobra.CompletionWithDesc(name, words)
+			}
+		}
 		out = slices.DeleteFunc(out, func(c cobra.Completion) bool {
 			id, _, _ := strings.Cut(c, "\t")
-			return slices.Contains(given, id) || text.Clean(id) != id // a shell would get another name than the thing has
+			return slices.Contains(given, id) || !strings.Contains(id, begun) || text.Clean(id) != id // a shell would get another name than the thing has
 		})
 		return out, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// anywhere changes what cobra writes for shells so that they take a completion too that has in it, and not before it, what was typed: bash only
+// where there is one, since it replaces what was typed by what several begin with. fish does so by itself.
+var anywhere = strings.NewReplacer(
+	`[[ $comp == "$cur"* ]] || continue`, `[[ $comp == "$cur"* || ${#completions[@]} == 1 && $comp == *"$cur"* ]] || continue`,
+	`"completions" completions $flagPrefix`, `"completions" completions -M "'l:|=* r:|=*'" $flagPrefix`)
+
+// shellScript writes a script for a shell.
+type shellScript struct{ io.Writer }
+
+func (s shellScript) Write(script []byte) (int, error) {
+	_, err := anywhere.WriteString(s.Writer, string(script))
+	return len(script), err
 }
 
 // lastDecided are the candidates of the last sweep that decided anything.
@@ -100,6 +123,9 @@ func lastDecided(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, err
 		var out []cobra.Completion
 		for _, d := range ds {
 			out = append(out, described(d.ID, d.Verdict+" "+d.Label))
+			if kind, _ := snapshot.KindOf(d.ID); kind.Name == snapshot.KindSession && d.Label != "" {
+				out[len(out)-1] = described(d.Label, d.Verdict+" "+d.ID)
+			}
 		}
 		if len(out) > 0 {
 			return out, nil
@@ -117,6 +143,9 @@ func restorable(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, erro
 	acts, err := l.Restorable(ctx)
 	return text.Map(acts, func(r ledger.Act) cobra.Completion {
 		in := r.Intent
+		if in.Kind == snapshot.KindDir {
+			return described(in.Candidate, in.ID)
+		}
 		return described(in.ID, report.Label(decision.Decision{ID: in.Candidate, Kind: in.Kind, Label: in.Label}))
 	}), err
 }

@@ -30,15 +30,7 @@ func newConsole(a *app) *cobra.Command {
 	var port int
 	cmd := &cobra.Command{
 		Use:   "console",
-		Short: "Show everything in a browser on this machine, with holds, restore and pause",
-		Long: `Console serves pages on this machine's loopback: an overview, what would go and why, what is here, agents,
-acts with restore, holds and the trash. They also show alarms, and policies with their levels. It prints an address
-with a token, which is new at every start; open it in a browser. Nobody gets in without it, nor as another user.
-
-It ends nothing that lives: the pages can hold, release, bring back, pause, resume and look. After they asked they
-remove for good what lies in the trash. It asks the daemon (winnow run) of its configuration, or where none answers
-looks itself: while a page is open, at least every console.every, and when the ledger changes. It runs until it is
-interrupted.`,
+		Short: "Show all of it in a browser on this machine; hold, restore, pause",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("port") && (port < 0 || port > 65535) {
 				return config.Usagef("--port %d: it is a number from 1 to 65535, or 0 for a free one; nothing was started", port)

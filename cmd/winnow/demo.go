@@ -21,7 +21,7 @@ import (
 func newDemo(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Build a small made-up world, sweep it twice with --apply, and remove it",
+		Short: "Build a small made-up world, sweep it twice, and remove it",
 		Long: `Demo builds a world of its own in a temporary folder: a tmux server on a private socket, a repository with worktrees, and a few
 processes. It sweeps that world twice, shows it before and after, and removes it. Nothing outside of it is looked at as a
 candidate, and nothing is left behind.`,

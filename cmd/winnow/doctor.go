@@ -23,19 +23,29 @@ import (
 )
 
 func newDoctor(a *app) *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "What can and cannot be seen and done on this machine, and which rules can therefore never fire",
+		Short: "What can and cannot be seen and done on this machine",
+		Long:  "Doctor says what can and cannot be seen and done on this machine, and which rules can therefore never fire here.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := a.Examine(cmd.Context(), a.checkEvents)
 			broken := slices.ContainsFunc(checks, func(c ops.Check) bool { return c.Status == ops.Broken })
-			err := list(a, "checks", checks, func(w io.Writer) { a.checksText(w, checks) })
+			err := list(a, "checks", checks, func(w io.Writer) { a.checksText(w, checks, all) })
 			return cmp.Or(err, exit.CodeIf(broken, exit.Part))
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "also what is not on this machine, and each shipped rule that can fire")
+	return cmd
 }
 
-func (a *app) checksText(w io.Writer, checks []ops.Check) {
+// checksText writes checks, and how many it leaves out.
+func (a *app) checksText(w io.Writer, checks []ops.Check, all bool) {
+	every := len(checks)
+	if !all {
+		checks = slices.DeleteFunc(slices.Clone(checks), ops.Check.Quiet)
+	}
+	quiet := every - len(checks)
 	color := map[string]func(string) string{ops.Healthy: a.paint.Green, ops.Limited: a.paint.Yellow, ops.Broken: a.paint.Red}
 	for len(checks) > 0 {
 		area, rows := checks[0].Area, []text.Row(nil)
@@ -48,6 +58,9 @@ func (a *app) checksText(w io.Writer, checks []ops.Check) {
 		if len(checks) > 0 {
 			fmt.Fprintln(w)
 		}
+	}
+	if quiet > 0 {
+		fmt.Fprintf(w, "\n%s of what this machine does not have, and of shipped rules: winnow doctor --all shows them\n", text.Plural(quiet, "check"))
 	}
 }
 

@@ -58,9 +58,6 @@ PATH: ` + strings.Join(editorPrograms, ", ") + `.
 
 A window that is open takes the extension when it is reloaded. The setting winnow.path of the editor says which
 program it runs. It sweeps by itself only once winnow.sweep is on.`,
-		Example: `  winnow editor install
-  winnow editor install code-server
-  winnow editor install --dry-run`,
 		RunE: func(cmd *cobra.Command, given []string) error { return a.editorInstall(cmd.Context(), given, dry) },
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return editorPrograms, cobra.ShellCompDirectiveNoFileComp
@@ -72,10 +69,9 @@ program it runs. It sweeps by itself only once winnow.sweep is on.`,
 
 func newEditorPackage(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "package FILE",
-		Short:   "Write the packaged extension (.vsix) into a file, to install it by hand",
-		Example: `  winnow editor package winnow.vsix && code --install-extension winnow.vsix`,
-		Args:    cobra.ExactArgs(1),
+		Use:   "package FILE",
+		Short: "Write the packaged extension (.vsix) into a file",
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if err := atomicfile.WriteData(cmd.Context(), given[0], extension.Package); err != nil {
 				return fmt.Errorf("write the extension: %w; nothing was installed", err)

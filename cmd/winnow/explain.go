@@ -18,12 +18,8 @@ func newExplain(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "explain ID",
 		Annotations: reports,
-		Short:       "Why one candidate goes or stays, and what would have to be different",
-		Long: `Explain judges one candidate. It says in a sentence why it goes or stays, which command comes next, and what
-each rule said. It then says the smallest set of facts that would turn the verdict, searched and decided again. With
---rules it shows each rule's file, line and facts with source and age, and how near others came. ID may be shortened
-while it is unambiguous. --format json and markdown have all of it.`,
-		Args: cobra.ExactArgs(1),
+		Short:       "Why one thing goes or stays, and what would change that",
+		Args:        cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			id := ops.AbsoluteID(ids[0])
 			here := func() (document.Explanation, error) { return a.Explain(cmd.Context(), id, file) }

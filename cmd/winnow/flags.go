@@ -147,38 +147,38 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // wrongValue says what a flag takes in place of the value that it was given.
 func wrongValue(err *pflag.InvalidValueError) string {
-	wants := map[string]string{"bool": "neither true nor false", "int": "no whole number", "int64": "no whole number", "stringSlice": "no list of words with commas between"}
+	wants := map[string]string{"bool": "neither true nor false", "int": "no whole number", "int64": "no whole number", "float64": "no number", "stringSlice": "no list of words with commas between"}
 	if want := wants[err.GetFlag().Value.Type()]; want != "" {
 		return fmt.Sprintf("%q is %s", err.GetValue(), want)
 	}
 	return err.Unwrap().Error()
 }
 
-// checkArgs has every command below one refuse arguments that it does not take as wrong use. A command that says nothing of arguments takes none.
-func checkArgs(above *cobra.Command) {
-	for _, c := range above.Commands() {
-		check := c.Args
+// checkArgs has a command, and those below it, refuse arguments that it does not take as wrong use. A command that says nothing of arguments takes none.
+func checkArgs(c *cobra.Command) {
+	check := c.Args
+	switch {
+	case c.Name() == "help":
+		check = knownCommand
+	case check == nil:
+		check = cobra.NoArgs
+	}
+	if !c.Runnable() && c.HasSubCommands() {
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	c.Args = func(cmd *cobra.Command, given []string) error {
+		err := check(cmd, given)
 		switch {
-		case c.Name() == "help":
-			check = knownCommand
-		case check == nil:
-			check = cobra.NoArgs
+		case err == nil || errors.As(err, new(config.UsageError)):
+			return err
+		case cmd.HasSubCommands():
+			return unknownCommand(cmd, given[0])
 		}
-		if !c.Runnable() && c.HasSubCommands() {
-			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		}
-		c.Args = func(cmd *cobra.Command, given []string) error {
-			err := check(cmd, given)
-			switch {
-			case err == nil || errors.As(err, new(config.UsageError)):
-				return err
-			case cmd.HasSubCommands():
-				return unknownCommand(cmd, given[0])
-			}
-			return config.Usagef("%s cannot run with %s; write: %s (see %s --help)", cmd.CommandPath(), text.Plural(len(given), "argument"),
-				strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
-		}
-		checkArgs(c)
+		return config.Usagef("%s cannot run with %s; write: %s (see %s --help)", cmd.CommandPath(), text.Plural(len(given), "argument"),
+			strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
+	}
+	for _, below := range c.Commands() {
+		checkArgs(below)
 	}
 }
 

@@ -19,12 +19,6 @@ func newHistory(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "Sweeps and acts from the ledger",
-		Long: `History shows sweeps and acts from the ledger.
-
-Everything that is written about an act is chained: each entry has a digest over the one before. --verify checks the
-chain and the acts against it, and says where something was changed by hand. It prints the last link: keep it
-elsewhere. Then a later --verify --head LINK also shows that nothing before it was rewritten or cut off. The ledger
-alone cannot show that. A chain that breaks is exit 1.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if head != "" && !check {
 				return config.Usagef("--head needs --verify")

@@ -36,11 +36,7 @@ func newRetain(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retain ID --reason TEXT",
 		Short: "Hold a candidate, so that nothing may reap it",
-		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released
-or its time has passed. ID is as sweep --all prints it, such as session:tmux/default/$4 or dir:/home/me/wt/a. It may
-be shortened while only one candidate has that part. It may also be a worker's id in its registry. A session that a
-registry records is only held when its worker has ended and the session lives.`,
-		Args: cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if strings.TrimSpace(reason) == "" {
 				return config.Usagef("--reason is missing: say why it must stay, for the reader of winnow holds")

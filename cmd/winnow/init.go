@@ -21,15 +21,8 @@ func newInit(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FOLDER]",
 		Short: "Write a commented config.yaml and a copy of the policies to edit",
-		Long: `Init writes two things into FOLDER (default: the working directory): config.yaml, with the keys and their
-defaults, and policies/, a copy of the embedded rules. It overwrites nothing. The file is
-~/.config/winnow/config.yaml, or what --config or $WINNOW_CONFIG names. It needs only what you change. What you leave
-out keeps up with new versions.
-
-  winnow sweep --config ./config.yaml --policy ./policies --no-embedded-policy    decides by your copy
-  opa test policies/                                                              tests it with the stock tool`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, dirs []string) error { return a.initFolder(append(dirs, ".")[0]) },
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  func(_ *cobra.Command, dirs []string) error { return a.initFolder(append(dirs, ".")[0]) },
 	}
 }
 

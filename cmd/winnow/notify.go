@@ -21,7 +21,7 @@ func newNotify(a *app) *cobra.Command {
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "test",
-		Short: "Send a test message to each configured place, and say what came of it",
+		Short: "Send a test message to each place, and say what came of it",
 		Long: `Test sends one message to each place that notify in config.yaml names, and says what came of it. It exits
 with 3 where a place did not take it. The daemon need not run.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.notifyTest(cmd.Context()) },

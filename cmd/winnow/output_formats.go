@@ -144,11 +144,7 @@ func (a *app) show(v any, indent string, write func(io.Writer)) error {
 	if !isObject || bytes.HasPrefix(fields, []byte(`"schema":`)) || bytes.HasPrefix(fields, []byte(`"$schema":`)) {
 		return text.JSON(a.out, json.RawMessage(doc.Bytes()), indent)
 	}
-	comma := ","
-	if fields[0] == '}' {
-		comma = ""
-	}
-	return text.JSON(a.out, json.RawMessage(fmt.Appendf(nil, `{"schema":"winnow.%s/v1"%s%s`, a.command, comma, fields)), indent)
+	return text.JSON(a.out, json.RawMessage(fmt.Appendf(nil, `{"schema":"winnow.%s/v1",%s`, a.command, fields)), indent)
 }
 
 // say prints a sentence, which is clean, as text, or v as JSON.

@@ -24,17 +24,7 @@ func newPolicyBundle(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle [FOLDER]",
 		Short: "Make a bundle of policies that others can load",
-		Long: `Bundle packs the policies in FOLDER, or the embedded ones, into one file that winnow and opa load: OPA's own
-bundle, with a revision and, where a key is named, a signature. It refuses what winnow would not load. The same files,
-revision and serial give the same bytes. A signature with an ES or a PS algorithm has chance in it.
-
-The revision is what --revision says, else what the manifest (FOLDER/.manifest) says. Without both it is the
-repository's commit when all files are as in it, else a digest of them. The serial is a number by which a machine
-refuses a bundle that is older than what ran before: what --serial says, else the manifest's metadata.winnow.serial,
-else the time of that commit.`,
-		Example: `  winnow policy bundle rules -o acme.tar.gz --signing-key acme-private.pem --key-id acme-2026 --algorithm ES256
-  opa inspect acme.tar.gz`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			out, err := policyset.Bundle(cmd.Context(), &a.Ops, append(given, "")[0], f)
 			if err != nil {
@@ -58,8 +48,7 @@ func newPolicyVerify(a *app) *cobra.Command {
 		Short: "Make sure that a bundle was signed with a key, and that it loads",
 		Long: `Verify says whether the bundle in FILE was signed with the named key and scope, over all its files. It
 also says whether winnow loads its policies. It exits with 0 when all of this is so, and with 1 when something is not.`,
-		Example: `  winnow policy verify acme.tar.gz --verification-key acme.pem --key-id acme-2026 --algorithm ES256`,
-		Args:    cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			out, err := policyset.Verify(cmd.Context(), &a.Ops, given[0], f)
 			if err != nil {
@@ -77,12 +66,7 @@ func newPolicyPull(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull",
 		Short: "Get the bundles that the configuration names, now",
-		Long: `Pull asks for each bundle in policy.bundles at once, also when its server was asked a moment ago. A newer one
-decides from then on. Without it a sweep asks, no more often than policy.polling says. It exits with 3 when a bundle
-was refused or could not be got: the last good one goes on.
-
-With --wait a server with OPA's long polling answers at a newer bundle, or after that time.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.pull(cmd.Context(), wait) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.pull(cmd.Context(), wait) },
 	}
 	cmd.Flags().StringVar(&wait, "wait", "", "let a server wait with its answer for so `long`, such as 5m; policy.polling.long_poll without it")
 	return cmd

@@ -26,18 +26,6 @@ func newPolicyCheck(a *app) *cobra.Command {
 		Use:   "check [FOLDER...]",
 		Args:  cobra.ArbitraryArgs,
 		Short: "Say what is wrong with policies before they run",
-		Long: `Check reads folders of policies, and gives each problem's file and line and what to write instead. It finds
-what "opa check --strict --schema" finds, in the tests too, and what Winnow refuses besides: a rule that nothing asks,
-a "not" in a rule that reaps, a built-in that policies may not call. It finds parameters without a declaration, too.
-
-Without FOLDER it checks the configured policies, as a sweep loads them, and their settings.
-With FOLDER it checks that on top of the embedded policies, or alone with --no-embedded-policy. Policies are
-read, never run.
-
-It exits with 0 when nothing is wrong, and with 2 when the policies would be refused.`,
-		Example: `  winnow policy check mine
-  winnow policy check policies --rules-of config.yaml
-  winnow policy check mine --also sarif=check.sarif --also junit=check.xml`,
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			doc, err := policyset.Check(cmd.Context(), &a.Ops, folders, a.flags.policy, f.rulesOf, f.advice)
 			if err != nil {

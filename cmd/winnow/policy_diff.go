@@ -25,43 +25,7 @@ func newPolicyDiff(a *app) *cobra.Command {
 	var f policycmp.Options
 	cmd := &cobra.Command{
 		Use:   "diff [BASE HEAD]",
-		Short: "What another version of the policies, or of their configuration, would decide otherwise",
-		Long: `Diff decides every snapshot twice, by BASE and by HEAD, and prints the decisions that differ: first what
-stays today and would go, then what goes today and would stay. The same verdict for other reasons comes last, by the
-rule that decided. It touches nothing else.
-
-BASE and HEAD are each a folder of policies (./policies) or a revision (main, HEAD~1, main:policies). "embedded"
-stands for Winnow's own policies, "configured" for those that the configuration names. Without BASE and HEAD both are
-that. A folder is judged on top of the embedded policies. It is judged alone with --no-embedded-policy, or where it is
-a copy of them (winnow init). Revisions are read without a checkout: nothing of the repository is run.
-
-With --level RULE=LEVEL the rule has that level in HEAD. With --require N it fails where it found nothing, or fewer
-than N snapshots had something to judge. Else it prints the lines to write into the configuration.
-
-With --watch it compares again whenever a file of BASE or HEAD is saved, until it is interrupted. Of a rule of one's own that says nothing it is
-said at which condition it ended.
-
-Without --snapshots and --recorded it looks at this machine once. Snapshots are files of winnow snapshot, also
-compressed with gzip. In a folder those count that end in .json or .json.gz. NAME.labels.yaml beside NAME.json, or
-"labels" in the snapshot, says what a person knows of them:
-
-  labels:
-    dir:/home/u/project-review-1a2b3c4d: dead
-    process:812@93211: live
-
-What is labelled as live and would go by HEAD alone always fails.
-
-  winnow policy diff main ./policies --snapshots snapshots --fail-on new-reap
-  winnow policy diff --config-head ./new.yaml --snapshots snapshots
-  winnow policy diff configured ./mine --watch
-  winnow policy diff --level reap.dirs.scratch=on --recorded --require 20
-  winnow policy diff HEAD~1 HEAD --snapshots snapshots --format markdown > comment.md
-
-It exits with 1 when it fails: by --fail-on, by a label, or because something could not be compared. It exits with 2
-for wrong use. It exits with 125 when the policies of HEAD do not load: git bisect run passes over such a commit:
-
-  git bisect start HEAD v1 -- policies
-  git bisect run winnow policy diff v1 ./policies --snapshots snapshots --fail-on new-reap`,
+		Short: "What another version of the policies would decide otherwise",
 		Args: func(_ *cobra.Command, given []string) error {
 			if len(given) != 0 && len(given) != 2 {
 				return config.Usagef("policy diff wants both BASE and HEAD, or neither for a comparison of configurations")

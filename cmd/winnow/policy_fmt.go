@@ -33,14 +33,7 @@ func newPolicyFmt(a *app) *cobra.Command {
 		Use:   "fmt [FOLDER|FILE...]",
 		Args:  cobra.ArbitraryArgs,
 		Short: "Format policies as opa fmt does",
-		Long: `Fmt lists the policies and tests that are not written as "opa fmt" writes them. It exits with 1 where there
-are any. With -w it writes them, each in one step and with the rights that it has, and exits with 0. It changes no
-file but those that were named, or that lie in a folder that was named. Without FOLDER these are the policies of the
-configuration. A link is refused, and so is a file that is not Rego: then the others are formatted, and it exits with
-2.`,
-		Example: `  winnow policy fmt mine --diff
-  winnow policy fmt -w mine`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyFmt(cmd.Context(), paths, write, diff) },
+		RunE:  func(cmd *cobra.Command, paths []string) error { return a.policyFmt(cmd.Context(), paths, write, diff) },
 	}
 	cmd.Flags().BoolVarP(&write, "write", "w", false, "write the files")
 	cmd.Flags().BoolVar(&diff, "diff", false, "show what differs")

@@ -32,16 +32,8 @@ func newPolicyNew(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new RULE",
 		Short: "Write a new rule with its METADATA and tests, to edit",
-		Long: `New writes the files of a new rule into a folder of policies: the rule with its METADATA, and its tests. RULE
-is reap.<kind>.<name>, a reason to reap, or protect.<name>, a reason to keep. What it writes passes "winnow policy
-check" and "winnow policy test". It finds or keeps nothing before a list in the configuration is filled.
-
-It overwrites nothing. Where the folder has none it also writes two files for editors: .regal/config.yaml, so that Regal knows how the folder is laid
-out, and input.json, from which Regal's language server completes what comes after "input."; --editor=false leaves them out.`,
-		Example: `  winnow policy new reap.sessions.mine --in mine
-  winnow policy test mine`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, given []string) error { return a.policyNew(given[0], in, editor) },
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(_ *cobra.Command, given []string) error { return a.policyNew(given[0], in, editor) },
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(given) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

@@ -18,13 +18,7 @@ func newPolicyReplay(a *app) *cobra.Command {
 	var configured bool
 	cmd := &cobra.Command{
 		Use:   "replay",
-		Short: "Decide recorded sweeps again, and say whether the decisions are the same",
-		Long: `Replay decides again the sweeps in the ledger (record in config.yaml), with the parameters of then. The
-policies are those that are configured now, or that --policy names. It says which candidates are decided otherwise,
-and touches nothing.
-
-A recording is redacted, so the ids that it shows are stand-ins. It exits with 1 when a decision differs.`,
-		Example: "  winnow policy replay --last 5",
+		Short: "Decide recorded sweeps again; are the decisions the same?",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case last < 0:

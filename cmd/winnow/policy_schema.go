@@ -27,17 +27,9 @@ func newPolicySchema(a *app) *cobra.Command {
 	var example bool
 	cmd := &cobra.Command{
 		Use:   "schema [NAME]",
-		Short: "Write a JSON Schema: of config.yaml, of what rules read, of what commands print",
-		Long: `Schema writes the JSON Schema of that name, for editors and for programs that check documents. Without NAME
-it lists the names: config is config.yaml, agent a file of agents.paths, input what a rule reads below "input.". The
-others are what commands print as JSON. It reads no network and no file.
-
-With --example, "input" is written as a document with every field, each empty. Regal's language server completes
-"input." from it, where it is called input.json. It has to lie in the folder of policies or above.`,
-		Example: `  winnow policy schema config > ~/.config/winnow/config.schema.json
-  winnow policy schema input --example > mine/input.json`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, given []string) error { return a.policySchema(given, example) },
+		Short: "Write a JSON Schema: of config.yaml, rules' input, documents",
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  func(_ *cobra.Command, given []string) error { return a.policySchema(given, example) },
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(given) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

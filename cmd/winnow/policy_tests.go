@@ -24,25 +24,6 @@ func newPolicyTest(a *app) *cobra.Command {
 		Use:   "test [FOLDER...]",
 		Args:  cobra.ArbitraryArgs,
 		Short: "Run the tests of policies, or the shipped incidents against them",
-		Long: `Test runs the rules called test_... in the files of folders of policies, as "opa test" does and with its
-verdicts. The embedded policies are loaded too, so that a test may import data.policies.lib. A package that a folder
-has too is taken from the folder. --no-embedded-policy leaves them out. Without FOLDER it tests the policies of the
-configuration.
-
-A file of YAML or JSON below cases/ in such a folder is a case: a whole machine with what has to be decided on it. The embedded policies and yours together decide it.
-
-Tests run in a process of their own: they reach no network, no environment and no file, and one that never ends is ended and has failed.
-
-With --conformance no test of yours is run. Instead it decides each incident that Winnow ships: a whole machine with
-what has to happen on it. The embedded policies decide with yours on top, or yours alone with --no-embedded-policy. It
-fails where something goes that has to stay. What stays and could go is listed.
-
-It exits with 0 when all passed. It exits with 1 when a test failed, came to no result or is marked todo_. It exits
-with 1 also when there is no test, or the coverage is below the threshold. It exits with 2 when the policies or tests
-are no valid Rego.`,
-		Example: `  winnow policy test mine --coverage --threshold 90
-  winnow policy test mine --run data.policies.reap --verbose
-  winnow policy test mine --conformance --format junit > incidents.xml`,
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			if err := f.Check(); err != nil {
 				return err

@@ -21,13 +21,7 @@ func newRestore(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore ACT|NAME... | --last",
 		Short: "Bring back what acts set aside",
-		Long: `Restore brings a folder back to where it was, with its place in its repository. For a tmux session it starts
-one of the same name that shows the saved scrollback. For a herdr tab it opens one of the same label and says where
-the saved text is. It overwrites nothing. ACT is as trash and history print it and may be shortened. NAME is a
-folder's or a session's, and means its newest act. Each act is restored by itself: when one fails, the others are
-still restored. What is back is held for act.restore_hold (3 days), so that no sweep takes it again: winnow holds
-lists that hold, and winnow release lifts it.`,
-		Args: cobra.ArbitraryArgs,
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, acts []string) error {
 			if last != (len(acts) == 0) {
 				return config.Usagef("restore wants either --last, or the ids or names of what winnow trash lists")

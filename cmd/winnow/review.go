@@ -28,15 +28,8 @@ func newReview(a *app) *cobra.Command {
 	var f sweep.Listing
 	cmd := &cobra.Command{
 		Use:   "review",
-		Short: "Choose in a list what goes, what is kept and what is always protected",
-		Long: `Review looks as a sweep does. It lists what would go and what nearly would, in groups that belong together: a
-worktree, the session in it, the processes of one agent. You take things, hold them, protect them for ever or look
-closer at them. Nothing is done before you have said so twice. What was taken goes the way of sweep --apply: it is
-looked at again, within the same caps, and only what still may go does. What a rule leaves to you (level ask) goes the
-way of cleanup ID --safe.
-
-It needs a terminal. winnow review --format json prints the list once.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.review(cmd.Context(), f) },
+		Short: "Choose in a list what goes, what is kept, what is protected",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.review(cmd.Context(), f) },
 	}
 	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
 	return cmd

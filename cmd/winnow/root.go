@@ -61,25 +61,11 @@ type globalFlags struct {
 func newRoot(out, errOut *termsafe.Writer, h *stop.Inflight) *cobra.Command {
 	a := (&app{Ops: ops.New(state.Folder{Hands: h, Acting: acting}), out: out, errOut: errOut}).watched()
 	root := &cobra.Command{
-		Use:   "winnow",
-		Short: "Clear away what coding agents leave behind, and never anything else",
-		Long: `Winnow looks at what coding agents have left behind on this machine: tmux sessions, herdr tabs, Codev
-terminals, processes and git worktrees. For each it decides to spare or to reap it, by rules that you can read and
-change, and says why. It changes nothing until you say --apply, and what it takes away can be brought back.
-
-It exits with 0 when it is done, 1 when it failed, and 2 for wrong use or configuration. It exits with 3 when only a
-part was done, and 5 when a cap held. With --exit-code it exits with 4 when something would go. See winnow help
-exit-codes.`,
+		Use:           "winnow",
+		Short:         "Clear away what coding agents leave behind, and never anything else",
 		Version:       version.Read().String(),
 		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			if len(given) > 0 {
-				return unknownCommand(cmd, given[0])
-			}
-			return cmd.Help()
-		},
-		Args:         cobra.ArbitraryArgs,
-		SilenceUsage: true,
+		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return a.setUp(cmd)
 		},
@@ -107,9 +93,12 @@ exit-codes.`,
 		newTrust(a), newDoctor(a), newRun(a), newStatus(a), newService(a), newPause(a), newResume(a), newBrakes(a), newNotify(a), newDemo(a), newInit(a), newPolicy(a), newEditor(a),
 		newVersion(a), newMan(a), exitCodes(),
 	)
+	root.SetOut(shellScript{out}) // which completion remembers
 	root.InitDefaultCompletionCmd()
+	root.SetOut(out)
 	root.InitDefaultHelpCmd()
 	checkArgs(root)
+	dress(root)
 	a.complete(root)
 	return root
 }

@@ -31,16 +31,7 @@ func newRun(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Sweep all the time: on a schedule, and soon after something happened",
-		Long: `Run is the daemon. It sweeps on a schedule (run.every) and a moment after events. What it sees for the first
-time it confirms as soon as it may. It observes, unless --apply or act.enabled lets it act. It stops acting while
-winnow pause holds, and where acts and looks do not agree (winnow brakes).
-
-SIGTERM finishes the act in hand and stops. SIGHUP has it read the configuration and the policies again. It keeps the
-old ones where the new ones are wrong. SIGUSR1 sweeps now.
-
-It prints a line for what is new: something that goes or went, an alarm, a brake. With --format ndjson it prints the
-report of each sweep as a line, and the other lines on stderr.`,
+		Short: "The daemon: sweep on a schedule, and soon after something happened",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every := time.Duration(f.every); cmd.Flags().Changed("every") && (every < config.LeastEvery || every > config.MostEvery) {
 				return config.Usagef("--every %s: give a time from 1s to 24h, such as 5m", every)
@@ -89,7 +80,7 @@ func (a *app) daemonOptions(f runFlags) daemon.Options {
 func newStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "How the daemon stands: what it does, when it sweeps next, and what keeps it from acting",
+		Short: "How the daemon stands, and what keeps it from acting",
 		Long: `Status asks the daemon (winnow run) of this state folder how it stands. Where none answers it says so and exits with 3: then nothing sweeps by itself here, except
 where a timer runs winnow run --once.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

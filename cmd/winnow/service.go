@@ -25,7 +25,7 @@ type serviceFlags struct {
 func newService(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service",
-		Short: "Have systemd run winnow all the time, for you or for users of this machine",
+		Short: "Have systemd run winnow all the time, for you or for others",
 		Long: `Service writes the systemd units that run winnow, removes them, and says how they stand. Without --system
 they are your own manager's (systemctl --user), which runs while you are logged in. loginctl enable-linger has it run
 always. With --system they belong to the machine's, with an instance for each user.`,
@@ -36,7 +36,7 @@ always. With --system they belong to the machine's, with an instance for each us
 		run        func(context.Context, serviceFlags) error
 	}{
 		{"uninstall", "Stop what runs, and remove the units that install wrote", a.serviceUninstall},
-		{"status", "What is installed, enabled and active, since when, and where its log is", a.serviceStatus},
+		{"status", "What is installed, enabled and active, and where its log is", a.serviceStatus},
 	} {
 		var f serviceFlags
 		below := &cobra.Command{Use: c.use, Short: c.short, RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), f) }}
@@ -51,16 +51,7 @@ func newServiceInstall(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Write the units, and start them where a manager answers",
-		Long: `Install writes winnow.service, enables and starts it. With --timer these are winnow-sweep.timer and
-winnow-sweep.service. It runs this program, with the --config, --state and --policy that are given here. It observes,
-unless --apply or act.enabled lets it act.
-
-A file of these names that it did not write is never replaced. Where no manager answers, it writes the units, says
-what is left to do, and exits with 3.`,
-		Example: `  winnow service install
-  winnow service install --timer --apply
-  sudo winnow service install --system --as-user ann`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serviceInstall(cmd.Context(), f) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serviceInstall(cmd.Context(), f) },
 	}
 	f.scope(cmd)
 	cmd.Flags().BoolVar(&f.timer, "timer", false, "sweep once every run.every by a timer, without a daemon between")

@@ -24,13 +24,6 @@ func newSnapshot(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "See only, and write the snapshot document",
-		Long: `Snapshot looks at everything, and writes what it found as one JSON document. See docs/reference/documents.md. Of
-the environment it has only the variables in collect.processes.markers. It has command lines only with --with-argv.
-
-With --redact names, paths, labels and values are replaced by stand-ins. Equal names get equal ones, so that the
-document still joins. What patterns and policies need of a name is kept, so that it is decided like the original. The
-document says under redaction what was kept: read that before you give it away. Two snapshots have the same stand-ins
-only where --redact-key names the same key.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if hide && argv {
 				return config.Usagef("--redact and --with-argv contradict each other; choose one")

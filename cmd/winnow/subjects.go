@@ -14,12 +14,7 @@ func newSubjects(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "subjects [FILE]",
 		Short: "Write exactly what the policies judge, one JSON line a candidate",
-		Long: `Subjects writes {"id": ..., "input": {...}} for each candidate of a saved snapshot, or of a fresh look. Each input is what
-the policies judge, and stock opa takes it:
-
-  winnow subjects | jq -c .input | head -1 > subject.json
-  opa eval -d policies -i subject.json data.policies.main.decision`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			s, err := a.LookOrRead(cmd.Context(), slices.Concat(files, []string{""})[0])
 			if err != nil {

@@ -19,11 +19,7 @@ func newSweep(a *app) *cobra.Command {
 		Use:         "sweep",
 		Annotations: reports,
 		Short:       "See, decide and print; with --apply also act",
-		Long: `Sweep looks at everything, decides for each candidate and prints what would go and why. It changes nothing without
---apply. What it saw is remembered all the same, and a later --apply may count it as the first look.
-
---repo, --owner, --older, --larger and --limit leave a part of it: only that is listed, and with --apply only that goes.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweepCommand(cmd.Context(), f) },
+		RunE:        func(cmd *cobra.Command, _ []string) error { return a.sweepCommand(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.Apply, "apply", false, "carry the decisions out")
 	cmd.Flags().BoolVar(&f.Confirm, "confirm", false, "with --apply: wait rules.confirm_after and sweep again, for sessions, tabs and terminals. Processes wait for longer")
@@ -105,6 +101,7 @@ things themselves. Where a source could not be read, it says so and exits with 3
 			return exit.CodeError(r.Code(false))
 		},
 	}
+	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
 	addSelection(cmd, &f.Select)
 	return cmd
 }

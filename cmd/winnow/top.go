@@ -44,13 +44,7 @@ func newTop(a *app) *cobra.Command {
 	every := span(2 * time.Second)
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "What agents run here, by owner, with processor, memory, age and verdict",
-		Long: `Top shows the agents that run here with all that they started, and what ended agents left behind. It looks
-again every two seconds. Processor time is measured between two looks. Memory is a process's own share, where that can
-be read. The verdicts are those of a sweep, asked for again every half minute. A process that is newer has none yet.
-It changes and remembers nothing.
-
-It needs a terminal. winnow top --format json prints one look, made of two that are --every apart.`,
+		Short: "What agents run here, with processor, memory, age and verdict",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < span(100*time.Millisecond) {
 				return config.Usagef("--every %s is too short: at least 100ms", time.Duration(every))

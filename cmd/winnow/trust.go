@@ -26,14 +26,7 @@ func newTrust(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [FOLDER]",
 		Short: "Let a project's own .winnow/config.yaml keep things there",
-		Long: `Trust shows what the file .winnow/config.yaml of a project says, and then stores it. From then on it holds
-for the project's folders and for what works in them. FOLDER lies in the repository (default: the working directory).
-The file is read from its main checkout.
-
-Such a file can only keep: paths and other entries under protected, and rules that are turned off there. No rule of a
-repository is loaded. What you trusted holds until you trust another content or take it back. A later change of the
-file has no effect.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			folder := append(folders, ".")[0]
 			switch {

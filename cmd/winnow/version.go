@@ -15,7 +15,7 @@ import (
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "The version of the program, of OPA and of the policies that decide here",
+		Short: "The version of the program, of OPA and of the policies here",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, p, err := a.Engine(cmd.Context())
 			if err != nil {

@@ -114,7 +114,11 @@ var needWords = strings.Fields(`age agent_markers codev dirs herdr holders id_ma
 // needs are what the package's METADATA in this file says that the rule needs to find anything (custom: {needs: [tmux]}), and what is wrong with that.
 func (m module) needs() (of []string, refused lint.Refusals) {
 	for _, a := range m.Annotations {
-		if list, ok := a.Custom["needs"].([]any); ok && a.Scope == "package" {
+		if given, ok := a.Custom["needs"]; ok && a.Scope == "package" {
+			list, isList := given.([]any)
+			if !isList {
+				list = []any{given}
+			}
 			for _, n := range list {
 				if of = append(of, fmt.Sprint(n)); !slices.Contains(needWords, fmt.Sprint(n)) {
 					refused = append(refused, m.refuse(lint.ClassCandidates, a.Location, fmt.Sprintf("needs: %.100v is nothing that a rule can need", n),

@@ -39,6 +39,11 @@ func (c *Config) expand(at sites) error {
 	for i := range c.Rules.DisposableContent {
 		paths = append(paths, place{"rules.disposable_content", &c.Rules.DisposableContent[i]})
 	}
+	for i, p := range c.Rules.DaemonFolders {
+		if isPath(p) {
+			paths = append(paths, place{"rules.daemon_folders", &c.Rules.DaemonFolders[i]})
+		}
+	}
 	for _, p := range paths {
 		abs, err := expandFrom(at.folder(p.key), *p.path)
 		if err != nil {

@@ -52,6 +52,19 @@ const (
 	Broken  = "fail"
 )
 
+// What begins the detail of a check on something that a person need not have.
+const (
+	notHere    = "not here: "
+	cannotFire = "can never fire here: "
+)
+
+// Quiet reports whether a check says no more than that something is not on this machine, or that a shipped rule can fire.
+func (c Check) Quiet() bool {
+	_, err := fs.Stat(policies.Files, strings.ReplaceAll(c.Name, ".", "/"))
+	shipped := c.Area == "rule" && err == nil
+	return strings.HasPrefix(c.Detail, notHere) || shipped && (c.Status == Healthy || strings.HasPrefix(c.Detail, cannotFire))
+}
+
 // Examine makes all checks. events says how the daemon hears of what changes.
 func (o *Ops) Examine(ctx context.Context, events func(context.Context, *snapshot.Snapshot) []Check) []Check {
 	loaded, rules, layers := o.checkPolicies(ctx)
@@ -288,7 +301,7 @@ func checkSources(s *snapshot.Snapshot) []Check {
 		case snapshot.Failed:
 			c.Status, c.Detail = Broken, src.Error
 		case snapshot.Absent:
-			c.Status, c.Detail = Limited, src.Error
+			c.Status, c.Detail = Limited, notHere+src.Error
 		}
 		if len(src.Refused) > 0 {
 			c.Status, c.Detail = Limited, c.Detail+"; "+strings.Join(src.Refused, "; ")
@@ -326,7 +339,7 @@ func (o *Ops) checkHerdr(s *snapshot.Snapshot) []Check {
 	}
 	for _, f := range o.Cfg.Rules.RecordedFolders {
 		if !AnyRead(s, "spawns", f.Format) || !AnyRead(s, "registry", f.Format) {
-			out = append(out, Check{"source", f.Format, Limited, fmt.Sprintf("no records of %s were read, so what lies below a folder %s is kept; see collect.shepherd.stores", f.Format, f.Name)})
+			out = append(out, Check{"source", f.Format, Limited, notHere + fmt.Sprintf("no records of %s were read, so what lies below a folder %s is kept; see collect.shepherd.stores", f.Format, f.Name)})
 		}
 	}
 	return out
@@ -382,7 +395,7 @@ func (o *Ops) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []C
 			}
 		}
 		if len(because) > 0 {
-			c.Status, c.Detail = Limited, "can never fire here: "+strings.Join(because, "; ")
+			c.Status, c.Detail = Limited, cannotFire+strings.Join(because, "; ")
 		}
 		if _, err := policies.Files.Open(rules[id].File); err != nil && rules[id].Title != "" {
 			c.Detail += " (" + rules[id].Title + ")"
@@ -471,8 +484,12 @@ func limit(rules map[string]policy.Rule, need, format string, args ...any) (out 
 // vagueMarkers says which markers convict no agent because nothing describes them.
 func vagueMarkers(rules map[string]policy.Rule, c *subject.Config) []Check {
 	var out []Check
+	shipped := &config.Config{}
+	if all, err := config.Defaults(); err == nil {
+		shipped = all
+	}
 	for _, m := range c.Markers {
-		if m.Value == subject.MarkerFlag && m.Agent == "" {
+		if m.Value == subject.MarkerFlag && m.Agent == "" && !slices.Contains(shipped.Rules.Markers, m) {
 			out = append(out, limit(rules, needsStarter,
 				"%s of collect.processes.markers is taken for a flag, which convicts nobody: write {name: %s, value: session} there if its value is a session's id, or value: pid", m.Name, m.Name)...)
 		}

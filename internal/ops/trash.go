@@ -101,14 +101,9 @@ func (o *Ops) Restore(ctx context.Context, long time.Duration, acts ...string) (
 	if long <= 0 {
 		return s.Restore(ctx, wanted, nil)
 	}
-	return s.Restore(ctx, wanted, func(ctx context.Context, id string) (h snapshot.Hold, err error) {
+	return s.Restore(ctx, wanted, func(ctx context.Context, id string) (snapshot.Hold, error) { // under the lock of acts: none can take it meanwhile
 		now := time.Now().UTC()
-		h = snapshot.Hold{ID: id, Owner: o.AskerName(), Reason: "restored", Since: now, Until: new(now.Add(long))}
-		err = o.Place(ctx, id, func() (err error) {
-			h, err = s.Ledger.HoldLonger(ctx, h)
-			return err
-		})
-		return h, err
+		return s.Ledger.HoldLonger(ctx, snapshot.Hold{ID: id, Owner: o.AskerName(), Reason: "restored", Since: now, Until: new(now.Add(long))})
 	})
 }
 

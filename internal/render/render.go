@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -94,7 +95,8 @@ func (p Paint) Alive(w io.Writer, x alive.Answer) {
 		proofs = append(proofs, row)
 	}
 	p.Section(w, "what proves it", proofs...)
-	p.Section(w, "what could not be read", text.Map(x.Gaps, func(g alive.Gap) text.Row {
+	more := slices.DeleteFunc(slices.Clone(x.Gaps), func(g alive.Gap) bool { return strings.HasSuffix(x.Why, g.Why) }) // said above
+	p.Section(w, "what could not be read", text.Map(more, func(g alive.Gap) text.Row {
 		return text.Row{Lead: "gap", Color: p.Yellow, Label: g.Source, Text: g.Why}
 	})...)
 	p.Section(w, "what proves nothing", text.Map(x.Claims, func(c alive.Claim) text.Row {

@@ -9,7 +9,7 @@ run() { env -i PATH="$PATH" HOME="$home" "$program" "$@"; }
 rm -rf "$to/man" "$to/completions"
 mkdir -p "$to/man" "$to/completions"
 run man "$to/man" >/dev/null
-gzip -9n "$to/man/"*.1
+gzip -9n "$to/man/"*.[15]
 run completion bash >"$to/completions/winnow.bash"
 run completion zsh >"$to/completions/_winnow"
 run completion fish >"$to/completions/winnow.fish"

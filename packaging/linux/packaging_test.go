@@ -56,7 +56,7 @@ func TestTheDebInstallsInACleanRoot(t *testing.T) {
 	for path, mode := range map[string]os.FileMode{
 		"usr/bin/winnow": 0o755, "usr/lib/systemd/user/winnow.service": 0o644, "usr/lib/systemd/system/winnow@.service": 0o644,
 		"usr/lib/systemd/user/winnow-sweep.timer": 0o644, "usr/lib/systemd/system/winnow-sweep@.timer": 0o644,
-		"usr/share/man/man1/winnow.1.gz": 0o644, "usr/share/man/man1/winnow-service-install.1.gz": 0o644,
+		"usr/share/man/man1/winnow.1.gz": 0o644, "usr/share/man/man1/winnow-service-install.1.gz": 0o644, "usr/share/man/man5/winnow-config.5.gz": 0o644,
 		"usr/share/bash-completion/completions/winnow": 0o644, "usr/share/zsh/vendor-completions/_winnow": 0o644,
 		"usr/share/fish/vendor_completions.d/winnow.fish": 0o644, "usr/share/doc/winnow/copyright": 0o644,
 	} {

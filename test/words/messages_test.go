@@ -126,10 +126,14 @@ func regoMessages(t *testing.T, name, source string) (out []string) {
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	messages := map[string]map[string]bool{}
-	for _, name := range tracked(t, ".go", ".rego", ".html") {
+	for _, name := range tracked(t, ".go", ".rego", ".html", ".txt") {
 		var of []string
 		switch source := read(t, name); {
 		case strings.HasSuffix(name, "_test.go"), strings.HasSuffix(name, "_test.rego"), strings.HasPrefix(name, "test/"), strings.HasPrefix(name, "editors/"), strings.Contains(name, "/templates/") && strings.HasSuffix(name, ".rego"):
+		case strings.HasSuffix(name, ".txt"):
+			if filepath.Dir(name) == "cmd/winnow/help" {
+				of = sentences(source)
+			}
 		case strings.HasSuffix(name, ".go"):
 			of = goMessages(t, name, source)
 		case strings.HasSuffix(name, ".rego"):

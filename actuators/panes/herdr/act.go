@@ -131,11 +131,11 @@ func (h *held) otherTabs(w *herdr.World) []string {
 func whereText(p *plan, textless []string) string {
 	switch len(textless) {
 	case 0:
-		return fmt.Sprintf("; the text of %s is in %s", panes.Count(len(p.Panes), "pane", "panes"), p.Folder)
+		return fmt.Sprintf("; the text of %s is saved", panes.Count(len(p.Panes), "pane", "panes"))
 	case len(p.Panes):
 		return "; no text of its panes was kept: the server does not give it (pane.read)"
 	}
-	return fmt.Sprintf("; the text of its panes is in %s, but for %s, which the server did not give", p.Folder, strings.Join(textless, ", "))
+	return fmt.Sprintf("; the text of its panes is saved, but for %s, which the server did not give", strings.Join(textless, ", "))
 }
 
 // maxLines is how many of a pane's lines are saved, counted from its end.

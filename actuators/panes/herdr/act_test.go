@@ -37,7 +37,7 @@ func TestDoClosesThatTabAndNoOther(t *testing.T) {
 				w.s.Expect("tab.close", w.husk)
 				g := holdTab(t, a, d)
 				out := g.do(t.Context(), d)
-				judge.WantOutcome(t, decision.Done, out, label, "is gone, and 2 of its 2 processes with it", "text of 2 panes", g.plan.Folder)
+				judge.WantOutcome(t, decision.Done, out, label, "is gone, and 2 of its 2 processes with it", "text of 2 panes is saved")
 				if out.Freed.RSS <= 0 {
 					t.Errorf("freed %d bytes of memory", out.Freed.RSS)
 				}

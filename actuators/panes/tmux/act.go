@@ -55,7 +55,7 @@ func (g *handle) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 		return out
 	}
 	out := g.bury(ctx, left)
-	out.Detail += fmt.Sprintf("; the scrollback of %s is in %s", panes.Count(len(g.plan.Panes), "pane", "panes"), g.plan.Folder)
+	out.Detail += fmt.Sprintf("; the scrollback of %s is saved", panes.Count(len(g.plan.Panes), "pane", "panes"))
 	return out
 }
 

@@ -117,8 +117,8 @@ func (r *restoring) open(ctx context.Context, name string, pane planned, window 
 }
 
 func (r *restoring) sentence(p *plan) string {
-	s := fmt.Sprintf("session %s (%s) on %s has %s, each with its saved scrollback above a new shell; what ran there has ended. tmux -S %s attach -t '%s' shows it",
-		r.made.Session, r.made.Name, r.server.Socket, panes.Count(len(p.Panes), "pane", "panes"), r.server.Socket, r.made.Session)
+	s := fmt.Sprintf("session %s (%s) has %s, each with its saved scrollback above a new shell; what ran there has ended. tmux -S %s attach -t '%s' shows it",
+		r.made.Session, r.made.Name, panes.Count(len(p.Panes), "pane", "panes"), r.server.Socket, r.made.Session)
 	for _, cwd := range r.homeless {
 		s += fmt.Sprintf("; the folder %q is missing, so its pane is elsewhere", cwd)
 	}
