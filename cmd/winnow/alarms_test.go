@@ -92,7 +92,7 @@ func TestAlarmsOfAScopeThatCollapsed(t *testing.T) {
 		t.Fatalf("everything is in scope again: %v", got)
 	}
 	w.Cfg.File, w.Cfg.Digest = "/x/config.yaml", [32]byte{1}
-	oneAlarm(t, w.sweepAgain(t, nil), alarm.ScopeCollapsed, "configuration were changed")
+	oneAlarm(t, w.sweepAgain(t, nil), alarm.ScopeCollapsed, "by the changed rules or configuration no rule claims them")
 	if got := w.sweepAgain(t, nil); len(got) != 0 {
 		t.Errorf("it is reported again: %v", got)
 	}

@@ -396,6 +396,7 @@ func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
 		if !r.here() {
 			t.Fatal("it was not brought back")
 		}
+		said("/release", r.fields(r.page("/holds"), "/release", ""), id+" is no longer held", false)
 	}
 	r.goes()
 	kept := r.kept(t)

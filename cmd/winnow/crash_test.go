@@ -158,7 +158,7 @@ func (w *crashWorld) restoreAll(t *testing.T) {
 	if len(kept) != 1 {
 		t.Fatalf("the folder is gone and the trash does not hold it once: %v", kept)
 	}
-	w.mustRun(t, "winnow", "restore", "--config", w.config, kept[0])
+	w.mustRun(t, "winnow", "restore", "--no-hold", "--config", w.config, kept[0])
 }
 
 // kept are the acts that have something in the trash.
@@ -321,7 +321,7 @@ func TestKilledInABatch(t *testing.T) {
 			t.Errorf("killed at step %d: %d acts are still open after the next sweep", n, open)
 		}
 		for _, id := range w.kept(t) {
-			w.mustRun(t, "winnow", "restore", "--config", w.config, id)
+			w.mustRun(t, "winnow", "restore", "--no-hold", "--config", w.config, id)
 		}
 		if diff := cmp.Diff(before, w.state(t)+two.state(t)); diff != "" {
 			t.Fatalf("killed at step %d: it is not what it was (-want +got):\n%s", n, diff)

@@ -27,7 +27,7 @@ func newDoctor(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "What can and cannot be seen and done on this machine",
-		Long:  "Doctor says what can and cannot be seen and done on this machine, and which rules can therefore never fire here.",
+		Long:  "Doctor says what can be seen and done on this machine, and which rules can never fire here.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := a.Examine(cmd.Context(), a.checkEvents)
 			broken := slices.ContainsFunc(checks, func(c ops.Check) bool { return c.Status == ops.Broken })

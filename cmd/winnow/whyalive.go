@@ -17,7 +17,7 @@ func newWhyAlive(a *app) *cobra.Command {
 	var exitCode bool
 	cmd := &cobra.Command{
 		Use:   "why-alive WHAT",
-		Short: "Whether anything is alive in a folder, process, session, tab or terminal, and what proves it",
+		Short: "Say whether something is alive, and what proves it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			out, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/why-alive", client.Params{What: given[0], As: as}, func() (alive.Answer, error) {

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the table of messages")
 // What a message may be: characters of a sentence, where each value that is put in counts as one, and sentences that have more. The last may only fall.
 const (
 	sentenceLength = 100
-	longMessages   = 1
+	longMessages   = 0
 )
 
 // value stands in the table for what is put into a message.
