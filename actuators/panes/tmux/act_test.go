@@ -36,7 +36,7 @@ func TestDoEndsThatSessionAndNoOther(t *testing.T) {
 		return strings.Contains(s.Run("capture-pane", "-p", "-t", d.Identity.Session.Panes[0].ID), "the-23-lines")
 	})
 	out := s.carry(t.Context(), a, d)
-	judge.WantOutcome(t, decision.Done, out, "vie", "2 panes", filepath.Join(a.Trash, act))
+	judge.WantOutcome(t, decision.Done, out, "vie", "the scrollback of 2 panes is saved")
 	if out.Freed.RSS <= 0 {
 		t.Errorf("freed %d bytes of memory", out.Freed.RSS)
 	}
