@@ -209,6 +209,9 @@ await scenario("without JavaScript", { javaScriptEnabled: false }, set.url, asyn
   await page.getByRole("button", { name: /Restore/ }).first().click();
   check((await page.locator("[role=status].said").innerText()).includes("brought back"), "it is not said that it was brought back");
   check((await page.locator("tbody tr").count()) === rows - 1, "the trash still shows it");
+  await page.getByRole("link", { name: "Holds" }).click(); // what was brought back is held for a time
+  await page.getByRole("button", { name: /Release/ }).click();
+  check((await page.locator("main").innerText()).includes("Nothing is held"), "what was brought back is still held");
   await page.getByRole("button", { name: "Sweep now" }).click();
   check((await page.locator("[role=status].said").innerText()).includes("nothing was changed"), "it is not said what the sweep found");
 });
