@@ -66,7 +66,7 @@ func writePages(c *cobra.Command, dir string) (n int, err error) {
 		err = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"), page, 0o644)
 	}
 	for _, below := range c.Commands() {
-		if err == nil {
+		if err == nil && below.Name() != "help" { // cobra adds one to each command with others below it while a page is made
 			var more int
 			more, err = writePages(below, dir)
 			n += more
@@ -89,7 +89,11 @@ func configPage() ([]byte, error) {
 	page, err := winnow.Reference.ReadFile("docs/reference/config.md")
 	_, body, _ := strings.Cut(string(page), "# config.yaml\n")
 	head := "% \"WINNOW-CONFIG\" \"5\" \"\" \"winnow " + version.Read().Version + "\" \"Winnow\"\n# NAME\nwinnow-config - the configuration of winnow\n\n# DESCRIPTION\n"
-	return md2man.Render([]byte(head + strings.ReplaceAll(body, "_", `\_`))), err
+	parts := strings.Split(body, "`")
+	for i := 0; i < len(parts); i += 2 { // what is code has its underscores as they are
+		parts[i] = strings.ReplaceAll(parts[i], "_", `\_`)
+	}
+	return md2man.Render([]byte(head + strings.Join(parts, "`"))), err
 }
 
 // helpFiles are groups.txt, with the groups of commands and two examples each, man.roff, which all manual pages have, and the long texts.

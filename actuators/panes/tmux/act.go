@@ -63,7 +63,7 @@ func (g *handle) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 // these panes.
 func (g *handle) bury(ctx context.Context, left []int) decision.Outcome {
 	return panes.Burial{
-		Who: fmt.Sprintf("session %s of the tmux server on %s", g.who(), g.id.Socket), By: "hang-up",
+		Who: "session " + g.who(), By: "hang-up",
 		Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.Never, Step: g.Step, Term: StepTerm, Kill: StepKillLeft,
 		Spare: func(h *procact.Held) error {
 			if slices.Contains(left, h.Was.Session) {
