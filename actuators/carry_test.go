@@ -95,7 +95,7 @@ func (h *held) Act(_ context.Context, in decision.Intent) decision.Outcome {
 type restorer struct{ *stage }
 
 func (restorer) Restore(context.Context, decision.Intent) (Back, error) { return Back{}, nil }
-func (restorer) Purge(context.Context, decision.Intent) (int64, error)    { return 0, nil }
+func (restorer) Purge(context.Context, decision.Intent) (int64, error)  { return 0, nil }
 
 func newStage() *stage {
 	return &stage{holdErr: map[string]error{}, saveErr: map[string]error{}, again: map[string]func(*decision.Decision) error{}, out: decision.Outcome{Outcome: decision.Done, Detail: "it went"}}
