@@ -20,8 +20,10 @@ const calls = {
   reload: async ({ window }) => { await pages.get(window).reload({ waitUntil: 'domcontentloaded' }); await pages.get(window).waitForSelector('.monaco-workbench .statusbar-item'); },
   key: ({ window, key }) => pages.get(window).keyboard.press(key),
   type: ({ window, text }) => pages.get(window).keyboard.type(text, { delay: 5 }),
+  drag: async ({ window, from, to, y }) => { const { mouse } = pages.get(window); await mouse.move(from, y); await mouse.down(); await mouse.move(to, y, { steps: 10 }); await mouse.up(); },
+  click: ({ window, selector }) => pages.get(window).click(selector, { force: true }),
   labels: ({ window, selector }) => pages.get(window).$$eval(selector, (all) => all.map((e) => e.getAttribute('aria-label') ?? e.textContent ?? '')),
-  shot: ({ window, path }) => pages.get(window).screenshot({ path }),
+  shot: ({ window, path, clip }) => pages.get(window).screenshot({ path, ...(clip ? { clip } : {}) }),
   freeze: async ({ window }) => {
     const cdp = await context.newCDPSession(pages.get(window));
     await cdp.send('Debugger.enable');

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -179,18 +180,53 @@ func (w *window) reopened(name, dir string) {
 	}
 }
 
-// TestWhatAPersonSees drives the view by keyboard, and takes pictures in three themes.
+// repository makes one with two worktrees, and has winnow look at them. The work of both is on main, and one holds a file of its own.
+func (b *bench) repository() {
+	b.t.Helper()
+	const script = `git init -q -b main shop && cd shop && git commit -q --allow-empty -m start
+for name in cart search; do git worktree add -q -b $name ../worktrees/$name && git -C ../worktrees/$name commit -q --allow-empty -m $name && git merge -q $name; done
+echo 'ask bob first' >../worktrees/search/notes.md`
+	cmd := exec.Command("sh", "-ec", script)
+	cmd.Dir = b.dir
+	cmd.Env = append(slices.Clone(b.env), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.t.Fatalf("%v: %s", err, out)
+	}
+	config := filepath.Join(b.dir, "config/winnow/config.yaml")
+	text := string(must.Get(os.ReadFile(config))(b.t))
+	for _, c := range [][2]string{{"roots: []", "roots: [" + filepath.Join(b.dir, "worktrees") + "]"}, {"{terminal: 0s}", "{terminal: 0s, dir: 0s}, landed_after: 0s"}} {
+		if !strings.Contains(text, c[0]) {
+			b.t.Fatalf("the configuration has no %s", c[0])
+		}
+		text = strings.Replace(text, c[0], c[1], 1)
+	}
+	must.Do(b.t, os.WriteFile(config, []byte(text), 0o600))
+}
+
+// TestWhatAPersonSees drives the view by keyboard, and takes pictures in three themes. WINNOW_E2E_PICTURE=1 writes the one that the extension's page shows.
 func TestWhatAPersonSees(t *testing.T) {
 	b := newBench(t, settings{sweep: false})
+	b.repository()
 	w := b.open(b.workspace("acme"))
 	dead := w.builder("builder-pir-884", "Codev: builder-pir-884")
 	w.cleanUp("builder-pir-884", dead)
 	w.builder(builder, tab)
 	w.eventually("the status bar says that a tab waits", func() bool { return strings.Contains(w.labels(".statusbar-item"), "Winnow: 1 waits for a second look") })
-	w.palette("Winnow: Focus on Terminals View")
+	w.palette("Winnow: Focus on Left Behind View")
 	w.eventually("the view says why the tab stays", func() bool {
 		return strings.Contains(w.labels(".monaco-list-row"), "its builder "+builder+" is on record")
 	})
+	w.eventually("the worktrees stand below", func() bool { return strings.Contains(w.labels(".monaco-list-row"), "Worktrees") })
+	w.driver.call(map[string]any{"call": "click", "window": w.name, "selector": `.monaco-list-row:has-text("Worktrees")`})
+	w.eventually("the worktrees are listed, each with its reason", func() bool {
+		rows := w.labels(".monaco-list-row")
+		return strings.Contains(rows, "cart, goes") && strings.Contains(rows, "search, stays: ")
+	})
+	if os.Getenv("WINNOW_E2E_PICTURE") != "" {
+		w.driver.call(map[string]any{"call": "drag", "window": w.name, "from": 350, "to": 655, "y": 400}) // the edge of the side bar
+		time.Sleep(time.Second)
+		w.driver.call(map[string]any{"call": "shot", "window": w.name, "path": "../media/view.png", "clip": map[string]int{"x": 0, "y": 34, "width": 660, "height": 230}})
+	}
 	for name, theme := range map[string]string{"light": "Default Light+", "dark": "Default Dark+", "high-contrast": "Default High Contrast"} {
 		w.ask(map[string]any{"call": "setting", "name": "workbench.colorTheme", "value": theme})
 		time.Sleep(2 * time.Second)

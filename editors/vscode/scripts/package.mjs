@@ -19,24 +19,35 @@ const vsixManifest = `<?xml version="1.0" encoding="utf-8"?>
     <Identity Language="en-US" Id="${escape(manifest.name)}" Version="${escape(manifest.version)}" Publisher="${escape(manifest.publisher)}"/>
     <DisplayName>${escape(manifest.displayName)}</DisplayName>
     <Description xml:space="preserve">${escape(manifest.description)}</Description>
+    <Tags>${escape(manifest.keywords.join(','))}</Tags>
     <Categories>${escape(manifest.categories.join(','))}</Categories>
+    <GalleryFlags>Public</GalleryFlags>
     <Properties>
       <Property Id="Microsoft.VisualStudio.Code.Engine" Value="${escape(manifest.engines.vscode)}"/>
       <Property Id="Microsoft.VisualStudio.Code.ExtensionKind" Value="${escape(manifest.extensionKind.join(','))}"/>
+      <Property Id="Microsoft.VisualStudio.Services.Links.Source" Value="${escape(manifest.repository.url)}"/>
+      <Property Id="Microsoft.VisualStudio.Services.Links.GitHub" Value="${escape(manifest.repository.url)}"/>
+      <Property Id="Microsoft.VisualStudio.Services.Links.Support" Value="${escape(manifest.bugs.url)}"/>
+      <Property Id="Microsoft.VisualStudio.Services.Links.Learn" Value="${escape(manifest.homepage)}"/>
+      <Property Id="Microsoft.VisualStudio.Services.Branding.Color" Value="${escape(manifest.galleryBanner.color)}"/>
+      <Property Id="Microsoft.VisualStudio.Services.Branding.Theme" Value="${escape(manifest.galleryBanner.theme)}"/>
     </Properties>
     <License>extension/LICENSE.txt</License>
+    <Icon>extension/media/icon.png</Icon>
   </Metadata>
   <Installation><InstallationTarget Id="Microsoft.VisualStudio.Code"/></Installation>
   <Dependencies/>
   <Assets>
     <Asset Type="Microsoft.VisualStudio.Code.Manifest" Path="extension/package.json" Addressable="true"/>
     <Asset Type="Microsoft.VisualStudio.Services.Content.Details" Path="extension/README.md" Addressable="true"/>
+    <Asset Type="Microsoft.VisualStudio.Services.Content.Changelog" Path="extension/CHANGELOG.md" Addressable="true"/>
+    <Asset Type="Microsoft.VisualStudio.Services.Icons.Default" Path="extension/media/icon.png" Addressable="true"/>
     <Asset Type="Microsoft.VisualStudio.Services.Content.License" Path="extension/LICENSE.txt" Addressable="true"/>
   </Assets>
 </PackageManifest>
 `;
 const contentTypes = `<?xml version="1.0" encoding="utf-8"?>
-<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension=".cjs" ContentType="application/javascript"/><Default Extension=".json" ContentType="application/json"/><Default Extension=".md" ContentType="text/markdown"/><Default Extension=".svg" ContentType="image/svg+xml"/><Default Extension=".txt" ContentType="text/plain"/><Default Extension=".vsixmanifest" ContentType="text/xml"/></Types>
+<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension=".cjs" ContentType="application/javascript"/><Default Extension=".json" ContentType="application/json"/><Default Extension=".md" ContentType="text/markdown"/><Default Extension=".png" ContentType="image/png"/><Default Extension=".svg" ContentType="image/svg+xml"/><Default Extension=".txt" ContentType="text/plain"/><Default Extension=".vsixmanifest" ContentType="text/xml"/></Types>
 `;
 
 const entries = Object.entries({
@@ -44,8 +55,10 @@ const entries = Object.entries({
   'extension.vsixmanifest': Buffer.from(vsixManifest),
   'extension/LICENSE.txt': read(repository, 'LICENSE'),
   'extension/README.md': read(root, 'README.md'),
+  'extension/CHANGELOG.md': read(root, 'CHANGELOG.md'),
   'extension/dist/extension.cjs': read(root, 'dist', 'extension.cjs'),
-  'extension/media/winnow.svg': read(root, 'media', 'winnow.svg'),
+  ...Object.fromEntries(['icon.png', 'view.png', 'walkthrough/keep.md', 'walkthrough/program.md', 'walkthrough/sweep.md', 'winnow.svg']
+    .map((name) => [`extension/media/${name}`, read(root, 'media', name)])),
   'extension/package.json': Buffer.from(JSON.stringify(manifest, null, 2) + '\n'),
   'extension/schemas/config.json': compact(repository, 'docs', 'reference', 'schemas', 'config.json'),
   'extension/schemas/protocol.json': compact(root, 'protocol.schema.json'),

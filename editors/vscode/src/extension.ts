@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
-import { bar, groups, lastAct, plain, problems, unread, words, type Group, type Item, type State } from './model.ts';
+import { bar, groups, lastAct, others, plain, problems, sum, unread, words, type Group, type Item, type State } from './model.ts';
 import { folder, prepare, removeStale } from './place.ts';
 import { policyRoot } from './policies.ts';
 import { Server, type Window } from './server.ts';
-import { failure, runner, Schedule, settingsOf, sweep, type Report, type Run, type Settings } from './sweeper.ts';
+import { failure, look, runner, Schedule, settingsOf, sweep, type Report, type Run, type Settings } from './sweeper.ts';
 import { parseStartTicks, Terminals, type Remembered, type Tab } from './terminals.ts';
 
 let stop: (() => void) | undefined;
@@ -97,6 +97,9 @@ const icons: Record<State, string> = { goes: 'trash', after: 'clock', waits: 'cl
 class Companion implements vscode.TreeDataProvider<Node> {
   readonly schedule: Schedule;
   private list: Group[] = [];
+  /** Worktrees and processes, and when they were looked at: only while the view is seen, and at most once a minute. */
+  private others: Group[] = [];
+  private lookedAt = 0;
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChangeTreeData = this.changed.event;
   private readonly bar = vscode.window.createStatusBarItem('winnow.status', vscode.StatusBarAlignment.Left, 0);
@@ -118,8 +121,8 @@ class Companion implements vscode.TreeDataProvider<Node> {
       this.view.onDidChangeVisibility((e) => { if (e.visible && !settings().apply) this.schedule.soon(); }),
       vscode.workspace.onDidChangeConfiguration((e) => { if (e.affectsConfiguration('winnow')) { this.schedule.restart(); this.schedule.soon(); } }),
       vscode.workspace.registerTextDocumentContentProvider('winnow', { provideTextDocumentContent: (uri) => this.documents.get(uri.path) ?? '' }),
-      command('winnow.refresh', () => this.schedule.now(false)),
-      command('winnow.sweepNow', () => this.schedule.now(true)),
+      command('winnow.refresh', () => this.lookAgain(false)),
+      command('winnow.sweepNow', () => this.lookAgain(true)),
       command('winnow.openLog', () => this.log.show()),
       command('winnow.explain', (n) => this.explain(n)),
       command('winnow.keep', (n) => this.keep(n)),
@@ -127,10 +130,34 @@ class Companion implements vscode.TreeDataProvider<Node> {
       command('winnow.restoreLast', () => this.restoreLast()));
   }
 
+  private async lookAgain(apply: boolean): Promise<void> {
+    this.lookedAt = 0;
+    await this.schedule.now(apply);
+  }
+
+  /** Looks at worktrees and processes. What cannot be looked at leaves the terminals as they are shown. */
+  private async lookAtOthers(): Promise<void> {
+    if (!this.view.visible || Date.now() - this.lookedAt < 60_000) return;
+    const result = await look(this.run);
+    if (result.kind !== 'report') {
+      if (result.kind === 'failed') this.log.warn(`look at worktrees and processes: ${result.why}`);
+      return;
+    }
+    this.lookedAt = Date.now();
+    this.others = others(result.report);
+    this.changed.fire();
+  }
+
   private async sweep(apply: boolean): Promise<void> {
+    await this.sweepTerminals(apply);
+    await this.lookAtOthers();
+  }
+
+  private async sweepTerminals(apply: boolean): Promise<void> {
     const result = await sweep(this.run, apply);
     switch (result.kind) {
       case 'missing':
+        this.others = [];
         this.show('missing', []);
         this.say(`The program ${settings().path} was not found, so nothing is looked at. Install winnow, or set winnow.path.`);
         return;
@@ -182,15 +209,17 @@ class Companion implements vscode.TreeDataProvider<Node> {
   }
 
   getChildren(node?: Node): Node[] {
-    if (!node) return this.list.map((group) => ({ group }));
+    if (!node) return [...this.list, ...this.others].map((group) => ({ group }));
     return 'group' in node ? node.group.items.map((item) => ({ item })) : [];
   }
 
   getTreeItem(node: Node): vscode.TreeItem {
     if ('group' in node) {
-      const t = new vscode.TreeItem(node.group.owner ? path.basename(node.group.owner) : 'no owner', vscode.TreeItemCollapsibleState.Expanded);
-      t.id = `group:${node.group.owner}`;
-      t.tooltip = node.group.owner;
+      const { title, owner } = node.group;
+      const t = new vscode.TreeItem(title ?? (owner ? path.basename(owner) : 'no owner'), vscode.TreeItemCollapsibleState[title ? 'Collapsed' : 'Expanded']);
+      t.id = title ? `others:${title}` : `group:${owner}`;
+      t.tooltip = owner;
+      if (title) t.description = sum(node.group);
       return t;
     }
     const { item } = node;
@@ -208,8 +237,8 @@ class Companion implements vscode.TreeDataProvider<Node> {
   private async item(node: Node | undefined, title: string, among: (i: Item) => boolean = () => true): Promise<Item | undefined> {
     const n = node ?? this.view.selection[0];
     if (n && 'item' in n) return n.item;
-    const all = this.list.flatMap((g) => g.items).filter(among);
-    if (!all.length) { void vscode.window.showInformationMessage('Winnow: there is no such terminal here.'); return undefined; }
+    const all = [...this.list, ...this.others].flatMap((g) => g.items).filter(among);
+    if (!all.length) { void vscode.window.showInformationMessage('Winnow: there is nothing of the kind here.'); return undefined; }
     const picked = await vscode.window.showQuickPick(all.map((item) => ({ label: item.label, description: words[item.state], detail: item.why, item })), { title });
     return picked?.item;
   }
@@ -224,7 +253,7 @@ class Companion implements vscode.TreeDataProvider<Node> {
   }
 
   private async explain(node?: Node): Promise<void> {
-    const item = await this.item(node, 'Explain which terminal?');
+    const item = await this.item(node, 'Explain what?');
     const text = item && await this.winnow(['explain', item.id, '--no-color'], `explain ${item.label}`);
     if (!item || text === undefined) return;
     const at = `/${item.id.replace(/[^A-Za-z0-9.-]/g, '_')}-${Date.now()}.txt`;
@@ -236,15 +265,15 @@ class Companion implements vscode.TreeDataProvider<Node> {
   }
 
   private async keep(node?: Node): Promise<void> {
-    const item = await this.item(node, 'Keep which terminal?', (i) => !i.held);
+    const item = await this.item(node, 'Keep what?', (i) => !i.held);
     if (!item) return;
     const reason = await vscode.window.showInputBox({ title: `Keep ${item.label}`, prompt: 'Why is it kept?', value: 'still needed' });
-    if (reason && await this.winnow(['retain', item.id, '--reason', reason], `keep ${item.label}`) !== undefined) await this.schedule.now(false);
+    if (reason && await this.winnow(['retain', item.id, '--reason', reason], `keep ${item.label}`) !== undefined) await this.lookAgain(false);
   }
 
   private async release(node?: Node): Promise<void> {
-    const item = await this.item(node, 'Release which terminal?', (i) => i.held);
-    if (item && await this.winnow(['release', item.id], `release ${item.label}`) !== undefined) await this.schedule.now(false);
+    const item = await this.item(node, 'Release what?', (i) => i.held);
+    if (item && await this.winnow(['release', item.id], `release ${item.label}`) !== undefined) await this.lookAgain(false);
   }
 
   private async restoreLast(): Promise<void> {

@@ -3,7 +3,7 @@ import type { Decision, Report } from './sweeper.ts';
 
 export type State = 'goes' | 'waits' | 'after' | 'ask' | 'stays';
 export interface Item { id: string; label: string; kind: string; state: State; why: string; next: string; held: boolean; }
-export interface Group { owner: string; items: Item[]; }
+export interface Group { owner: string; items: Item[]; title?: string; more?: number; }
 
 const order: State[] = ['goes', 'after', 'waits', 'ask', 'stays'];
 
@@ -23,9 +23,27 @@ export function groups(report: Report, window: string, sweeping: boolean): Group
     const owner = d.owner ?? '';
     by.set(owner, [...(by.get(owner) ?? []), itemOf(d, sweeping)]);
   }
-  return [...by.entries()].sort(([a], [b]) => a.localeCompare(b)).map(([owner, items]) => ({
-    owner, items: items.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || a.label.localeCompare(b.label)),
-  }));
+  return [...by.entries()].sort(([a], [b]) => a.localeCompare(b)).map(([owner, items]) => ({ owner, items: items.sort(byState) }));
+}
+
+const byState = (a: Item, b: Item): number => order.indexOf(a.state) - order.indexOf(b.state) || a.label.localeCompare(b.label);
+
+/** How many worktrees, and how many processes, are shown: what goes comes first. */
+const shown = 100;
+
+/** The worktrees and the processes of this machine, a group each. Empty groups are left out. */
+export function others(report: Report): Group[] {
+  const titles = { dir: 'Worktrees', process: 'Processes' };
+  return Object.entries(titles).map(([kind, title]) => {
+    const items = report.decisions.filter((d) => d.kind === kind).map((d) => itemOf(d, false)).sort(byState);
+    return { owner: '', title, items: items.slice(0, shown), more: Math.max(0, items.length - shown) };
+  }).filter((g) => g.items.length > 0);
+}
+
+/** What stands beside a group's name: how many it has, and how many of these would go. */
+export function sum(g: Group): string {
+  const go = g.items.filter((i) => i.state === 'goes' || i.state === 'after').length;
+  return `${g.items.length + (g.more ?? 0)}${go ? `, ${go} would go` : ''}${g.more ? `; ${g.more} more in winnow sweep --all` : ''}`;
 }
 
 function itemOf(d: Decision, sweeping: boolean): Item {
@@ -33,14 +51,21 @@ function itemOf(d: Decision, sweeping: boolean): Item {
   const held = d.objections?.some((o) => o.rule === 'protect.held') ?? false;
   const reasons = (state === 'stays' ? d.objections : d.findings) ?? [];
   const why = state === 'stays' && d.main ? d.main.message : reasons.map((r) => r.message).join('; ') || d.main?.message || 'no rule found a reason';
-  return { id: d.id, label: oneLine(d.label || d.id), kind: d.kind, state, why: oneLine(why), next: nextOf(state, held, sweeping, d), held };
+  return { id: d.id, label: nameOf(d), kind: d.kind, state, why: oneLine(why), next: nextOf(state, held, sweeping, d), held };
+}
+
+/** A folder by its last name: its id has the whole path. */
+function nameOf(d: Decision): string {
+  const name = oneLine(d.label || d.id);
+  return (d.kind === 'dir' && name.split('/').filter(Boolean).at(-1)) || name;
 }
 
 function nextOf(state: State, held: boolean, sweeping: boolean, d: Decision): string {
+  const elsewhere = d.kind === 'dir' || d.kind === 'process'; // what no window sweeps
   switch (state) {
-    case 'goes': return sweeping ? 'The next sweep closes it.' : 'Run "Winnow: Sweep Now", or turn on winnow.sweep.';
+    case 'goes': if (elsewhere) return 'Run winnow sweep --apply in a terminal.'; return sweeping ? 'The next sweep closes it.' : 'Run "Winnow: Sweep Now", or turn on winnow.sweep.';
     case 'after': return `It goes after ${d.after?.join(', ')}.`;
-    case 'waits': return sweeping ? 'A second look closes it.' : 'It needs a second look. Then run "Winnow: Sweep Now".';
+    case 'waits': if (elsewhere) return 'It needs a second look. Then run winnow sweep --apply.'; return sweeping ? 'A second look closes it.' : 'It needs a second look. Then run "Winnow: Sweep Now".';
     case 'ask': return `Run winnow cleanup ${d.id} --safe.`;
     case 'stays': return held ? 'Run "Winnow: Release" to let it go.' : d.main?.next ? `Run ${d.main.next}.` : 'Run "Winnow: Explain" to see what would let it go.';
   }

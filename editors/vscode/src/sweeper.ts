@@ -49,9 +49,17 @@ export function runner(program: () => string, within = 60_000, grace = endsWithi
 
 export const sweepArgs = (apply: boolean): string[] => ['sweep', '--kind', 'tab,terminal', '--format', 'json', '--no-color', ...(apply ? ['--apply'] : [])];
 
+/** What a dry look at worktrees and processes is asked with. No window acts on these by itself. */
+export const lookArgs = ['sweep', '--kind', 'dir,process', '--format', 'json', '--no-color'];
+
 /** One sweep. A report is given with any exit code that comes with one: a source that failed, or a cap that held, is in it. */
-export async function sweep(run: Run, apply: boolean): Promise<Result> {
-  const ran = await run(sweepArgs(apply));
+export const sweep = (run: Run, apply: boolean): Promise<Result> => report(run, sweepArgs(apply));
+
+/** One look at what is not a terminal. */
+export const look = (run: Run): Promise<Result> => report(run, lookArgs);
+
+async function report(run: Run, args: string[]): Promise<Result> {
+  const ran = await run(args);
   if (ran.missing) return { kind: 'missing' };
   if (ran.late) return { kind: 'failed', why: 'winnow did not end within a minute, and was stopped' };
   try {

@@ -3,8 +3,8 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { test } from 'node:test';
-import { bar, groups, lastAct, plain, problems, stateOf, status, unread } from '../src/model.ts';
-import { failure, runner, Schedule, settingsOf, sweep, sweepArgs, type Decision, type Ran, type Report } from '../src/sweeper.ts';
+import { bar, groups, lastAct, others, plain, problems, stateOf, status, sum, unread } from '../src/model.ts';
+import { failure, look, lookArgs, runner, Schedule, settingsOf, sweep, sweepArgs, type Decision, type Ran, type Report } from '../src/sweeper.ts';
 
 const d = (id: string, more: Partial<Decision> = {}): Decision => ({ id, kind: id.startsWith('terminal') ? 'terminal' : 'tab', verdict: 'spare', owner: '/w', label: id, ...more });
 const found = [{ rule: 'reap.tabs.ended', message: 'its process (1) has ended' }];
@@ -22,6 +22,8 @@ const report: Report = {
   ],
 };
 
+const ran = (r: Partial<Ran>): (() => Promise<Ran>) => async () => ({ code: 0, stdout: '', stderr: '', missing: false, late: false, ...r });
+
 test('a window shows its own tabs and the terminals of Codev, each with a reason and a next step', () => {
   const all = groups(report, 'aaaaaaaa', true);
   assert.deepEqual(all.map((g) => [g.owner, g.items.map((i) => `${i.id.split('/').at(-1)} ${i.state}`)]), [
@@ -33,12 +35,27 @@ test('a window shows its own tabs and the terminals of Codev, each with a reason
   assert.deepEqual(status(all), { text: '$(trash) Winnow: 3 would go, 1 waits for a second look', spoken: 'Winnow: 3 would go, 1 waits for a second look' });
 });
 
+test('worktrees and processes are groups of their own, what goes first, and no window sweeps them', async () => {
+  const dir = (n: number, more: Partial<Decision> = {}): Decision => d(`dir:/w/${n}`, { kind: 'dir', label: `~/w/w${String(n).padStart(3, '0')}`, ...more });
+  const many = [...Array(120).keys()].map((n) => dir(n, n === 119 ? { verdict: 'reap', findings: found } : {}));
+  const process = d('process:7@1', { kind: 'process', label: 'node', findings: found, objections: [{ rule: 'protect.debounce', message: 'x' }] });
+  const all = others({ decisions: [...report.decisions, process, ...many] });
+  assert.deepEqual(all.map((g) => [g.title, g.items.length, g.more]), [['Worktrees', 100, 20], ['Processes', 1, 0]]);
+  assert.deepEqual(all[0]?.items.slice(0, 2).map((i) => [i.label, i.state, i.next]), [
+    ['w119', 'goes', 'Run winnow sweep --apply in a terminal.'], ['w000', 'stays', 'Run "Winnow: Explain" to see what would let it go.']]);
+  assert.equal(all[1]?.items[0]?.next, 'It needs a second look. Then run winnow sweep --apply.');
+  assert.deepEqual(all.map(sum), ['120, 1 would go; 20 more in winnow sweep --all', '1']);
+  assert.deepEqual(others(report), []);
+  assert.ok(!lookArgs.includes('--apply'));
+  let asked: string[] = [];
+  assert.equal((await look(async (args) => { asked = args; return ran({ stdout: JSON.stringify(report) })(); })).kind, 'report');
+  assert.deepEqual(asked, lookArgs);
+});
+
 test('there is nothing to say of what stays', () => {
   assert.equal(status(groups({ decisions: [d('tab:vscode/aaaaaaaa/3', { objections: [{ rule: 'protect.live', message: 'x' }] })] }, 'aaaaaaaa', false)), undefined);
   assert.equal(stateOf(d('x', { findings: found, objections: [{ rule: 'protect.debounce', message: '' }, { rule: 'protect.live', message: '' }] })), 'stays');
 });
-
-const ran = (r: Partial<Ran>): (() => Promise<Ran>) => async () => ({ code: 0, stdout: '', stderr: '', missing: false, late: false, ...r });
 
 test('a report counts with any exit code, and a failure is said', async () => {
   for (const code of [0, 3, 5]) assert.equal((await sweep(ran({ code, stdout: JSON.stringify(report) }), false)).kind, 'report');
