@@ -135,7 +135,7 @@ func TestAttackRegistries(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	for _, good := range []string{"oci://registry.example.com/policies/winnow:stable", "oci://localhost:5000/x:1", "oci://ghcr.io/a/b@" + digest.FromString("x").String()} {
+	for _, good := range []string{"oci://registry.example.com/policies/winnow:stable", "oci://localhost:5000/x:1", "oci://registry.example.com/a/b@" + digest.FromString("x").String()} {
 		if err := bundleoci.Check(good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
