@@ -391,7 +391,7 @@ func (m *Model) listLines() []string {
 
 func (m *Model) keys() string {
 	for _, keys := range []string{
-		"space take  a take all that would go  h keep  p always protect  u unmark  e look closer  enter do it  q quit",
+		"space take  a take all  h keep  p always protect  u unmark  e look closer  enter do it  q quit",
 		"space take  a all  h keep  p protect  u unmark  e look closer  enter do  q quit",
 	} {
 		if ansi.StringWidth(keys) <= m.width {
