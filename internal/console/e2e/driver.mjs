@@ -284,7 +284,7 @@ await scenario("details", {}, set.url, async ({ page, check, go }) => {
     await route.fulfill({ response, body: (await response.text()).replace(/<p><span class="verdict[^]*?<\/p>/, "") });
   });
   await winnow("release", id);
-  await page.getByText("Keep it").waitFor();
+  await page.getByRole("heading", { name: "Keep it" }).waitFor();
   check((await page.locator("main .verdict, #main .verdict").count()) === 0, "the verdict is still there");
   check((await open()) === 1, "what was opened is closed when something above it goes");
 });
