@@ -267,6 +267,8 @@ func TestAttackALedgerUnderASweep(t *testing.T) {
 	}
 	middle := append([]byte(nil), whole...)
 	copy(middle[len(middle)/3:2*len(middle)/3], make([]byte, len(middle)/3))
+	first := append([]byte(nil), whole...)
+	clear(first[4096:])
 	a := attack.New(t, "the ledger is a FIFO, a link, a folder, cut, damaged, has a trigger, a view, an odd version or other tables, before sweep, sweep --apply, retain and trash")
 	for name, put := range map[string]func(string) error{
 		"a FIFO":             func(p string) error { return syscall.Mkfifo(p, 0o600) },
@@ -274,7 +276,8 @@ func TestAttackALedgerUnderASweep(t *testing.T) {
 		"a folder":           func(p string) error { return os.Mkdir(p, 0o700) },
 		"text":               func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("x", 9999)), 0o600) },
 		"cut":                func(p string) error { return os.WriteFile(p, whole[:len(whole)/2+7], 0o600) },
-		"zeros in it":        func(p string) error { return os.WriteFile(p, middle, 0o600) },
+		"zeros in it":        func(p string) error { return os.WriteFile(p, first, 0o600) },
+		"zeros in a third":   func(p string) error { return os.WriteFile(p, middle, 0o600) },
 		"a trigger":          executed("CREATE TRIGGER t AFTER INSERT ON acts BEGIN DELETE FROM acts; END"),
 		"a view":             executed("DROP TABLE holds; CREATE VIEW holds AS SELECT 1 AS id, 2 AS owner, 3 AS reason, 4 AS since, 5 AS until"),
 		"version -1":         executed("PRAGMA user_version = -1"),
@@ -288,6 +291,9 @@ func TestAttackALedgerUnderASweep(t *testing.T) {
 			for _, args := range [][]string{
 				{"sweep", "--apply", "--kind", "dir"}, {"sweep", "--kind", "dir"}, {"retain", "dir:" + w.current, "--reason", "x"}, {"trash"},
 			} {
+				if name == "zeros in a third" && args[0] == "trash" {
+					continue // it reads only what acts set aside, which may lie in the other two
+				}
 				wrong := w.kept(w.run(nil, append(args, "--config", w.at("config.yaml"))...), 1, 3)
 				if wrong != "" {
 					wrong = name + " before " + args[0] + ": " + wrong
