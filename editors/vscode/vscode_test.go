@@ -25,6 +25,7 @@ func TestThePackageIsWhatLiesHere(t *testing.T) {
 	}
 	for name, file := range map[string]string{
 		"extension/README.md": "README.md", "extension/LICENSE.txt": "../../LICENSE", "extension/media/winnow.svg": "media/winnow.svg",
+		"extension/CHANGELOG.md": "CHANGELOG.md", "extension/media/icon.png": "media/icon.png", "extension/media/view.png": "media/view.png",
 	} {
 		must.Equal(t, string(must.Get(os.ReadFile(file))(t)), string(in(name)), "%s", name)
 	}

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 // MoveIn gives the machine a home with a short path, on a file system that only this namespace has.
@@ -71,10 +72,21 @@ func (m *Machine) Week() {
 		{"acme-docs", "-c", acme.path, "-e", roleVar + "=quit", m.program("claude") + " 'fix a typo'; exec sh"},
 		{"ann", "-c", m.Home},
 	} {
-		cmd := exec.Command("tmux", append([]string{"new-session", "-d", "-s"}, s...)...)
-		cmd.Env = m.Env()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			m.t.Fatal(fmt.Errorf("tmux: %w %s", err, out))
-		}
+		m.tmux(append([]string{"new-session", "-d", "-s"}, s...)...)
+		// A first look that comes before the shell asks for a command sees another session than the second one.
+		wait.Eventually(m.t, "the prompt of "+s[0], func() bool {
+			return m.tmux("display-message", "-p", "-t", "="+s[0]+":", "#{pane_current_command}") == "sh" && strings.ContainsAny(m.tmux("capture-pane", "-p", "-t", "="+s[0]+":"), "$#")
+		})
 	}
+}
+
+func (m *Machine) tmux(args ...string) string {
+	m.t.Helper()
+	cmd := exec.Command("tmux", args...)
+	cmd.Env = m.Env()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		m.t.Fatalf("tmux %q: %v %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
 }

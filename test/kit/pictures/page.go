@@ -26,6 +26,8 @@ func Page(title, html, css string, width, height int) ([]byte, error) {
 // unseen are elements without which a page looks the same.
 var unseen = []string{"head", "script", "datalist", "template"}
 
+var spaces = map[string]string{"html": "http://www.w3.org/1999/xhtml", "svg": "http://www.w3.org/2000/svg"}
+
 // xhtml writes HTML as XML, without what is not seen.
 func xhtml(html string) (string, error) {
 	d := xml.NewDecoder(strings.NewReader(html))
@@ -47,10 +49,13 @@ func xhtml(html string) (string, error) {
 				continue
 			}
 			b.WriteString("<" + t.Name.Local)
-			if t.Name.Local == "html" {
-				b.WriteString(` xmlns="http://www.w3.org/1999/xhtml"`)
+			if space := spaces[t.Name.Local]; space != "" { // HTML gives these by itself
+				b.WriteString(` xmlns="` + space + `"`)
 			}
 			for _, a := range t.Attr {
+				if a.Name.Local == "xmlns" {
+					continue
+				}
 				if !slices.Contains([]string{"href", "action", "value", "onclick"}, a.Name.Local) || a.Name.Local == "value" && t.Name.Local == "input" && !secret(t) {
 					fmt.Fprintf(&b, ` %s="%s"`, a.Name.Local, escape(a.Value))
 				} else if a.Name.Local == "href" {

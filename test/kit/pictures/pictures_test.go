@@ -75,6 +75,7 @@ func TestPicturesAreCurrent(t *testing.T) {
 	s.terminal("sweep", "winnow sweep", 100, 60, `^\$$`)
 	s.terminal("review", "winnow review", 110, 26, "checkout")
 	s.terminal("top", "winnow top", 110, 18, "claude")
+	s.run(50*time.Hour, "sweep", "--apply", "--repo", "shop") // so that there is something to tell
 	s.console()
 	s.nothingElse()
 }
@@ -161,7 +162,7 @@ func (s *studio) console() {
 		page = get("/")
 		return !strings.Contains(page, "first look is under way")
 	})
-	s.page("console", "winnow console", page, get("/static/console.css"), 1180, 900)
+	s.page("console", "winnow console", page, get("/static/console.css"), 1180, 800)
 }
 
 // comment draws what the action writes into a pull request that lets a rule of the team's reap sooner.
