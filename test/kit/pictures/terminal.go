@@ -79,7 +79,8 @@ func indexed(n int) string {
 		n -= 16
 		return fmt.Sprintf("#%02x%02x%02x", level(n/36), level(n/6%6), level(n%6))
 	}
-	return fmt.Sprintf("#%[1]02x%[1]02x%[1]02x", 8+10*(n-232))
+	grey := 8 + 10*(n-232)
+	return fmt.Sprintf("#%02x%02x%02x", grey, grey, grey)
 }
 
 // change applies the numbers of one escape to the pen.
