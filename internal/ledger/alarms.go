@@ -18,9 +18,15 @@ func (l *Ledger) AlarmMemory(ctx context.Context) (alarm.Memory, error) {
 	return m, l.explain("read the memory of alarms in", err)
 }
 
-// SaveAlarmMemory makes next all that alarms remember.
-func (l *Ledger) SaveAlarmMemory(ctx context.Context, next alarm.Memory) error {
-	return l.explain("save the memory of alarms in", remember(ctx, l.db, alarmsName, next))
+// ChangeAlarmMemory makes what change gives all that alarms remember. No other writes there between what it gets and what it gives.
+func (l *Ledger) ChangeAlarmMemory(ctx context.Context, change func(alarm.Memory) alarm.Memory) error {
+	return l.explain("change the memory of alarms in", l.write(ctx, func(tx *sql.Tx) error {
+		m, err := recall(ctx, tx, alarmsName, alarm.Memory{})
+		if err != nil {
+			return err
+		}
+		return remember(ctx, tx, alarmsName, change(m))
+	}))
 }
 
 // Refusals gives what was to be reaped and was not, at every act that was tried on it, by candidate id. It has the acts too whose
@@ -36,13 +42,5 @@ func (l *Ledger) NoteActs(ctx context.Context, at time.Time, acts []decision.Act
 	if len(acts) == 0 {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx)
-	err := l.write(ctx, func(tx *sql.Tx) error {
-		m, err := recall(ctx, tx, alarmsName, alarm.Memory{})
-		if err != nil {
-			return err
-		}
-		return remember(ctx, tx, alarmsName, m.WithActs(at, acts, identities))
-	})
-	return l.explain("note acts in", err)
+	return l.ChangeAlarmMemory(context.WithoutCancel(ctx), func(m alarm.Memory) alarm.Memory { return m.WithActs(at, acts, identities) })
 }

@@ -44,7 +44,7 @@ func TestAlarmMemoryIsKept(t *testing.T) {
 		Refusals: map[string]alarm.Refusal{"dir:/w/a": {Kind: "dir", Label: "a", Identity: "k", Outcome: "refused", Detail: "no", FirstAt: t0, LastAt: t0.Add(4), Count: 2}},
 		Capped:   map[string]alarm.Capped{"tab": {Detail: "too many", FirstAt: t0, LastAt: t0.Add(5), Count: 3}},
 	}
-	must.Do(t, l.SaveAlarmMemory(ctx, memory))
+	must.Do(t, l.ChangeAlarmMemory(ctx, constant(memory)))
 	is := func(want alarm.Memory) {
 		t.Helper()
 		got := must.Get(l.AlarmMemory(ctx))(t)
@@ -57,8 +57,13 @@ func TestAlarmMemoryIsKept(t *testing.T) {
 		Rules: "r2", Scope: map[string]alarm.Scoped{"process:1@2": {Source: "proc", OutSince: t0}},
 		Sources: map[string]alarm.Source{"tmux/default": {BadSince: t0, Looks: 2}},
 	}
-	must.Do(t, l.SaveAlarmMemory(ctx, next))
+	must.Do(t, l.ChangeAlarmMemory(ctx, constant(next)))
 	is(next)
+}
+
+// constant changes any memory to this one.
+func constant(next alarm.Memory) func(alarm.Memory) alarm.Memory {
+	return func(alarm.Memory) alarm.Memory { return next }
 }
 
 // Memories of many sizes are written and forgotten whole.
@@ -71,7 +76,7 @@ func TestAlarmMemoryOfEverySize(t *testing.T) {
 			all[fmt.Sprintf("dir:/w/%d", i)] = alarm.Scoped{Source: "dirs//w", Born: t0.Add(time.Duration(i))}
 		}
 		for _, want := range []map[string]alarm.Scoped{all, all, nil} {
-			must.Do(t, l.SaveAlarmMemory(ctx, alarm.Memory{Scope: want}))
+			must.Do(t, l.ChangeAlarmMemory(ctx, constant(alarm.Memory{Scope: want})))
 			got := must.Get(l.AlarmMemory(ctx))(t)
 			if d := cmp.Diff(want, got.Scope, cmpopts.EquateEmpty()); d != "" {
 				t.Fatalf("%d (-want +got):\n%s", n, d)
@@ -84,13 +89,13 @@ func TestAlarmMemoryOfEverySize(t *testing.T) {
 func TestAlarmMemoryIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	must.Do(t, l.SaveAlarmMemory(t.Context(), alarm.Memory{Rules: "r1", Scope: map[string]alarm.Scoped{"dir:/w/a": {Source: "dirs//w"}}}))
+	must.Do(t, l.ChangeAlarmMemory(t.Context(), constant(alarm.Memory{Rules: "r1", Scope: map[string]alarm.Scoped{"dir:/w/a": {Source: "dirs//w"}}})))
 	db := must.Get(sql.Open("sqlite", l.Path()))(t)
 	defer db.Close()
 	must.Get(db.Exec("CREATE TRIGGER no BEFORE INSERT ON remembered BEGIN SELECT raise(ROLLBACK, 'no room'); END"))(t)
-	err := l.SaveAlarmMemory(t.Context(), alarm.Memory{
+	err := l.ChangeAlarmMemory(t.Context(), constant(alarm.Memory{
 		Rules: "r2", Peaks: map[string]alarm.Peak{"tab": {At: t0}}, Capped: map[string]alarm.Capped{"tab": {FirstAt: t0, LastAt: t0, Count: 1}},
-	})
+	}))
 	if err == nil || !strings.Contains(err.Error(), l.Path()) {
 		t.Errorf("got %v; want an error that names the file", err)
 	}
@@ -200,7 +205,7 @@ func rememberForever(path string) error {
 		return err
 	}
 	for g := m.Peaks["tab"].Seen + 1; ; g++ {
-		if err := l.SaveAlarmMemory(ctx, generation(g)); err != nil {
+		if err := l.ChangeAlarmMemory(ctx, constant(generation(g))); err != nil {
 			return err
 		}
 		fmt.Println("saved", g)
@@ -270,9 +275,11 @@ func TestACollapseAcrossRestarts(t *testing.T) {
 	}
 	for i, want := range []int{0, 1, 1, 0} {
 		l := must.Get(ledger.Open(path))(t)
-		m := must.Get(l.AlarmMemory(t.Context()))(t)
-		next, alarms := alarm.Look(m, s, ds, "r", limits)
-		must.Do(t, l.SaveAlarmMemory(t.Context(), next))
+		var alarms []alarm.Alarm
+		must.Do(t, l.ChangeAlarmMemory(t.Context(), func(m alarm.Memory) (next alarm.Memory) {
+			next, alarms = alarm.Look(m, s, ds, "r", limits)
+			return next
+		}))
 		must.Do(t, l.Close())
 		if len(alarms) != want {
 			t.Errorf("look %d gave %v; want %d alarms", i, alarms, want)

@@ -120,9 +120,10 @@ func BenchmarkAlarmMemory(b *testing.B) {
 		s.Dirs[d.ID] = snapshot.Dir{Source: "dirs//w", Path: d.Label, BornAt: new(t0)}
 	}
 	look := func(l *ledger.Ledger, ds []decision.Decision) {
-		m := must.Get(l.AlarmMemory(b.Context()))(b)
-		next, _ := alarm.Look(m, s, ds, "rules", limits)
-		must.Do(b, l.SaveAlarmMemory(b.Context(), next))
+		must.Do(b, l.ChangeAlarmMemory(b.Context(), func(m alarm.Memory) alarm.Memory {
+			next, _ := alarm.Look(m, s, ds, "rules", limits)
+			return next
+		}))
 	}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {

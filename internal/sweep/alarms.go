@@ -22,32 +22,33 @@ import (
 // report has the acts, if there were any. Without a memory only what this look shows by itself gives an alarm.
 func (s *Sweeper) Alarms(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) {
 	ctx = context.WithoutCancel(ctx) // it was seen and done, also where the sweep was interrupted since
-	m, remembers := s.alarmMemory(ctx, r, ds)
-	next, alarms := alarm.Look(m, snap, ds, s.RulesName(os.Environ()), s.Cfg.Alarms.Limits())
-	if remembers {
-		if err := s.Ledger.SaveAlarmMemory(ctx, next); err != nil {
-			s.Log.Warn("remember for alarms", "error", err)
-		}
+	var alarms []alarm.Alarm
+	looked := false
+	next := func(m alarm.Memory) (after alarm.Memory) {
+		looked = true
+		after, alarms = alarm.Look(m, snap, ds, s.RulesName(os.Environ()), s.Cfg.Alarms.Limits())
+		return after
+	}
+	s.remember(ctx, r, ds, next)
+	if !looked {
+		next(alarm.Memory{})
 	}
 	for _, al := range alarms {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: al.Rule, Message: al.Message + Next(al), Candidate: al.Candidate})
 	}
 }
 
-// alarmMemory writes down how the acts went and gives what is remembered. A ledger that cannot be read or written remembers nothing.
-func (s *Sweeper) alarmMemory(ctx context.Context, r *report.Report, ds []decision.Decision) (alarm.Memory, bool) {
+// remember writes down how the acts went, and what next makes of what is remembered. A ledger that cannot be read or written remembers nothing.
+func (s *Sweeper) remember(ctx context.Context, r *report.Report, ds []decision.Decision, next func(alarm.Memory) alarm.Memory) {
 	if s.Ledger == nil {
-		return alarm.Memory{}, false
+		return
 	}
 	if err := s.Ledger.NoteActs(ctx, r.TakenAt, r.Acts, identities(ds)); err != nil {
 		s.Log.Warn("note acts", "error", err)
 	}
-	m, err := s.Ledger.AlarmMemory(ctx)
-	if err != nil {
-		s.Log.Warn("read the memory of alarms", "error", err)
-		return alarm.Memory{}, false
+	if err := s.Ledger.ChangeAlarmMemory(ctx, next); err != nil {
+		s.Log.Warn("remember for alarms", "error", err)
 	}
-	return m, true
 }
 
 // identities are those of what was to be reaped.

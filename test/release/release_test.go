@@ -236,9 +236,9 @@ func images(t *testing.T, dist, archive string) {
 	if out, ok := shell(t, dir, os.Environ(), `unshare -rmpf true`); !ok {
 		t.Skipf("this machine allows no namespaces here: %s", out)
 	}
-	must.Do(t, os.CopyFS(filepath.Join(dir, "root/work"), os.DirFS(filepath.Join(root, "examples/team-policies"))))
+	must.Do(t, os.CopyFS(filepath.Join(dir, "root/repository"), os.DirFS(filepath.Join(root, "examples/team-policies"))))
 	must.Do(t, os.Mkdir(filepath.Join(dir, "root/proc"), 0o755))
-	out := mustShell(t, dir, env, `unshare -rmpf sh -ec 'mount -t proc proc root/proc; for check in check test; do chroot root /usr/bin/winnow policy $check /work/policies; done'`)
+	out := mustShell(t, dir, env, `unshare -rmpf sh -ec 'mount -t proc proc root/proc; for check in check test; do chroot root /usr/bin/winnow policy $check /repository/policies; done'`)
 	if !strings.Contains(out, "ok: ") {
 		t.Error(out)
 	}
