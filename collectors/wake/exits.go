@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -42,23 +40,20 @@ const (
 	// bufferSize is how much the kernel keeps for us, in bytes: some 1,300 exits.
 	bufferSize = 1 << 20
 	// batch is how many messages are read in one go, and between how long the reader rests after one, however many processes end.
-	batch   = 256
+	batch   = 2048
 	between = 50 * time.Millisecond
 	// acked is how long the kernel has for its answer: it gives none to who may not listen.
 	acked = 2 * time.Second
-	// ranges bounds the kernel's filter: pids are put together to so many ranges.
-	ranges = 100
 )
 
 // Exits hears from the kernel of the end of any process of a set, of any size (connector, CN_IDX_PROC). Only the first namespaces of a machine have it, and older kernels
-// give it to CAP_NET_ADMIN alone. A filter within the kernel lets through the ends of processes whose pids are in the set, or near one; forks, programs that start and threads wake no daemon.
+// give it to CAP_NET_ADMIN alone. A filter within the kernel lets the ends of processes through; forks, programs that start and threads wake no daemon.
 type Exits struct {
 	wake   func(source string)
 	buffer int
 
 	mu    sync.Mutex
 	known map[int]bool
-	conn  syscall.RawConn
 }
 
 // NewExits makes one that hears nothing before Run.
@@ -75,18 +70,6 @@ func (x *Exits) Set(ts []Target) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.known = known
-	x.filter()
-}
-
-// filter has the kernel drop what does not matter. Where it cannot, all comes here, and is dropped here.
-func (x *Exits) filter() {
-	if x.conn == nil {
-		return
-	}
-	program := exitFilter(slices.Collect(maps.Keys(x.known)))
-	_ = x.conn.Control(func(fd uintptr) {
-		_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
-	})
 }
 
 // Run listens until ctx ends, and then gives its error. listening is called once the kernel has agreed. It wraps ErrUnavailable where the kernel does not.
@@ -107,15 +90,8 @@ func (x *Exits) Run(ctx context.Context, listening func()) error {
 	if err != nil {
 		return err
 	}
-	x.mu.Lock()
-	x.conn = conn
-	x.filter()
-	x.mu.Unlock()
-	defer func() {
-		x.mu.Lock()
-		x.conn = nil
-		x.mu.Unlock()
-	}()
+	program := exitFilter() // where the kernel takes no filter, all comes here, and is dropped here
+	_ = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 	if err := unix.Sendto(fd, operation(mcastListen), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return unavailable("sendto", err)
 	}
@@ -253,88 +229,22 @@ func parseExit(message []byte, from uint32) (what uint32, pid int, ok bool) {
 	return what, 0, false
 }
 
-// exitFilter is a socket filter (cBPF) that lets through the kernel's agreement, and the ends of processes whose pids are among these or between two that are near.
-func exitFilter(pids []int) []unix.SockFilter {
-	var f []unix.SockFilter
-	stmt := func(code uint16, k uint32) { f = append(f, unix.SockFilter{Code: code, K: k}) }
-	jump := func(code uint16, k uint32, yes, no uint8) {
-		f = append(f, unix.SockFilter{Code: unix.BPF_JMP | code, Jt: yes, Jf: no, K: k})
-	}
+// exitFilter is a socket filter (cBPF) that lets through the kernel's agreement, and the ends of processes.
+func exitFilter() []unix.SockFilter {
 	// The filter reads numbers in network order; the kernel writes them in its own.
 	word := func(v uint32) uint32 {
 		return binary.BigEndian.Uint32(binary.NativeEndian.AppendUint32(nil, v))
 	}
-	const load, all = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, 0xffff
-	stmt(load, atWhat)
-	jump(unix.BPF_JEQ|unix.BPF_K, word(eventNone), 0, 1)
-	stmt(unix.BPF_RET|unix.BPF_K, all)
-	jump(unix.BPF_JEQ|unix.BPF_K, word(eventExit), 1, 0)
-	stmt(unix.BPF_RET|unix.BPF_K, 0)
-	stmt(load, atTGID)
-	stmt(unix.BPF_MISC|unix.BPF_TAX, 0)
-	stmt(load, atPID)
-	jump(unix.BPF_JEQ|unix.BPF_X, 0, 1, 0)
-	stmt(unix.BPF_RET|unix.BPF_K, 0)
-	// The pid as a number, byte by byte from its highest.
-	for i := range 4 {
-		offset := uint32(atPID + i)
-		if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
-			offset = uint32(atPID + 3 - i)
-		}
-		stmt(unix.BPF_LD|unix.BPF_B|unix.BPF_ABS, offset)
-		if i > 0 {
-			stmt(unix.BPF_LDX|unix.BPF_MEM, 0)
-			stmt(unix.BPF_ALU|unix.BPF_OR|unix.BPF_X, 0)
-		}
-		if i < 3 {
-			stmt(unix.BPF_ALU|unix.BPF_LSH|unix.BPF_K, 8)
-			stmt(unix.BPF_ST, 0)
-		}
+	const load, equals, gives = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ, unix.BPF_RET | unix.BPF_K
+	return []unix.SockFilter{
+		{Code: load, K: atWhat},
+		{Code: equals | unix.BPF_K, K: word(eventNone), Jt: 5},
+		{Code: equals | unix.BPF_K, K: word(eventExit), Jf: 5},
+		{Code: load, K: atTGID},
+		{Code: unix.BPF_MISC | unix.BPF_TAX},
+		{Code: load, K: atPID},
+		{Code: equals | unix.BPF_X, Jf: 1}, // the end of a thread
+		{Code: gives, K: 0xffff},
+		{Code: gives, K: 0},
 	}
-	var tree func(rs [][2]uint32)
-	tree = func(rs [][2]uint32) {
-		switch len(rs) {
-		case 0:
-			stmt(unix.BPF_RET|unix.BPF_K, 0)
-			return
-		case 1:
-			jump(unix.BPF_JGE|unix.BPF_K, rs[0][0], 0, 1)
-			jump(unix.BPF_JGT|unix.BPF_K, rs[0][1], 0, 1)
-			stmt(unix.BPF_RET|unix.BPF_K, 0)
-			stmt(unix.BPF_RET|unix.BPF_K, all)
-			return
-		}
-		middle := len(rs) / 2
-		jump(unix.BPF_JGE|unix.BPF_K, rs[middle][0], 0, 1)
-		stmt(unix.BPF_JMP|unix.BPF_JA, 0) // how far is known below
-		at := len(f)
-		tree(rs[:middle])
-		f[at-1].K = uint32(len(f) - at)
-		tree(rs[middle:])
-	}
-	tree(near(pids, ranges))
-	return f
-}
-
-// near puts pids together to at most so many ranges, the nearest first, in ascending order.
-func near(pids []int, most int) [][2]uint32 {
-	pids = slices.Compact(slices.Sorted(slices.Values(pids)))
-	type gap struct{ at, width int }
-	var gaps []gap
-	for i := 1; i < len(pids); i++ {
-		gaps = append(gaps, gap{i, pids[i] - pids[i-1]})
-	}
-	slices.SortFunc(gaps, func(a, b gap) int { return b.width - a.width })
-	split := map[int]bool{}
-	for _, g := range gaps[:min(len(gaps), most-1)] {
-		split[g.at] = true
-	}
-	var out [][2]uint32
-	for i, pid := range pids {
-		if i == 0 || split[i] {
-			out = append(out, [2]uint32{uint32(pid), uint32(pid)})
-		}
-		out[len(out)-1][1] = uint32(pid)
-	}
-	return out
 }

@@ -101,6 +101,9 @@ func (k *Keeper) States() map[string]State {
 	return out
 }
 
+// ends is how long Close waits at most: only a file system that does not answer takes so long.
+const ends = 2 * time.Second
+
 // Close ends all of them, and returns when nothing is left, or after two seconds.
 func (k *Keeper) Close() {
 	k.mu.Lock()
@@ -113,7 +116,7 @@ func (k *Keeper) Close() {
 	go func() { k.all.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(2 * ends):
+	case <-time.After(ends):
 	}
 }
 
@@ -184,66 +187,4 @@ func (k *Keeper) failed(one *kept, err error) (lasted time.Duration) {
 	}
 	s.Failures++
 	return lasted
-}
-
-// Files is a Watch that may end and begin again. Set may be called from any goroutine at any time.
-type Files struct {
-	root string
-	wake func(source string)
-	log  hclog.Logger
-
-	mu   sync.Mutex
-	w    *Watch
-	want *Targets
-}
-
-// NewFiles makes one that watches nothing before Run. The arguments are those of Start.
-func NewFiles(root string, wake func(source string), log hclog.Logger) *Files {
-	return &Files{root: root, wake: wake, log: log}
-}
-
-// Set makes t what is watched soon, and whenever the watch begins again.
-func (f *Files) Set(t Targets) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.want = &t; f.w != nil {
-		f.w.Set(t)
-	}
-}
-
-// Limited says why not all is watched that Set asked for, "" where it is.
-func (f *Files) Limited() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.w != nil && f.w.full.Load() {
-		return "not all folders can be watched: fs.inotify.max_user_watches says how many watches this user may have"
-	}
-	return ""
-}
-
-// Run watches until ctx ends, and then gives its error.
-func (f *Files) Run(ctx context.Context, listening func()) error {
-	w, err := Start(f.root, f.wake, f.log)
-	if err != nil {
-		return err
-	}
-	f.mu.Lock()
-	f.w = w
-	if f.want != nil {
-		w.Set(*f.want)
-	}
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.w = nil
-	}()
-	listening()
-	select {
-	case <-ctx.Done():
-		w.Close()
-		return ctx.Err()
-	case <-w.done:
-		return w.err
-	}
 }

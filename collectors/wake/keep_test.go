@@ -31,14 +31,6 @@ func keeps(t *testing.T, h *heard, log hclog.Logger) *Keeper {
 	return k
 }
 
-// breakFile puts another file in the place of one of the watch's descriptors, as if the kernel had nothing more to say there.
-func breakFile(t *testing.T, fd int) {
-	t.Helper()
-	null := must.Get(unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0))(t)
-	must.Do(t, unix.Dup3(null, fd, unix.O_CLOEXEC))
-	must.Do(t, unix.Close(null))
-}
-
 // TestAWatchThatBreaks begins again, watches what was watched, and wakes for what may have happened meanwhile.
 func TestAWatchThatBreaks(t *testing.T) {
 	t.Parallel()
@@ -53,24 +45,14 @@ func TestAWatchThatBreaks(t *testing.T) {
 	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
 	st := must.Get(proc.StatOf("/proc", sleeper.Process.Pid))(t)
 	f.Set(Targets{Folders: []string{dir}, Processes: []Target{{sleeper.Process.Pid, st.Start}}})
-	watch := func() *Watch { f.mu.Lock(); defer f.mu.Unlock(); return f.w }
 	watched := func() bool {
-		w := watch()
-		if w == nil {
-			return false
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return len(w.byWD) == 1 && len(w.processes) > 0
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.files.WatchList()) == 1 && len(f.processes) > 0
 	}
 	wait.Eventually(t, "watched", watched)
-	w := watch()
-	w.mu.Lock()
-	breakFile(t, w.epoll)
-	w.mu.Unlock()
-	// The loop waits by the old file until something happens.
-	files.Folder(t, dir, "new")
-	wait.Eventually(t, "begun again", func() bool { return watch() != w && watched() })
+	must.Do(t, f.files.Close())
+	wait.Eventually(t, "begun again", func() bool { return k.States()["files"].Failures == 1 && watched() })
 	if s := k.States()["files"]; s.Failures != 1 || !s.Listening || s.Why != "" {
 		t.Errorf("it stands as %+v", s)
 	}
@@ -79,22 +61,6 @@ func TestAWatchThatBreaks(t *testing.T) {
 	wait.Eventually(t, "woken by an entry", func() bool { return h.of(Folder) > before })
 	must.Do(t, sleeper.Process.Kill())
 	wait.Eventually(t, "woken by an end", func() bool { return h.of(Process) == 1 })
-}
-
-// TestWatchesThatOthersTakeAway are made again: whoever has the descriptor, or the file system, can end them.
-func TestWatchesThatOthersTakeAway(t *testing.T) {
-	t.Parallel()
-	dir := files.Folder(t, t.TempDir(), "watched")
-	w, h := start(t)
-	w.set(Targets{Folders: []string{dir}})
-	w.mu.Lock()
-	for wd := range w.byWD {
-		_ = must.Get(unix.InotifyRmWatch(w.inotify, uint32(wd)))(t)
-	}
-	w.mu.Unlock()
-	wait.Eventually(t, "woken by its loss", func() bool { return h.of(Folder) > 0 })
-	before, n := h.of(Folder), 0
-	wait.Eventually(t, "woken by an entry", func() bool { n++; files.Folder(t, dir, fmt.Sprint(n)); return h.of(Folder) > before })
 }
 
 // log takes what is logged.

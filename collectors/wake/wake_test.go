@@ -41,12 +41,28 @@ func (h *heard) of(source string) int {
 	return h.n[source]
 }
 
-func start(t *testing.T) (*Watch, *heard) {
+func start(t *testing.T) (*Files, *heard) {
 	t.Helper()
 	h := &heard{n: map[string]int{}}
-	w := must.Get(Start("/proc", h.wake, hclog.NewNullLogger()))(t)
-	t.Cleanup(w.Close)
+	w := NewFiles("/proc", h.wake, hclog.NewNullLogger())
+	end := runs(t, w)
+	t.Cleanup(end)
 	return w, h
+}
+
+// runs has it listen, and gives what ends it.
+func runs(t *testing.T, w *Files) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	listens, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- w.Run(ctx, func() { close(listens) }) }()
+	<-listens
+	return func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+	}
 }
 
 // quiet is how long a test waits for what must not come.
@@ -162,24 +178,21 @@ func TestProcesses(t *testing.T) {
 // TestNothingIsLeft: many changes of what is watched, and a close, leave no descriptor and no watch.
 func TestNothingIsLeft(t *testing.T) {
 	dir := t.TempDir()
-	must.Get(Start("/proc", func(string) {}, hclog.NewNullLogger()))(t).Close() // what the runtime itself opens once is open then
+	w := NewFiles("/proc", func(string) {}, hclog.NewNullLogger())
+	runs(t, w)() // what the runtime itself opens once is open then
 	before := open(t)
 	for range 3 {
-		h := &heard{n: map[string]int{}}
-		w := must.Get(Start("/proc", h.wake, hclog.NewNullLogger()))(t)
+		end := runs(t, w)
 		self := must.Get(proc.StatOf("/proc", os.Getpid()))(t)
 		for i := range 50 {
 			w.set(Targets{Folders: []string{files.Folder(t, dir, fmt.Sprint(i))}, Files: []string{filepath.Join(dir, fmt.Sprint(i), "x")}, Processes: []Target{{os.Getpid(), self.Start}}})
 		}
 		w.mu.Lock()
-		if len(w.byPath) != 1 || len(w.byWD) != 1 || len(w.byFD) != 1 {
-			t.Errorf("%d, %d and %d are watched", len(w.byPath), len(w.byWD), len(w.byFD))
+		if len(w.folders) != 1 || len(w.files.WatchList()) != 1 || len(w.processes) != 1 {
+			t.Errorf("%v, %v and %v are watched", w.folders, w.files.WatchList(), w.processes)
 		}
 		w.mu.Unlock()
-		w.Close()
-		w.Close()
-		w.Set(Targets{Folders: []string{dir}}) // after its end it does nothing
-		wait.Eventually(t, "followed", func() bool { w.asking.Lock(); defer w.asking.Unlock(); return !w.setting })
+		end()
 	}
 	if after := open(t); after > before {
 		t.Errorf("%d descriptors were open before, %d are after", before, after)
@@ -220,27 +233,15 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestNobodyWaits for a file system that does not answer: neither who says what to watch, nor who ends it.
+// TestNobodyWaits for a file system that does not answer: who says what to watch goes on.
 func TestNobodyWaits(t *testing.T) {
 	t.Parallel()
-	h := &heard{n: map[string]int{}}
-	w := must.Get(Start("/proc", h.wake, hclog.NewNullLogger()))(t)
+	w, _ := start(t)
 	w.mu.Lock() // as one that is in the middle of it and hangs
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range 3 {
-			w.Set(Targets{Folders: []string{t.TempDir()}})
-		}
-		w.Close()
-	}()
-	select {
-	case <-done:
-	case <-time.After(wait.Patience):
-		t.Error("it waits")
+	defer w.mu.Unlock()
+	for range 3 {
+		w.Set(Targets{Folders: []string{t.TempDir()}})
 	}
-	w.mu.Unlock()
-	<-w.done
 }
 
 // TestABusyFile: a file that is written all the time takes a few wake-ups in each second, and what happens last is heard.
@@ -263,6 +264,7 @@ func TestABusyFile(t *testing.T) {
 	}
 	time.Sleep(4 * between) // until all that was heard is said
 	before := h.of(File)
+	must.Get(f.WriteString("last"))(t)
 	must.Do(t, f.Close())
 	wait.Eventually(t, "woken by the last of it", func() bool { return h.of(File) > before })
 }
@@ -294,24 +296,13 @@ func TestBounds(t *testing.T) {
 	}
 	w.set(all)
 	w.mu.Lock()
-	n := len(w.byPath)
+	n := len(w.files.WatchList())
 	w.mu.Unlock()
 	if n > maxWatches || n < 1 {
 		t.Fatalf("%d are watched, want at most %d", n, maxWatches)
 	}
 	files.Folder(t, all.Folders[0], "new")
 	wait.Eventually(t, "woken", func() bool { return h.of(Folder) > 0 })
-}
-
-// watches are the kernel's numbers of all folders that it watches for this one.
-func (w *Watch) watches(t *testing.T) (wds []string) {
-	t.Helper()
-	for line := range strings.Lines(string(must.Get(os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", w.inotify)))(t))) {
-		if wd, is := strings.CutPrefix(line, "inotify wd:"); is {
-			wds = append(wds, strings.Fields(wd)[0])
-		}
-	}
-	return wds
 }
 
 // TestALinkThatLeadsElsewhere: the folder that it led to before is watched no more, unless it is wanted by its own name.
@@ -329,7 +320,7 @@ func TestALinkThatLeadsElsewhere(t *testing.T) {
 				want, n = []string{link, a}, 1+j
 			}
 			w.set(Targets{Folders: want})
-			if got := w.watches(t); len(got) != n {
+			if got := w.files.WatchList(); len(got) != n {
 				t.Fatalf("%d are wanted, %d are watched", n, len(got))
 			}
 			before := h.of(Folder)
