@@ -135,7 +135,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		"Event": client.Event{}, "Error/properties/error": client.Error{},
 		"Look": document.Look{}, "History": document.History{}, "Act": ledger.Act{}, "SetAside": document.SetAside{}, "Policies": document.Policies{}, "Rule": document.Rule{},
 		"State/properties/alarms/items": report.Alarm{}, "Stats": document.Stats{}, "Share": document.Share{},
-		"Running": report.Running{}, "Owner": report.Owner{}, "Process": report.Process{},
+		"Running": report.Running{}, "Owner": report.Owner{}, "Place": report.Place{}, "Process": report.Process{},
 	} {
 		at, _ := schemas[strings.Split(name, "/")[0]].(map[string]any)
 		for _, step := range strings.Split(name, "/")[1:] {

@@ -33,7 +33,7 @@ var forTests = []string{testJudge, "winnow/test/kit/rules", "winnow/test/kit/wor
 
 // faces is what review and top may import.
 var faces = strings.Fields(`winnow/engine/decision winnow/engine/snapshot winnow/engine/subject winnow/internal/config
-	winnow/internal/report winnow/internal/story winnow/internal/text`)
+	winnow/internal/report winnow/internal/screen winnow/internal/story winnow/internal/text`)
 
 // sole says of a package which others alone may import it, and why.
 var sole = map[string]struct {
@@ -95,6 +95,7 @@ var arrows = []arrow{
 	{"winnow/internal/sweep", "winnow/internal/ops", nil, "the pipeline is below the operations"},
 	{"winnow/internal/review", "winnow/", faces, "a face knows documents and their words, and is given what it shows"},
 	{"winnow/internal/top", "winnow/", faces, "a face knows documents and their words, and is given what it shows"},
+	{"winnow/internal/screen", "winnow/", []string{"winnow/internal/text"}, "it knows rows and keys, and nothing of what they stand for"},
 	{"winnow/internal/daemon", "winnow/internal/localapi", nil, "the list of what runs beside the daemon is given by the command"},
 	{"winnow/internal/daemon", "github.com/spf13", nil, "flags are for commands"},
 	{"winnow/internal/daemon", "winnow/internal/render", nil, "it gives documents, which others write"},

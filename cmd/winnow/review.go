@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/review"
+	"github.com/winnow-reaper/winnow/internal/screen"
 	"github.com/winnow-reaper/winnow/internal/story"
 	"github.com/winnow-reaper/winnow/internal/sweep"
 	"github.com/winnow-reaper/winnow/internal/sys/atomicfile"
@@ -51,33 +52,27 @@ func (a *app) review(ctx context.Context, f sweep.Listing) error {
 	if err != nil {
 		return err
 	}
-	stories := story.Build(snap, r)
 	if a.json() {
-		doc := review.Document{Schema: review.Schema, Sweep: r.Sweep, Policy: r.Policy, Stories: stories}
-		if stories == nil {
-			doc.Stories = []story.Story{}
-		}
+		doc := review.Document{Schema: review.Schema, Sweep: r.Sweep, Policy: r.Policy, Stories: append([]story.Story{}, story.Build(snap, r, "")...)}
 		return a.show(doc, "  ", nil)
 	}
+	looking, stop := context.WithCancel(ctx)
 	var explaining sync.WaitGroup
-	choice, err := review.Run(ctx, in, out, review.Options{
-		Stories: stories, Counts: report.Stays(r.Decisions), Paint: a.paint.Paint, File: a.OwnConfig(), Glob: review.Glob,
-		Explain: func(id string, width int) (string, error) {
+	list := review.New(review.Options{
+		Stories: story.Build(snap, r, story.Stay), Counts: report.Stays(r.Decisions), Paint: a.paint.Paint, File: a.OwnConfig(), Glob: review.Glob,
+		Explain: func(id string) (short, rules screen.Text) {
 			explaining.Add(1)
 			defer explaining.Done()
-			out, err := a.ExplainBy(ctx, e, p, snap, id)
-			if err != nil {
-				return "", err
-			}
-			var b strings.Builder
-			a.paint.WithWidth(width).Explanation(&b, out, true)
-			return b.String(), nil
+			return a.explanation(looking, snap, id)
 		},
 	})
+	err = screen.Run(ctx, in, out, list)
+	stop()
 	explaining.Wait()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; nothing was done", err)
 	}
+	choice := list.Choice()
 	if !choice.Confirmed {
 		a.Note("nothing was done")
 		return nil

@@ -29,8 +29,6 @@ type app struct {
 	out, errOut io.Writer // a termsafe.Writer each: nothing gets past it raw
 	flags       globalFlags
 	paint       render.Paint
-	// drawing is true while a command has the whole terminal.
-	drawing bool
 	// command names what runs in the documents that it prints, such as policy-check.
 	command string
 }

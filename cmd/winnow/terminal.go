@@ -11,10 +11,14 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/exit"
+	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/screen"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -35,7 +39,7 @@ const progressAfter = 300 * time.Millisecond
 // progress starts the line; clear ends it. Without a terminal on stderr it writes nothing.
 func (a *app) progress() *progress {
 	p := &progress{w: text.Beneath(a.errOut), start: time.Now()} // it moves the cursor, which a termsafe.Writer does not let through
-	if tty, _ := text.Terminal(a.errOut); !tty || a.drawing || os.Getenv("TERM") == "dumb" {
+	if tty, _ := text.Terminal(a.errOut); !tty || os.Getenv("TERM") == "dumb" {
 		return p
 	}
 	p.ticker, p.ended = time.NewTicker(progressAfter), make(chan struct{})
@@ -127,4 +131,28 @@ func (a *app) terminal(command string) (in, out *os.File, err error) {
 		return nil, nil, config.Usagef("winnow %s needs a terminal for its input and its output; winnow %s --format json prints the same once. Nothing was done", command, command)
 	}
 	return os.Stdin, out, nil
+}
+
+// quiet gives operations that print nothing, since a line of the log, or of the progress, would stand in a picture. They have a configuration of
+// their own, because loading rules writes into it.
+func (a *app) quiet() *ops.Ops {
+	o, cfg := a.Ops, *a.Cfg
+	o.Cfg, o.Log, o.Tell, o.Watch = &cfg, hclog.NewNullLogger(), nil, nil
+	return &o
+}
+
+// explanation is what winnow explain says of a candidate of a look, or of a fresh one where seen is nil: in short, and with its rules.
+func (a *app) explanation(ctx context.Context, seen *snapshot.Snapshot, id string) (short, rules screen.Text) {
+	out, err := a.quiet().ExplainLatest(ctx, seen, id)
+	write := func(rules bool) screen.Text {
+		return func(width int) string {
+			if err != nil {
+				return strings.Join(text.Wrap(text.Clean(err.Error()), width), "\n")
+			}
+			var b strings.Builder
+			a.paint.WithWidth(width).Explanation(&b, out, rules)
+			return b.String()
+		}
+	}
+	return write(false), write(true)
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -17,9 +16,13 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
+	"github.com/winnow-reaper/winnow/internal/ops"
+	"github.com/winnow-reaper/winnow/internal/render"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/screen"
 	"github.com/winnow-reaper/winnow/internal/sources"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
+	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/internal/top"
 )
 
@@ -68,7 +71,7 @@ func (a *app) top(ctx context.Context, every time.Duration) error {
 	if err != nil {
 		return err
 	}
-	w := &watch{app: a, engine: e, policy: p}
+	w := &watch{Ops: &a.Ops, engine: e, policy: p}
 	if err := w.judge(ctx); err != nil {
 		return err
 	}
@@ -87,28 +90,57 @@ func (a *app) top(ctx context.Context, every time.Duration) error {
 		}
 		return a.show(look, "  ", nil)
 	}
-	a.Log, a.drawing = hclog.NewNullLogger(), true // a line of the log, or of the progress, would stand in the picture
-	ctx, cancel := context.WithCancel(ctx)
-	var judging sync.WaitGroup
-	judging.Go(func() {
-		for {
+	w.Ops = a.quiet()
+	looking, stop := context.WithCancel(ctx)
+	var busy sync.WaitGroup
+	busy.Go(func() {
+		for looking.Err() == nil {
 			select {
-			case <-ctx.Done():
-				return
+			case <-looking.Done():
 			case <-time.After(judgeEvery):
-				_ = w.judge(ctx) // the verdicts of before stand; a source that fails keeps everything
+				_ = w.judge(looking) // the verdicts of before stand; a source that fails keeps everything
 			}
 		}
 	})
-	err = top.Run(ctx, in, out, top.Options{Look: w.look, Every: every, Paint: a.paint.Paint})
-	cancel()
-	judging.Wait()
+	var done []string
+	do := func(act func(o *ops.Ops, id string) (string, error)) func(string) string {
+		return func(id string) string {
+			busy.Add(1)
+			defer busy.Done()
+			said, err := act(a.quiet(), id)
+			if err != nil {
+				said = err.Error()
+			}
+			done = append(done, said) // the view does one thing at a time
+			return said
+		}
+	}
+	err = screen.Run(ctx, in, out, top.New(ctx, top.Options{
+		Look: w.look, Every: every, Paint: a.paint.Paint,
+		Explain: func(id string) (short, rules screen.Text) { return a.explanation(looking, nil, id) },
+		Hold: do(func(o *ops.Ops, id string) (string, error) {
+			h, err := o.Retain(ctx, id, true, "held in winnow top", 0)
+			return render.Held(h), err
+		}),
+		End: do(func(o *ops.Ops, id string) (string, error) {
+			out, err := o.Cleanup(ctx, id, false)
+			if err != nil {
+				return "", err
+			}
+			return out.Cleaned + ": " + out.Act.Outcome.Outcome + ": " + report.Aside(*out.Act), nil
+		}),
+	}))
+	stop()
+	busy.Wait()
+	for _, said := range done {
+		a.paint.Sentence(a.out, text.Clean(said))
+	}
 	return err
 }
 
 // watch is one look at the processes after the other.
 type watch struct {
-	*app
+	*ops.Ops
 	engine *eval.Engine
 	policy *policy.Policy
 	// before is what the last look saw.
@@ -116,11 +148,12 @@ type watch struct {
 
 	mu       sync.Mutex
 	verdicts map[string]decision.Decision
+	judged   *snapshot.Snapshot
 }
 
 // judge reads all that verdicts on processes rest on, and decides.
 func (w *watch) judge(ctx context.Context) error {
-	s, err := w.app.Look(ctx, sources.Scope{Kind: snapshot.KindProcess}, w.LoadPriorReadOnly(ctx))
+	s, err := w.Look(ctx, sources.Scope{Kind: snapshot.KindProcess}, w.LoadPriorReadOnly(ctx))
 	if err != nil {
 		return err
 	}
@@ -137,7 +170,7 @@ func (w *watch) judge(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.verdicts = verdicts
+	w.verdicts, w.judged = verdicts, s
 	return nil
 }
 
@@ -148,10 +181,10 @@ func (w *watch) look(ctx context.Context) (top.Look, error) {
 		return top.Look{}, err
 	}
 	w.mu.Lock()
-	verdicts := w.verdicts
+	verdicts, judged := w.verdicts, w.judged
 	w.mu.Unlock()
 	look := top.NewLook(top.Inputs{
-		Snapshot: s, Before: w.before, Config: &w.Cfg.Rules.Config, Verdicts: verdicts, UID: os.Getuid(),
+		Snapshot: s, Before: w.before, Config: &w.Cfg.Rules.Config, Verdicts: verdicts, Places: judged, UID: os.Getuid(),
 		PSS: func(pid int) (int64, error) { return proc.PSS(w.Cfg.Collect.Processes.Root, pid) },
 	})
 	w.before = s

@@ -391,7 +391,7 @@ func (l *latest) top(o *ops.Ops) report.Running {
 		verdicts[d.ID] = d
 	}
 	pss := func(pid int) (int64, error) { return proc.PSS(o.Cfg.Collect.Processes.Root, pid) }
-	in := top.Inputs{Snapshot: was.snapshot, Config: &o.Cfg.Rules.Config, Verdicts: verdicts, UID: os.Getuid(), PSS: pss}
+	in := top.Inputs{Snapshot: was.snapshot, Config: &o.Cfg.Rules.Config, Verdicts: verdicts, UID: os.Getuid(), PSS: pss, Places: was.snapshot}
 	return top.NewLook(in)
 }
 

@@ -23,10 +23,19 @@ type Owner struct {
 	// of it any agent that lives may be the one that started it. It is absent where one may be.
 	Name  string `json:"name"`
 	Alive *bool  `json:"alive,omitempty"`
+	// ID is the agent's own process, absent for a session of an agent. Places are the sessions and worktrees in which its processes run.
+	ID     string  `json:"id,omitempty"`
+	Places []Place `json:"places,omitempty"`
 	// CPU is in processors, Memory in bytes, both the sum over Processes.
 	CPU       *float64  `json:"cpu,omitempty"`
 	Memory    int64     `json:"memory"`
 	Processes []Process `json:"processes"`
+}
+
+// Place is a session, a tab or a worktree, with its name for a person: "session acme", "worktree ~/w/acme".
+type Place struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
 }
 
 // Process is one process of an owner.

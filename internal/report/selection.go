@@ -55,14 +55,8 @@ func (r *Report) Select(f Selection) []string {
 	}
 	r.Selection = &f
 	ds := slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return !f.takes(d) })
-	by := func(x, y decision.Decision) int { return cmp.Compare(Label(x), Label(y)) }
-	switch f.Sort {
-	case "size":
-		by = func(x, y decision.Decision) int { return cmp.Compare(bytesOf(y), bytesOf(x)) }
-	case "age":
-		by = func(x, y decision.Decision) int { return cmp.Compare(ageOf(y), ageOf(x)) }
-	}
-	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Or(cmp.Compare(rank(x), rank(y)), by(x, y)) })
+	by := cmp.Or(f.Sort, "name")
+	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Or(cmp.Compare(rank(x), rank(y)), Compare(by, x, y)) })
 	if f.Limit > 0 && len(ds) > f.Limit {
 		ds = ds[:f.Limit]
 	}
@@ -70,6 +64,19 @@ func (r *Report) Select(f Selection) []string {
 		return nil
 	}
 	return append([]string{}, text.Map(ds, func(d decision.Decision) string { return d.ID })...) // nil would be everything
+}
+
+// Compare says which of two things comes first in one of Orders.
+func Compare(order string, x, y decision.Decision) int {
+	switch order {
+	case "size":
+		return cmp.Compare(BytesOf(y), BytesOf(x))
+	case "age":
+		return cmp.Compare(AgeOf(y), AgeOf(x))
+	case "name":
+		return cmp.Compare(Label(x), Label(y))
+	}
+	return 0
 }
 
 func (f Selection) takes(d decision.Decision) bool {
@@ -82,19 +89,19 @@ func (f Selection) takes(d decision.Decision) bool {
 		folder = a.Folder
 	}
 	places := a.Repository + "\n" + folder
-	return strings.Contains(d.Owner, f.Owner) && strings.Contains(places, f.Repository) && (f.Older == 0 || ageOf(d) >= f.Older.Seconds()) && bytesOf(d) >= f.Larger
+	return strings.Contains(d.Owner, f.Owner) && strings.Contains(places, f.Repository) && (f.Older == 0 || AgeOf(d) >= f.Older.Seconds()) && BytesOf(d) >= f.Larger
 }
 
-// bytesOf is what comes free with a thing: on a disk, or of memory. It is 0 where that is not known.
-func bytesOf(d decision.Decision) int64 {
+// BytesOf is what comes free with a thing: on a disk, or of memory. It is 0 where that is not known.
+func BytesOf(d decision.Decision) int64 {
 	if d.Size == nil && d.About != nil && d.About.Memory != nil {
 		return *d.About.Memory
 	}
 	return freed(d)
 }
 
-// ageOf is for how many seconds nothing has happened in a thing, of a process how old it is; -1 where that is not known.
-func ageOf(d decision.Decision) float64 {
+// AgeOf is for how many seconds nothing has happened in a thing, of a process how old it is; -1 where that is not known.
+func AgeOf(d decision.Decision) float64 {
 	if d.About == nil {
 		return -1
 	}

@@ -4,12 +4,12 @@ package review
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"os"
+	"path"
+	"slices"
 	"strings"
 
+	"charm.land/bubbles/v2/list"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/config"
 	"github.com/winnow-reaper/winnow/internal/report"
+	"github.com/winnow-reaper/winnow/internal/screen"
 	"github.com/winnow-reaper/winnow/internal/story"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
@@ -39,11 +40,12 @@ type Choice struct {
 
 // Options are what the list needs of the program.
 type Options struct {
+	// Stories have what stays too.
 	Stories []story.Story
-	// Counts says in one line what stays and is not listed.
+	// Counts says in one line what stays, "" where nothing does.
 	Counts string
-	// Explain gives what winnow explain says of a candidate, for so many columns. It is called outside of the list's own loop.
-	Explain func(id string, width int) (string, error)
+	// Explain gives what winnow explain says of a candidate, in short and with its rules. It is called outside of the list's own loop.
+	Explain func(id string) (short, rules screen.Text)
 	// Glob is what the mark protect writes for a candidate into rules.protected of the file; "" where it cannot be protected.
 	Glob func(decision.Decision) string
 	File string
@@ -51,47 +53,122 @@ type Options struct {
 	Paint text.Paint
 }
 
-// row is a line of the list: a story's title, or one of its items.
-type row struct {
-	story int
-	item  *story.Item
-}
-
 // Model is the list.
 type Model struct {
-	o             Options
-	rows          []row
-	marks         map[string]Mark
-	byID          map[string]*story.Item
-	at, top       int
-	width, height int
-	// pane is what explain said, as lines, and of which candidate; paneTop its first line that is shown.
-	pane    []string
-	paneOf  string
-	paneTop int
-	// asking is true while it is asked whether to do what was marked.
-	asking bool
+	*screen.Screen
+	o     Options
+	marks map[string]Mark
+	byID  map[string]*story.Item
+	// order is by what the rows are sorted, a place in orders. stays has what stays listed too.
+	order int
+	stays bool
+	// explained is how the program explained candidates, by id; explaining is the one that it is at, "" for none.
+	explained  map[string]explained
+	explaining string
 	// said is a word about the last key.
 	said   string
 	choice Choice
 }
 
+// orders are by what rows are sorted, and groups by what stands first in each; at first by what belongs together.
+var orders = append([]string{""}, report.Orders...)
+
+// widestName is how many columns a name has beside a reason.
+const widestName = 40
+
+// row is a line of the list: the title of a group, or one thing, by the name that it has below its title.
+type row struct {
+	m                  *Model
+	group, title, name string
+	items              []*story.Item
+	depth              int
+}
+
 // New gives the list, with nothing marked.
 func New(o Options) *Model {
-	m := &Model{o: o, marks: map[string]Mark{}, byID: map[string]*story.Item{}, width: 80, height: 24}
+	m := &Model{o: o, marks: map[string]Mark{}, byID: map[string]*story.Item{}, explained: map[string]explained{}}
 	for i := range o.Stories {
-		if len(o.Stories[i].Items) > 1 { // of a single thing its own line says it all
-			m.rows = append(m.rows, row{story: i})
-		}
 		for j := range o.Stories[i].Items {
 			it := &o.Stories[i].Items[j]
-			m.rows, m.byID[it.Decision.ID] = append(m.rows, row{story: i, item: it}), it
+			m.byID[it.Decision.ID] = it
 		}
 	}
-	if len(m.rows) > 1 && m.rows[0].item == nil {
-		m.at = 1
-	}
+	m.Screen = screen.New(o.Paint,
+		screen.NewAction("space", "take", m.marking(Take), "space", "t", "x"),
+		screen.NewAction("enter", "do it", m.ask, "enter"),
+		screen.NewAction("h", "keep", m.marking(Hold), "h"),
+		screen.NewAction("s", "sort", m.sort, "s"),
+		screen.NewAction(".", "what stays", m.toggle, "."),
+		screen.NewAction("e", "look closer", m.look, "e", "l", "right"),
+		screen.NewAction("a", "take all that would go", m.all, "a"),
+		screen.NewAction("p", "always protect", m.marking(Protect), "p"),
+		screen.NewAction("u", "unmark", m.unmark, "u"),
+	)
+	m.Beside = true
+	m.list()
+	m.skipTitle()
 	return m
+}
+
+// list makes the rows: what belongs together below its title, single folders below their repository, and other single things below their kind.
+func (m *Model) list() {
+	var groups []*row
+	places := map[string]*row{}
+	for i := range m.o.Stories {
+		var items []*story.Item
+		for j := range m.o.Stories[i].Items {
+			if it := &m.o.Stories[i].Items[j]; m.stays || it.State != story.Stay || m.marks[it.Decision.ID] != "" {
+				items = append(items, it)
+			}
+		}
+		if len(items) > 1 {
+			groups = append(groups, &row{title: m.o.Stories[i].Title, items: items})
+		}
+		if len(items) != 1 {
+			continue
+		}
+		kind, _ := snapshot.KindOf(items[0].Decision.ID)
+		place, _ := report.PlaceOf(items[0].Decision)
+		place = cmp.Or(text.Home(place), kind.Plural)
+		if places[place] == nil {
+			places[place] = &row{title: place, name: place}
+			groups = append(groups, places[place])
+		}
+		places[place].items = append(places[place].items, items[0])
+	}
+	compare := func(x, y *story.Item) int { return report.Compare(orders[m.order], x.Decision, y.Decision) }
+	for _, g := range groups {
+		slices.SortStableFunc(g.items, compare)
+	}
+	slices.SortStableFunc(groups, func(x, y *row) int { return compare(x.items[0], y.items[0]) })
+	var rows []list.Item
+	for _, g := range groups {
+		depth := 0
+		if len(g.items) > 1 { // of a single thing its own line says it all
+			depth = 1
+			rows = append(rows, row{m: m, group: g.title, title: g.title, items: g.items})
+		}
+		for _, it := range g.items {
+			name := report.Label(it.Decision)
+			if depth > 0 && g.name != "" && it.Decision.Kind == snapshot.KindDir {
+				name = strings.TrimPrefix(name, folder(g.items))
+			}
+			rows = append(rows, row{m: m, group: g.title, items: []*story.Item{it}, name: name, depth: depth})
+		}
+	}
+	m.SetRows(rows)
+}
+
+// folder is the innermost folder that the names of all items lie in, "" where they have no such folder.
+func folder(items []*story.Item) string {
+	out := path.Dir(report.Label(items[0].Decision)) + "/"
+	for slices.ContainsFunc(items, func(it *story.Item) bool { return !strings.HasPrefix(report.Label(it.Decision), out) }) {
+		if out == "./" || out == "//" {
+			return ""
+		}
+		out = path.Dir(path.Clean(out)) + "/"
+	}
+	return out
 }
 
 // Choice is what was chosen, once the list has ended.
@@ -102,193 +179,181 @@ func (m *Model) Init() tea.Cmd { return nil }
 
 // explained is how the program explained a candidate.
 type explained struct {
-	id, said string
-	err      error
+	id           string
+	short, rules screen.Text
 }
 
 // Update implements tea.Model.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
 	case explained:
-		said := msg.said
-		if msg.err != nil {
-			said = msg.err.Error()
-		}
-		m.paneOf, m.paneTop, m.pane = msg.id, 0, strings.Split(strings.TrimRight(said, "\n"), "\n")
-		m.said = ""
+		m.explained[msg.id], m.explaining = msg, ""
 	case tea.KeyPressMsg:
-		return m, m.key(msg.String())
+		m.said = ""
+		if cmd, answered := m.answer(msg.String()); answered {
+			return m, tea.Batch(cmd, m.explain())
+		}
 	}
-	return m, nil
+	cmd := m.Screen.Update(msg)
+	return m, tea.Batch(cmd, m.explain())
 }
 
-func (m *Model) key(key string) tea.Cmd {
-	m.said = ""
-	if key == "ctrl+c" {
-		return tea.Quit
-	}
+// explain has the text be about the row that the cursor is on, and asks for it where it is wanted and not known.
+func (m *Model) explain() tea.Cmd {
+	r, ok := m.SelectedItem().(row)
 	switch {
-	case m.asking:
-		return m.answer(key)
-	case m.paneOf != "":
-		m.read(key)
+	case m.Prompt != "":
+		return nil
+	case !ok:
+		m.Say("", nil)
+		return nil
+	case r.title != "":
+		m.Say(r.title, func(width int) string { return strings.Join(text.Wrap(m.about(r), width), "\n") })
 		return nil
 	}
-	page := max(m.listHeight()-1, 1)
-	switch key {
-	case "q", "esc":
-		return tea.Quit
-	case "up", "k":
-		m.move(-1)
-	case "down", "j":
-		m.move(1)
-	case "pgup", "ctrl+b":
-		m.move(-page)
-	case "pgdown", "ctrl+f":
-		m.move(page)
-	case "home", "g":
-		m.move(-len(m.rows))
-	case "end", "G":
-		m.move(len(m.rows))
-	case "space", " ", "t", "x":
-		m.mark(Take)
-	case "h":
-		m.mark(Hold)
-	case "p":
-		m.mark(Protect)
-	case "u":
-		for _, it := range m.items() {
-			delete(m.marks, it.Decision.ID)
-		}
-	case "a":
-		m.all()
-	case "e", "l", "right":
-		return m.look()
-	case "enter":
-		if len(m.marks) == 0 {
-			m.said = "nothing is marked: space takes what the cursor is on, a takes all that would go"
-			break
-		}
-		m.asking = true
+	id := r.items[0].Decision.ID
+	x, known := m.explained[id]
+	switch {
+	case !known:
+		m.Say(id, func(int) string { return "looking at " + text.Clean(r.name) })
+	case m.Reading:
+		m.Say(id, x.rules)
+	default:
+		m.Say(id, x.short)
 	}
+	if known || m.explaining != "" || !m.Reading && !m.IsWide() {
+		return nil
+	}
+	m.explaining = id
+	return func() tea.Msg {
+		short, rules := m.o.Explain(id)
+		return explained{id, short, rules}
+	}
+}
+
+// ask shows what was marked, and asks whether to do it.
+func (m *Model) ask() tea.Cmd {
+	if len(m.marks) == 0 {
+		m.said = "nothing is marked: space takes what the cursor is on, a takes all that would go"
+		return nil
+	}
+	m.Reading, m.Prompt = true, "y yes  n back  q leave, and nothing is done"
+	m.Say("do this?", m.question)
 	return nil
 }
 
-func (m *Model) answer(key string) tea.Cmd {
-	switch key {
-	case "y", "Y":
-		m.choice = m.chosen()
-		return tea.Quit
-	case "q":
-		return tea.Quit
-	case "n", "N", "esc":
-		m.asking = false
-	}
+func (m *Model) sort() tea.Cmd {
+	m.order = (m.order + 1) % len(orders)
+	m.list()
 	return nil
+}
+
+func (m *Model) toggle() tea.Cmd {
+	m.stays = !m.stays
+	m.list()
+	return nil
+}
+
+func (m *Model) look() tea.Cmd {
+	r, ok := m.SelectedItem().(row)
+	m.Reading = ok && r.title == ""
+	return nil
+}
+
+// answer takes the answer to a question, where one was asked and the key is one.
+func (m *Model) answer(key string) (cmd tea.Cmd, answered bool) {
+	switch {
+	case m.Prompt == "":
+		return nil, false
+	case key == "y" || key == "Y":
+		m.choice = m.chosen()
+		return tea.Quit, true
+	case key == "q":
+		return tea.Quit, true
+	case key == "n" || key == "N" || key == "esc":
+		m.Reading, m.Prompt = false, ""
+		return nil, true
+	}
+	return nil, false
 }
 
 func (m *Model) chosen() Choice {
 	c := Choice{Confirmed: true}
-	for _, r := range m.rows {
-		if r.item == nil {
-			continue
-		}
-		d := r.item.Decision
-		switch m.marks[d.ID] {
-		case Take:
-			c.Take = append(c.Take, d)
-		case Hold:
-			c.Hold = append(c.Hold, d)
-		case Protect:
-			c.Protect = append(c.Protect, d)
+	for _, s := range m.o.Stories {
+		for _, it := range s.Items {
+			d := it.Decision
+			switch m.marks[d.ID] {
+			case Take:
+				c.Take = append(c.Take, d)
+			case Hold:
+				c.Hold = append(c.Hold, d)
+			case Protect:
+				c.Protect = append(c.Protect, d)
+			}
 		}
 	}
 	return c
 }
 
-// read moves in what explain said.
-func (m *Model) read(key string) {
-	page := max(m.height-3, 1)
-	switch key {
-	case "q", "esc", "e", "left", "enter":
-		m.paneOf, m.pane = "", nil
-	case "down", "j":
-		m.paneTop++
-	case "up", "k":
-		m.paneTop--
-	case "pgdown", "space", " ":
-		m.paneTop += page
-	case "pgup":
-		m.paneTop -= page
-	}
-	m.paneTop = max(min(m.paneTop, len(m.pane)-page), 0)
-}
-
-func (m *Model) look() tea.Cmd {
-	it := m.items()
-	if len(m.rows) == 0 || m.rows[m.at].item == nil || len(it) == 0 {
-		return nil
-	}
-	id, width := it[0].Decision.ID, m.width
-	m.said = "looking at " + text.Clean(id)
-	return func() tea.Msg {
-		said, err := m.o.Explain(id, width)
-		return explained{id, said, err}
-	}
-}
-
-// items is the item under the cursor, or on a title all items of the story.
-func (m *Model) items() []*story.Item {
-	if len(m.rows) == 0 {
-		return nil
-	}
-	r := m.rows[m.at]
-	if r.item != nil {
-		return []*story.Item{r.item}
-	}
-	var out []*story.Item
-	for i := range m.o.Stories[r.story].Items {
-		out = append(out, &m.o.Stories[r.story].Items[i])
+// items are the thing under the cursor, or below a title all that is shown of its group.
+func (m *Model) items() (out []*story.Item) {
+	for i, item := range m.VisibleItems() {
+		r := item.(row)
+		switch {
+		case i < m.Index() || i == m.Index() && r.title != "":
+		case i == m.Index():
+			return r.items
+		case r.depth == 0:
+			return out
+		default:
+			out = append(out, r.items...)
+		}
 	}
 	return out
 }
 
-// mark sets a mark on what is under the cursor, or takes it away where all of it has it.
-func (m *Model) mark(mark Mark) {
-	var can []*story.Item
+// skipTitle moves the cursor from a title to what stands below it.
+func (m *Model) skipTitle() {
+	if r, ok := m.SelectedItem().(row); ok && r.title != "" {
+		m.CursorDown()
+	}
+}
+
+func (m *Model) unmark() tea.Cmd {
 	for _, it := range m.items() {
-		switch {
-		case mark == Take && !it.Takeable:
-			m.said = text.Clean(whyNot(it))
-		case mark == Protect && m.o.Glob(it.Decision) == "":
-			m.said = "it has no name that could be protected; h holds it"
-		default:
-			can = append(can, it)
+		delete(m.marks, it.Decision.ID)
+	}
+	return nil
+}
+
+// marking sets a mark on what is under the cursor, or takes it away where all of it has it.
+func (m *Model) marking(mark Mark) func() tea.Cmd {
+	return func() tea.Cmd {
+		can := slices.DeleteFunc(slices.Clone(m.items()), func(it *story.Item) bool {
+			switch {
+			case mark == Take && !it.Takeable:
+				m.said = text.Clean(whyNot(it))
+				return true
+			case mark == Protect && m.o.Glob(it.Decision) == "":
+				m.said = "it has no name that could be protected; h holds it"
+				return true
+			}
+			return false
+		})
+		on := !slices.ContainsFunc(can, func(it *story.Item) bool { return m.marks[it.Decision.ID] != mark })
+		for _, it := range can {
+			if on {
+				delete(m.marks, it.Decision.ID)
+			} else {
+				m.marks[it.Decision.ID] = mark
+				m.selectFirst(it, mark)
+			}
 		}
-	}
-	if len(can) == 0 {
-		return
-	}
-	on := true
-	for _, it := range can {
-		on = on && m.marks[it.Decision.ID] == mark
-	}
-	for _, it := range can {
-		if on {
-			delete(m.marks, it.Decision.ID)
-		} else {
-			m.marks[it.Decision.ID] = mark
-			m.selectFirst(it, mark)
+		if r, ok := m.SelectedItem().(row); ok && r.title == "" && len(can) > 0 { // a whole group's lines show what was marked
+			m.CursorDown()
+			m.skipTitle()
 		}
-	}
-	if m.rows[m.at].item == nil { // a whole story: its lines show what was marked
-		return
-	}
-	m.move(1)
-	if m.rows[m.at].item == nil {
-		m.move(1)
+		return nil
 	}
 }
 
@@ -306,15 +371,19 @@ func whyNot(it *story.Item) string {
 	if it.State == story.After {
 		return "it cannot be taken yet: what uses it only waits (" + strings.Join(it.Decision.After, ", ") + ")"
 	}
+	if m := it.Decision.Main; it.State == story.Stay && m != nil {
+		return "it cannot be taken: " + m.Message
+	}
 	return "it cannot be taken yet: " + report.Messages(report.Real(it.Decision.Objections))
 }
 
-// all takes everything that would go and has no mark, or takes those marks away where nothing is left to take.
-func (m *Model) all() {
+// all takes everything that is shown, would go and has no mark.
+func (m *Model) all() tea.Cmd {
 	n := 0
-	for _, r := range m.rows {
-		if r.item != nil && r.item.Takeable && r.item.State != story.Ask && m.marks[r.item.Decision.ID] == "" {
-			m.marks[r.item.Decision.ID] = Take
+	for _, item := range m.VisibleItems() {
+		r := item.(row)
+		if it := r.items[0]; r.title == "" && it.Takeable && it.State != story.Ask && m.marks[it.Decision.ID] == "" {
+			m.marks[it.Decision.ID] = Take
 			n++
 		}
 	}
@@ -322,46 +391,22 @@ func (m *Model) all() {
 	if n == 0 {
 		m.said = "nothing that would go is left to take"
 	}
+	return nil
 }
-
-func (m *Model) move(n int) {
-	m.at = max(min(m.at+n, len(m.rows)-1), 0)
-}
-
-// listHeight is how many lines the list has, beside the heading, the foot and the text about the row.
-func (m *Model) listHeight() int { return max(m.height-2-footLines, 1) }
-
-// footLines are the lines below the list: a blank one, the text about the row in two, and the keys.
-const footLines = 4
 
 // View implements tea.Model.
 func (m *Model) View() tea.View {
-	v := tea.NewView(m.screen())
-	v.AltScreen = true
-	return v
+	return m.Screen.View([]string{m.o.Paint.Bold(m.head())}, m.detail(), "nothing would go, and nothing nearly would")
 }
 
-func (m *Model) screen() string {
-	var lines []string
-	switch {
-	case m.paneOf != "":
-		lines = m.paneLines()
-	case m.asking:
-		lines = m.askLines()
-	default:
-		lines = m.listLines()
-	}
-	for i, l := range lines {
-		lines[i] = ansi.Truncate(l, m.width, "…")
-	}
-	return strings.Join(lines[:min(len(lines), m.height)], "\n")
-}
-
-func (m *Model) listLines() []string {
-	p, n := m.o.Paint, m.listHeight()
+// head says what is marked, and how the rows are chosen and sorted.
+func (m *Model) head() string {
 	count := map[Mark]int{}
-	for _, mark := range m.marks {
-		count[mark]++
+	var taken []*story.Item
+	for id, mark := range m.marks {
+		if count[mark]++; mark == Take && !m.inTaken(id) {
+			taken = append(taken, m.byID[id])
+		}
 	}
 	head := "winnow review"
 	for _, mark := range []Mark{Take, Hold, Protect} {
@@ -369,64 +414,77 @@ func (m *Model) listLines() []string {
 			head += fmt.Sprintf("  %d %s", count[mark], mark)
 		}
 	}
-	lines := []string{p.Bold(head)}
-	if len(m.rows) == 0 {
-		lines = append(lines, "", "nothing would go, and nothing nearly would")
+	if n := len(m.marks); n > 0 {
+		head += fmt.Sprintf("  %d marked", n) + sum(taken)
 	}
-	m.top = max(min(m.top, m.at), m.at-n+1)
-	if m.top == 1 && m.at-n+1 <= 0 { // the first title stays in sight
-		m.top = 0
+	if m.order > 0 {
+		head += "  by " + orders[m.order]
 	}
-	w := m.columns()
-	for i := m.top; i < min(m.top+n, len(m.rows)); i++ {
-		lines = append(lines, m.line(i, w))
+	if m.IsFiltered() {
+		head += "  /" + text.Clean(m.FilterValue())
 	}
-	for len(lines) < n+1 {
-		lines = append(lines, "")
-	}
-	lines = append(lines, "")
-	lines = append(lines, m.detail()...)
-	return append(lines, p.Dim(m.keys()))
+	return head
 }
 
-func (m *Model) keys() string {
-	for _, keys := range []string{
-		"space take  a take all  h keep  p always protect  u unmark  e look closer  enter do it  q quit",
-		"space take  a all  h keep  p protect  u unmark  e look closer  enter do  q quit",
-	} {
-		if ansi.StringWidth(keys) <= m.width {
-			return keys
+// inTaken reports whether a folder lies in another one that is taken: it takes up no more.
+func (m *Model) inTaken(id string) bool {
+	for up := path.Dir(id); strings.Contains(up, "/"); up = path.Dir(up) {
+		if m.marks[up] == Take {
+			return true
 		}
 	}
-	return "space take  h keep  p protect  e why  enter do  q quit"
+	return false
+}
+
+// sum is what things free, behind a comma; "" where that is not known.
+func sum(items []*story.Item) (out string) {
+	var disk, memory int64
+	for _, it := range items {
+		if n := report.BytesOf(it.Decision); it.Decision.Size == nil {
+			memory += n
+		} else {
+			disk += n
+		}
+	}
+	if disk > 0 {
+		out = ", " + text.Size(disk)
+	}
+	if memory > 0 {
+		out += ", " + text.Size(memory) + " of memory"
+	}
+	return out
 }
 
 // detail are two lines about the row: what cannot stand in the list.
 func (m *Model) detail() []string {
+	r, ok := m.SelectedItem().(row)
 	said := m.said
-	if said == "" && len(m.rows) > 0 {
-		r := m.rows[m.at]
-		if r.item == nil {
-			said = text.Clean(m.o.Stories[r.story].Title) + ": " + text.Plural(len(m.o.Stories[r.story].Items), "thing") + " that belong together"
-		} else {
-			said = text.Clean(report.Label(r.item.Decision) + ": " + why(r.item))
-		}
+	switch {
+	case said == "" && ok && !m.IsWide():
+		said = m.about(r)
+	case said == "" && m.o.Counts != "":
+		said = "stay  " + text.Clean(m.o.Counts)
 	}
-	lines := text.Wrap(cmp.Or(said, text.Clean(m.o.Counts)), max(m.width, 20))
+	lines := text.Wrap(said, max(m.Columns, 20))
 	if len(lines) > 2 {
 		lines = []string{lines[0], strings.Join(lines[1:], " ")} // the rest is cut at the width
 	}
-	for len(lines) < 2 {
-		lines = append(lines, "")
+	return append(lines, "")[:2]
+}
+
+// about says in words what a row stands for.
+func (m *Model) about(r row) string {
+	if len(r.items) != 1 {
+		return text.Clean(r.title) + ": " + text.Plural(len(r.items), "thing") + sum(r.items)
 	}
-	return lines
+	return text.Clean(report.Label(r.items[0].Decision) + ": " + why(r.items[0]))
 }
 
 func why(it *story.Item) string {
 	d := it.Decision
 	said := report.Messages(d.Findings)
-	if d.Main != nil && it.State == story.Goes {
-		said = d.Main.Message
+	if d.Main != nil && (it.State == story.Goes || it.State == story.Stay) {
+		return d.Main.Message
 	}
 	switch {
 	case it.State == story.After:
@@ -437,126 +495,83 @@ func why(it *story.Item) string {
 	return said
 }
 
-// columns are the widths of label, size and age; size and age are left out where the terminal is narrow.
-type columns struct{ label, size, age int }
-
-func (m *Model) columns() columns {
-	w := columns{size: 9, age: 6}
-	for _, r := range m.rows {
-		if r.item != nil {
-			w.label = max(w.label, ansi.StringWidth(text.Clean(report.Label(r.item.Decision))))
-		}
+// Key implements screen.Row.
+func (r row) Key() string {
+	if r.title != "" {
+		return "title " + r.title + "\n" + r.items[0].Decision.ID
 	}
-	if m.width < 72 {
-		w.size, w.age = 0, 0
-	}
-	w.label = min(w.label, max(m.width*2/5, 16))
-	return w
+	return r.items[0].Decision.ID
 }
 
-func (m *Model) line(i int, w columns) string {
-	p, r := m.o.Paint, m.rows[i]
-	cursor := "  "
-	if i == m.at {
-		cursor = "> "
+// FilterValue implements screen.Row: a thing is found by its id, its title and name, its state and why it goes or stays, and a title by all below it.
+func (r row) FilterValue() string {
+	return text.Join(r.items, "\n", func(it *story.Item) string {
+		return strings.Join([]string{it.Decision.ID, r.group, report.Label(it.Decision), state(it), why(it)}, "\n")
+	})
+}
+
+// state is the word for how a thing stands.
+func state(it *story.Item) string {
+	switch it.State {
+	case story.Goes:
+		return cmp.Or(it.Decision.Action, "go")
+	case story.Near:
+		return "wait"
+	default:
+		return it.State
 	}
-	if r.item == nil {
-		return cursor + p.Bold(text.Clean(m.o.Stories[r.story].Title))
+}
+
+// Line implements screen.Row. Size and age are left out where there is little room.
+func (r row) Line(width int) string {
+	p := r.m.o.Paint
+	if r.title != "" {
+		return p.Bold(text.Clean(r.title)) + p.Dim("  "+text.Plural(len(r.items), "thing")+sum(r.items))
 	}
-	d := r.item.Decision
-	box := map[Mark]string{"": "[ ]", Take: "[x]", Hold: "[k]", Protect: "[p]"}[m.marks[d.ID]]
-	if !r.item.Takeable && m.marks[d.ID] == "" {
+	it, d := r.items[0], r.items[0].Decision
+	box := map[Mark]string{"": "[ ]", Take: "[x]", Hold: "[k]", Protect: "[p]"}[r.m.marks[d.ID]]
+	if !it.Takeable && r.m.marks[d.ID] == "" {
 		box = " - "
 	}
-	word := r.item.State
-	if word == story.Goes {
-		word = cmp.Or(d.Action, word)
+	color := p.Yellow
+	if it.State == story.Stay {
+		color = p.Dim
 	}
-	state := fmt.Sprintf("%-5s", word)
-	switch r.item.State {
-	case story.Goes, story.After:
-		state = p.Green(state)
-	default:
-		state = p.Yellow(state)
+	line := strings.Repeat("  ", r.depth) + box + " " + color(screen.Cell(state(it), 5)) + " "
+	facts, room := "", width-ansi.StringWidth(line)
+	if width >= 46 {
+		facts = " " + screen.Number(cmp.Or(story.Size(d), "-"), 10) + " " + screen.Number(age(d), 6)
+		room -= ansi.StringWidth(facts)
 	}
-	line := cursor + " " + box + " " + state + " " + fit(text.Clean(report.Label(d)), w.label)
-	if w.size > 0 {
-		line += " " + right(cmp.Or(story.Size(d), "-"), w.size) + " " + right(age(d), w.age)
+	if width >= 90 { // the reason stands beside it
+		room = min(room, widestName-2*r.depth)
+		facts += "  " + p.Dim(text.Clean(why(it)))
 	}
-	return line + "  " + text.Clean(why(r.item))
+	return line + screen.Cell(text.Clean(r.name), max(room, 8)) + facts
 }
 
-// fit cuts a name that is too long: a path at its beginning, for its end says most, anything else at its end.
-func fit(s string, n int) string {
-	w := ansi.StringWidth(s)
-	switch {
-	case w <= n:
-		return s + strings.Repeat(" ", n-w)
-	case strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~"):
-		return "…" + ansi.TruncateLeft(s, w-n+1, "")
-	}
-	return ansi.Truncate(s, n, "…")
-}
-
-func right(s string, n int) string {
-	return strings.Repeat(" ", max(n-ansi.StringWidth(s), 0)) + s
-}
-
+// age is for how long nothing has happened in a thing.
 func age(d decision.Decision) string {
-	if d.About == nil || d.About.Age == nil {
+	if report.AgeOf(d) < 0 {
 		return "-"
 	}
-	return text.Span(config.Seconds(*d.About.Age))
+	return text.Span(config.Seconds(report.AgeOf(d)))
 }
 
-func (m *Model) askLines() []string {
+// question says what would be done with what is marked.
+func (m *Model) question(width int) string {
 	c := m.chosen()
-	lines := []string{m.o.Paint.Bold("do this?"), ""}
+	var lines []string
 	add := func(head string, ds []decision.Decision, say func(decision.Decision) string) {
-		if len(ds) == 0 {
-			return
+		if len(ds) > 0 {
+			lines = append(append(lines, ""), text.Wrap(head, width)...)
+			lines = append(lines, text.Map(ds, func(d decision.Decision) string { return "  " + text.Clean(say(d)) })...)
 		}
-		lines = append(lines, text.Wrap(head, m.width)...)
-		room := max(m.height/3, 3)
-		for i, d := range ds {
-			if i == room {
-				lines = append(lines, fmt.Sprintf("  and %d more", len(ds)-room))
-				break
-			}
-			lines = append(lines, "  "+text.Clean(say(d)))
-		}
-		lines = append(lines, "")
 	}
-	label := func(d decision.Decision) string { return report.Label(d) }
-	add("take away, as winnow sweep --apply does it: looked at again, within the caps, and only what still may go", c.Take, label)
-	add("hold until winnow release ID", c.Hold, label)
-	add("always protect: written into rules.protected of "+text.Clean(text.Home(m.o.File)), c.Protect, func(d decision.Decision) string { return m.o.Glob(d) })
-	return append(lines, m.o.Paint.Bold("y yes  n back  q leave, and nothing is done"))
-}
-
-func (m *Model) paneLines() []string {
-	page := max(m.height-3, 1)
-	lines := []string{m.o.Paint.Bold(text.Clean(m.paneOf))}
-	end := min(m.paneTop+page, len(m.pane))
-	lines = append(lines, m.pane[min(m.paneTop, len(m.pane)):end]...)
-	for len(lines) < page+1 {
-		lines = append(lines, "")
-	}
-	return append(lines, "", m.o.Paint.Dim(fmt.Sprintf("%d to %d of %d lines  up/down move  q back", m.paneTop+1, end, len(m.pane))))
-}
-
-// Run shows the list on a terminal until the person leaves it, and gives what was chosen. The terminal is as it was before, also when ctx ends
-// or the list itself fails.
-func Run(ctx context.Context, in, out *os.File, o Options) (Choice, error) {
-	m := New(o)
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
-	switch {
-	case ctx.Err() != nil:
-		return Choice{}, errors.New("interrupted; nothing was done")
-	case err != nil:
-		return Choice{}, fmt.Errorf("show the list: %w; nothing was done", err)
-	}
-	return m.Choice(), nil
+	add("take away, as winnow sweep --apply does it: looked at again, within the caps, and only what still may go", c.Take, report.Label)
+	add("hold until winnow release ID", c.Hold, report.Label)
+	add("always protect: written into rules.protected of "+text.Clean(text.Home(m.o.File)), c.Protect, m.o.Glob)
+	return strings.Join(lines, "\n")
 }
 
 // Schema names the shape of what winnow review --format json prints.

@@ -14,37 +14,45 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/screen"
 	"github.com/winnow-reaper/winnow/internal/story"
-	"github.com/winnow-reaper/winnow/internal/text"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
 	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/schema"
+	screentest "github.com/winnow-reaper/winnow/test/kit/screen"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
 
 func stories() []story.Story {
 	item := func(id, state string) story.Item {
 		d := decision.Decision{ID: "dir:/w/" + id, Kind: snapshot.KindDir, Verdict: decision.Reap, Findings: []decision.Reason{{Rule: "reap.x", Message: strings.Repeat("because ", 20)}}}
-		if state == story.Near {
+		if state == story.Near || state == story.Stay {
 			d.Verdict, d.Objections = decision.Spare, []decision.Reason{{Rule: "protect.young", Message: "it is young"}}
 		}
-		return story.Item{State: state, Takeable: state != story.Near, Decision: d}
+		return story.Item{State: state, Takeable: state != story.Near && state != story.Stay, Decision: d}
 	}
 	return []story.Story{
 		{Title: "/w/a", Items: []story.Item{item("a", story.Goes), item("a/b", story.Near)}},
 		{Title: "/w/c", Items: []story.Item{item("c", story.Ask)}},
 		{Title: "/w/d", Items: []story.Item{item("d\x1b[31m", story.Goes)}},
+		{Title: "/w/e", Items: []story.Item{item("e", story.Stay)}},
 	}
 }
 
 func model() *Model {
-	return New(Options{Stories: stories(), File: "/c/config.yaml", Glob: func(d decision.Decision) string { return d.ID }})
+	return New(options(stories()))
+}
+
+func options(all []story.Story) Options {
+	long := func(int) string { return strings.Repeat("a line that is long\n", 100) }
+	return Options{Stories: all, File: "/c/config.yaml", Counts: "2: 1 in use, 1 young", Glob: func(d decision.Decision) string { return d.ID },
+		Explain: func(string) (short, rules screen.Text) { return long, long }}
 }
 
 func press(m *Model, keys ...string) {
 	for _, k := range keys {
-		m.key(k)
+		m.Update(screentest.Key(k))
 	}
 }
 
@@ -77,6 +85,12 @@ func TestWhatIsChosen(t *testing.T) {
 		{name: "unmarked", keys: "a home u enter y", take: "dir:/w/d\x1b[31m"},
 		{name: "back, and then yes", keys: "space enter n enter y", take: "dir:/w/a"},
 		{name: "no, and away", keys: "space enter n q"},
+		{name: "only a yes is one", keys: "space enter enter e down esc enter", take: ""},
+		{name: "escape leads back", keys: "space enter esc enter y", take: "dir:/w/a"},
+		{name: "all that the filter leaves", keys: "/ w / d enter a enter y", take: "dir:/w/d\x1b[31m"},
+		{name: "below a title what the filter leaves of it", keys: "/ w / a / b enter home p enter y", protect: "dir:/w/a/b"},
+		{name: "what stays is held, and stays marked when it is listed no more", keys: ". end h . a enter y", take: "dir:/w/a dir:/w/d\x1b[31m", hold: "dir:/w/e"},
+		{name: "what stays cannot be taken", keys: ". end space a enter y", take: "dir:/w/a dir:/w/d\x1b[31m"},
 	} {
 		m := model()
 		press(m, strings.Fields(c.keys)...)
@@ -96,13 +110,14 @@ func TestEverySize(t *testing.T) {
 			m := model()
 			m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 			var screens []string
-			for _, keys := range []string{"", "end", "a", "enter", "esc"} {
+			for _, keys := range []string{"", "s", ". end", "/ w", "?", "a", "enter", "esc", "? home down e"} {
 				press(m, strings.Fields(keys)...)
-				screens = append(screens, m.screen())
+				screens = append(screens, m.View().Content)
 			}
-			m.Update(explained{id: "dir:/w/a", said: strings.Repeat("a line that is long\n", 100)})
+			_, long := m.o.Explain("")
+			m.Update(explained{id: m.explaining, rules: long})
 			press(m, "pgdown", "down", "up")
-			for _, s := range append(screens, m.screen()) {
+			for _, s := range append(screens, m.View().Content) {
 				lines := strings.Split(s, "\n")
 				if len(lines) > height {
 					t.Fatalf("at %d x %d there are %d lines:\n%s", width, height, len(lines), s)
@@ -115,7 +130,7 @@ func TestEverySize(t *testing.T) {
 			}
 		}
 	}
-	if s := New(Options{}).screen(); !strings.Contains(s, "nothing would go") {
+	if s := New(Options{}).View().Content; !strings.Contains(s, "nothing would go") {
 		t.Errorf("an empty list shows %q", s)
 	}
 }
@@ -128,12 +143,12 @@ func TestTheCursorIsInSight(t *testing.T) {
 		d := decision.Decision{ID: fmt.Sprintf("dir:/w/%d", i), Kind: snapshot.KindDir, Verdict: decision.Reap}
 		all = append(all, story.Story{Title: strconv.Itoa(i), Items: []story.Item{{State: story.Goes, Takeable: true, Decision: d}}})
 	}
-	m := New(Options{Stories: all})
+	m := New(options(all))
 	m.Update(tea.WindowSizeMsg{Width: 60, Height: 12})
 	for _, key := range strings.Fields(strings.Repeat("down ", 99) + strings.Repeat("pgup ", 5) + "end home pgdown pgdown up up") {
 		press(m, key)
-		if s := m.screen(); !strings.Contains(s, "\n> ") {
-			t.Fatalf("after %s at %d the cursor is out of sight:\n%s", key, m.at, s)
+		if s := m.View().Content; !strings.Contains(s, "\n> ") {
+			t.Fatalf("after %s at %d the cursor is out of sight:\n%s", key, m.Index(), s)
 		}
 	}
 }
@@ -167,12 +182,9 @@ func TestAPanicLeavesTheTerminalAsItWas(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
 	defer cancel()
-	choice, err := Run(ctx, slave, slave, Options{
-		Stories: stories(), Glob: func(decision.Decision) string { return "" }, Paint: text.Paint{},
-		Explain: func(string, int) (string, error) { panic("of the test") },
-	})
-	if err == nil || choice.Confirmed {
-		t.Errorf("it ended with %v, %+v", err, choice)
+	m := New(Options{Stories: stories(), Explain: func(string) (short, rules screen.Text) { panic("of the test") }})
+	if err := screen.Run(ctx, slave, slave, m); err == nil || m.Choice().Confirmed {
+		t.Errorf("it ended with %v, %+v", err, m.Choice())
 	}
 	after, e := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
 	if e != nil || *after != *before {

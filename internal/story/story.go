@@ -23,6 +23,8 @@ const (
 	Near  = "near"
 	// After goes in the same sweep as what uses it, and after that.
 	After = "after"
+	// Stay is what stays. A review lists it where a person asks for it.
+	Stay = "stay"
 )
 
 // Item is a candidate that would go, or nearly.
@@ -62,11 +64,12 @@ func StateOf(d decision.Decision) string {
 	return ""
 }
 
-// Build gives the stories of a report, those in which something would go first, then by title. s is the snapshot that was decided on.
-func Build(s *snapshot.Snapshot, r *report.Report) []Story {
+// Build gives the stories of a report, those in which something would go first, then by title. s is the snapshot that was decided on. rest is the
+// state of what does not belong in a review, "" where it is left out.
+func Build(s *snapshot.Snapshot, r *report.Report, rest string) []Story {
 	var items []Item
 	for _, d := range r.Decisions {
-		if state := StateOf(d); state != "" {
+		if state := cmp.Or(StateOf(d), rest); state != "" {
 			items = append(items, Item{State: state, Takeable: state == Goes || state == Ask, Decision: d})
 		}
 	}
@@ -206,15 +209,11 @@ func (u union) join(x, y string) {
 
 // Size is what is known of how much a candidate frees: a folder's place on the disk, a process's memory; "" where that is not known.
 func Size(d decision.Decision) string {
-	if z := d.Size; z != nil {
-		said := text.Size(z.Bytes - z.Shared)
-		if !z.Complete {
-			said = ">" + said
-		}
-		return said
-	}
-	if d.About != nil && d.About.Memory != nil {
-		return text.Size(*d.About.Memory)
+	switch n := report.BytesOf(d); {
+	case d.Size != nil && !d.Size.Complete:
+		return ">" + text.Size(n)
+	case d.Size != nil || n > 0:
+		return text.Size(n)
 	}
 	return ""
 }

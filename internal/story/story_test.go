@@ -38,7 +38,7 @@ func TestWhatBelongsTogether(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, x := range Build(s, r) {
+	for _, x := range Build(s, r, "") {
 		line := ""
 		for _, it := range x.Items {
 			line += it.Decision.ID + " "
@@ -94,7 +94,7 @@ func TestWhatMayBeTaken(t *testing.T) {
 			c.d.Verdict = decision.Spare
 		}
 		state, take := "", false
-		for _, x := range Build(&snapshot.Snapshot{}, &report.Report{Decisions: []decision.Decision{goes, c.d}}) {
+		for _, x := range Build(&snapshot.Snapshot{}, &report.Report{Decisions: []decision.Decision{goes, c.d}}, "") {
 			for _, it := range x.Items {
 				if it.Decision.ID == c.d.ID {
 					state, take = it.State, it.Takeable

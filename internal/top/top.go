@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -19,6 +20,7 @@ type (
 	Look    = report.Running
 	Owner   = report.Owner
 	Process = report.Process
+	Place   = report.Place
 )
 
 // Inputs are what a look is made of.
@@ -29,6 +31,8 @@ type Inputs struct {
 	Before *snapshot.Snapshot
 	// Verdicts are the latest decisions on processes, by id, with their main reasons.
 	Verdicts map[string]decision.Decision
+	// Places is the look with the sessions and worktrees, nil for none.
+	Places *snapshot.Snapshot
 	// PSS gives a process's share of memory.
 	PSS func(pid int) (int64, error)
 	// UID is the user whose processes are shown.
@@ -58,6 +62,7 @@ func NewLook(in Inputs) Look {
 	byID := func(a, b decision.Decision) int { return cmp.Compare(a.ID, b.ID) }
 	look.Notes = report.UnheardNotes(slices.SortedFunc(maps.Values(in.Verdicts), byID))
 	groups := map[string]*Owner{}
+	panes, worktrees := placesOf(in.Places)
 	for id, sub := range x.subjects {
 		d, decided := in.Verdicts[id]
 		key, name, alive := x.owner(id, cmp.Or(d.Owner, sub.Owner), decided || marked(sub))
@@ -67,12 +72,20 @@ func NewLook(in Inputs) Look {
 		g := groups[key]
 		if g == nil {
 			g = &Owner{Name: name, Alive: alive}
+			if x.agents[key] {
+				g.ID = key
+			}
 			groups[key] = g
 		}
 		if alive != nil && *alive || alive == nil && g.Alive != nil && !*g.Alive {
 			g.Alive = alive
 		}
 		g.Processes = append(g.Processes, in.process(id, sub, x.agents[id], look.Over))
+		for _, place := range []Place{panes[s.Processes[id].PID], worktree(s.Processes[id], worktrees)} {
+			if place.ID != "" && !slices.Contains(g.Places, place) {
+				g.Places = append(g.Places, place)
+			}
+		}
 	}
 	for _, g := range groups {
 		sum(g)
@@ -88,18 +101,54 @@ func marked(sub *subject.Subject) bool {
 	return sub.Lineage != nil && sub.Lineage.Markers != nil && len(*sub.Lineage.Markers) > 0
 }
 
+// placesOf are the sessions and tabs by the pids in them, and the worktrees by their paths.
+func placesOf(s *snapshot.Snapshot) (panes map[int]Place, worktrees map[string]Place) {
+	panes, worktrees = map[int]Place{}, map[string]Place{}
+	if s == nil {
+		return panes, worktrees
+	}
+	add := func(place Place, list []snapshot.Pane) {
+		for _, pane := range list {
+			for _, p := range slices.Concat(pane.Session, pane.Descendants, pane.Carriers) {
+				panes[p.PID] = place
+			}
+		}
+	}
+	for id, x := range s.Sessions {
+		add(Place{ID: id, Name: "session " + x.Name}, x.Panes)
+	}
+	for id, x := range s.Tabs {
+		add(Place{ID: id, Name: "tab " + x.Label}, x.Panes)
+	}
+	for id, x := range s.Dirs {
+		if x.Git != nil && x.Git.Worktree != nil && *x.Git.Worktree {
+			worktrees[x.Path] = Place{ID: id, Name: "worktree " + text.Home(x.Path)}
+		}
+	}
+	return panes, worktrees
+}
+
+// worktree is the innermost one that a process works in, empty where it works in none.
+func worktree(p *snapshot.Process, all map[string]Place) Place {
+	if p.Cwd == nil {
+		return Place{}
+	}
+	at := *p.Cwd
+	for all[at].ID == "" && at != path.Dir(at) {
+		at = path.Dir(at)
+	}
+	return all[at]
+}
+
 func sum(o *Owner) {
+	slices.SortFunc(o.Places, func(x, y Place) int { return cmp.Compare(y.ID, x.ID) }) // sessions before folders
 	slices.SortFunc(o.Processes, func(x, y Process) int {
-		return cmp.Or(-cmp.Compare(number(x.Agent), number(y.Agent)), cmp.Compare(memory(y), memory(x)), cmp.Compare(x.PID, y.PID))
+		return cmp.Or(-cmp.Compare(number(x.Agent), number(y.Agent)), cmp.Compare(value(y.Memory), value(x.Memory)), cmp.Compare(x.PID, y.PID))
 	})
 	for _, p := range o.Processes {
-		o.Memory += memory(p)
+		o.Memory += value(p.Memory)
 		if p.CPU != nil {
-			sum := *p.CPU
-			if o.CPU != nil {
-				sum += *o.CPU
-			}
-			o.CPU = &sum
+			o.CPU = new(value(o.CPU) + *p.CPU)
 		}
 	}
 }
@@ -111,11 +160,12 @@ func number(b bool) int {
 	return 0
 }
 
-func memory(p Process) int64 {
-	if p.Memory == nil {
-		return 0
+// value is what a pointer leads to, 0 where that is not known.
+func value[T int64 | float64](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return *p.Memory
+	return v
 }
 
 // family finds the agent above a process.
@@ -181,8 +231,7 @@ func (in Inputs) process(id string, sub *subject.Subject, agent bool, over float
 	}
 	if in.Before != nil && over > 0 {
 		if b, ok := in.Before.Processes[id]; ok && b.CPU != nil && p.CPU != nil {
-			used := max(*p.CPU-*b.CPU, 0) / over
-			out.CPU = &used
+			out.CPU = new(max(*p.CPU-*b.CPU, 0) / over)
 		}
 	}
 	if d, ok := in.Verdicts[id]; ok {

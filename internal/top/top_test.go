@@ -3,6 +3,7 @@ package top
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,8 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
-	"github.com/winnow-reaper/winnow/internal/text"
+	"github.com/winnow-reaper/winnow/internal/screen"
+	screentest "github.com/winnow-reaper/winnow/test/kit/screen"
 )
 
 const me = 1000
@@ -45,8 +47,12 @@ func seen(at time.Time, cpu float64) *snapshot.Snapshot {
 func inputs() Inputs {
 	at := time.Unix(1e9, 0).UTC()
 	id := snapshot.ProcessID(20, 20)
+	s, pane := seen(at.Add(2*time.Second), 11), snapshot.Pane{Session: []snapshot.PaneProc{{PID: 10}}}
+	s.Processes[snapshot.ProcessID(12, 12)].Cwd = new("/w/x/src")
 	return Inputs{
-		Before: seen(at, 10), Snapshot: seen(at.Add(2*time.Second), 11), UID: me,
+		Before: seen(at, 10), Snapshot: s, UID: me,
+		Places: &snapshot.Snapshot{Sessions: map[string]snapshot.Session{"session:a": {Name: "a", Panes: []snapshot.Pane{pane}}},
+			Dirs: map[string]snapshot.Dir{"dir:/w/x": {Path: "/w/x", Git: &snapshot.Git{Worktree: new(true)}}, "dir:/w": {Path: "/w"}}},
 		Config:   &subject.Config{Agents: []string{"claude"}, IDMarkers: []string{"AGENT_SESSION"}},
 		Verdicts: map[string]decision.Decision{id: {ID: id, Kind: snapshot.KindProcess, Verdict: decision.Reap, Main: &decision.Main{Message: "an agent started it\x1b[2J"}}},
 		PSS: func(pid int) (int64, error) {
@@ -62,6 +68,9 @@ func inputs() Inputs {
 func TestWhoseItIs(t *testing.T) {
 	t.Parallel()
 	look := NewLook(inputs())
+	if got := fmt.Sprint(look.Owners[0].ID, look.Owners[0].Places, look.Owners[1].Places); got != "process:10@10[{session:a session a} {dir:/w/x worktree /w/x}] []" {
+		t.Errorf("the places are %s", got)
+	}
 	var said []string
 	for _, o := range look.Owners {
 		line := o.Name
@@ -100,12 +109,13 @@ func TestEverySize(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{1, 20, 60, 80, 200} {
 		for _, height := range []int{1, 4, 20} {
-			m := New(t.Context(), Options{Look: func(context.Context) (Look, error) { return NewLook(inputs()), nil }, Every: time.Hour})
+			m := view(t)
 			m.Update(tea.WindowSizeMsg{Width: width, Height: height})
-			m.Update(m.take())
-			for _, key := range []string{"", "c", "m", "down", "pgdown", "pgup", "home"} {
-				m.key(key)
-				lines := strings.Split(m.screen(), "\n")
+			for _, key := range strings.Fields("c m down pgdown pgup home ? ? x n / c l enter esc e") {
+				if _, cmd := m.Update(screentest.Key(key)); key == "e" {
+					m.Update(cmd())
+				}
+				lines := strings.Split(m.View().Content, "\n")
 				if len(lines) > height {
 					t.Fatalf("at %d x %d: %d lines", width, height, len(lines))
 				}
@@ -119,10 +129,45 @@ func TestEverySize(t *testing.T) {
 	}
 	m := New(t.Context(), Options{Look: func(context.Context) (Look, error) { return Look{}, errors.New("it failed") }})
 	m.Update(m.take())
-	if !strings.Contains(m.screen(), "it failed") {
-		t.Errorf("a look that failed is not said: %s", m.screen())
+	if !strings.Contains(m.View().Content, "it failed") {
+		t.Errorf("a look that failed is not said: %s", m.View().Content)
 	}
-	if lines := Lines(text.Paint{}, Look{}, 80); len(lines) != 1 {
-		t.Errorf("there is no line about a machine without agents: %q", lines)
+	m.Update(looked{look: Look{TakenAt: time.Unix(1e9, 0)}})
+	if !strings.Contains(m.View().Content, "no agent runs here") {
+		t.Errorf("there is no line about a machine without agents: %s", m.View().Content)
+	}
+}
+
+// view is one of a look on which acts say what they were asked for.
+func view(t *testing.T) *Model {
+	said := func(verb string) func(string) string { return func(id string) string { return verb + " " + id } }
+	m := New(t.Context(), Options{Look: func(context.Context) (Look, error) { return NewLook(inputs()), nil }, Every: time.Hour, Hold: said("held"), End: said("ended"),
+		Explain: func(id string) (short, rules screen.Text) {
+			return func(int) string { return id + " stays: it lives" }, nil
+		}})
+	m.Update(m.take())
+	return m
+}
+
+// TestKeysAct ends only what the cursor is on, and only after a yes.
+func TestKeysAct(t *testing.T) {
+	t.Parallel()
+	for keys, want := range map[string]string{
+		"x": "", "x n": "", "x esc": "", "x q": "", "x down y": "", "y": "", "h": "held process:10@10", "x y": "ended process:10@10",
+		"down x y": "ended session:a", "down down h": "held dir:/w/x", "/ c a r g o enter end x y": "ended process:12@12", "/ v i t e enter home x y": "",
+	} {
+		m, got := view(t), ""
+		for _, key := range strings.Fields(keys) {
+			_, cmd := m.Update(screentest.Key(key))
+			if cmd == nil {
+				continue
+			}
+			if x, ok := cmd().(done); ok {
+				got += x.said
+			}
+		}
+		if got != want {
+			t.Errorf("%q did %q, want %q", keys, got, want)
+		}
 	}
 }

@@ -16,6 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "write the generated schemas")
 
+// Updating is true where golden files are to be written.
+func Updating() bool { return *update }
+
 // Current fails where one of the files is not the schema of v, or with -update writes it. The schema has no references, which OPA's type
 // checker needs, and the comments of the Go fields; dirs are the folders of other packages that v's fields are of. All paths are relative to
 // the test's package, which is v's.
