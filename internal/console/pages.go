@@ -203,7 +203,7 @@ func (s *Server) candidate(r *http.Request, looked *report.Report) (string, stri
 		Due              time.Time
 		Hold             *snapshot.Hold
 	}{Explanation: x, Owner: ownerName(d.Owner, looked), About: d.About, Hold: hold, State: stateOf(d),
-		Different: report.Counterfactual(x.WouldChange)}
+		Different: report.PlainCounterfactual(x.WouldChange)}
 	if x.Subject != nil && x.Subject.Dir != nil {
 		body.Users = text.Map(x.Subject.Dir.Holders, userWords)
 	}

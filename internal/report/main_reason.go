@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -392,10 +393,15 @@ func Counterfactual(o *decision.Counterfactual) string {
 	return would + " " + text.Join(o.Ways, ", or ", func(w decision.Way) string { return "if " + Way(w) })
 }
 
-// brief is Counterfactual for one line of many: its first sentence.
-func brief(o *decision.Counterfactual) string {
+// factPath is a fact's place in what rules read.
+var factPath = regexp.MustCompile(`\binput\.(?:(?:dir|session|tab|terminal|process)\.)?(?:git\.)?([\w.]+)`)
+
+// PlainCounterfactual is Counterfactual in one sentence, with facts by their names alone.
+func PlainCounterfactual(o *decision.Counterfactual) string {
 	first, _, _ := strings.Cut(Counterfactual(o), ". --rules")
-	return first
+	return factPath.ReplaceAllStringFunc(first, func(fact string) string {
+		return strings.ReplaceAll(factPath.FindStringSubmatch(fact)[1], "_", " ")
+	})
 }
 
 // Way is one way in words, without the "if" before it.

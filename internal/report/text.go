@@ -446,7 +446,7 @@ func Listed(d decision.Decision, all bool) bool { return all || rank(d) <= rankW
 func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 	row := text.Row{Label: Label(d)}
 	main := MainOf(d)
-	row.Rest = brief(d.WouldChange)
+	row.Rest = PlainCounterfactual(d.WouldChange)
 	row.Text, row.Next = main.Message, main.Next
 	if row.Next != "" {
 		row.Next = "next: " + row.Next
