@@ -133,7 +133,7 @@ func (w *Files) tryFolders() (settled bool) {
 	// at is what is watched of the folder that a path leads to, nil where there is no such folder.
 	at := func(path string) *watched {
 		path, err := filepath.EvalSymlinks(path)
-		if st, unread := os.Stat(path); err != nil || unread != nil || !st.IsDir() {
+		if st, unread := os.Stat(path); err != nil || unread != nil || !st.IsDir() || !filepath.IsAbs(path) {
 			return nil
 		}
 		x := next[path]
@@ -155,14 +155,14 @@ func (w *Files) tryFolders() (settled bool) {
 			}
 		}
 	}
-	for _, path := range slices.DeleteFunc(slices.Clone(w.want.Folders), isRelative) {
+	for _, path := range w.want.Folders {
 		if x := at(path); x != nil {
 			x.all = true
 		} else {
 			await(filepath.Clean(path))
 		}
 	}
-	for _, path := range slices.DeleteFunc(slices.Clone(w.want.Files), isRelative) {
+	for _, path := range w.want.Files {
 		if x := at(filepath.Dir(path)); x != nil {
 			x.names[filepath.Base(path)] = true
 		} else {
@@ -197,8 +197,6 @@ func (w *Files) tryFolders() (settled bool) {
 		return err == nil
 	})
 }
-
-func isRelative(path string) bool { return !filepath.IsAbs(path) }
 
 func (w *Files) setProcesses() {
 	want := w.want.Processes[:min(len(w.want.Processes), maxProcesses)]

@@ -79,12 +79,7 @@ func (c candidate) document() ast.Value {
 // ask evaluates a query on a candidate under the limits; nil, nil says that it is out of scope. OPA's topdown confirms what would let it be
 // reaped, but for a guess, and answers where the plan came to no answer.
 func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
-			a.machine = nil // it stands in the middle of something
-		}
-	}()
+	defer catch(&err)
 	if a.slot.watchdog.passed.Load() >= maxPassed {
 		return nil, errGivenUp
 	}
@@ -96,6 +91,9 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, e
 	case errors.Is(err, errDeadline), errors.Is(err, errMemory):
 		return nil, err
 	case err != nil:
+		if errors.Is(err, errPanic) {
+			a.machine = nil // it stands in the middle of something
+		}
 		return a.stock(ctx, q, c.document())
 	case a.guess || out == nil || !mayGo(out, len(c.subject.Config.Levels) > 0):
 		return out, nil
@@ -115,8 +113,16 @@ func mayGo(s *Reasons, leveled bool) bool {
 	return len(s.Findings) > 0 && (len(s.Objections) == 0 || leveled)
 }
 
+// catch makes an error of a panic.
+func catch(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v", errPanic, r)
+	}
+}
+
 // plan runs OPA's plan of a query, on a seat.
 func (a *asker) plan(q *query, c candidate) (out *Reasons, err error) {
+	defer catch(&err)
 	if a.cancel.Cancelled() {
 		a.cancel = topdown.NewCancel()
 	}

@@ -94,14 +94,16 @@ func useOf(s ir.Stmt, reads []ir.Operand, writes []ir.Local) ([]ir.Operand, []ir
 	return reads, writes
 }
 
-// known says what of a function no machine can run.
+// known says what of a function no machine can run: relations have many values, and what is not deterministic is for topdown to remember.
 func (p *Program) known(f *ir.Func) (err error) {
 	eachStmt(f.Blocks, func(s ir.Stmt) {
 		if uses()[reflect.TypeOf(s).Elem()] == nil && err == nil {
 			err = fmt.Errorf("run a plan: %s has a statement %T, which is not known", f.Name, s)
 		}
-		if call, ok := s.(*ir.CallStmt); ok && err == nil && p.funcs[call.Func] == nil && topdown.GetBuiltin(call.Func) == nil {
-			err = fmt.Errorf("run a plan: %s calls %s, which is not known", f.Name, call.Func)
+		if call, ok := s.(*ir.CallStmt); ok && err == nil && p.funcs[call.Func] == nil {
+			if b := ast.BuiltinMap[call.Func]; b == nil || b.Relation || b.IsNondeterministic() || topdown.GetBuiltin(call.Func) == nil {
+				err = fmt.Errorf("run a plan: %s calls %s, which is not known", f.Name, call.Func)
+			}
 		}
 	})
 	return err

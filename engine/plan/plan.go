@@ -256,8 +256,7 @@ func smallText(t *ast.Term) bool {
 	}
 }
 
-// pure reports whether a statement with these operands rests on nothing but the locals of its function: neither on the input, nor on data, nor on a built-in function that may
-// say two things of the same arguments.
+// pure reports whether a statement with these operands rests on nothing but the locals of its function: neither on the input, nor on data.
 func (c *compiler) pure(s ir.Stmt, reads []ir.Operand) bool {
 	if call, calls := s.(*ir.CallStmt); calls {
 		if asked := c.p.funcs[call.Func]; asked != nil {
@@ -265,8 +264,6 @@ func (c *compiler) pure(s ir.Stmt, reads []ir.Operand) bool {
 				return false
 			}
 			reads = reads[2:]
-		} else if b := ast.BuiltinMap[call.Func]; b == nil || b.IsNondeterministic() {
-			return false
 		}
 	}
 	for _, o := range reads {

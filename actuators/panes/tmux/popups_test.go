@@ -3,14 +3,15 @@ package tmux
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
-	procact "github.com/winnow-reaper/winnow/internal/sys/proc/act"
 	"github.com/winnow-reaper/winnow/test/kit/judge"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/procs"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -76,16 +77,14 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 	a.looking = func() {
 		popup = s.popup("=bystander:")
 		s.Run("run-shell", "-b", "-t", "=worker:", "sleep 0.1")
-		pane := s.Run("new-window", "-d", "-P", "-F", "#{pane_pid}", "-t", "=bystander:")
-		wait.Eventually(t, "the new pane's shell", func() bool {
-			pid, _ := strconv.Atoi(pane)
-			h, err := procact.Hold("/proc", pid)
-			if err != nil {
-				return false
-			}
-			defer h.Close()
-			environ, err := h.Read("environ") // empty while exec is under way
-			return err == nil && len(environ) > 0 && !strings.HasPrefix(h.Was.Comm, "tmux")
+		s.Run("new-window", "-d", "-t", "=bystander:")
+		wait.Eventually(t, "all that the server started is a program by now", func() bool {
+			started := strings.Fields(string(must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", s.PID())))(t)))
+			return !slices.ContainsFunc(started, func(pid string) bool {
+				environ, err := os.ReadFile("/proc/" + pid + "/environ") // empty while exec is under way
+				comm, _ := os.ReadFile("/proc/" + pid + "/comm")
+				return err == nil && (len(environ) == 0 || strings.HasPrefix(string(comm), "tmux"))
+			})
 		})
 	}
 	judge.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
