@@ -3,6 +3,7 @@
 package wake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,10 +119,7 @@ const rounds = 8
 // setFolders adds and removes watches, so that they are those of what is wanted.
 func (w *Files) setFolders() {
 	w.lost = false
-	for range rounds {
-		if w.tryFolders() {
-			return
-		}
+	for n := 0; n < rounds && !w.tryFolders(); n++ {
 	}
 }
 
@@ -277,7 +275,7 @@ func (w *Files) Run(ctx context.Context, listening func()) error {
 			w.event(e, heard)
 		case err := <-files.Errors: // nil where it was closed
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
-				return fmt.Errorf("read inotify: %w", errors.Join(err, fsnotify.ErrClosed))
+				return fmt.Errorf("read inotify: %w", cmp.Or(err, fsnotify.ErrClosed))
 			}
 			w.event(fsnotify.Event{}, heard) // some were lost, and it is not known of what
 		case <-say:
@@ -288,8 +286,9 @@ func (w *Files) Run(ctx context.Context, listening func()) error {
 			case <-ctx.Done():
 			case <-time.After(between):
 			}
+			continue
 		}
-		if say == nil && (heard[Folder] || heard[File] || heard[Process]) {
+		if say == nil { // also after what does not matter, of which there may be much
 			say = time.After(moment)
 		}
 	}
