@@ -73,8 +73,8 @@ func TestPicturesAreCurrent(t *testing.T) {
 
 	s.run(49*time.Hour, "sweep") // the first of two looks
 	s.terminal("sweep", "winnow sweep", 100, 60, `^\$$`)
-	s.terminal("review", "winnow review", 110, 26, "checkout")
-	s.terminal("top", "winnow top", 110, 18, "claude")
+	s.terminal("review", "winnow review", 110, 26, "next: winnow")
+	s.terminal("top", "winnow top", 110, 18, `vite \(\d+\) +\d+%`)
 	s.run(50*time.Hour, "sweep", "--apply", "--repo", "shop") // so that there is something to tell
 	s.console()
 	s.nothingElse()
