@@ -180,7 +180,7 @@ func compiled(tc cases.TestCase, v ast.RegoVersion) (*ast.Compiler, error) {
 	}
 	add := func(name string, path ast.Ref, rule *ast.Rule) {
 		m := &ast.Module{Package: &ast.Package{Path: path}, Rules: []*ast.Rule{rule}}
-		m.SetRegoVersion(v)
+		m.SetRegoVersionSpan(ast.RegoVersionSpanOf(v))
 		rule.Module, modules[name] = m, m
 	}
 	if tc.Data != nil {
