@@ -288,7 +288,7 @@ func (w *Files) Run(ctx context.Context, listening func()) error {
 			}
 			continue
 		}
-		if say == nil { // also after what does not matter, of which there may be much
+		if say == nil { // also after what does not matter: there may be much of it
 			say = time.After(moment)
 		}
 	}
