@@ -24,9 +24,10 @@ install: build
 deb rpm: build
 	OUT=$(out) VERSION=$(stamp) GOARCH=$$(go env GOARCH) go tool -modfile=tools/nfpm/go.mod nfpm package -f packaging/linux/nfpm.yaml -p $@ -t $(out)/
 
-# The pictures of the README and the docs, from real runs.
+# The pictures of the README and the docs, from real runs; that of the companion needs the network, for VS Code and a browser.
 pictures:
 	TEST_STAGE=2 go test ./test/kit/pictures -count=1 -run PicturesAreCurrent -update
+	WINNOW_E2E_PICTURE=1 editors/vscode/e2e/run -run WhatAPersonSees
 
 # All that a release has, in dist/, with nothing published.
 release:

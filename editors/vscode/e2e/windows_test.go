@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -203,7 +204,11 @@ echo 'ask bob first' >../worktrees/search/notes.md`
 	must.Do(b.t, os.WriteFile(config, []byte(text), 0o600))
 }
 
-// TestWhatAPersonSees drives the view by keyboard, and takes pictures in three themes. WINNOW_E2E_PICTURE=1 writes the one that the extension's page shows.
+// digits are what is another one each time.
+var digits = regexp.MustCompile(`\d+`)
+
+// TestWhatAPersonSees drives the view by keyboard, and takes pictures in three themes. WINNOW_E2E_PICTURE=1 writes the one that the extension's page shows, and which
+// rows it shows.
 func TestWhatAPersonSees(t *testing.T) {
 	b := newBench(t, settings{sweep: false})
 	b.repository()
@@ -222,10 +227,14 @@ func TestWhatAPersonSees(t *testing.T) {
 		rows := w.labels(".monaco-list-row")
 		return strings.Contains(rows, "cart, goes") && strings.Contains(rows, "search, stays: ")
 	})
+	shown := strings.TrimSpace(digits.ReplaceAllString(strings.ReplaceAll(w.labels(".monaco-list-row"), b.dir, "~"), "N")) + "\n"
 	if os.Getenv("WINNOW_E2E_PICTURE") != "" {
+		must.Do(t, os.WriteFile("../media/view.txt", []byte(shown), 0o644))
 		w.driver.call(map[string]any{"call": "drag", "window": w.name, "from": 350, "to": 655, "y": 400}) // the edge of the side bar
 		time.Sleep(time.Second)
 		w.driver.call(map[string]any{"call": "shot", "window": w.name, "path": "../media/view.png", "clip": map[string]int{"x": 0, "y": 34, "width": 660, "height": 230}})
+	} else if was := string(must.Get(os.ReadFile("../media/view.txt"))(t)); shown != was {
+		t.Errorf("media/view.png shows what was there before: make pictures makes it again\nwas %s\nis %s", was, shown)
 	}
 	for name, theme := range map[string]string{"light": "Default Light+", "dark": "Default Dark+", "high-contrast": "Default High Contrast"} {
 		w.ask(map[string]any{"call": "setting", "name": "workbench.colorTheme", "value": theme})
