@@ -133,8 +133,7 @@ func (a *app) terminal(command string) (in, out *os.File, err error) {
 	return os.Stdin, out, nil
 }
 
-// quiet gives operations that print nothing, since a line of the log, or of the progress, would stand in a picture. They have a configuration of
-// their own, because loading rules writes into it.
+// quiet gives operations that print nothing into a picture. Their configuration is their own: loading rules writes into it.
 func (a *app) quiet() *ops.Ops {
 	o, cfg := a.Ops, *a.Cfg
 	o.Cfg, o.Log, o.Tell, o.Watch = &cfg, hclog.NewNullLogger(), nil, nil

@@ -107,7 +107,10 @@ func (a *app) top(ctx context.Context, every time.Duration) error {
 		return func(id string) string {
 			busy.Add(1)
 			defer busy.Done()
-			said, err := act(a.quiet(), id)
+			said, err := "nothing was done to "+id+": the view was left before", error(nil)
+			if looking.Err() == nil { // else this program ends without waiting for it
+				said, err = act(a.quiet(), id)
+			}
 			if err != nil {
 				said = err.Error()
 			}

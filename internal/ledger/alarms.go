@@ -18,7 +18,7 @@ func (l *Ledger) AlarmMemory(ctx context.Context) (alarm.Memory, error) {
 	return m, l.explain("read the memory of alarms in", err)
 }
 
-// ChangeAlarmMemory makes what change gives all that alarms remember. No other writes there between what it gets and what it gives.
+// ChangeAlarmMemory makes what change gives all that alarms remember. Nothing else is written there in between.
 func (l *Ledger) ChangeAlarmMemory(ctx context.Context, change func(alarm.Memory) alarm.Memory) error {
 	return l.explain("change the memory of alarms in", l.write(ctx, func(tx *sql.Tx) error {
 		m, err := recall(ctx, tx, alarmsName, alarm.Memory{})

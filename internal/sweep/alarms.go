@@ -22,8 +22,7 @@ import (
 // report has the acts, if there were any. Without a memory only what this look shows by itself gives an alarm.
 func (s *Sweeper) Alarms(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) {
 	ctx = context.WithoutCancel(ctx) // it was seen and done, also where the sweep was interrupted since
-	var alarms []alarm.Alarm
-	looked := false
+	looked, alarms := false, []alarm.Alarm(nil)
 	next := func(m alarm.Memory) (after alarm.Memory) {
 		looked = true
 		after, alarms = alarm.Look(m, snap, ds, s.RulesName(os.Environ()), s.Cfg.Alarms.Limits())
