@@ -96,11 +96,16 @@ func TestAnAgentsTabCloses(t *testing.T) {
 	w.ask(map[string]any{"call": "show", "name": "mine"})
 	w.stays(8*time.Second, "review", "deploy", "mine")
 	for _, k := range []*task{review, deploy} {
+		held := b.held(k.name) // else the extension may close the tab before the editor, which is busy, brings it to the front
 		k.end()
-		w.eventually("the tab, which the editor brings to the front, is kept for who reads it", func() bool {
+		w.eventually("the tab, which is at the front, is kept for who reads it", func() bool {
+			w.ask(map[string]any{"call": "show", "name": k.name})
 			_, said := b.decision(k.name)
 			return strings.Contains(said, "it is the focused tab")
 		})
+		if out, code := b.winnow("release", held); code != 0 {
+			t.Fatalf("winnow release %s: exit %d: %s", held, code, out)
+		}
 		w.closesBehind(k.name, "mine")
 	}
 	for _, pid := range slices.Concat(review.children, deploy.children) {
@@ -148,6 +153,21 @@ func (k *task) end() {
 	k.w.t.Helper()
 	must.Do(k.w.t, os.WriteFile(filepath.Join(k.folder, "goes"), nil, 0o600))
 	k.w.eventually("the agent ends", func() bool { return !alive(k.pid) })
+}
+
+// held holds the tab of that name, and gives the tab's id.
+func (b *bench) held(name string) string {
+	b.t.Helper()
+	for _, d := range b.look().Decisions {
+		if d.Label == name && strings.HasPrefix(d.ID, "tab:vscode/") {
+			if out, code := b.winnow("retain", d.ID, "--for", "1h", "--reason", "its agent ends"); code != 0 {
+				b.t.Fatalf("winnow retain %s: exit %d: %s", d.ID, code, out)
+			}
+			return d.ID
+		}
+	}
+	b.t.Fatalf("no tab is called %q", name)
+	return ""
 }
 
 // act is the id of the act that closed the tab of that name, as the trash lists it.
