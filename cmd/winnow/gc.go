@@ -14,6 +14,7 @@ import (
 // what it makes, and room would be a great part of all memory.
 const (
 	gcPercent    = 400
+	firstPercent = 1200 // until the first collection
 	leastPercent = 40
 	// roomy is up to how many bytes its heap may grow between two collections while no more than little is left, and roomiest is that where much is left. In
 	// between it grows by slope times what is left above little.
@@ -46,7 +47,7 @@ func tuneGC() {
 		return
 	}
 	roomy.Store(defaultRoomy)
-	debug.SetGCPercent(gcPercent)
+	debug.SetGCPercent(firstPercent)
 	afterEach(func() bool {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)

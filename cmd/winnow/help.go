@@ -122,11 +122,12 @@ func dress(root *cobra.Command) {
 			if long, err := helpFiles.ReadFile("help/" + strings.ReplaceAll(words, " ", "-") + ".txt"); err == nil {
 				c.Long = strings.TrimSpace(string(long))
 			}
-			c.Long = reflow(c.Long)
 		default:
 			c.Example = strings.TrimPrefix(c.Example+"\n  "+words, "\n")
 		}
 	}
+	cobra.AddTemplateFunc("reflow", reflow)
+	root.SetHelpTemplate(strings.Replace(root.HelpTemplate(), "{{. |", "{{. | reflow |", 1))
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 }
 

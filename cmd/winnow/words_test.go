@@ -26,7 +26,7 @@ func TestEveryCommandAnswersInPlainWords(t *testing.T) {
 	script := musts.Get(os.ReadFile("testdata/long/forms.txtar"))(t)
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
-		if line := regexp.MustCompile(`.{81}`).FindString(c.Long + "\n" + c.UsageString()); line != "" || strings.Count(c.Example, "\n") != 1 || c.Parent() == root && c.GroupID == "" {
+		if line := regexp.MustCompile(`.{81}`).FindString(reflow(c.Long) + "\n" + c.UsageString()); line != "" || strings.Count(c.Example, "\n") != 1 || c.Parent() == root && c.GroupID == "" {
 			t.Errorf("%s is in no group, has other than two examples, or a line that is too long: %s", c.CommandPath(), line)
 		}
 		for _, form := range []string{"json", "ndjson", "markdown", formJUnit} {

@@ -161,7 +161,7 @@ func (e *Engine) query(kind string) *query {
 	foreign := func(p policy.Package) bool { return !e.policy.About(p, kind) }
 	object := slices.DeleteFunc(slices.Clone(e.policy.Protect()), foreign)
 	q := &query{}
-	q.stock.make = func() (stock, error) { return e.stock(find, object) }
+	q.stock.make = func() (stock, error) { return e.stock(kind, find, object) }
 	q.explain.make = func() (rego.PreparedEvalQuery, error) { return e.explaining(find, object) }
 	if e.program != nil {
 		q.scope = e.rules(find, policy.ScopeRule)
@@ -201,10 +201,11 @@ type stock struct {
 	find, object []policy.Package // the answer has a variable for each rule of theirs: a list of nothing, or of what the rule gives
 }
 
-func (e *Engine) stock(find, object []policy.Package) (out stock, err error) {
-	var parts []string
+func (e *Engine) stock(kind string, find, object []policy.Package) (out stock, err error) {
+	var parts, paths []string
 	ask := func(prefix, rule string, ps []policy.Package) {
 		for i, p := range ps { // a comprehension is defined when what is in it is not
+			paths = append(paths, p.Ref.String()+"."+rule)
 			parts = append(parts, fmt.Sprintf("%s%d := [x | x := %s.%s]", prefix, i, p.Ref, rule))
 		}
 	}
@@ -212,7 +213,11 @@ func (e *Engine) stock(find, object []policy.Package) (out stock, err error) {
 	ask("f", policy.FindingsRule, find)
 	ask("o", policy.ObjectionsRule, object)
 	out.find, out.object = find, object
-	out.PreparedEvalQuery, err = e.prepared(parts)
+	c, err := e.policy.CompilerFor(kind, paths)
+	if err != nil {
+		return out, err
+	}
+	out.PreparedEvalQuery, err = e.prepared(c, parts)
 	return out, err
 }
 
@@ -225,18 +230,18 @@ func (e *Engine) explaining(find, object []policy.Package) (rego.PreparedEvalQue
 	for i, p := range object {
 		all = append(all, fmt.Sprintf("o%d := %s.%s", i, p.Ref, policy.ObjectionsRule))
 	}
-	return e.prepared(all)
-}
-
-func (e *Engine) prepared(parts []string) (rego.PreparedEvalQuery, error) {
 	if err := e.policy.Build(); err != nil {
 		return rego.PreparedEvalQuery{}, err
 	}
+	return e.prepared(e.policy.Compiler(), all)
+}
+
+func (e *Engine) prepared(c *ast.Compiler, parts []string) (rego.PreparedEvalQuery, error) {
 	body, err := ast.ParseBodyWithOpts(strings.Join(parts, "; "), ast.ParserOptions{Capabilities: lint.Capabilities()})
 	if err != nil {
 		return rego.PreparedEvalQuery{}, err
 	}
-	return rego.New(rego.Compiler(e.policy.Compiler()), rego.Store(e.store), rego.StrictBuiltinErrors(true), rego.ParsedQuery(body)).
+	return rego.New(rego.Compiler(c), rego.Store(e.store), rego.StrictBuiltinErrors(true), rego.ParsedQuery(body)).
 		PrepareForEval(context.Background())
 }
 

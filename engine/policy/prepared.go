@@ -8,10 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"regexp"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/winnow-reaper/winnow/engine/policy/lint"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
@@ -116,6 +119,68 @@ func (p *Policy) Build() error {
 		}
 	})
 	return p.broken
+}
+
+// checks are the stages of OPA's compiler that only refuse, or find out what those need. What was prepared passed them before.
+var checks = []ast.StageID{
+	ast.StageParseMetadataBlocks, ast.StageSetAnnotationSet, ast.StageSetGraph,
+	ast.StageCheckUnusedImports, ast.StageCheckKeywordOverrides, ast.StageCheckDuplicateImports, ast.StageCheckVoidCalls, ast.StageCheckRuleConflicts,
+	ast.StageCheckUndefinedFuncs, ast.StageCheckSafetyRuleHeads, ast.StageCheckRecursion, ast.StageCheckTypes, ast.StageCheckUnsafeBuiltins,
+	ast.StageCheckDeprecatedBuiltins, ast.StageBuildRequiredCapabilities,
+}
+
+// packageLine is the line of a file that says its package, as `opa fmt` writes it.
+var packageLine = regexp.MustCompile(`(?m)^package ([\w.]+)$`)
+
+// CompilerFor has rules compiled that are asked of a kind, by their paths, with the packages that they lean on; of a policy that was prepared nothing else,
+// and without the checks that it passed then.
+func (p *Policy) CompilerFor(kind string, paths []string) (*ast.Compiler, error) {
+	if p.Built() {
+		return p.compiler, nil
+	}
+	left, foreign := map[string][]File{}, map[string]bool{}
+	for of, packages := range p.reap {
+		for _, pkg := range packages { // no rule finds those by what its own candidate is
+			foreign[pkg.Ref.String()] = of != kind
+		}
+	}
+	for _, f := range p.Files {
+		name := "data" // what has no such line may be any package
+		if line := packageLine.FindSubmatch(f.data); line != nil {
+			name += "." + string(line[1])
+		}
+		if path.Ext(f.Name) == ".rego" && !foreign[name] {
+			left[name] = append(left[name], f)
+		}
+	}
+	all := map[string]*ast.Module{}
+	for ; len(paths) > 0; paths = paths[1:] {
+		for name, files := range left {
+			if !strings.HasPrefix(name+".", paths[0]+".") && !strings.HasPrefix(paths[0]+".", name+".") {
+				continue
+			}
+			delete(left, name)
+			for _, f := range files {
+				m, err := ast.ParseModuleWithOpts(f.Name, string(f.data), ast.ParserOptions{Capabilities: lint.Capabilities()})
+				if err != nil {
+					return nil, fmt.Errorf("load policies: %w", err)
+				}
+				all[f.Name] = m
+				ast.WalkRefs(m, func(r ast.Ref) bool {
+					if r[0].Equal(ast.DefaultRootDocument) {
+						constant, _, _ := strings.Cut(r.ConstantPrefix().String(), "[")
+						paths = append(paths, constant)
+					}
+					return false
+				})
+			}
+		}
+	}
+	c := ast.NewCompiler().WithCapabilities(lint.Capabilities()).WithSkipStages(checks...)
+	if c.Compile(all); c.Failed() {
+		return nil, fmt.Errorf("load policies: %w", c.Errors)
+	}
+	return c, nil
 }
 
 // about finds which kinds each objecting package is about: those that some objection of it does not rule out before all else.

@@ -2,20 +2,24 @@ package bench_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stockopa"
 )
 
-// BenchmarkStart compares the program from its start to its first decision (winnow decide FILE) with opa eval of the same rules on the same document: with
-// the files that are loaded for that, without their tests. Beside it stand the programs' bare starts.
+// BenchmarkStart compares the program from its start to its first decision (winnow decide FILE), one that keeps and one that reaps, with opa eval of the same
+// rules on the same document: with the files that are loaded for that, without their tests. Beside it stand the programs' bare starts.
 func BenchmarkStart(b *testing.B) {
 	b.Chdir(source()) // the go command finds the opa of the tools module from here
 	opa, err := stockopa.Path()
@@ -27,26 +31,27 @@ func BenchmarkStart(b *testing.B) {
 	all := programs(b)
 	rules := filepath.Join(home, "policies")
 	copyRules(b, filepath.Join(source(), "..", "..", "policies"), rules)
-	saved, subject := writeDocuments(b, m, all[0], home)
-
-	eval := []string{opa, "eval", "-d", rules, "-i", subject, "data.policies.main.decision"}
-	sameVerdict(b, m, eval, []string{all[0].path, "decide", saved, "--all", "--format", "json"})
-	commands := []struct {
+	type command struct {
 		name string
 		argv []string
-	}{
-		{"opa-eval", eval},
-		{"opa-version", []string{opa, "version"}},
 	}
+	commands := []command{{"opa-version", []string{opa, "version"}}}
 	peers := map[string]string{}
 	for _, p := range all {
-		for what, argv := range map[string][]string{"decide": {p.path, "decide", saved}, "version": {p.path, "--version"}} {
-			commands = append(commands, struct {
-				name string
-				argv []string
-			}{p.name + "/" + what, argv})
+		commands = append(commands, command{p.name + "/version", []string{p.path, "--version"}})
+		peers[p.name+"/version"] = "opa-version"
+	}
+	for what, text := range map[string]string{"keeps": emptyFolder(), "reaps": review(b)} {
+		saved, subject := writeDocuments(b, m, all[0], home, what, text)
+		eval := []string{opa, "eval", "-d", rules, "-i", subject, "data.policies.main.decision"}
+		if got := sameVerdict(b, m, eval, []string{all[0].path, "decide", saved, "--all", "--format", "json"}); (got == "reap") != (what == "reaps") {
+			b.Fatalf("%s: the verdict is %s", what, got)
 		}
-		peers[p.name+"/decide"], peers[p.name+"/version"] = "opa-eval", "opa-version"
+		commands = append(commands, command{"opa-eval/" + what, eval})
+		for _, p := range all {
+			commands = append(commands, command{p.name + "/" + what, []string{p.path, "decide", saved}})
+			peers[p.name+"/"+what] = "opa-eval/" + what
+		}
 	}
 	figures := map[string]*least{}
 	for _, c := range commands {
@@ -60,7 +65,7 @@ func BenchmarkStart(b *testing.B) {
 	for _, c := range commands {
 		metrics := figures[c.name].metrics()
 		if peer := peers[c.name]; peer != "" {
-			metrics = append(metrics, figures[c.name].times(figures[peer], peer))
+			metrics = append(metrics, figures[c.name].times(figures[peer], strings.TrimSuffix(peer, "/"+c.name[strings.Index(c.name, "/")+1:])))
 		}
 		if what, ok := strings.CutPrefix(c.name, "winnow/"); ok && figures["against/"+what] != nil {
 			metrics = append(metrics, figures[c.name].times(figures["against/"+what], "against"))
@@ -69,8 +74,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// sameVerdict holds that two commands print the same verdict of the one candidate.
-func sameVerdict(b *testing.B, m *meter, commands ...[]string) {
+// sameVerdict holds that two commands print the same verdict of the one candidate, and gives it.
+func sameVerdict(b *testing.B, m *meter, commands ...[]string) string {
 	b.Helper()
 	verdict := regexp.MustCompile(`"verdict":\s*"([a-z]+)"`)
 	seen := map[string]bool{}
@@ -90,6 +95,7 @@ func sameVerdict(b *testing.B, m *meter, commands ...[]string) {
 	if len(seen) != 1 {
 		b.Fatalf("the programs differ: %v", seen)
 	}
+	return slices.Collect(maps.Keys(seen))[0]
 }
 
 // copyRules copies a policy tree without the tests of its rules.
@@ -117,12 +123,26 @@ func copyRules(b *testing.B, from, to string) {
 	}
 }
 
-// writeDocuments writes a snapshot with one candidate, and that candidate's document, which the rules are asked about.
-func writeDocuments(b *testing.B, m *meter, p program, home string) (saved, subject string) {
-	b.Helper()
-	saved, subject = filepath.Join(home, "snapshot.json"), filepath.Join(home, "subject.json")
-	text := fmt.Sprintf(`{"schema": "winnow.snapshot/v1", "taken_at": %q, "host": {}, "sources": {"dirs//w": {"kind": "dirs", "status": "ok", "took": 0, "seen": 1}},
+// emptyFolder is a snapshot with one folder, of which nothing is known.
+func emptyFolder() string {
+	return fmt.Sprintf(`{"schema": "winnow.snapshot/v1", "taken_at": %q, "host": {}, "sources": {"dirs//w": {"kind": "dirs", "status": "ok", "took": 0, "seen": 1}},
 		"dirs": {"dir:/w/a-review-0123abcd": {"source": "dirs//w", "name": "a-review-0123abcd", "path": "/w/a-review-0123abcd"}}}`, time.Now().UTC().Format(time.RFC3339))
+}
+
+// review is a snapshot with one folder, a checkout that was made for a review and holds nothing of its own.
+func review(b *testing.B) string {
+	b.Helper()
+	world := map[string]any{}
+	text := must.Get(os.ReadFile(filepath.Join(source(), "..", "..", "policy_test", "worlds", "herd.json")))(b)
+	must.Do(b, json.Unmarshal(text, &world))
+	world["tabs"], world["processes"] = map[string]any{}, map[string]any{}
+	return string(must.Get(json.Marshal(world))(b))
+}
+
+// writeDocuments writes a snapshot with one candidate, and that candidate's document, which the rules are asked about.
+func writeDocuments(b *testing.B, m *meter, p program, home, name, text string) (saved, subject string) {
+	b.Helper()
+	saved, subject = filepath.Join(home, name+"-snapshot.json"), filepath.Join(home, name+"-subject.json")
 	if err := os.WriteFile(saved, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
