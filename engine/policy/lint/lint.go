@@ -17,7 +17,7 @@ type check func(m *ast.Module, family string) Refusals
 // compiler nor the schema sees. Load refuses modules with such findings, whoever wrote them. Modules must have been parsed and
 // not compiled, and with their annotations.
 func Safety(modules ...*ast.Module) Refusals {
-	return lint(modules, noNegation, noDisguise(modules), noWith, noPartialObject, typedParameters, noSprintf, smallNumbers, noSchemas)
+	return lint(modules, noNegation, noDisguise(modules), noWith, noPartialObject, noWalkedLiteral, typedParameters, noSprintf, smallNumbers, noSchemas)
 }
 
 // Advice is what is asked of the policies that are shipped besides: METADATA, and no literal that an operator may want to change. Modules must have
@@ -87,6 +87,64 @@ func noPartialObject(m *ast.Module, _ string) Refusals {
 		}
 	}
 	return refused
+}
+
+// noWalkedLiteral: OPA's evaluator and its plan walk a set whose members are computed, or an object whose keys are, in different orders (measured with 1.22.0).
+// A candidate for which they differ stays.
+func noWalkedLiteral(m *ast.Module, _ string) Refusals {
+	var refused Refusals
+	for _, r := range m.Rules {
+		if r.Head.Value != nil && isComputed(r.Head.Value) {
+			refused = append(refused, refusalAt(ClassWalked, r.Head.Value.Location, "a set or an object with a computed member, which others may walk over",
+				"write it with contains, an array, or a comprehension: OPA walks those in one order alone"))
+		}
+		named := map[string]bool{}
+		walked := func(over *ast.Term) {
+			if isComputed(over) || named[over.String()] {
+				refused = append(refused, refusalAt(ClassWalked, over.Location, "a set or an object with a computed member, and a walk over it",
+					"write an array, or a comprehension: OPA walks those in one order alone"))
+			}
+		}
+		ast.WalkExprs(r, func(e *ast.Expr) bool {
+			if e.IsAssignment() && isComputed(e.Operand(1)) {
+				named[e.Operand(0).String()] = true
+			}
+			return false
+		})
+		ast.WalkExprs(r, func(e *ast.Expr) bool {
+			if every, ok := e.Terms.(*ast.Every); ok {
+				walked(every.Domain)
+			}
+			if e.IsCall() && strings.HasPrefix(e.Operator().String(), "internal.member_") {
+				walked(e.Operand(len(e.Operands()) - 1))
+			}
+			return false
+		})
+		ast.WalkTerms(r, func(t *ast.Term) bool {
+			switch v := t.Value.(type) {
+			case ast.Ref:
+				walked(v[0])
+			case ast.Call:
+				if strings.HasPrefix(v[0].String(), "internal.member_") {
+					walked(v[len(v)-1])
+				}
+			}
+			return false
+		})
+	}
+	return refused
+}
+
+// isComputed reports whether a term is a set with a member, or an object with a key, that is no constant.
+func isComputed(t *ast.Term) bool {
+	members := []*ast.Term{}
+	switch v := t.Value.(type) {
+	case ast.Set:
+		members = v.Slice()
+	case ast.Object:
+		members = v.Keys()
+	}
+	return slices.ContainsFunc(members, func(m *ast.Term) bool { return !ast.IsConstant(m.Value) })
 }
 
 // noSprintf: over a fact that is missing it is undefined, and so is the reason that it stands in.

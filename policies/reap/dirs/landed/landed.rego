@@ -80,4 +80,4 @@ _counting contains base if some base in input.dir.git.bases
 _into := reasons.branch(_landing.into)
 
 # The first and the last one of some commits, as a person reads them.
-_brief(commits) := concat(" to ", [reasons.commit(oid) | some i, oid in commits; i in {0, count(commits) - 1}])
+_brief(commits) := concat(" to ", [reasons.commit(oid) | some i, oid in commits; i in [0, count(commits) - 1]])
