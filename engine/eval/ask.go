@@ -84,7 +84,11 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, e
 		return nil, errGivenUp
 	}
 	if a.machine == nil {
-		return a.stock(ctx, q, c.document())
+		in := c.document()
+		if out, err = a.stock(ctx, &q.inScope, in); out == nil || err != nil {
+			return nil, err
+		}
+		return a.stock(ctx, &q.stock, in)
 	}
 	out, err = a.plan(q, c)
 	switch {
@@ -94,11 +98,11 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *Reasons, e
 		if errors.Is(err, errPanic) {
 			a.machine = nil // it stands in the middle of something
 		}
-		return a.stock(ctx, q, c.document())
+		return a.stock(ctx, &q.stock, c.document())
 	case a.guess || out == nil || !mayGo(out, len(c.subject.Config.Levels) > 0):
 		return out, nil
 	}
-	confirmed, err := a.stock(ctx, q, c.document())
+	confirmed, err := a.stock(ctx, &q.stock, c.document())
 	if err != nil {
 		return nil, err
 	}
@@ -169,11 +173,11 @@ func (a *asker) sets(rules []*plan.Rule, to []policy.Given) ([]policy.Given, err
 }
 
 // stock asks OPA's topdown.
-func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*Reasons, error) {
+func (a *asker) stock(ctx context.Context, question *lazy[stock], in ast.Value) (*Reasons, error) {
 	if a.hasty && !a.engine.policy.Built() {
 		return nil, ErrUnbuilt
 	}
-	s, err := q.stock.get(a.slot.watchdog)
+	s, err := question.get(a.slot.watchdog)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +196,7 @@ func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*Reasons, er
 		}
 		return out
 	}
-	if len(given("s", s.find)) == 0 {
+	if len(given("s", s.scope)) == 0 {
 		return nil, nil
 	}
 	return read(given("f", s.find), given("o", s.object))

@@ -220,7 +220,7 @@ func (twice) AskAll(_ context.Context, r *eval.Round) error {
 // TestTheFirstAnswerCounts: a judge that answers again changes nothing.
 func TestTheFirstAnswerCounts(t *testing.T) {
 	t.Parallel()
-	e := eval.NewFor(rules.Shipped(t), eval.Limits{}, []string{"dir"}, twice{})
+	e := eval.NewFor(rules.Shipped(t), eval.Limits{}, []string{"dir"}, "", twice{})
 	r, err := e.Decide(t.Context(), worlds.Three(), worlds.Config())
 	if err != nil || len(r.Decisions) != 3 || len(r.Errors) != 3 {
 		t.Fatalf("%d decisions, %d errors, %v", len(r.Decisions), len(r.Errors), err)

@@ -57,6 +57,8 @@ type Engine struct {
 	store  storage.Store
 	// program is OPA's plan of the rules, nil where that has something that is not run here: OPA's topdown is asked of everything then.
 	program *plan.Program
+	// unplanned is why that cannot be run, "" where it can.
+	unplanned string
 	// planned is the plan that the program was made of here; nil where it was prepared before.
 	planned *ir.Policy
 	// judge answers what the engine asks: itself, or another process.
@@ -68,7 +70,8 @@ type query struct {
 	// scope, findings and objections are rules of the engine's program: whether the candidate is in scope, and what gives reasons.
 	scope, findings, objections []*plan.Rule
 	// stock asks the same of OPA's topdown, and says of each variable of its answer what is in it.
-	stock lazy[stock]
+	// inScope asks it for the scope alone, which most candidates are out of.
+	stock, inScope lazy[stock]
 	// explain asks the rules as they are written, of every candidate, in scope or not; but no package that is for other kinds alone.
 	explain lazy[rego.PreparedEvalQuery]
 }
@@ -104,9 +107,9 @@ func New(p *policy.Policy, l Limits) *Engine {
 	return e
 }
 
-// NewFor is an engine whose rules, of candidates of some kinds, another process is asked for.
-func NewFor(p *policy.Policy, l Limits, kinds []string, judge Judge) *Engine {
-	e := &Engine{policy: p, limits: l.WithDefaults(), kinds: map[string]*query{}, judge: judge}
+// NewFor is an engine whose rules, of candidates of some kinds, another process is asked for; unplanned is what Unplanned says there.
+func NewFor(p *policy.Policy, l Limits, kinds []string, unplanned string, judge Judge) *Engine {
+	e := &Engine{policy: p, limits: l.WithDefaults(), kinds: map[string]*query{}, unplanned: unplanned, judge: judge}
 	for _, kind := range kinds {
 		e.kinds[kind] = nil
 	}
@@ -115,6 +118,9 @@ func NewFor(p *policy.Policy, l Limits, kinds []string, judge Judge) *Engine {
 
 // Planned is the plan that was made of the rules here; nil where it was prepared before.
 func (e *Engine) Planned() *ir.Policy { return e.planned }
+
+// Unplanned says why OPA's plan of the rules is not run, so that its topdown decides everything, which takes longer; "" where it is run.
+func (e *Engine) Unplanned() string { return e.unplanned }
 
 // HasKind reports whether rules are about candidates of a kind.
 func (e *Engine) HasKind(kind string) bool {
@@ -131,11 +137,15 @@ func (e *Engine) plan() {
 			return
 		}
 	}
-	if planned, err := Plan(e.policy); err == nil {
-		if e.program, err = plan.New(planned); err == nil {
-			e.planned = planned
-		}
+	planned, err := Plan(e.policy)
+	if err == nil {
+		e.program, err = plan.New(planned)
 	}
+	if err != nil {
+		e.unplanned = err.Error()
+		return
+	}
+	e.planned = planned
 }
 
 // Plan is OPA's plan of all rules that an engine asks of a policy that was built.
@@ -161,7 +171,8 @@ func (e *Engine) query(kind string) *query {
 	foreign := func(p policy.Package) bool { return !e.policy.About(p, kind) }
 	object := slices.DeleteFunc(slices.Clone(e.policy.Protect()), foreign)
 	q := &query{}
-	q.stock.make = func() (stock, error) { return e.stock(kind, find, object) }
+	q.stock.make = func() (stock, error) { return e.stock(kind, find, find, object) }
+	q.inScope.make = func() (stock, error) { return e.stock(kind, find, nil, nil) }
 	q.explain.make = func() (rego.PreparedEvalQuery, error) { return e.explaining(find, object) }
 	if e.program != nil {
 		q.scope = e.rules(find, policy.ScopeRule)
@@ -198,10 +209,10 @@ func (l Limits) WithDefaults() Limits {
 // stock is a question to OPA's topdown about all that a query asks.
 type stock struct {
 	rego.PreparedEvalQuery
-	find, object []policy.Package // the answer has a variable for each rule of theirs: a list of nothing, or of what the rule gives
+	scope, find, object []policy.Package // the answer has a variable for each rule of theirs: a list of nothing, or of what the rule gives
 }
 
-func (e *Engine) stock(kind string, find, object []policy.Package) (out stock, err error) {
+func (e *Engine) stock(kind string, scope, find, object []policy.Package) (out stock, err error) {
 	var parts, paths []string
 	ask := func(prefix, rule string, ps []policy.Package) {
 		for i, p := range ps { // a comprehension is defined when what is in it is not
@@ -209,10 +220,10 @@ func (e *Engine) stock(kind string, find, object []policy.Package) (out stock, e
 			parts = append(parts, fmt.Sprintf("%s%d := [x | x := %s.%s]", prefix, i, p.Ref, rule))
 		}
 	}
-	ask("s", policy.ScopeRule, find)
+	ask("s", policy.ScopeRule, scope)
 	ask("f", policy.FindingsRule, find)
 	ask("o", policy.ObjectionsRule, object)
-	out.find, out.object = find, object
+	out.scope, out.find, out.object = scope, find, object
 	c, err := e.policy.CompilerFor(kind, paths)
 	if err != nil {
 		return out, err

@@ -85,7 +85,7 @@ func (j *Asker) Plan(sub *subject.Subject) (Said, error) {
 }
 
 func (j *Asker) Topdown(sub *subject.Subject) (Said, error) {
-	return j.answer(j.a.stock(context.Background(), j.e.kinds[sub.Kind], j.desk.Document(sub)))
+	return j.answer(j.a.stock(context.Background(), &j.e.kinds[sub.Kind].stock, j.desk.Document(sub)))
 }
 
 func (j *Asker) Both(sub *subject.Subject) (Said, error) {

@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -98,7 +100,9 @@ func useOf(s ir.Stmt, reads []ir.Operand, writes []ir.Local) ([]ir.Operand, []ir
 func (p *Program) known(f *ir.Func) (err error) {
 	eachStmt(f.Blocks, func(s ir.Stmt) {
 		if uses()[reflect.TypeOf(s).Elem()] == nil && err == nil {
-			err = fmt.Errorf("run a plan: %s has a statement %T, which is not known", f.Name, s)
+			what := cmp.Or(map[string]string{"*ir.CallDynamicStmt": "refers to a rule by a computed name", "*ir.ObjectMergeStmt": "reads rules as the members of an object"}[
+				fmt.Sprintf("%T", s)], fmt.Sprintf("has a statement %T", s))
+			err = fmt.Errorf("run a plan: %s %s, which is not known", strings.TrimPrefix(f.Name, "g0.data.policies."), what)
 		}
 		if call, ok := s.(*ir.CallStmt); ok && err == nil && p.funcs[call.Func] == nil {
 			if b := ast.BuiltinMap[call.Func]; b == nil || b.Relation || b.IsNondeterministic() || topdown.GetBuiltin(call.Func) == nil {

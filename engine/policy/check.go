@@ -26,8 +26,9 @@ type Checked struct {
 }
 
 // Check says what is wrong with what was read: what Build refuses, and what the strict compiler says of the tests, which are held to the
-// schema of the input too. With advice it also says what is asked of the rules that are shipped, of trees that are not Beside.
-func (s *Sources) Check(ctx context.Context, advice bool, step func(string)) Checked {
+// schema of the input too. With advice it also says what is asked of the rules that are shipped, of trees that are not Beside. unplanned says why a policy has
+// no plan, "" where it has one.
+func (s *Sources) Check(ctx context.Context, advice bool, unplanned func(*Policy) string, step func(string)) Checked {
 	p, modules, refused := s.build(ctx, step)
 	tests, unparsed := s.parseTests(ctx, step)
 	out := Checked{Refused: slices.Concat(refused, unparsed)}
@@ -42,10 +43,15 @@ func (s *Sources) Check(ctx context.Context, advice bool, step func(string)) Che
 	}
 	if p != nil && len(out.Refused) == 0 {
 		out.Rules, out.Kinds = p.Rules(), p.Kinds()
+		step("all of them together")
+		if why := unplanned(p); why != "" {
+			out.Advice = append(out.Advice, lint.Refusal{Class: lint.ClassPlan, File: "policy", Problem: "OPA's plan of these rules is not run: " + strings.TrimSuffix(strings.TrimPrefix(why, "run a plan: "), ", which is not known"),
+				Fix: "nothing is wrong with them, but each decision takes some times as long; write what is named in another way"})
+		}
 	}
 	if advice {
 		mine := slices.DeleteFunc(slices.Clone(modules), func(m module) bool { return m.from.tree.Beside })
-		out.Advice = lint.Advice(parsed(mine)...)
+		out.Advice = append(out.Advice, lint.Advice(parsed(mine)...)...)
 	}
 	out.Refused, out.Advice = s.shown(out.Refused).Sorted(), s.shown(out.Advice).Sorted()
 	return out

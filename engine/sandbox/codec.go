@@ -221,6 +221,8 @@ type reply struct {
 	// Unbuilt says that they were prepared before, and are not compiled yet; Prepared is what can be kept of them.
 	Unbuilt  bool   `json:"unbuilt,omitempty"`
 	Prepared []byte `json:"prepared,omitempty"`
+	// Unplanned is why they have no plan: see eval.Engine.Unplanned.
+	Unplanned string `json:"unplanned,omitempty"`
 	// Checked ends a check.
 	Checked *policy.Checked `json:"checked,omitempty"`
 	// Begins is a test that begins, Tested the result of one, Coverage that of all.

@@ -68,7 +68,7 @@ func Load(ctx context.Context, o policy.LoadOptions, l eval.Limits, program Prog
 		return nil, nil, err
 	}
 	p := sources.Unbuilt(loaded.Rules)
-	return eval.NewFor(p, h.limits, loaded.Kinds, h), p, nil
+	return eval.NewFor(p, h.limits, loaded.Kinds, loaded.Unplanned, h), p, nil
 }
 
 // Close implements eval.Judge: it ends the process.

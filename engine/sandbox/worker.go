@@ -122,7 +122,7 @@ func (s *server) load(q *toLoad) error {
 			return refusal(err)
 		}
 		s.policy, s.engine = p, eval.New(p, q.Limits)
-		done := reply{Done: true, Rules: p.Rules(), Kinds: p.Kinds(), Unbuilt: !p.Built()}
+		done := reply{Done: true, Rules: p.Rules(), Kinds: p.Kinds(), Unbuilt: !p.Built(), Unplanned: s.engine.Unplanned()}
 		if q.Keep && p.Built() && s.engine.Planned() != nil {
 			if code, err := plan.Encode(s.engine.Planned()); err == nil { // what cannot be kept is compiled each time
 				done.Prepared, _ = p.Prepare(code)
@@ -134,7 +134,8 @@ func (s *server) load(q *toLoad) error {
 
 func (s *server) check(q *toCheck) error {
 	return s.work(&q.toLoad, func(tell func(reply)) reply {
-		c := q.Sources.Check(context.Background(), q.Advice, func(step string) { tell(reply{Step: step}) })
+		unplanned := func(p *policy.Policy) string { return eval.New(p, q.Limits).Unplanned() }
+		c := q.Sources.Check(context.Background(), q.Advice, unplanned, func(step string) { tell(reply{Step: step}) })
 		return reply{Done: true, Checked: &c}
 	})
 }

@@ -150,7 +150,11 @@ func (o *Ops) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule,
 	if err != nil {
 		return Check{"policies", "policies", Broken, err.Error()}, nil, nil
 	}
-	return Check{"policies", "policies", Healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}, p.Rules(), r.Shown(p)
+	c := Check{"policies", "policies", Healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}
+	if e.Unplanned() != "" {
+		c.Status, c.Detail = Limited, c.Detail+"; each decision takes some times as long, since OPA's plan of them is not run: winnow policy check names why"
+	}
+	return c, p.Rules(), r.Shown(p)
 }
 
 // checkLayers says which layers of policies there are below the shipped one, where each is from, and what was granted to it.

@@ -152,6 +152,7 @@ const (
 	ClassException  = "exception"
 	ClassLayer      = "layer"
 	ClassGrant      = "grant"
+	ClassPlan       = "no-plan"
 )
 
 // Class is a class with what it means, in one sentence.
@@ -191,4 +192,5 @@ var Classes = []Class{
 	{ClassException, "The exceptions are malformed, misplaced, or such that they would keep nothing."},
 	{ClassLayer, "The layer.yaml of a tree is not at its root, malformed, or names what does not exist."},
 	{ClassGrant, "A tree would reap more than a layer above it allows, which did not grant it by name."},
+	{ClassPlan, "The rules have something that OPA's plan of them cannot do here, so that each decision takes longer."},
 }
