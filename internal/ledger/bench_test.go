@@ -150,7 +150,7 @@ func BenchmarkAlarmMemory(b *testing.B) {
 }
 
 // BenchmarkSteadySweep is what a sweep writes of so many candidates when nothing happened but that a minute passed: sweep, decisions, what is
-// remembered, pruning. written-B is what it writes, in whole pages of 4 KiB; file-MB is the whole file after more sweeps than the program keeps
+// remembered, pruning. written-B is what it writes, in whole pages of 4 KiB, first-written-MB what the first one of all writes; file-MB is the whole file after more sweeps than the program keeps
 // the decisions of.
 func BenchmarkSteadySweep(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
@@ -167,13 +167,16 @@ func BenchmarkSteadySweep(b *testing.B) {
 				must.Do(b, l.FinishSweep(ctx, id, t0.Add(later), map[string]int{"seen": n}, 0))
 				must.Do(b, l.Prune(ctx, ledger.Keep{Decisions: 200, Sweeps: 10000}))
 			}
+			first := written(b)
 			sweep(0)
 			fileSize(b, l) // the log is empty after it
+			first = written(b) - first
 			i, before, began := 0, written(b), cpu(b)
 			for b.Loop() {
 				i++
 				sweep(i)
 			}
+			b.ReportMetric(float64(first)/1e6, "first-written-MB")
 			b.ReportMetric(float64(written(b)-before)/float64(i), "written-B/op")
 			b.ReportMetric(float64((cpu(b)-began).Microseconds())/1e3/float64(i), "cpu-ms/op")
 			b.StopTimer()

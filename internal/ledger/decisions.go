@@ -13,40 +13,31 @@ import (
 // standing is a decision as it is written: once for all sweeps that decide so, by the same rules. Messages and
 // evidence are of one look; what was acted on has them in the intent of its act.
 type standing struct {
-	k, since             int64
-	decision             decision.Decision // without its reasons
-	findings, objections string            // the ids of rules, with spaces between
+	k, since  int64
+	id, label string
+	ruling    int64
 }
 
-// equal reports whether both decide the same of the same thing, by the same rules.
-func (s *standing) equal(d *standing) bool {
-	a, b := &s.decision, &d.decision
-	return a.ID == b.ID && a.Verdict == b.Verdict && a.FirstSighting == b.FirstSighting && a.Kind == b.Kind && a.Label == b.Label && a.Owner == b.Owner &&
-		s.findings == d.findings && s.objections == d.objections
+var standingTable = table[int64, standing]{"standing", "since, id, label, ruling", func(since *int64, s *standing) []any {
+	return []any{since, &s.id, &s.label, &s.ruling}
+}}
+
+// ruling is what decisions of many things have in common: most things stay for one of a few reasons.
+type ruling struct {
+	kind, verdict, owner string
+	findings, objections string // the ids of rules, with spaces between
+	firstSighting        bool
 }
 
-var standingTable = table[int64, standing]{"standing", "since, id, kind, verdict, label, owner, findings, objections, first_sighting",
-	func(since *int64, s *standing) []any {
-		d := &s.decision
-		return []any{since, &d.ID, &d.Kind, &d.Verdict, &d.Label, &d.Owner, &s.findings, &s.objections, &d.FirstSighting}
-	}}
+var rulingsTable = table[int64, ruling]{"rulings", "k, kind, verdict, owner, findings, objections, first_sighting", func(k *int64, r *ruling) []any {
+	return []any{k, &r.kind, &r.verdict, &r.owner, &r.findings, &r.objections, &r.firstSighting}
+}}
 
 // SaveDecisions records what a sweep decided of the candidates in scope, durably and all at once: each verdict with
 // its rules. Those out of scope are left out. What the sweep before decided by the same rules is not written again.
 // ErrNone says that the sweep never began; saving the decisions of a sweep twice is an error.
 func (l *Ledger) SaveDecisions(ctx context.Context, sweep string, decisions []decision.Decision) error {
-	now := make([]standing, 0, len(decisions))
-	for _, d := range decisions {
-		if d.InScope {
-			now = append(now, standing{
-				decision:   decision.Decision{ID: d.ID, Kind: d.Kind, Verdict: d.Verdict, Label: d.Label, Owner: d.Owner, FirstSighting: d.FirstSighting},
-				findings:   strings.Join(decision.RulesOf(d.Findings), " "),
-				objections: strings.Join(decision.RulesOf(d.Objections), " "),
-			})
-		}
-	}
-	slices.SortStableFunc(now, func(a, b standing) int { return strings.Compare(a.decision.ID, b.decision.ID) })
-	err := l.write(ctx, func(tx *sql.Tx) error { return saveStanding(ctx, tx, sweep, now) })
+	err := l.write(ctx, func(tx *sql.Tx) error { return saveStanding(ctx, tx, sweep, decisions) })
 	return l.explain("save decisions in", err)
 }
 
@@ -59,7 +50,7 @@ func byRules(ids string) []decision.Reason {
 	return reasons
 }
 
-func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing) error {
+func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, decisions []decision.Decision) error {
 	var n int64
 	var saved sql.NullInt64
 	switch found, err := scanOne(ctx, tx, []any{&n, &saved}, "SELECT n, saved FROM sweeps WHERE id = ?", sweep); {
@@ -72,6 +63,10 @@ func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing)
 	}
 	var err error
 	if saved.Int64, err = nextSave(ctx, tx); err != nil {
+		return err
+	}
+	now, err := rule(ctx, tx, decisions)
+	if err != nil {
 		return err
 	}
 	gone, fresh, err := compare(ctx, tx, now)
@@ -118,27 +113,42 @@ func nextSave(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	return n, err
 }
 
-// compare goes through what stands and through what was decided now, both by candidate: what does not stand any more,
-// and what is to be written.
+// rule gives decisions in scope as they are written, sorted by candidate, and writes the rulings that are new.
+func rule(ctx context.Context, tx *sql.Tx, decisions []decision.Decision) (now []standing, err error) {
+	known, last, added := map[ruling]int64{}, int64(0), []ruling{}
+	if err := rulingsTable.eachRow(ctx, tx, func(k int64, r ruling) { known[r], last = k, max(last, k) }, ""); err != nil {
+		return nil, err
+	}
+	for _, d := range decisions {
+		if !d.InScope {
+			continue
+		}
+		r := ruling{d.Kind, d.Verdict, d.Owner, strings.Join(decision.RulesOf(d.Findings), " "), strings.Join(decision.RulesOf(d.Objections), " "), d.FirstSighting}
+		if known[r] == 0 {
+			last++
+			known[r], added = last, append(added, r)
+		}
+		now = append(now, standing{id: d.ID, label: d.Label, ruling: known[r]})
+	}
+	slices.SortStableFunc(now, func(a, b standing) int { return strings.Compare(a.id, b.id) })
+	return now, insert(ctx, tx, rulingsTable, added, func(r ruling) (int64, ruling) { return known[r], r })
+}
+
+// compare says of what stands and of what was decided now what does not stand any more, and what is to be written.
 func compare(ctx context.Context, q querier, now []standing) (gone []int64, fresh []standing, err error) {
-	i := 0
+	left := make(map[string]standing, len(now))
+	for _, s := range now {
+		left[s.id] = s
+	}
 	err = eachStanding(ctx, q, func(s *standing) error {
-		for i < len(now) && now[i].decision.ID < s.decision.ID {
-			fresh = append(fresh, now[i])
-			i++
+		if d, there := left[s.id]; there && d.label == s.label && d.ruling == s.ruling {
+			delete(left, s.id)
+		} else {
+			gone = append(gone, s.k)
 		}
-		if i < len(now) && now[i].decision.ID == s.decision.ID {
-			d := &now[i]
-			i++
-			if s.equal(d) {
-				return nil
-			}
-			fresh = append(fresh, *d)
-		}
-		gone = append(gone, s.k)
 		return nil
-	}, "WHERE until IS NULL ORDER BY id, k")
-	return gone, append(fresh, now[i:]...), err
+	}, "WHERE until IS NULL")
+	return gone, slices.DeleteFunc(now, func(s standing) bool { _, is := left[s.id]; return !is }), err
 }
 
 // eachStanding gives every standing decision that the rest of the query leaves. It is valid until add returns.
@@ -181,10 +191,14 @@ func decided(ctx context.Context, q *sql.Tx, n int64) ([]decision.Decision, erro
 	if err != nil || !saved.Valid {
 		return all, err
 	}
+	rulings := map[int64]ruling{}
+	if err := rulingsTable.eachRow(ctx, q, func(k int64, r ruling) { rulings[k] = r }, ""); err != nil {
+		return all, err
+	}
 	err = eachStanding(ctx, q, func(s *standing) error {
-		d := s.decision
-		d.InScope, d.Findings, d.Objections = true, byRules(s.findings), byRules(s.objections)
-		all = append(all, d)
+		r := rulings[s.ruling]
+		all = append(all, decision.Decision{ID: s.id, Kind: r.kind, InScope: true, Verdict: r.verdict, Label: s.label, Owner: r.owner,
+			FirstSighting: r.firstSighting, Findings: byRules(r.findings), Objections: byRules(r.objections)})
 		return nil
 	}, "WHERE "+standsAt+" ORDER BY id, k", saved, saved)
 	return all, err
@@ -200,7 +214,7 @@ const latestSweeps = 20
 // of repositories.
 func (l *Ledger) Repositories(ctx context.Context) ([]string, error) {
 	out, err := texts(ctx, l.db, `WITH latest AS (SELECT saved, pruned FROM sweeps WHERE n > (SELECT COALESCE(MAX(n), 0) FROM sweeps) - ?)
-		SELECT DISTINCT owner FROM standing s WHERE kind = 'dir' AND owner <> ''
+		SELECT DISTINCT owner FROM standing s JOIN rulings ON rulings.k = ruling WHERE kind = 'dir' AND owner <> ''
 			AND EXISTS (SELECT 1 FROM latest WHERE pruned = 0 AND s.since <= saved AND (s.until IS NULL OR s.until > saved))
 		ORDER BY owner`, latestSweeps)
 	return out, l.explain("read repositories from", err)

@@ -111,20 +111,25 @@ CREATE TABLE roots (path TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
 -- What was decided of a candidate by which rules, and from which sweep on.
 CREATE TABLE standing (
+	k      INTEGER PRIMARY KEY,
+	since  INTEGER NOT NULL,               -- sweeps.saved of the first sweep that decided so
+	until  INTEGER,                        -- of the first one after it that did not; NULL while it stands
+	id     TEXT NOT NULL,
+	label  TEXT NOT NULL,
+	ruling INTEGER NOT NULL                -- rulings.k
+) STRICT;
+CREATE INDEX standing_then ON standing(until) WHERE until IS NOT NULL;
+
+-- What was decided of many candidates alike.
+CREATE TABLE rulings (
 	k              INTEGER PRIMARY KEY,
-	since          INTEGER NOT NULL,       -- sweeps.saved of the first sweep that decided so
-	until          INTEGER,                -- of the first one after it that did not; NULL while it stands
-	id             TEXT NOT NULL,
 	kind           TEXT NOT NULL,
 	verdict        TEXT NOT NULL,
-	label          TEXT NOT NULL,
 	owner          TEXT NOT NULL,
 	findings       TEXT NOT NULL,          -- ids of rules, with spaces between
 	objections     TEXT NOT NULL,
 	first_sighting INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX standing_now ON standing(id) WHERE until IS NULL;
-CREATE INDEX standing_then ON standing(until) WHERE until IS NOT NULL;
 
 -- What the latest look remembers for the next one, as compressed JSON.
 CREATE TABLE remembered (

@@ -330,7 +330,7 @@ func TestAFileThatIsMostlyEmptyShrinks(t *testing.T) {
 	must.Do(t, l.Intend(ctx, intent("01AAA", t0)))
 	db := must.Get(sql.Open("sqlite", l.Path()))(t)
 	_, err := db.Exec(`WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 3000)
-		INSERT INTO standing SELECT 1000 + i, 0, 1, 'dir:/' || i, 'dir', 'spare', '', '', '', hex(zeroblob(4000)), 0 FROM c`)
+		INSERT INTO standing SELECT 1000 + i, 0, 1, 'dir:/' || i, hex(zeroblob(4000)), 1 FROM c`)
 	must.Do(t, errors.Join(err, db.Close()))
 	before := fileSize(t, l)
 	must.Do(t, l.Prune(ctx, ledger.Keep{Decisions: 1, Sweeps: 10}))

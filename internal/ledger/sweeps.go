@@ -117,6 +117,7 @@ func (l *Ledger) Prune(ctx context.Context, keep Keep) error {
 			{`UPDATE sweeps SET pruned = 1 WHERE pruned = 0 AND n <= ?`, bound},
 			// What ended before all sweeps that are left.
 			{`DELETE FROM standing WHERE until <= coalesce((SELECT min(saved) FROM sweeps WHERE n > ?), 1 << 62)`, bound},
+			{`DELETE FROM rulings WHERE k > ? AND k NOT IN (SELECT ruling FROM standing)`, 0},
 			{`DELETE FROM sweeps WHERE n <= ? AND NOT EXISTS (SELECT 1 FROM acts WHERE acts.sweep = sweeps.id)`, latest - int64(max(keep.Sweeps, keep.Decisions))},
 		} {
 			if _, err := tx.ExecContext(ctx, s.text, s.to); err != nil {

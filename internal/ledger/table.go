@@ -171,7 +171,7 @@ type schema struct {
 
 // What makes a ledger, and what makes the file of grants, which versions of Winnow that lie side by side share.
 var (
-	ledgerSchema = schema{16, ledgerTables}
+	ledgerSchema = schema{17, ledgerTables}
 	grantsSchema = schema{1, grantsTables}
 )
 
