@@ -353,6 +353,7 @@ func (l *Looker) AddSizes(ctx context.Context, s *snapshot.Snapshot, ds []decisi
 	now := time.Now().UTC()
 	var trees []du.Tree
 	var of []int
+	parts := l.Sources().Parts(ctx)
 	for i := range ds {
 		d, seen := s.Dirs[ds[i].ID]
 		switch {
@@ -363,7 +364,7 @@ func (l *Looker) AddSizes(ctx context.Context, s *snapshot.Snapshot, ds []decisi
 			}
 		case d.Gone != nil: // a few kilobytes in its repository
 		case d.Symlink != nil && !*d.Symlink:
-			trees = append(trees, du.Tree{Path: d.Path, Part: l.Sources().Parts(ctx, d.Path)})
+			trees = append(trees, du.Tree{Path: d.Path, Part: parts(d.Path)})
 			of = append(of, i)
 		}
 	}

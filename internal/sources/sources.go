@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -473,9 +474,21 @@ func (set Set) ownDirs(all []collectors.Source, sc Scope) []collectors.Source {
 	return own
 }
 
-// Parts says of the paths in a tree whether they may be what tools make again.
-func (set Set) Parts(ctx context.Context, tree string) func(rel string) bool {
-	return set.dirOptions(Scope{}).Parts(ctx, tree)
+// Parts says of a tree which paths in it may be what tools make again.
+func (set Set) Parts(ctx context.Context) func(tree string) func(rel string) bool {
+	o := set.dirOptions(Scope{})
+	return func(tree string) func(rel string) bool { return o.Parts(ctx, tree) }
+}
+
+// patterns are those of config.yaml by their texts, compiled: a look asks for them again for each source.
+var patterns sync.Map
+
+func pattern(text string) *regexp.Regexp {
+	known, ok := patterns.Load(text)
+	if !ok {
+		known, _ = patterns.LoadOrStore(text, regexp.MustCompile(text)) // config.Load compiled it
+	}
+	return known.(*regexp.Regexp)
 }
 
 func (set Set) dirOptions(sc Scope) dirs.Options {
@@ -506,7 +519,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
 	}
 	for _, l := range r.LockReasons {
-		o.LockReasons = append(o.LockReasons, dirs.LockReason{Tool: l.Tool, Pattern: regexp.MustCompile(l.Pattern), Names: l.Names}) // config.Load compiled it
+		o.LockReasons = append(o.LockReasons, dirs.LockReason{Tool: l.Tool, Pattern: pattern(l.Pattern), Names: l.Names})
 	}
 	if set.Policy != nil { // its rules say in METADATA what they are about, and what they keep by
 		needed := set.neededOfDirs()

@@ -459,7 +459,7 @@ func (s *Sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 // remade says whether tools make again all that lies in a folder in the trash and in no commit, by their own records.
 func (s *Sweeper) remade(ctx context.Context, t thing) bool {
 	tree, part := actdirs.Tree(t.Intent)
-	return makers.Rebuildable(ctx, tree, part, s.Sources().Parts(ctx, tree))
+	return makers.Rebuildable(ctx, tree, part, s.Sources().Parts(ctx)(tree))
 }
 
 // things are the folders in the trash whose size and age are known, the oldest first, and what all of them take up.
