@@ -68,7 +68,8 @@ func (c Check) Quiet() bool {
 // Examine makes all checks. events says how the daemon hears of what changes.
 func (o *Ops) Examine(ctx context.Context, events func(context.Context, *snapshot.Snapshot) []Check) []Check {
 	loaded, rules, layers := o.checkPolicies(ctx)
-	checks := slices.Concat([]Check{o.checkConfig()}, o.checkLevelsSet(), o.checkState(ctx), []Check{loaded}, o.checkBundles(), checkLayers(layers), o.checkOwn(rules), checkKernel(o.Cfg.State), checkPrograms(ctx))
+	ruled := cmp.Or(o.Cfg.File, "no file, so the defaults hold; winnow init writes a file to edit, and "+config.UserPlace()+" is read unasked")
+	checks := slices.Concat([]Check{{"config", "configuration", Healthy, ruled}}, o.checkLevelsSet(), o.checkState(ctx), []Check{loaded}, o.checkBundles(), checkLayers(layers), o.checkOwn(rules), checkKernel(o.Cfg.State), checkPrograms(ctx))
 	s, err := o.Look(ctx, sources.Scope{}, o.LoadPriorReadOnly(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", Broken, err.Error()})
@@ -82,16 +83,8 @@ func byArea(checks []Check) []Check {
 	return slices.SortedStableFunc(slices.Values(checks), func(x, y Check) int { return cmp.Compare(first(x.Area), first(y.Area)) })
 }
 
-func (o *Ops) checkConfig() Check {
-	if o.Cfg.File == "" {
-		return Check{"config", "configuration", Healthy, "no file, so the defaults hold; winnow init writes a file to edit, and " + config.UserPlace() + " is read unasked"}
-	}
-	return Check{"config", "configuration", Healthy, o.Cfg.File}
-}
-
 // checkLevelsSet names the rules that are not on.
-func (o *Ops) checkLevelsSet() []Check {
-	var out []Check
+func (o *Ops) checkLevelsSet() (out []Check) {
 	protect, reap := report.Levels(o.Cfg.Rules.Levels)
 	if protect != "" {
 		out = append(out, Check{"config", "rules.levels", Limited, protect})
@@ -102,9 +95,8 @@ func (o *Ops) checkLevelsSet() []Check {
 	return out
 }
 
-func (o *Ops) checkState(ctx context.Context) []Check {
+func (o *Ops) checkState(ctx context.Context) (out []Check) {
 	dir := o.Cfg.State
-	var out []Check
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -158,20 +150,17 @@ func (o *Ops) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule,
 }
 
 // checkLayers says which layers of policies there are below the shipped one, where each is from, and what was granted to it.
-func checkLayers(layers []report.PolicyLayer) []Check {
-	var out []Check
+func checkLayers(layers []report.PolicyLayer) (out []Check) {
 	for _, l := range layers {
-		if l.Layer == report.LayerShipped {
-			continue
+		if l.Layer != report.LayerShipped {
+			out = append(out, Check{"policies", "layer " + l.Layer, Healthy, LayerText(l)})
 		}
-		out = append(out, Check{"policies", "layer " + l.Layer, Healthy, LayerText(l)})
 	}
 	return out
 }
 
 // checkBundles says how the bundles stand that the configuration names.
-func (o *Ops) checkBundles() []Check {
-	var out []Check
+func (o *Ops) checkBundles() (out []Check) {
 	for _, s := range o.Bundles {
 		c := Check{"policies", "bundle " + s.Name, Healthy, "revision " + ruleset.RevisionText(s)}
 		switch {
@@ -186,7 +175,7 @@ func (o *Ops) checkBundles() []Check {
 }
 
 // checkExceptions says how the exceptions of the policies and of repositories stand, and what of this machine they match.
-func (o *Ops) checkExceptions(s *snapshot.Snapshot) []Check {
+func (o *Ops) checkExceptions(s *snapshot.Snapshot) (out []Check) {
 	all := o.Cfg.Rules.Exceptions
 	joined, matches := subject.Join(s, &o.Cfg.Rules.Config), make([]int, len(all))
 	for _, kind := range snapshot.Kinds {
@@ -198,7 +187,6 @@ func (o *Ops) checkExceptions(s *snapshot.Snapshot) []Check {
 			}
 		}
 	}
-	var out []Check
 	for _, x := range report.Standing(all, s, matches) {
 		c := Check{"policies", "exception " + x.Place(), Healthy, x.Says()}
 		if x.State != report.Keeps {
@@ -210,8 +198,7 @@ func (o *Ops) checkExceptions(s *snapshot.Snapshot) []Check {
 }
 
 // checkOwn lists the parameters that loaded rules declare, each with its value.
-func (o *Ops) checkOwn(rules map[string]policy.Rule) []Check {
-	var out []Check
+func (o *Ops) checkOwn(rules map[string]policy.Rule) (out []Check) {
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
 		for _, p := range rules[id].Custom {
 			detail := fmt.Sprintf("%s, of %s", customText(p.Type, o.Cfg.Rules.Custom[p.Name]), id)
@@ -237,14 +224,13 @@ func customText(of string, v any) string {
 }
 
 // checkKernel tries the calls that acts rest on, on nothing but this process and the state folder.
-func checkKernel(state string) []Check {
+func checkKernel(state string) (out []Check) {
 	probe := func(name string, err error, without string) Check {
 		if err != nil {
 			return Check{"kernel", name, Limited, fmt.Sprintf("%v: %s", err, without)}
 		}
 		return Check{"kernel", name, Healthy, "works"}
 	}
-	var out []Check
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err == nil {
 		err = unix.PidfdSendSignal(fd, 0, nil, 0)
@@ -269,35 +255,31 @@ func checkKernel(state string) []Check {
 // programWithin is how long a program may take to say its version.
 const programWithin = 5 * time.Second
 
-func checkPrograms(ctx context.Context) []Check {
+func checkPrograms(ctx context.Context) (out []Check) {
 	ctx, cancel := context.WithTimeout(ctx, programWithin)
 	defer cancel()
-	var out []Check
 	for _, p := range []struct{ name, flag, without string }{
 		{"git", "--version", "worktrees cannot be looked into, and every one is kept"},
 		{"tmux", "-V", "tmux sessions cannot be seen"},
 	} {
-		path, err := exec.LookPath(p.name)
-		if err != nil {
-			out = append(out, Check{"source", p.name, Limited, "is not installed: " + p.without})
-			continue
+		c := Check{"source", p.name, Limited, "is not installed: " + p.without}
+		if path, err := exec.LookPath(p.name); err == nil {
+			cmd := exec.CommandContext(ctx, path, p.flag)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+			cmd.WaitDelay = time.Second
+			if v, err := cmd.Output(); err != nil {
+				c.Detail = "fails (" + err.Error() + "): " + p.without
+			} else {
+				c.Status, c.Detail = Healthy, strings.TrimSpace(string(v))
+			}
 		}
-		cmd := exec.CommandContext(ctx, path, p.flag)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-		cmd.WaitDelay = time.Second
-		v, err := cmd.Output()
-		if err != nil {
-			out = append(out, Check{"source", p.name, Limited, "fails (" + err.Error() + "): " + p.without})
-			continue
-		}
-		out = append(out, Check{"source", p.name, Healthy, strings.TrimSpace(string(v))})
+		out = append(out, c)
 	}
 	return out
 }
 
-func checkSources(s *snapshot.Snapshot) []Check {
-	var out []Check
+func checkSources(s *snapshot.Snapshot) (out []Check) {
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		src := s.Sources[name]
 		c := Check{"source", name, Healthy, fmt.Sprintf("%d read in %s", src.Seen, text.Took(time.Duration(src.Took*float64(time.Second))))}
@@ -319,8 +301,7 @@ func checkSources(s *snapshot.Snapshot) []Check {
 }
 
 // checkHerdr says of each herdr server whether its tabs may be closed, and whether the records of who works where can be read.
-func (o *Ops) checkHerdr(s *snapshot.Snapshot) []Check {
-	var out []Check
+func (o *Ops) checkHerdr(s *snapshot.Snapshot) (out []Check) {
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		src := s.Sources[name]
 		if src.Kind != "herdr" || src.Status != snapshot.OK || src.Server == nil {
@@ -349,9 +330,8 @@ func (o *Ops) checkHerdr(s *snapshot.Snapshot) []Check {
 	return out
 }
 
-func (o *Ops) checkHost(s *snapshot.Snapshot) []Check {
+func (o *Ops) checkHost(s *snapshot.Snapshot) (out []Check) {
 	h := s.Host
-	var out []Check
 	if h.UID != nil && *h.UID != 0 {
 		out = append(out, Check{"source", "other users", Limited, "what processes of other users have open cannot be seen by " + cmp.Or(h.User, fmt.Sprintf("user %d", *h.UID)) + "; it is not counted as use of a folder"})
 	}
@@ -375,9 +355,8 @@ func (o *Ops) checkHost(s *snapshot.Snapshot) []Check {
 }
 
 // checkRules says of each reason to reap, the shipped ones and one's own, whether it can fire here at all, and if not, why.
-func (o *Ops) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []Check {
+func (o *Ops) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) (out []Check) {
 	can, veil := o.needs(s), subject.Join(s, &o.Cfg.Rules.Config).PossibleAgent()
-	var out []Check
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
 		if !decision.Reaps(id) {
 			continue
@@ -486,8 +465,7 @@ func limit(rules map[string]policy.Rule, need, format string, args ...any) (out 
 }
 
 // vagueMarkers says which markers convict no agent because nothing describes them.
-func vagueMarkers(rules map[string]policy.Rule, c *subject.Config) []Check {
-	var out []Check
+func vagueMarkers(rules map[string]policy.Rule, c *subject.Config) (out []Check) {
 	shipped := &config.Config{}
 	if all, err := config.Defaults(); err == nil {
 		shipped = all
@@ -502,9 +480,8 @@ func vagueMarkers(rules map[string]policy.Rule, c *subject.Config) []Check {
 }
 
 // unreadMarkers says which markers the rules ask for that are not read.
-func unreadMarkers(rules map[string]policy.Rule, read []string, c *subject.Config) []Check {
+func unreadMarkers(rules map[string]policy.Rule, read []string, c *subject.Config) (out []Check) {
 	asked := text.Map(c.MarkerRecords, func(m subject.MarkerRecord) string { return m.Marker })
-	var out []Check
 	for _, m := range slices.Concat(asked, c.PIDMarkers) {
 		if !slices.Contains(read, m) {
 			out = append(out, limit(rules, needsMarkers, "%s of rules is not read; see collect.processes.markers", m)...)
@@ -523,22 +500,18 @@ func ProblemText(s bundles.Status) string {
 
 // checkProjects says of each project's own file whether it rules.
 func checkProjects(s *snapshot.Snapshot) []Check {
-	var out []Check
-	for _, x := range s.Projects {
-		c := Check{"config", x.File, Healthy, "trusted: what it asks to keep stays"}
-		if x.State != project.StateTrusted {
-			c.Status, c.Detail = Limited, x.State+": "+x.Why
+	return text.Map(s.Projects, func(x snapshot.Project) Check {
+		if x.State == project.StateTrusted {
+			return Check{"config", x.File, Healthy, "trusted: what it asks to keep stays"}
 		}
-		out = append(out, c)
-	}
-	return out
+		return Check{"config", x.File, Limited, x.State + ": " + x.Why}
+	})
 }
 
 // OddHost says what cannot be judged on a machine that is not an ordinary one, which rules therefore find nothing, and what to do. Root is where
 // procfs is mounted.
-func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) []Check {
+func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) (out []Check) {
 	h := s.Host
-	var out []Check
 	limit := func(name, detail string) { out = append(out, Check{"source", name, Limited, detail}) }
 	initRules := cmp.Or(strings.Join(needing(rules, "init"), ", "), "no rules")
 	if host.Windows(root) {
@@ -613,8 +586,7 @@ func takers(s *snapshot.Snapshot) []taker {
 }
 
 // checkKept says what the ledger keeps for others: the chain of acts, recordings, and decisions on their way to a log.
-func (o *Ops) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
-	var out []Check
+func (o *Ops) checkKept(ctx context.Context, l *ledger.Ledger) (out []Check) {
 	add := func(name, status, format string, args ...any) {
 		out = append(out, Check{"state", name, status, fmt.Sprintf(format, args...)})
 	}
@@ -665,24 +637,18 @@ func Entries(n int64) string {
 }
 
 // checkTrash says what lies in the trash, and whether the ledger knows of it.
-func (o *Ops) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
-	var out []Check
+func (o *Ops) checkTrash(ctx context.Context, s *snapshot.Snapshot) (out []Check) {
 	if ttl := o.Cfg.Act.TrashTTL; ttl <= 0 {
 		out = append(out, Check{"state", "act.trash_ttl", Limited, fmt.Sprintf("is %s: what a sweep sets aside goes for good at its end, and nothing can be brought back", ttl)})
 	}
-	r, err := o.TrashIndex(ctx)
-	if err != nil {
-		r = sweep.TrashIndex{} // another check reports what is wrong with it
-	}
+	r, _ := o.TrashIndex(ctx) // nothing where it cannot be read; another check reports what is wrong with it
 	asides, wrong := o.AsidesOf(ctx, o.TrashRoots(s, r.Roots), r.Known)
 	c := Check{"state", "trash", Healthy, fmt.Sprintf("%s can be brought back", text.Plural(len(r.Kept), "act"))}
 	if more := len(sweep.NotInLedger(asides)); more > 0 {
 		c.Status = Limited
 		c.Detail += fmt.Sprintf("; %s more that the ledger does not know: winnow trash lists them, and the next sweep --apply takes them in", text.Plural(more, "folder"))
 	}
-	out = append(out, c)
-	for _, err := range wrong {
-		out = append(out, Check{"state", "trash", Limited, err.Error()})
-	}
-	return out
+	return append(append(out, c), text.Map(wrong, func(err error) Check {
+		return Check{"state", "trash", Limited, err.Error()}
+	})...)
 }
