@@ -98,9 +98,9 @@ func (o *Ops) Pause(ctx context.Context, long time.Duration, reason string) (loc
 	}
 	p, err := o.PlacePause(ctx, long, reason)
 	if err != nil {
-		return p, fmt.Errorf("%w; nothing is paused", err)
+		err = fmt.Errorf("%w; nothing is paused", err)
 	}
-	return p, nil
+	return p, err
 }
 
 // PausePath is the file of a pause of this user's.

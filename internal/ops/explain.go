@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/explain"
 	"github.com/winnow-reaper/winnow/engine/policy"
@@ -115,40 +114,33 @@ func (o *Ops) ExplainBy(ctx context.Context, e *eval.Engine, p *policy.Policy, s
 	if err != nil {
 		return document.Explanation{}, err
 	}
-	var other *decision.Counterfactual
-	var notes []string
+	out := document.Explanation{
+		Schema: document.ExplanationSchema, Explanation: x, TakenAt: s.TakenAt, Sources: map[string]snapshot.Source{}, Subject: sub,
+		Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: o.BundleRefs()},
+	}
 	if x.InScope && x.Error == "" {
-		if other, err = e.Counterfactual(ctx, sub, eval.Search{}); err != nil {
+		if out.WouldChange, err = e.Counterfactual(ctx, sub, eval.Search{}); err != nil {
 			if ctx.Err() != nil {
 				return document.Explanation{}, err
 			}
-			notes = append(notes, "what would change the decision was not found out: "+err.Error())
+			out.Notes = append(out.Notes, "what would change the decision was not found out: "+err.Error())
 		}
-	}
-	out := document.Explanation{
-		Notes:  notes,
-		Schema: document.ExplanationSchema, Explanation: x, WouldChange: other, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: o.BundleRefs()}, Sources: map[string]snapshot.Source{}, Subject: sub,
 	}
 	nameLayers(p, out.Findings)
 	nameLayers(p, out.Objections)
-	ageFacts(out.Findings, time.Now())
-	ageFacts(out.Objections, time.Now())
+	now := time.Now()
+	for _, f := range slices.Concat(out.Findings, out.Objections) {
+		for i := range f.Facts {
+			if at := f.Facts[i].AsOf; at != nil { // how long ago it was read
+				f.Facts[i].Age = new(max(0, now.Sub(*at).Round(time.Millisecond).Seconds()))
+			}
+		}
+	}
 	out.Main = report.Main(out.Decision(), s, &o.Cfg.Rules.Config, p)
 	for name := range sub.EvidenceSources {
 		out.Sources[name] = s.Sources[name]
 	}
 	return out, nil
-}
-
-// ageFacts says of every fact how long ago it was read.
-func ageFacts(fired []explain.Fired, now time.Time) {
-	for _, f := range fired {
-		for i := range f.Facts {
-			if at := f.Facts[i].AsOf; at != nil {
-				f.Facts[i].Age = new(max(0, now.Sub(*at).Round(time.Millisecond).Seconds()))
-			}
-		}
-	}
 }
 
 // nameLayers says of every rule that fired which layer it is of, where it is not the shipped one.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/listen"
 	"github.com/winnow-reaper/winnow/internal/sys/proc"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // FindTarget finds what arg names: a whole id of a candidate, else a worker by its registry's id, whole or with the registry before it,
@@ -38,30 +40,18 @@ func (o *Ops) FindTarget(ctx context.Context, s *snapshot.Snapshot, arg string) 
 			return t, nil
 		}
 		if len(named) > 1 {
-			var where []string
-			for _, w := range named {
-				where = append(where, w.Source+"/"+w.ID+" with session "+w.Name)
-			}
-			return sweep.Target{}, config.Usagef("%q is ambiguous: it is %s; give the registry before it, or the session's id", arg, strings.Join(where, " and "))
+			where := text.Join(named, " and ", func(w worker.Seen) string { return w.Source + "/" + w.ID + " with session " + w.Name })
+			return sweep.Target{}, config.Usagef("%q is ambiguous: it is %s; give the registry before it, or the session's id", arg, where)
 		}
 		fits := func(id string) bool { return strings.Contains(id, arg) }
-		if blind := unread(s); blind != "" && !slices.ContainsFunc(all, fits) && len(idsOf(s, arg)) == 0 {
+		blind := cmp.Or(sweep.UnreadOf(s, "registry"), sweep.UnreadOf(s, "tmux"))
+		if blind != "" && !slices.ContainsFunc(all, fits) && len(idsOf(s, arg)) == 0 {
 			return sweep.Target{}, decline(&document.Declined{Refused: arg, Reason: sweep.Unreadable, NextCommand: "winnow doctor",
 				Message: fmt.Sprintf("there is no candidate or worker %q among what was read, and %s could not be read", arg, blind)})
 		}
 	}
 	id, err := findID(s, arg)
 	return sweep.Target{ID: id, Records: sweep.Recording(seen, id)}, err
-}
-
-// unread is the first registry, or else the first tmux server, that could not be read.
-func unread(s *snapshot.Snapshot) string {
-	for _, kind := range []string{"registry", "tmux"} {
-		if name := sweep.UnreadOf(s, kind); name != "" {
-			return name
-		}
-	}
-	return ""
 }
 
 // AskerName is who places a hold.
@@ -131,8 +121,7 @@ func PIDDiffers(asker listen.Conn) string {
 }
 
 // Ids lists every candidate of a snapshot.
-func Ids(s *snapshot.Snapshot) []string {
-	var out []string
+func Ids(s *snapshot.Snapshot) (out []string) {
 	for _, kind := range snapshot.Kinds {
 		out = slices.AppendSeq(out, kind.IDs(s))
 	}
@@ -141,8 +130,7 @@ func Ids(s *snapshot.Snapshot) []string {
 }
 
 // idsOf lists the candidates that people call name.
-func idsOf(s *snapshot.Snapshot, name string) []string {
-	var out []string
+func idsOf(s *snapshot.Snapshot, name string) (out []string) {
 	for _, kind := range snapshot.Kinds {
 		for id := range kind.IDs(s) {
 			if c, _ := kind.Find(s, id); name != "" && c.Name == name || kind.Name == snapshot.KindProcess && c.Native == name {
