@@ -53,12 +53,6 @@ type branch struct {
 	Below []branch
 }
 
-// agents is what runs, by agent.
-func (s *Server) agents(r *http.Request, _ *report.Report) (string, string, any, error) {
-	running, err := read[report.Running](r.Context(), s, "/v1/top", client.Params{})
-	return "Agents", "agents", running, err
-}
-
 // tree are the processes of an agent, each with those below it.
 func tree(o report.Owner) []branch {
 	below, known := map[int][]report.Process{}, map[int]bool{}

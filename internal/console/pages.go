@@ -3,7 +3,6 @@ package console
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -67,9 +66,17 @@ var places = []place{{"/", "Overview"}, {"/going", "Would go"}, {"/here", "Here"
 type view func(s *Server, r *http.Request, looked *report.Report) (title, template string, body any, err error)
 
 var views = map[string]view{
-	"/": (*Server).overview, "/here": (*Server).candidates, "/agents": (*Server).agents, "/going": (*Server).going,
-	"/candidate": (*Server).candidate, "/acts": (*Server).acts, "/holds": (*Server).holds,
+	"/": (*Server).overview, "/here": (*Server).candidates, "/agents": routeView[report.Running]("Agents", "/v1/top"), "/going": (*Server).going,
+	"/candidate": (*Server).candidate, "/acts": (*Server).acts, "/holds": routeView[[]snapshot.Hold]("Holds", "/v1/holds"),
 	"/trash": (*Server).trash, "/trash/purge": (*Server).purging, "/alarms": (*Server).alarms, "/policies": (*Server).policies,
+}
+
+// routeView is a page that shows what a route of the API gives.
+func routeView[T any](title, path string) view {
+	return func(s *Server, r *http.Request, _ *report.Report) (string, string, any, error) {
+		given, err := read[T](r.Context(), s, path, client.Params{})
+		return title, strings.ToLower(title), given, err
+	}
 }
 
 // missing is an error for what is not there.
@@ -188,7 +195,7 @@ func (s *Server) candidate(r *http.Request, looked *report.Report) (string, stri
 	if err != nil {
 		return "", "", nil, err
 	}
-	hold, err := s.holdOn(r.Context(), id)
+	holds, err := read[[]snapshot.Hold](r.Context(), s, "/v1/holds", client.Params{})
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -202,31 +209,22 @@ func (s *Server) candidate(r *http.Request, looked *report.Report) (string, stri
 		State, Different string
 		Due              time.Time
 		Hold             *snapshot.Hold
-	}{Explanation: x, Owner: ownerName(d.Owner, looked), About: d.About, Hold: hold, State: stateOf(d),
+	}{Explanation: x, Owner: ownerName(d.Owner, looked), About: d.About, State: stateOf(d),
 		Different: report.PlainCounterfactual(x.WouldChange)}
+	lasts := func(h snapshot.Hold) bool { return h.ID == id && (h.Until == nil || !h.Until.Before(time.Now())) }
+	if i := slices.IndexFunc(holds, lasts); i >= 0 {
+		body.Hold = &holds[i]
+	}
 	if x.Subject != nil && x.Subject.Dir != nil {
-		body.Users = text.Map(x.Subject.Dir.Holders, userWords)
+		body.Users = text.Map(x.Subject.Dir.Holders, func(h snapshot.Holder) string {
+			return fmt.Sprintf("%s (%d) %s", h.Name, h.PID, cmp.Or(render.HoldsBy[h.How], "uses it"))
+		})
 	}
 	if body.State == waits {
 		body.Due, _ = report.Due(d, x.TakenAt)
 	}
 	return report.Label(d), "candidate", body, nil
 }
-
-// userWords says how a process uses a folder.
-func userWords(h snapshot.Holder) string {
-	return fmt.Sprintf("%s (%d) %s", h.Name, h.PID, cmp.Or(render.HoldsBy[h.How], "uses it"))
-}
-
-func (s *Server) holdOn(ctx context.Context, id string) (*snapshot.Hold, error) {
-	holds, err := read[[]snapshot.Hold](ctx, s, "/v1/holds", client.Params{})
-	if i := slices.IndexFunc(holds, func(h snapshot.Hold) bool { return h.ID == id && !lapsed(h) }); i >= 0 {
-		return &holds[i], err
-	}
-	return nil, err
-}
-
-func lapsed(h snapshot.Hold) bool { return h.Until != nil && h.Until.Before(time.Now()) }
 
 // act is an act as a page shows it.
 type act struct {
@@ -306,12 +304,6 @@ func freeText(bytes, memory int64) string {
 	return strings.Join(parts, " and ")
 }
 
-// holds is what a person keeps.
-func (s *Server) holds(r *http.Request, _ *report.Report) (string, string, any, error) {
-	all, err := read[[]snapshot.Hold](r.Context(), s, "/v1/holds", client.Params{})
-	return "Holds", "holds", all, err
-}
-
 // lying is an act that has something in the trash.
 type lying struct {
 	act
@@ -338,13 +330,12 @@ func heapOf(kept []document.SetAside) heap {
 // trash shows what can be brought back.
 func (s *Server) trash(r *http.Request, _ *report.Report) (string, string, any, error) {
 	kept, err := read[[]document.SetAside](r.Context(), s, "/v1/trash", client.Params{})
-	all := heapOf(kept)
 	body := struct {
 		heap
 		Shown []lying
 		Pager pager
-	}{heap: all}
-	body.Shown, body.Pager = paged(all.Acts, r.URL, actsAPage)
+	}{heap: heapOf(kept)}
+	body.Shown, body.Pager = paged(body.Acts, r.URL, actsAPage)
 	return "Trash", "trash", body, err
 }
 

@@ -122,11 +122,8 @@ var actions = map[string]func(s *Server, ctx context.Context, f *form) (string, 
 // post does what a form asks for, and leads back to the page that it stood on, with what came of it.
 func (s *Server) post(w http.ResponseWriter, r *http.Request, session string) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/x-www-form-urlencoded" {
-		s.refuse(w, wrongBody)
-		return
-	}
-	if err := r.ParseForm(); err != nil {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if strings.TrimSpace(kind) != "application/x-www-form-urlencoded" || r.ParseForm() != nil {
 		s.refuse(w, wrongBody)
 		return
 	}
@@ -146,10 +143,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, session string) {
 	if err != nil {
 		m = message{Text: err.Error(), Bad: true}
 	}
-	back, err := url.Parse(knownBack(f.Get("back")))
-	if err != nil {
-		back = &url.URL{Path: "/"}
-	}
+	back, _ := url.Parse(knownBack(f.Get("back"))) // a page's address, which was written from a parsed one
 	q := back.Query()
 	q.Set("said", s.messages.add(m))
 	back.RawQuery = q.Encode()
@@ -386,8 +380,13 @@ func parsed() (*template.Template, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
 		cleaned: clean,
 		"time":  timeOf, "size": text.Size, "plural": text.Plural, "span": span, "ref": url.QueryEscape, "link": link,
-		"brief": brief, "otherwise": orElse, "home": text.Home, "under": section, "zone": zone, "tree": tree, "things": report.Things,
+		"home": text.Home, "tree": tree, "things": report.Things,
 		"free": freeText, "label": labelOf, "owner": ownerName, "now": time.Now, "times": func(a, b int) int { return a * b },
+		"brief":     func(v any) string { return text.Value(v, maxBrief) },
+		"otherwise": func(fallback, s string) string { return cmp.Or(s, fallback) },
+		"under":     func(title string, list any) titled { return titled{title, list} },
+		// How far the clock by which timeOf shows a time is from UTC: a browser may be in another zone, behind a tunnel.
+		"zone":  func() string { return time.Now().Format("UTC-07:00") },
 		"state": func(verdict string) string { return verdictStates[verdict] },
 		"words": func(state string) string { return stateWords[state] },
 		// The end of a path says most of it.
@@ -413,22 +412,20 @@ func cleanAll(n parse.Node) {
 				cleanAll(x)
 			}
 		}
+	case *parse.BranchNode:
+		cleanAll(n.List)
+		cleanAll(n.ElseList)
 	case *parse.IfNode:
-		cleanBoth(n.BranchNode)
+		cleanAll(&n.BranchNode)
 	case *parse.RangeNode:
-		cleanBoth(n.BranchNode)
+		cleanAll(&n.BranchNode)
 	case *parse.WithNode:
-		cleanBoth(n.BranchNode)
+		cleanAll(&n.BranchNode)
 	case *parse.ActionNode:
 		if n.Pipe != nil && len(n.Pipe.Decl) == 0 {
 			n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{parse.NewIdentifier(cleaned).SetPos(n.Pos)}})
 		}
 	}
-}
-
-func cleanBoth(b parse.BranchNode) {
-	cleanAll(b.List)
-	cleanAll(b.ElseList)
 }
 
 // clean makes visible what text from the world could do to a page. What was made here, as HTML, stays.
@@ -466,9 +463,6 @@ func when(t any) time.Time {
 	}
 	return time.Time{}
 }
-
-// zone is how far the clock by which timeOf shows a time is from UTC: a browser may be in another zone, behind a tunnel.
-func zone() string { return time.Now().Format("UTC-07:00") }
 
 // ago is how long ago a time was, or in how long it will be.
 func ago(t any) string {
@@ -510,18 +504,11 @@ func link(path string, pairs ...any) string {
 	return path + "?" + q.Encode()
 }
 
-// maxBrief is how much of one value is shown, in characters.
+// maxBrief is how much of one value is shown as JSON, in characters.
 const maxBrief = 300
-
-// brief is a value as JSON, cut where it is long.
-func brief(v any) string { return text.Value(v, maxBrief) }
-
-func orElse(fallback, s string) string { return cmp.Or(s, fallback) }
 
 // titled is a list under a title, for templates that show one.
 type titled struct {
 	Title string
 	List  any
 }
-
-func section(title string, list any) titled { return titled{title, list} }

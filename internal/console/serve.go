@@ -68,12 +68,10 @@ func Listen(api API, address string, log hclog.Logger) (*Server, error) {
 	}
 	s := &Server{api: api, log: log, keys: newKeys(l.Addr()), pages: pages}
 	s.live = &live{stamp: s.stamp, room: make(chan struct{}, maxStreams)}
-	s.listener = listen.Bound(l, maxConns, ownUser, func(err error) { log.Debug("a connection was closed unread", "error", err) })
+	own := func(c net.Conn) (uid, pid int, err error) { return os.Getuid(), 0, peercred.Accepted(c) } // programs of this user's alone
+	s.listener = listen.Bound(l, maxConns, own, func(err error) { log.Debug("a connection was closed unread", "error", err) })
 	return s, nil
 }
-
-// ownUser admits programs of this user's alone.
-func ownUser(c net.Conn) (uid, pid int, err error) { return os.Getuid(), 0, peercred.Accepted(c) }
 
 // URL is the address with the token that opens a session.
 func (s *Server) URL() string {
@@ -109,16 +107,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		s.enter(w, r, given)
 		return
 	}
-	session := s.keys.sessionOf(r)
-	if session == "" {
+	switch session := s.keys.sessionOf(r); {
+	case session == "":
 		s.refuse(w, noSession)
-		return
-	}
-	if r.Method == http.MethodPost {
+	case r.Method == http.MethodPost:
 		s.post(w, r, session)
-		return
-	}
-	switch {
 	case r.URL.Path == "/events":
 		s.live.serve(w, r)
 	case path.Dir(r.URL.Path) == "/static":
