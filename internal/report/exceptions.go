@@ -15,7 +15,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/engine/tester"
-	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -168,15 +167,6 @@ func (p page) exceptionsText(w io.Writer, exceptions []Exception, all bool) {
 		}
 	}
 	p.Section(w, "exceptions of the policies", rows...)
-}
-
-// exceptionsMarkdown names those that have expired or end soon.
-func exceptionsMarkdown(w io.Writer, exceptions []Exception) {
-	for _, x := range exceptions {
-		if x.State != Keeps {
-			fmt.Fprintf(w, "\n> **exception** %s %s: %s; %s\n", termsafe.Code(x.Place()), termsafe.Cell(x.State), termsafe.Cell(x.Says()), termsafe.Cell(x.Next()))
-		}
-	}
 }
 
 // The schemas of what the commands about policies print as JSON.

@@ -16,7 +16,6 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/internal/exit"
-	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
@@ -345,16 +344,6 @@ func CapText(c decision.Cap) string {
 		most = "acts of one owner a sweep"
 	}
 	return fmt.Sprintf("%d of %d %s wait: at most %g %s. %s does all.", c.Held, c.Wanted, kind.Plural, c.Limit, most, c.Lift)
-}
-
-// capsMarkdown is capsText for a pull request or a chat.
-func capsMarkdown(w io.Writer, r *Report) {
-	for i, c := range r.Caps {
-		if i == 0 {
-			fmt.Fprint(w, "\n## caps\n\n| cap | held | why |\n|---|---|---|\n")
-		}
-		fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Code(c.Cap), termsafe.Cell(Things(c.Held, c.Kind)), termsafe.Cell(CapText(c)))
-	}
 }
 
 // Formats are the forms in which a report is written.

@@ -85,7 +85,12 @@ func Headline(r *Report) string {
 		}
 	}
 	if r.Mode == Apply {
-		done := count(r.Acts, decision.Done)
+		done := 0
+		for _, a := range r.Acts {
+			if a.Outcome.Outcome == decision.Done {
+				done++
+			}
+		}
 		rest := len(r.Acts) - done
 		s := fmt.Sprintf("%s done", text.Plural(done, "act"))
 		if rest > 0 {
@@ -122,16 +127,6 @@ func Headline(r *Report) string {
 	return s
 }
 
-func count(acts []decision.Act, outcome string) int {
-	n := 0
-	for _, a := range acts {
-		if a.Outcome.Outcome == outcome {
-			n++
-		}
-	}
-	return n
-}
-
 // sourcesText lists what could not be read. An absent source is only worth a line if the configuration names it.
 func (p page) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
 	var bad []text.Row
@@ -151,12 +146,7 @@ func (p page) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
 
 // kindText is one kind's group.
 func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all bool) {
-	var ds []decision.Decision
-	for _, d := range r.Decisions {
-		if d.Kind == kind.Name {
-			ds = append(ds, d)
-		}
-	}
+	ds := r.decisionsOf(kind)
 	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(rank(x), rank(y)) })
 	fmt.Fprintf(w, "\n%s  %s\n", p.Bold(kind.Plural), p.Dim(c.seen()))
 
@@ -184,6 +174,11 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 	p.Rows(w, rows...)
 }
 
+// decisionsOf are the decisions about candidates of a kind.
+func (r *Report) decisionsOf(kind snapshot.Kind) []decision.Decision {
+	return slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return d.Kind != kind.Name })
+}
+
 // group is what has one fate, in one place and for one reason.
 type group struct {
 	text.Row // of the whole group: its place and the reason
@@ -197,8 +192,7 @@ type group struct {
 var passed = regexp.MustCompile(`,? and \w+ has (?:happened in it|happened in its worktree|touched it|printed nothing) for \d\w*|; it may go at [0-9:]+`)
 
 // groupsOf gathers what goes or waits, those with the most bytes first where they are not sorted.
-func (p page) groupsOf(ds []decision.Decision, taken time.Time, sorted bool) []*group {
-	var all []*group
+func (p page) groupsOf(ds []decision.Decision, taken time.Time, sorted bool) (all []*group) {
 	by := map[[3]string]*group{}
 	if !sorted {
 		slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(freed(y), freed(x)) })
@@ -491,11 +485,10 @@ func Messages(rs []decision.Reason) string {
 func Stays(ds []decision.Decision) string {
 	kept, by := 0, map[string]int{}
 	for _, d := range ds {
-		if rank(d) != rankKeep {
-			continue
+		if rank(d) == rankKeep {
+			kept++
+			by[MainOf(d).Group]++
 		}
-		kept++
-		by[MainOf(d).Group]++
 	}
 	if kept == 0 {
 		return ""
@@ -583,7 +576,7 @@ func Aside(x decision.Act) string {
 }
 
 // once has one line stand for all that a cap held, with the reason that is the same for each. Which they are stands among what is to go.
-func once(acts []decision.Act) []decision.Act {
+func once(acts []decision.Act) (out []decision.Act) {
 	type reason struct{ kind, detail string }
 	held := map[reason]int{}
 	for _, x := range acts {
@@ -591,7 +584,6 @@ func once(acts []decision.Act) []decision.Act {
 			held[reason{x.Kind, x.Detail}]++
 		}
 	}
-	var out []decision.Act
 	for _, x := range acts {
 		n := held[reason{x.Kind, x.Detail}]
 		switch {
@@ -761,54 +753,56 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			continue
 		}
 		fmt.Fprintf(w, "\n## %s\n\n%s, %d reap, %d spare, %d unknown\n", kind.Plural, termsafe.Cell(c.seen()), c.Reap, c.Spare, c.Unknown)
-		for _, note := range sharedNotes(slices.DeleteFunc(slices.Clone(r.Decisions), func(d decision.Decision) bool { return d.Kind != kind.Name })) {
+		ds := r.decisionsOf(kind)
+		for _, note := range sharedNotes(ds) {
 			fmt.Fprintf(w, "\n%s\n", termsafe.Cell(note))
 		}
-		head := false
-		for _, d := range r.Decisions {
-			if d.Kind != kind.Name || !Listed(d, all) {
-				continue
-			}
-			if !head {
-				fmt.Fprint(w, "\n| verdict | candidate | why |\n|---|---|---|\n")
-				head = true
-			}
+		ds = slices.DeleteFunc(ds, func(d decision.Decision) bool { return !Listed(d, all) })
+		table(w, "\n| verdict | candidate | why |\n|---|---|---|\n", ds, func(d decision.Decision) string {
 			row := page{}.decisionRow(d, r.TakenAt)
 			why := termsafe.Cell(withSize(row.Text, d))
 			if row.Rest != "" {
 				why += "; " + termsafe.Code(row.Rest)
 			}
-			fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Cell(row.Lead), termsafe.Code(d.ID), why)
-		}
+			return fmt.Sprintf("| %s | %s | %s |\n", termsafe.Cell(row.Lead), termsafe.Code(d.ID), why)
+		})
 	}
 	for _, l := range r.Space.Lines(r.Mode) {
 		fmt.Fprintf(w, "\n%s\n", termsafe.Cell(l))
 	}
-	for i, x := range once(r.Acts) {
-		if i == 0 {
-			fmt.Fprint(w, "\n## acts\n\n| outcome | candidate | detail |\n|---|---|---|\n")
-		}
+	table(w, "\n## acts\n\n| outcome | candidate | detail |\n|---|---|---|\n", once(r.Acts), func(x decision.Act) string {
 		candidate := termsafe.Cell(x.Label)
 		if x.Candidate != "" {
 			candidate = termsafe.Code(x.Candidate)
 		}
-		fmt.Fprintf(w, "| %s | %s | %s |\n", termsafe.Cell(x.Outcome.Outcome), candidate, termsafe.Cell(x.Detail))
+		return fmt.Sprintf("| %s | %s | %s |\n", termsafe.Cell(x.Outcome.Outcome), candidate, termsafe.Cell(x.Detail))
+	})
+	table(w, "\n## caps\n\n| cap | held | why |\n|---|---|---|\n", r.Caps, func(c decision.Cap) string {
+		return fmt.Sprintf("| %s | %s | %s |\n", termsafe.Code(c.Cap), termsafe.Cell(Things(c.Held, c.Kind)), termsafe.Cell(CapText(c)))
+	})
+	if all {
+		head := "\n## workers\n\n| observation | worker | why | next |\n|---|---|---|---|\n"
+		table(w, head, r.Workers, func(x snapshot.Worker) string {
+			name := termsafe.Cell(cmp.Or(x.ID, x.Name, x.Session))
+			return fmt.Sprintf("| %s | %s | %s | %s |\n", termsafe.Cell(x.Observation), name, termsafe.Cell(x.Why), termsafe.Code(x.NextCommand))
+		})
 	}
-	capsMarkdown(w, r)
-	for i, x := range r.Workers {
-		if !all {
-			break
+	for _, x := range r.Exceptions {
+		if x.State != Keeps { // it has expired, or ends soon
+			fmt.Fprintf(w, "\n> **exception** %s %s: %s; %s\n", termsafe.Code(x.Place()), termsafe.Cell(x.State), termsafe.Cell(x.Says()), termsafe.Cell(x.Next()))
 		}
-		if i == 0 {
-			fmt.Fprint(w, "\n## workers\n\n| observation | worker | why | next |\n|---|---|---|---|\n")
-		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", termsafe.Cell(x.Observation), termsafe.Cell(cmp.Or(x.ID, x.Name, x.Session)), termsafe.Cell(x.Why), termsafe.Code(x.NextCommand))
 	}
-	exceptionsMarkdown(w, r.Exceptions)
 	for _, al := range r.Alarms {
 		fmt.Fprintf(w, "\n> **alarm** %s %s\n", termsafe.Code(al.Rule), termsafe.Cell(r.alarmText(al)))
 	}
 	return w.Flush()
+}
+
+// table writes rows of markdown below their head, and nothing where there are none.
+func table[T any](w io.Writer, head string, of []T, row func(T) string) {
+	if len(of) > 0 {
+		fmt.Fprint(w, head, text.Join(of, "", row))
+	}
 }
 
 // filesText names the files that ruled.
