@@ -117,8 +117,10 @@ func has(o decision.Reason, name string) bool {
 // tell writes the main reason of a decision from an objection.
 func tell(w metadata.Summary, d decision.Decision, o decision.Reason, s *snapshot.Snapshot) *decision.Main {
 	m := &decision.Main{Rule: o.Rule, Group: w.Group, Message: o.Message, Next: command(w.Next, d), Passes: w.Passes}
-	if slices.Contains(w.Evidence, "holders") {
-		m.Message = users(o, s)
+	if slices.Contains(w.Evidence, "holders") { // who uses a folder is named in few words
+		if names := holders(o.Evidence["holders"], s); names != "" {
+			m.Message = "in use by " + names
+		}
 	}
 	if w.Message != "" {
 		m.Message, m.Once = w.Message, o.Message
@@ -182,14 +184,6 @@ func Real(objections []decision.Reason) []decision.Reason {
 
 // mostUsers is how many users of a folder one line names.
 const mostUsers = 3
-
-// users is the message of an objection; of one by who uses a folder it names them in few words.
-func users(o decision.Reason, s *snapshot.Snapshot) string {
-	if names := holders(o.Evidence["holders"], s); names != "" {
-		return "in use by " + names
-	}
-	return o.Message
-}
 
 // pane names the pane and the session that a process runs in, "" where they are not known.
 func pane(s *snapshot.Snapshot, pid int) string {

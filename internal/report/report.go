@@ -255,7 +255,7 @@ func NotRead(sources map[string]snapshot.Source) []string {
 
 // Code is the exit code that the report means.
 func (r *Report) Code(exitCode bool) int {
-	part, reap := r.Paused, false
+	part := r.Paused || len(NotRead(r.Sources)) > 0
 	if r.Mode == Apply && slices.ContainsFunc(r.Caps, func(c decision.Cap) bool { return c.Stops }) {
 		return exit.Capped
 	}
@@ -263,16 +263,7 @@ func (r *Report) Code(exitCode bool) int {
 		part = part || a.Open
 	}
 	for _, a := range r.Acts {
-		switch a.Outcome.Outcome {
-		case decision.Failed, decision.Refused:
-			part = true
-		}
-	}
-	for _, s := range r.Sources {
-		part = part || s.Status == snapshot.Failed
-	}
-	for _, d := range r.Decisions {
-		reap = reap || d.Verdict == decision.Reap
+		part = part || a.Outcome.Outcome == decision.Failed || a.Outcome.Outcome == decision.Refused
 	}
 	for _, a := range r.Alarms {
 		part = part || a.Rule == decision.PolicyError || a.Rule == PolicyStale
@@ -280,7 +271,7 @@ func (r *Report) Code(exitCode bool) int {
 	switch {
 	case part:
 		return exit.Part
-	case exitCode && reap && r.Mode != Apply:
+	case exitCode && r.Mode != Apply && slices.ContainsFunc(r.Decisions, func(d decision.Decision) bool { return d.Verdict == decision.Reap }):
 		return exit.Reap
 	}
 	return exit.Done
