@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -64,7 +65,7 @@ func (o *Ops) OnlyLook(ctx context.Context) (*report.Report, *snapshot.Snapshot,
 	}
 	r := report.New(report.DryRun, "", snap, p, o.Ruled(snap), res, &o.Cfg.Rules.Config, snapshot.KindNames())
 	o.SayBundles(r)
-	o.AddSizes(ctx, snap, r.Decisions, sweep.MayGo)
+	o.AddSizes(ctx, snap, r.Decisions, decision.Decision.Stands)
 	s.Foresee(ctx, r, snap, mem, res)
 	var m alarm.Memory
 	var tripped brakes.Memory

@@ -247,8 +247,11 @@ func (s *Sweeper) Begin(ctx context.Context, act string, d decision.Decision) er
 	if _, there := s.Policy.Rules()[decision.RuleHeld]; !there || s.Cfg.Rules.Level(d.Kind, decision.RuleHeld) == decision.Off {
 		holds = nil // by the rules of this user, what is held may go
 	}
-	err := s.openOrder()
 	var held *snapshot.Hold
+	var err error
+	if s.order == nil { // once for all acts of the sweep
+		s.order, err = s.OpenGrants()
+	}
 	if err == nil {
 		held, err = s.order.Begin(ctx, act, ledger.Takes(d), holds)
 	}
@@ -259,14 +262,6 @@ func (s *Sweeper) Begin(ctx context.Context, act string, d decision.Decision) er
 		return actuators.Changed("%s must stay, by what was granted right before the act: held by %s: %s; it was left untouched", d.ID, held.Owner, held.Reason)
 	}
 	return nil
-}
-
-// openOrder opens the order of grants and acts, once for all acts of the sweep.
-func (s *Sweeper) openOrder() (err error) {
-	if s.order == nil {
-		s.order, err = s.OpenGrants()
-	}
-	return err
 }
 
 // End implements actuators.Grants.

@@ -301,25 +301,19 @@ func (s *Sweeper) saveRecording(ctx context.Context, r *report.Report, snap *sna
 	if s.Cfg.Record == 0 {
 		return s.Ledger.KeepRecordings(ctx, 0)
 	}
-	red, err := s.redacter()
+	key, err := stateKey(s.Cfg.State)
 	if err != nil {
 		return err
 	}
-	doc, err := json.Marshal(recorded.New(r.Sweep, r.Mode, r.Policy, s.Cfg.Rules.Config, snap, ds, red))
+	o, err := Redaction(s.Cfg, s.Policy, key)
+	if err != nil {
+		return err
+	}
+	doc, err := json.Marshal(recorded.New(r.Sweep, r.Mode, r.Policy, s.Cfg.Rules.Config, snap, ds, redact.New(o)))
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
 	return s.Ledger.SaveRecording(ctx, r.Sweep, r.TakenAt, doc, s.Cfg.Record)
-}
-
-// redacter replaces names by the stand-ins of this state folder.
-func (s *Sweeper) redacter() (*redact.Redacter, error) {
-	key, err := stateKey(s.Cfg.State)
-	if err != nil {
-		return nil, err
-	}
-	o, err := Redaction(s.Cfg, s.Policy, key)
-	return redact.New(o), err
 }
 
 // Redaction is how names are replaced so that this configuration and these policies decide alike. How the shipped policies compare names with their

@@ -156,7 +156,7 @@ func (s *Sweeper) Sweep(ctx context.Context, f Options) (*report.Report, error) 
 		r.Pause(halted.Error())
 	}
 	s.SayBundles(r)
-	s.AddSizes(ctx, snap, r.Decisions, MayGo)
+	s.AddSizes(ctx, snap, r.Decisions, decision.Decision.Stands) // of what nothing objects to, or the wait alone
 	if !f.Apply {
 		s.Foresee(ctx, r, snap, mem, res)
 	}

@@ -28,8 +28,7 @@ import (
 )
 
 // Sized adds to acts what they take up in the trash.
-func (m *Machine) Sized(ctx context.Context, kept []ledger.Act) []document.SetAside {
-	var all []document.SetAside
+func (m *Machine) Sized(ctx context.Context, kept []ledger.Act) (all []document.SetAside) {
 	for i, l := range m.AddTrashSize(ctx, kept) {
 		one := document.SetAside{Act: kept[i]}
 		if l.Known {
@@ -219,8 +218,7 @@ func (m *Machine) TrashIndex(ctx context.Context) (r TrashIndex, err error) {
 }
 
 // NotInLedger are acts that only a manifest tells of, but for those that cannot be brought back any more.
-func NotInLedger(asides []actdirs.Aside) []ledger.Act {
-	var out []ledger.Act
+func NotInLedger(asides []actdirs.Aside) (out []ledger.Act) {
 	for _, x := range asides {
 		if !x.Half {
 			out = append(out, ledger.Act{Intent: x.Intent})
@@ -300,18 +298,18 @@ func (s *Sweeper) OpenTrash(ctx context.Context) (kept []ledger.Act, lost error)
 		return NotInLedger(s.asides(ctx, s.TrashRoots(nil, nil), nil)), fmt.Errorf("read ledger: %w", err)
 	}
 	s.Ledger = l
-	if _, err := s.adopt(ctx, nil); err != nil {
+	if err := s.adopt(ctx, nil); err != nil {
 		s.Note("%v", err)
 	}
 	kept, err = l.Restorable(ctx)
 	return kept, err
 }
 
-// adopt writes what lies in the trash and is not on record into the ledger, and says how many acts that were.
-func (s *Sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, error) {
+// adopt writes what lies in the trash and is not on record into the ledger.
+func (s *Sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) error {
 	r, err := trashIndex(ctx, s.Ledger)
 	if err != nil {
-		return 0, fmt.Errorf("read ledger: %w", err)
+		return fmt.Errorf("read ledger: %w", err)
 	}
 	n := 0
 	for _, x := range s.asides(ctx, s.TrashRoots(snap, r.Roots), r.Known) {
@@ -322,7 +320,7 @@ func (s *Sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, erro
 		added, err := s.Ledger.Adopt(ctx, x.Intent, decision.Outcome{Outcome: decision.Done, RestoreUntil: &until,
 			Detail: "by the manifest in the trash: the ledger did not know of it"})
 		if err != nil {
-			return n, fmt.Errorf("write down what lies in the trash: %w", err)
+			return fmt.Errorf("write down what lies in the trash: %w", err)
 		}
 		if added {
 			n++
@@ -331,7 +329,7 @@ func (s *Sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, erro
 	if n > 0 {
 		s.Note("%s in the trash were not in the ledger, or marked as gone there; act.trash_ttl begins for them now", text.Plural(n, "folder"))
 	}
-	return n, nil
+	return nil
 }
 
 // purge removes for good what was set aside and has been kept for its time: by the wall clock, and by what looks counted since, for
@@ -340,7 +338,7 @@ func (s *Sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Sn
 	failed := func(err error) {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("the trash could not be read: %v; it was left untouched", err)})
 	}
-	if _, err := s.adopt(ctx, snap); err != nil {
+	if err := s.adopt(ctx, snap); err != nil {
 		failed(err)
 		return
 	}
@@ -353,7 +351,7 @@ func (s *Sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Sn
 	switch {
 	case len(expired) == 0:
 	case unsteady != "":
-		s.Note("%s in the trash that %s past by the clock; %s, so nothing was removed for good", text.Plural(len(expired), "act"), are(len(expired)), unsteady)
+		s.Note("%s in the trash that %s past by the clock; %s, so nothing was removed for good", text.Plural(len(expired), "act"), []string{"is", "are"}[min(len(expired), 2)-1], unsteady)
 	default:
 		p := s.purger(snap, r, expired)
 		defer s.Hands.Begin()()
@@ -417,8 +415,8 @@ type thing struct {
 // than act.trash_pressure of their file system is free. What is younger than the floor of either stays, and so does what may hold something that no tool
 // makes again: it has its whole time.
 func (s *Sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, kept []ledger.Act) {
-	most, pressure := int64(s.Cfg.Act.TrashMax), float64(s.Cfg.Act.TrashPressure)
-	if most <= 0 && pressure <= 0 || len(kept) == 0 {
+	most, least := int64(s.Cfg.Act.TrashMax), float64(s.Cfg.Act.TrashPressure)
+	if most <= 0 && least <= 0 || len(kept) == 0 {
 		return
 	}
 	things, sum := s.things(ctx, kept)
@@ -430,8 +428,9 @@ func (s *Sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 			return
 		}
 		why := ""
-		if pressure > 0 && t.age >= s.Cfg.Act.TrashPressureKeeps {
-			if free, err := freeShare(t.place); err == nil && free < pressure {
+		if least > 0 && t.age >= s.Cfg.Act.TrashPressureKeeps {
+			// What this user may still fill of the file system: of its blocks or its inodes, the lesser of both.
+			if disk, inodes, err := pressure.Free(t.place); err == nil && min(disk, inodes) < least {
 				why = report.PurgedPressure
 			}
 		}
@@ -479,13 +478,6 @@ func (s *Sweeper) things(ctx context.Context, kept []ledger.Act) (out []thing, s
 	return out, sum
 }
 
-func are(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
-
 // unsteady says why the clocks cannot be relied on now, or nothing.
 func (s *Sweeper) unsteady(snap *snapshot.Snapshot) string {
 	since, wait := snap.Host.SteadySince, config.Seconds(s.Cfg.Rules.SteadyFor)
@@ -513,9 +505,6 @@ func (s *Sweeper) waited(ctx context.Context, r *report.Report, rec ledger.Act) 
 	return true
 }
 
-// MayGo says whether a decision is one to tell a person the size of: nothing objects, or the wait alone.
-func MayGo(d decision.Decision) bool { return d.Stands() }
-
 // Weigh adds to the report what it means for the disk.
 func (s *Sweeper) Weigh(ctx context.Context, r *report.Report) {
 	if s.Ledger == nil {
@@ -527,10 +516,4 @@ func (s *Sweeper) Weigh(ctx context.Context, r *report.Report) {
 		return
 	}
 	r.Weigh(s.AddTrashSize(ctx, kept), s.Cfg.Act.TrashTTL)
-}
-
-// freeShare is the share of the file system at path that this user may still fill, of its blocks or its inodes, the lesser of both.
-func freeShare(path string) (float64, error) {
-	disk, inodes, err := pressure.Free(path)
-	return min(disk, inodes), err
 }
