@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/config"
@@ -40,7 +42,7 @@ type running struct {
 func (d *Daemon) StartAll(ctx context.Context, once bool) (end func(), err error) {
 	d.running = make([]running, len(d.Options.Components))
 	end = func() {
-		for i := len(d.running) - 1; i >= 0; i-- {
+		for i := range slices.Backward(d.running) {
 			d.end(i)
 		}
 	}
@@ -119,10 +121,7 @@ func (d *Daemon) Listen(f func(Ended)) (end func()) {
 func (d *Daemon) TellAll(e Ended) {
 	e.Status = d.Status()
 	d.mu.Lock()
-	var all []func(Ended)
-	for _, f := range d.listeners {
-		all = append(all, f)
-	}
+	all := slices.Collect(maps.Values(d.listeners))
 	d.mu.Unlock()
 	for _, f := range all {
 		f(e)

@@ -208,7 +208,7 @@ func (d *Daemon) Sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	var tripped []brakes.Brake
 	s.Brakes = func(seen *snapshot.Snapshot, ds []decision.Decision) bool {
-		m, tripped = m.CheckBefore(swept(seen, ds), d.limits())
+		m, tripped = m.CheckBefore(swept(seen, ds), brakes.Limits(d.Cfg.Run.Brakes))
 		return len(tripped) > 0
 	}
 	r, err = s.Sweep(ctx, f)
@@ -252,11 +252,6 @@ func swept(seen *snapshot.Snapshot, ds []decision.Decision) brakes.Swept {
 	return brakes.Swept{At: seen.TakenAt, Decisions: ds, Like: func(id string) string { return likeness(seen, id) }}
 }
 
-func (d *Daemon) limits() brakes.Limits {
-	b := d.Cfg.Run.Brakes
-	return brakes.Limits{CapTimes: b.CapTimes, CameBackWithin: b.CameBackWithin}
-}
-
 // brake looks whether what was done and what the world shows agree, and writes down what to remember. tripped are the brakes that kept the sweep from acting.
 func (d *Daemon) brake(s *sweep.Sweeper, r *report.Report, m *brakes.Memory, tripped []brakes.Brake) error {
 	for i := range tripped {
@@ -266,7 +261,7 @@ func (d *Daemon) brake(s *sweep.Sweeper, r *report.Report, m *brakes.Memory, tri
 	if len(tripped) == 0 {
 		now := swept(s.Seen, r.Decisions)
 		now.Sweep, now.Caps, now.Acts, now.IDs = r.Sweep, r.Caps, r.Acts, ops.Ids(s.Seen)
-		*m, tripped = m.CheckAfter(now, d.limits())
+		*m, tripped = m.CheckAfter(now, brakes.Limits(d.Cfg.Run.Brakes))
 	}
 	for _, t := range tripped {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: "brake_" + t.Rule, Message: t.Message + "; the daemon only observes until winnow brakes release"})
@@ -362,7 +357,10 @@ func (d *Daemon) Swept(ctx context.Context, why string, began time.Time, r *repo
 			d.Log.Debug("another sweep has the lock", "error", err)
 			return
 		}
-		d.tellNew("failed "+err.Error(), "the sweep failed: %v; it is tried again", err)
+		if key := "failed " + err.Error(); key != d.said {
+			d.said = key
+			d.Say("the sweep failed: %v; it is tried again", err)
+		}
 		return
 	}
 	d.Pace.Swept(began, now, look.Confirmable(r))
@@ -390,12 +388,6 @@ func (d *Daemon) Locked(began, now time.Time, err error) error {
 	return fmt.Errorf("nothing could be looked at since %s, because %v. Look whether that process hangs; where it does, end it", d.keptOff.Format(time.DateTime), err)
 }
 
-// begun says that the daemon runs.
-func (d *Daemon) begun() {
-	d.Say("%s, every %s; winnow pause stops acts, SIGUSR1 sweeps now", d.doing(), text.Span(d.Pace.Every))
-	d.manager.ready(d.doing())
-}
-
 // waits writes down when the next sweep is due.
 func (d *Daemon) waits(at time.Time, why string) {
 	d.mu.Lock()
@@ -412,14 +404,6 @@ func (d *Daemon) Sweeping(on bool) {
 // Say gives a line for a person, with the time.
 func (d *Daemon) Say(format string, args ...any) {
 	d.Options.Line(time.Now().Format(time.DateTime) + " " + text.Clean(fmt.Sprintf(format, args...)))
-}
-
-// tellNew is Say, unless the latest line had the same key.
-func (d *Daemon) tellNew(key, format string, args ...any) {
-	if key != d.said {
-		d.said = key
-		d.Say(format, args...)
-	}
 }
 
 // News prints what is new in a report: a line a sweep at most for how many go, and one for each act and each alarm. Where whole reports are wanted it gives each of them.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,8 +130,9 @@ func (d *Daemon) Loop(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	d.begun()
-	defer func() { d.manager.stopping() }()
+	d.Say("%s, every %s; winnow pause stops acts, SIGUSR1 sweeps now", d.doing(), text.Span(d.Pace.Every))
+	d.manager.says(systemd.SdNotifyReady + "\nSTATUS=" + d.doing() + ", before the first sweep")
+	defer func() { d.manager.says(systemd.SdNotifyStopping) }()
 	defer d.Watches()()
 	d.adjustSchedule(time.Now())
 	pressure := time.NewTicker(pressureEvery)
@@ -245,11 +247,7 @@ func (d *Daemon) Load(ctx context.Context, cfg *config.Config) error {
 
 func (d *Daemon) PaceOptions() pace.Options {
 	r := d.Cfg.Run
-	every := r.Every
-	if d.Options.Every > 0 {
-		every = d.Options.Every
-	}
-	return pace.Options{Every: every, Jitter: float64(r.Jitter), Settle: r.Settle, Burst: r.Burst, Rest: r.Rest, Share: float64(r.Share), Chance: rand.Float64}
+	return pace.Options{Every: cmp.Or(max(d.Options.Every, 0), r.Every), Jitter: float64(r.Jitter), Settle: r.Settle, Burst: r.Burst, Rest: r.Rest, Share: float64(r.Share), Chance: rand.Float64}
 }
 
 // State is how the daemon stands.
@@ -339,26 +337,22 @@ func (d *Daemon) shortSweep(ctx context.Context, why string) (*report.Report, st
 }
 
 // changedVerdicts says in what a whole look decided otherwise than what stood by short ones, a line a candidate: some of it waited for its time, and some a short look cannot see.
-func changedVerdicts(before, now []decision.Decision) []string {
+func changedVerdicts(before, now []decision.Decision) (out []string) {
 	was := map[string]decision.Decision{}
 	for _, d := range before {
 		was[d.ID] = d
 	}
-	var out []string
 	for _, d := range now {
 		if b, ok := was[d.ID]; ok && (b.Verdict != d.Verdict || b.Awaits() != d.Awaits()) {
-			out = append(out, fmt.Sprintf("%s was %s", d.ID, standing(b)))
+			stood := b.Verdict
+			if b.Awaits() {
+				stood = "waiting"
+			}
+			out = append(out, fmt.Sprintf("%s was %s", d.ID, stood))
 		}
 	}
 	slices.Sort(out)
 	return out
-}
-
-func standing(d decision.Decision) string {
-	if d.Awaits() {
-		return "waiting"
-	}
-	return d.Verdict
 }
 
 // pressureEvery is how often the daemon asks between sweeps: three small files and a statfs each.
@@ -418,12 +412,6 @@ func (m *Manager) says(state string) {
 		m.D.Now().Log.Debug("tell the service manager", "error", err)
 	}
 }
-
-func (m *Manager) ready(doing string) {
-	m.says(systemd.SdNotifyReady + "\nSTATUS=" + doing + ", before the first sweep")
-}
-
-func (m *Manager) stopping() { m.says(systemd.SdNotifyStopping) }
 
 // reloading says that SIGHUP is being followed, and gives what says that it was.
 func (m *Manager) reloading() (done func()) {
