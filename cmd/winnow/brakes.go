@@ -17,10 +17,7 @@ func newBrakes(a *app) *cobra.Command {
 		Short: "List why the daemon only observes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/brakes", client.Params{}, func() ([]brakes.Brake, error) { return a.Brakes(cmd.Context()) })
-			if err != nil {
-				return err
-			}
-			return list(a, "brakes", all, func(w io.Writer) { a.paint.Brakes(w, all) })
+			return list(a, "brakes", all, err, func(w io.Writer) { a.paint.Brakes(w, all) })
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
@@ -32,10 +29,7 @@ func newBrakes(a *app) *cobra.Command {
 			released, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/brakes", client.Params{Brakes: rules}, func() ([]brakes.Brake, error) {
 				return a.ReleaseBrakes(cmd.Context(), rules)
 			})
-			if err != nil {
-				return err
-			}
-			return list(a, "released", released, func(w io.Writer) { render.ReleasedBrakes(w, released) })
+			return list(a, "released", released, err, func(w io.Writer) { render.ReleasedBrakes(w, released) })
 		},
 	})
 	return cmd

@@ -37,8 +37,5 @@ func newCleanup(a *app) *cobra.Command {
 // cleanup closes or reaps one thing, and says what was done.
 func (a *app) cleanup(ctx context.Context, id string, mine bool) error {
 	out, err := a.Cleanup(ctx, id, mine)
-	if err != nil {
-		return a.declined(err)
-	}
-	return a.show(out, "", func(w io.Writer) { a.paint.Cleaned(w, out) })
+	return a.declined(a.show(out, err, "", func(w io.Writer) { a.paint.Cleaned(w, out) }))
 }

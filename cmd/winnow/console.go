@@ -61,7 +61,7 @@ func (a *app) console(ctx context.Context, listen string) error {
 		return err
 	}
 	doc := map[string]string{"url": server.URL()}
-	if err := a.say(doc, server.URL()+"\nopen this address in a browser on this machine; it is good until winnow console ends (Ctrl-C)"); err != nil {
+	if err := a.say(doc, nil, server.URL()+"\nopen this address in a browser on this machine; it is good until winnow console ends (Ctrl-C)"); err != nil {
 		return err
 	}
 	defer w.turn.Lock() // what changes something comes to its end, and nothing else begins

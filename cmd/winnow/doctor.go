@@ -31,7 +31,7 @@ func newDoctor(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := a.Examine(cmd.Context(), a.checkEvents)
 			broken := slices.ContainsFunc(checks, func(c ops.Check) bool { return c.Status == ops.Broken })
-			err := list(a, "checks", checks, func(w io.Writer) { a.checksText(w, checks, all) })
+			err := list(a, "checks", checks, nil, func(w io.Writer) { a.checksText(w, checks, all) })
 			return cmp.Or(err, exit.CodeIf(broken, exit.Part))
 		},
 	}

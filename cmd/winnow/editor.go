@@ -76,7 +76,7 @@ func newEditorPackage(a *app) *cobra.Command {
 			if err := atomicfile.WriteData(cmd.Context(), given[0], extension.Package); err != nil {
 				return fmt.Errorf("write the extension: %w; nothing was installed", err)
 			}
-			return a.say(map[string]string{"file": given[0], "sha256": extension.Digest()}, "wrote "+text.Clean(given[0])+", sha256 "+extension.Digest())
+			return a.say(map[string]string{"file": given[0], "sha256": extension.Digest()}, nil, "wrote "+text.Clean(given[0])+", sha256 "+extension.Digest())
 		},
 	}
 }
@@ -123,7 +123,7 @@ func (a *app) editorInstall(ctx context.Context, given []string, dry bool) error
 			return err
 		}
 	}
-	said := a.show(all, "", func(w io.Writer) {
+	said := a.show(all, nil, "", func(w io.Writer) {
 		for _, e := range all {
 			switch e.Outcome {
 			case "would":

@@ -54,7 +54,7 @@ replaces pages of the same name. Without FOLDER it prints the page of winnow its
 			if err != nil {
 				return fmt.Errorf("write manual pages into %s: %w", dir, err)
 			}
-			return a.say(map[string]any{"folder": dir, "pages": n + 1}, text.Plural(n+1, "page")+" in "+text.Clean(dir))
+			return a.say(map[string]any{"folder": dir, "pages": n + 1}, nil, text.Plural(n+1, "page")+" in "+text.Clean(dir))
 		},
 	}
 }

@@ -27,10 +27,7 @@ func newHistory(a *app) *cobra.Command {
 				return a.verifyHistory(cmd.Context(), head)
 			}
 			h, err := a.History(cmd.Context(), time.Now().Add(-time.Duration(since)))
-			if err != nil {
-				return err
-			}
-			return a.show(h, "  ", func(w io.Writer) { a.paint.History(w, h, time.Duration(since), a.LedgerPath()) })
+			return a.show(h, err, "  ", func(w io.Writer) { a.paint.History(w, h, time.Duration(since), a.LedgerPath()) })
 		},
 	}
 	cmd.Flags().BoolVar(&check, "verify", false, "check that the acts are what was written about them")
@@ -42,10 +39,7 @@ func newHistory(a *app) *cobra.Command {
 // verifyHistory checks the chain of acts. known is a link that was kept elsewhere, "" where there is no such link.
 func (a *app) verifyHistory(ctx context.Context, known string) error {
 	v, err := a.VerifyHistory(ctx, known)
-	if err != nil {
-		return err
-	}
-	return cmp.Or(a.show(v, "  ", func(w io.Writer) { a.paint.Verified(w, v) }), exit.CodeIf(!v.Holds, exit.Failed))
+	return cmp.Or(a.show(v, err, "  ", func(w io.Writer) { a.paint.Verified(w, v) }), exit.CodeIf(!v.Holds, exit.Failed))
 }
 
 func newStats(a *app) *cobra.Command {
@@ -57,10 +51,7 @@ func newStats(a *app) *cobra.Command {
 What lies in the trash counts: it comes free when the trash is emptied, at the latest after act.trash_ttl.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.Stats(cmd.Context(), time.Now().Add(-time.Duration(since)))
-			if err != nil {
-				return err
-			}
-			return a.show(s, "  ", func(w io.Writer) { a.paint.Stats(w, s) })
+			return a.show(s, err, "  ", func(w io.Writer) { a.paint.Stats(w, s) })
 		},
 	}
 	cmd.Flags().Var(&since, "since", "how far back, such as 48h or 30d")

@@ -22,10 +22,7 @@ func newHolds(a *app) *cobra.Command {
 		Short: "List the holds",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			holds, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/holds", client.Params{}, func() ([]snapshot.Hold, error) { return a.ReadHolds(cmd.Context()) })
-			if err != nil {
-				return err
-			}
-			return list(a, "holds", holds, func(w io.Writer) { a.paint.Holds(w, holds) })
+			return list(a, "holds", holds, err, func(w io.Writer) { a.paint.Holds(w, holds) })
 		},
 	}
 }
@@ -49,10 +46,7 @@ func newRetain(a *app) *cobra.Command {
 			h, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/holds", hold, func() (snapshot.Hold, error) {
 				return a.Retain(cmd.Context(), id, false, reason, time.Duration(long))
 			})
-			if err != nil {
-				return a.declined(err)
-			}
-			return a.say(h, render.Held(h))
+			return a.declined(a.say(h, err, render.Held(h)))
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why it must stay")
@@ -72,10 +66,7 @@ What a registry itself marks as retained stays so: only its own program can let 
 			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/holds", client.Params{Candidate: id}, func() (document.Released, error) {
 				return a.Release(cmd.Context(), id)
 			})
-			if err != nil {
-				return a.declined(err)
-			}
-			return a.say(out, render.Released(out))
+			return a.declined(a.say(out, err, render.Released(out)))
 		},
 	}
 }

@@ -56,6 +56,6 @@ func (a *app) initFolder(dir string) error {
 		return fmt.Errorf("write into %s: %w; what was written of it is removed again", dir, err)
 	}
 	file, rules := filepath.Join(dir, config.Name), filepath.Join(dir, "policies")
-	return a.say(map[string]string{"config": file, "policies": rules}, fmt.Sprintf("wrote %s and %s\nedit them, then: winnow sweep --config %s --policy %s --no-embedded-policy\nunasked only %s is read",
+	return a.say(map[string]string{"config": file, "policies": rules}, nil, fmt.Sprintf("wrote %s and %s\nedit them, then: winnow sweep --config %s --policy %s --no-embedded-policy\nunasked only %s is read",
 		text.Clean(file), text.Clean(rules), text.Quote(file), text.Quote(rules), text.Clean(config.UserPlace())))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -35,7 +36,7 @@ func (a *app) notifyTest(ctx context.Context) error {
 		return config.Usagef("notify names no place: set notify.desktop or notify.webhooks in config.yaml; nothing was sent")
 	}
 	results := notify.Test(ctx, o)
-	if err := list(a, "places", results, func(w io.Writer) {
+	err := list(a, "places", results, nil, func(w io.Writer) {
 		for _, r := range results {
 			if r.Error != "" {
 				fmt.Fprintf(w, "not sent: %s: %s\n", r.Sink, r.Error)
@@ -43,8 +44,7 @@ func (a *app) notifyTest(ctx context.Context) error {
 			}
 			fmt.Fprintf(w, "sent: %s\n", r.Sink)
 		}
-	}); err != nil {
-		return err
-	}
-	return exit.CodeIf(slices.ContainsFunc(results, func(r notify.Result) bool { return r.Error != "" }), exit.Part)
+	})
+	failed := slices.ContainsFunc(results, func(r notify.Result) bool { return r.Error != "" })
+	return cmp.Or(err, exit.CodeIf(failed, exit.Part))
 }

@@ -62,7 +62,7 @@ func (a *app) write(r result) error {
 	case "markdown":
 		return buffered(a.out, r.markdown)
 	}
-	return a.show(r.doc, "  ", func(w io.Writer) { r.text(a.paint, w) })
+	return a.show(r.doc, nil, "  ", func(w io.Writer) { r.text(a.paint, w) })
 }
 
 func buffered(out io.Writer, write func(io.Writer)) error {

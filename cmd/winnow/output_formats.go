@@ -101,13 +101,13 @@ func (a *app) checkForm(cmd *cobra.Command) error {
 	return check("--format", a.flags.format)
 }
 
-// list prints values as text by the given function, as a document that has them by a name, or each on a line.
-func list[T any](a *app, name string, items []T, write func(io.Writer)) error {
+// list prints values as text by the given function, as a document that has them by a name, or each on a line. err is as for show.
+func list[T any](a *app, name string, items []T, err error, write func(io.Writer)) error {
 	if items == nil {
 		items = []T{}
 	}
-	if a.flags.format != "ndjson" {
-		return a.show(map[string][]T{name: items}, "  ", write)
+	if a.flags.format != "ndjson" || err != nil {
+		return a.show(map[string][]T{name: items}, err, "  ", write)
 	}
 	for _, it := range items {
 		if err := text.JSON(a.out, it, ""); err != nil {
@@ -128,9 +128,13 @@ func (a *app) indent() string {
 // json is true where a result is written as JSON and not as text.
 func (a *app) json() bool { return a.flags.format == "json" || a.flags.format == "ndjson" }
 
-// show prints v as text by the given function, or as JSON: an object that names its shape, on one line where the form has lines.
-func (a *app) show(v any, indent string, write func(io.Writer)) error {
-	if !a.json() {
+// show prints v as text by the given function, or as JSON: an object that names its shape, on one line where the form has lines. err is of what gave v:
+// where there is one it is given back, and nothing is printed.
+func (a *app) show(v any, err error, indent string, write func(io.Writer)) error {
+	switch {
+	case err != nil:
+		return err
+	case !a.json():
 		return buffered(a.out, write)
 	}
 	var doc bytes.Buffer
@@ -147,9 +151,9 @@ func (a *app) show(v any, indent string, write func(io.Writer)) error {
 	return text.JSON(a.out, json.RawMessage(fmt.Appendf(nil, `{"schema":"winnow.%s/v1",%s`, a.command, fields)), indent)
 }
 
-// say prints a sentence, which is clean, as text, or v as JSON.
-func (a *app) say(v any, sentence string) error {
-	return a.show(v, "", func(w io.Writer) { fmt.Fprintln(w, sentence) })
+// say prints a sentence, which is clean, as text, or v as JSON. err is as for show.
+func (a *app) say(v any, err error, sentence string) error {
+	return a.show(v, err, "", func(w io.Writer) { fmt.Fprintln(w, sentence) })
 }
 
 // declined prints as JSON why an operation did not do what it was asked to; all else is an error for main to print.
@@ -158,7 +162,7 @@ func (a *app) declined(err error) error {
 	if !a.json() || !errors.As(err, &no) {
 		return err
 	}
-	if err := a.show(no, "", nil); err != nil {
+	if err := a.show(no, nil, "", nil); err != nil {
 		return err
 	}
 	return exit.Error{Code: exit.Code(err)}

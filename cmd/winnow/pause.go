@@ -29,10 +29,7 @@ has begun is brought to its end. Looking, deciding and bringing back (winnow res
 			p, err := viaDaemon(cmd.Context(), a, http.MethodPost, "/v1/pause", how, func() (lock.Pause, error) {
 				return a.Pause(cmd.Context(), time.Duration(long), reason)
 			})
-			if err != nil {
-				return err
-			}
-			return a.say(p, render.Paused(p, a.PausePath()))
+			return a.say(p, err, render.Paused(p, a.PausePath()))
 		},
 	}
 	cmd.Flags().Var(&long, "for", "how long, such as 2h; without it until winnow resume")
@@ -46,10 +43,7 @@ func newResume(a *app) *cobra.Command {
 		Short: "End a pause",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out, err := viaDaemon(cmd.Context(), a, http.MethodDelete, "/v1/pause", client.Params{}, func() (document.Resumed, error) { return a.EndPause() })
-			if err != nil {
-				return err
-			}
-			return a.say(out, render.Resumed(out))
+			return a.say(out, err, render.Resumed(out))
 		},
 	}
 }

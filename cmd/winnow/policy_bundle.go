@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,10 +28,7 @@ func newPolicyBundle(a *app) *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			out, err := policyset.Bundle(cmd.Context(), &a.Ops, append(given, "")[0], f)
-			if err != nil {
-				return err
-			}
-			return a.show(out, "  ", func(w io.Writer) { a.paint.BuiltText(w, *out) })
+			return a.show(out, err, "  ", func(w io.Writer) { a.paint.BuiltText(w, *out) })
 		},
 	}
 	cmd.Flags().StringVarP(&f.Out, "output", "o", "", "`file` to write")
@@ -51,10 +49,7 @@ also says whether winnow loads its policies. It exits with 0 when all of this is
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			out, err := policyset.Verify(cmd.Context(), &a.Ops, given[0], f)
-			if err != nil {
-				return err
-			}
-			return a.show(out, "  ", func(w io.Writer) { a.paint.VerifiedText(w, *out) })
+			return a.show(out, err, "  ", func(w io.Writer) { a.paint.VerifiedText(w, *out) })
 		},
 	}
 	addSigning(cmd, &f, "verification-key", "`file` of the public key (PEM), or of the secret of an HS algorithm")
@@ -92,15 +87,14 @@ func (a *app) pull(ctx context.Context, wait string) error {
 		return err
 	}
 	refs := a.BundleRefs()
-	if err := list(a, "bundles", refs, func(w io.Writer) {
+	err = list(a, "bundles", refs, nil, func(w io.Writer) {
 		for _, s := range a.Bundles {
 			fmt.Fprintf(w, "%s: revision %s, since %s\n", text.Clean(s.Name), text.Clean(ruleset.RevisionText(s)), text.Time(s.ActivatedAt))
 			if s.Problem != "" {
 				a.paint.Indented(w, 2, text.Clean(ops.ProblemText(s)))
 			}
 		}
-	}); err != nil {
-		return err
-	}
-	return exit.CodeIf(slices.ContainsFunc(refs, func(r report.BundleRef) bool { return r.Problem != "" }), exit.Part)
+	})
+	failed := slices.ContainsFunc(refs, func(r report.BundleRef) bool { return r.Problem != "" })
+	return cmp.Or(err, exit.CodeIf(failed, exit.Part))
 }

@@ -97,7 +97,7 @@ func (a *app) policyFmt(ctx context.Context, paths []string, write, differ bool)
 		}
 	}
 	doc.OK = len(doc.Problems) == 0 && len(doc.Unformatted) == len(doc.Written)
-	err = a.show(doc, "  ", func(w io.Writer) {
+	err = a.show(doc, nil, "  ", func(w io.Writer) {
 		a.paint.Refusals(w, doc.Problems, a.paint.Red)
 		names := strings.Join(append(doc.Unformatted, ""), "\n")
 		if differ {

@@ -104,7 +104,7 @@ func (a *app) policyNew(id, in string, editor bool) error {
 		out.Files = append(out.Files, filepath.Join(in, name))
 		fmt.Fprintf(&shown, "  %s%s\n", text.Clean(filepath.Join(in, name)), editorWords[name])
 	}
-	return a.show(out, "  ", func(w io.Writer) {
+	return a.show(out, nil, "  ", func(w io.Writer) {
 		fmt.Fprintf(w, "wrote the rule %s:\n%s\nEdit it, then:\n  winnow policy check %[3]s\n  winnow policy test %[3]s\n", id, shown.String(), text.Quote(in))
 	})
 }

@@ -38,10 +38,7 @@ func newPolicyReplay(a *app) *cobra.Command {
 
 func (a *app) policyReplay(ctx context.Context, sweep string, last int, configured bool) error {
 	out, err := policycmp.Replay(ctx, &a.Ops, sweep, last, configured)
-	if err != nil {
-		return err
-	}
-	if err := a.show(out, "  ", func(w io.Writer) { a.paint.Replay(w, *out) }); err != nil {
+	if err = a.show(out, err, "  ", func(w io.Writer) { a.paint.Replay(w, *out) }); err != nil {
 		return err
 	}
 	if !out.Same {

@@ -61,7 +61,7 @@ func (a *app) policySchema(given []string, example bool) error {
 		if example {
 			return config.Usagef("--example is of the schema input: winnow policy schema input --example")
 		}
-		return list(a, "schemas", text.Map(names, func(name string) map[string]string { return map[string]string{"name": name} }), func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
+		return list(a, "schemas", text.Map(names, func(name string) map[string]string { return map[string]string{"name": name} }), nil, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
 	}
 	name := given[0]
 	if example && name != inputSchema {
@@ -80,8 +80,5 @@ func (a *app) policySchema(given []string, example bool) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return config.Usagef("there is no schema %s%s; winnow policy schema lists all", text.Quote(name), spelling.Hint(name, names))
 	}
-	if err != nil {
-		return err
-	}
-	return a.show(json.RawMessage(data), "  ", func(w io.Writer) { _, _ = w.Write(data) })
+	return a.show(json.RawMessage(data), err, "  ", func(w io.Writer) { _, _ = w.Write(data) })
 }

@@ -43,9 +43,9 @@ func newRestore(a *app) *cobra.Command {
 			}
 			write := func(w io.Writer) { render.Restored(w, back) }
 			if len(back) == 1 {
-				return errors.Join(a.show(back[0], "", write), err)
+				return errors.Join(a.show(back[0], nil, "", write), err)
 			}
-			return errors.Join(list(a, "acts", back, write), err)
+			return errors.Join(list(a, "acts", back, nil, write), err)
 		},
 	}
 	cmd.Flags().BoolVar(&last, "last", false, "bring back what the newest act set aside")

@@ -54,7 +54,7 @@ func (a *app) review(ctx context.Context, f sweep.Listing) error {
 	}
 	if a.json() {
 		doc := review.Document{Schema: review.Schema, Sweep: r.Sweep, Policy: r.Policy, Stories: append([]story.Story{}, story.Build(snap, r, "")...)}
-		return a.show(doc, "  ", nil)
+		return a.show(doc, nil, "  ", nil)
 	}
 	looking, stop := context.WithCancel(ctx)
 	var explaining sync.WaitGroup

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,10 +90,7 @@ where a timer runs winnow run --once.`,
 			if errors.Is(err, localapi.ErrNoDaemon) {
 				return a.noDaemon()
 			}
-			if err != nil {
-				return err
-			}
-			return a.show(s, "  ", func(w io.Writer) { a.paint.State(w, s) })
+			return a.show(s, err, "  ", func(w io.Writer) { a.paint.State(w, s) })
 		},
 	}
 	a.forms(cmd, "text", "json", "ndjson")
@@ -102,11 +100,5 @@ where a timer runs winnow run --once.`,
 // noDaemon says that the daemon does not answer, and whether one has the state folder all the same.
 func (a *app) noDaemon() error {
 	doc, message, err := a.NotRunning()
-	if err != nil {
-		return err
-	}
-	if err := a.show(doc, "  ", func(w io.Writer) { fmt.Fprintln(w, message) }); err != nil {
-		return err
-	}
-	return exit.Error{Code: exit.Part}
+	return cmp.Or(a.show(doc, err, "  ", func(w io.Writer) { fmt.Fprintln(w, message) }), exit.CodeError(exit.Part))
 }

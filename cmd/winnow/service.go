@@ -91,7 +91,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if names := service.UnseenVariables(os.Environ()); len(names) > 0 {
 		a.Note("a service does not have the variables of this shell. If they are to hold for it too, write them into its configuration or by systemctl edit: %s", strings.Join(names, ", "))
 	}
-	err = a.show(c, "", func(w io.Writer) {
+	err = a.show(c, nil, "", func(w io.Writer) {
 		render.ServiceChange(w, c)
 		if c.Started {
 			fmt.Fprintf(w, "started: %s runs %s\n", c.Unit, text.Clean(program))
@@ -134,10 +134,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 		return err
 	}
 	c, err := s.Uninstall(ctx)
-	if err != nil {
-		return err
-	}
-	err = a.show(c, "", func(w io.Writer) {
+	err = a.show(c, err, "", func(w io.Writer) {
 		render.ServiceChange(w, c)
 		if len(c.Removed)+len(c.Kept)+len(c.Disabled) == 0 {
 			fmt.Fprintln(w, "winnow service install wrote no unit here: nothing was removed")
@@ -162,9 +159,6 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 		return err
 	}
 	all, silent, err := s.Status(ctx)
-	if err != nil {
-		return err
-	}
 	doc := ServiceStatus{Installed: append([]service.Status{}, all...), Silent: silent}
-	return a.show(doc, "  ", func(w io.Writer) { render.ServiceStatus(w, all, silent) })
+	return a.show(doc, err, "  ", func(w io.Writer) { render.ServiceStatus(w, all, silent) })
 }

@@ -39,7 +39,7 @@ func newSubjects(a *app) *cobra.Command {
 				}
 			}
 			if a.flags.format == "json" {
-				return list(a, "subjects", all, nil)
+				return list(a, "subjects", all, nil, nil)
 			}
 			return nil
 		},

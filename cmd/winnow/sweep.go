@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -67,10 +68,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweep.Options) error {
 			return err
 		}
 	}
-	if err := show(); err != nil {
-		return err
-	}
-	return exit.CodeError(r.Code(f.Show.ExitCode))
+	return cmp.Or(show(), exit.CodeError(r.Code(f.Show.ExitCode)))
 }
 
 func newDf(a *app) *cobra.Command {
@@ -95,10 +93,8 @@ things themselves. Where a source could not be read, it says so and exits with 3
 				return err
 			}
 			u := r.Usage()
-			if err := a.show(u, "  ", func(w io.Writer) { u.Write(w, a.paint.Paint) }); err != nil {
-				return err
-			}
-			return exit.CodeError(r.Code(false))
+			err = a.show(u, nil, "  ", func(w io.Writer) { u.Write(w, a.paint.Paint) })
+			return cmp.Or(err, exit.CodeError(r.Code(false)))
 		},
 	}
 	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")

@@ -35,10 +35,7 @@ agents.paths adds files of your own. A process that none of them names may still
 does.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			doc, err := a.Agents(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.show(doc, "  ", func(w io.Writer) { a.paint.Agents(w, doc) })
+			return a.show(doc, err, "  ", func(w io.Writer) { a.paint.Agents(w, doc) })
 		},
 	}
 }
@@ -85,10 +82,7 @@ func (a *app) top(ctx context.Context, every time.Duration) error {
 		case <-time.After(every):
 		}
 		look, err := w.look(ctx)
-		if err != nil {
-			return err
-		}
-		return a.show(look, "  ", nil)
+		return a.show(look, err, "  ", nil)
 	}
 	w.Ops = a.quiet()
 	looking, stop := context.WithCancel(ctx)

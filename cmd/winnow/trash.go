@@ -30,7 +30,7 @@ func newTrash(a *app) *cobra.Command {
 			if err != nil {
 				a.Note("%v; what follows is what the manifests in the trash say", err)
 			}
-			return errors.Join(err, list(a, "acts", all, func(w io.Writer) { a.paint.Trash(w, all) }))
+			return errors.Join(err, list(a, "acts", all, nil, func(w io.Writer) { a.paint.Trash(w, all) }))
 		},
 	}
 	cmd.AddCommand(newTrashEmpty(a))
@@ -67,10 +67,7 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 		}
 		return a.consent(all)
 	})
-	if err != nil {
-		return err
-	}
-	err = a.show(out, "  ", func(w io.Writer) {
+	err = a.show(out, err, "  ", func(w io.Writer) {
 		switch {
 		case there > 0:
 			a.paint.Emptied(w, out)

@@ -90,7 +90,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if err := a.Store().Trust(main, data, t.TrustedAt); err != nil {
 		return err
 	}
-	return a.say(t, "\ntrusted; winnow trust --revoke "+text.Quote(main)+" takes it back")
+	return a.say(t, nil, "\ntrusted; winnow trust --revoke "+text.Quote(main)+" takes it back")
 }
 
 // saysText is a project's file in words.
@@ -138,7 +138,7 @@ func (a *app) listTrusted(ctx context.Context) error {
 		x.State, x.Why = t.State(ctx)
 		out = append(out, x)
 	}
-	return list(a, "projects", out, func(w io.Writer) {
+	return list(a, "projects", out, nil, func(w io.Writer) {
 		if len(out) == 0 {
 			fmt.Fprintln(w, "no project is trusted; winnow trust FOLDER trusts one")
 		}
@@ -175,5 +175,5 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 		}
 		return config.Usagef("%s is not trusted%s; nothing was changed", main, spelling.Hint(main, names))
 	}
-	return a.say(map[string]string{"revoked": main}, text.Clean(main)+" is no longer trusted; what it asked to keep is judged as anything else")
+	return a.say(map[string]string{"revoked": main}, nil, text.Clean(main)+" is no longer trusted; what it asked to keep is judged as anything else")
 }

@@ -31,7 +31,7 @@ func newVersion(a *app) *cobra.Command {
 			}
 			v.Companion = &version.Companion{Version: companion, SHA256: extension.Digest()}
 			v.Policy = &version.Policy{Revision: p.Revision, Digest: p.Digest, Rules: len(p.Rules())}
-			return a.show(v, "  ", func(w io.Writer) {
+			return a.show(v, nil, "  ", func(w io.Writer) {
 				fmt.Fprintf(w, "winnow %s\n", text.Clean(v.String()))
 				fmt.Fprintf(w, "policies %s, %s\n", strings.TrimSpace(text.Clean(p.Revision+" "+p.Digest)), text.Plural(v.Policy.Rules, "rule"))
 				fmt.Fprintf(w, "companion in editors %s, sha256:%s\n", companion, v.Companion.SHA256)

@@ -23,10 +23,7 @@ func newWhyAlive(a *app) *cobra.Command {
 			out, err := viaDaemon(cmd.Context(), a, http.MethodGet, "/v1/why-alive", client.Params{What: given[0], As: as}, func() (alive.Answer, error) {
 				return a.WhyAlive(cmd.Context(), given[0], as)
 			})
-			if err != nil {
-				return err
-			}
-			if err := a.show(out, "  ", func(w io.Writer) { a.paint.Alive(w, out) }); err != nil || !exitCode {
+			if err = a.show(out, err, "  ", func(w io.Writer) { a.paint.Alive(w, out) }); err != nil || !exitCode {
 				return err
 			}
 			return exit.CodeError(aliveCode(out.State))
