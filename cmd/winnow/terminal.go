@@ -76,8 +76,7 @@ func (p *progress) draw() {
 }
 
 // counts are the names of sources, each with how far its reading has come where it has many items.
-func counts(running []collectors.Running) []string {
-	var out []string
+func counts(running []collectors.Running) (out []string) {
 	for _, r := range running {
 		name := r.Name
 		if done, all := r.Count(); all > 0 {
@@ -149,7 +148,9 @@ func (a *app) explanation(ctx context.Context, seen *snapshot.Snapshot, id strin
 				return strings.Join(text.Wrap(text.Clean(err.Error()), width), "\n")
 			}
 			var b strings.Builder
-			a.paint.WithWidth(width).Explanation(&b, out, rules)
+			p := a.paint
+			p.Width = width
+			p.Explanation(&b, out, rules)
 			return b.String()
 		}
 	}

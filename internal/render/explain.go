@@ -19,12 +19,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/text"
 )
 
-// WithWidth is the same paint for another width.
-func (p Paint) WithWidth(width int) Paint {
-	p.Width = width
-	return p
-}
-
 func (p Paint) Explanation(w io.Writer, x document.Explanation, rules bool) {
 	d := x.Decision()
 	verdict, next := p.Yellow("stays"), ""
@@ -147,35 +141,27 @@ func (p Paint) factsText(w io.Writer, fired explain.Fired) {
 		}
 	}
 	rank := func(f explain.Fact) int {
-		if decided[f.Fact] {
+		switch {
+		case decided[f.Fact]:
 			return -1
+		case f.Unknown:
+			return 2
+		case f.Source == explain.FromConfig:
+			return 1
 		}
-		return rankFact(f)
+		return 0
 	}
 	slices.SortStableFunc(facts, func(a, b explain.Fact) int { return cmp.Compare(rank(a), rank(b)) })
 	for _, f := range facts[:min(len(facts), maxFacts)] {
-		p.Indented(w, 6, text.Clean(f.Fact)+" "+factValue(f)+"  "+p.Dim(text.Clean(origin(f))))
+		is := "= " + value(f.Value)
+		if f.Unknown {
+			is = "is not known"
+		}
+		p.Indented(w, 6, text.Clean(f.Fact)+" "+is+"  "+p.Dim(text.Clean(origin(f))))
 	}
 	if n := len(facts) - maxFacts; n > 0 {
 		p.Indented(w, 6, p.Dim(fmt.Sprintf("and %d more (--format json)", n)))
 	}
-}
-
-func rankFact(f explain.Fact) int {
-	switch {
-	case f.Unknown:
-		return 2
-	case f.Source == explain.FromConfig:
-		return 1
-	}
-	return 0
-}
-
-func factValue(f explain.Fact) string {
-	if f.Unknown {
-		return "is not known"
-	}
-	return "= " + value(f.Value)
 }
 
 // origin says where a fact comes from, and how long ago it was read.

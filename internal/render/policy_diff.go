@@ -393,11 +393,8 @@ func ComparisonSuites(d *document.Comparison) []junit.Suite {
 			}
 		}
 	}
-	suite := junit.Suite{Name: termsafe.Line(versionName(d.Base) + " to " + versionName(d.Head))}
-	for _, s := range d.Snapshots {
-		suite.Cases = append(suite.Cases, snapshotCase(d.FailOn, s, lines[s.Name]))
-	}
-	return []junit.Suite{suite}
+	cases := text.Map(d.Snapshots, func(s document.ComparedSnapshot) junit.Case { return snapshotCase(d.FailOn, s, lines[s.Name]) })
+	return []junit.Suite{{Name: termsafe.Line(versionName(d.Base) + " to " + versionName(d.Head)), Cases: cases}}
 }
 
 func snapshotCase(failOn string, s document.ComparedSnapshot, lines []string) junit.Case {

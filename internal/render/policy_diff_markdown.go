@@ -117,9 +117,7 @@ func (c *comment) section(d *document.Comparison, change string) {
 		if g.Change != change {
 			continue
 		}
-		for _, f := range g.Flips {
-			rows = append(rows, flipRow(f, change))
-		}
+		rows = append(rows, text.Map(g.Flips, func(f document.Flip) string { return flipRow(f, change) })...)
 		facts = append(facts, factRows(g)...)
 	}
 	head := "| " + strings.Join(columns(change), " | ") + " |\n" + strings.Repeat("|---", len(columns(change))) + "|"

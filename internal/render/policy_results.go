@@ -57,8 +57,7 @@ func TestFindings(doc report.PolicyTest) []sarif.Finding {
 }
 
 // TestSuites has a suite for each package of tests, and one for the coverage where it was asked for.
-func TestSuites(doc report.PolicyTest) []junit.Suite {
-	var suites []junit.Suite
+func TestSuites(doc report.PolicyTest) (suites []junit.Suite) {
 	if len(doc.Problems) > 0 {
 		suites = append(suites, RefusalSuite("policy test", nil, doc.Problems))
 	}
@@ -124,8 +123,7 @@ func cutName(name string) (pkg, test string) {
 }
 
 // FailedCases are the names of those of a test that did not pass.
-func FailedCases(r tester.Result) []string {
-	var out []string
+func FailedCases(r tester.Result) (out []string) {
 	for _, c := range r.Cases {
 		if c.Outcome != tester.Pass {
 			out = append(out, text.Clean(c.Name))
@@ -304,11 +302,9 @@ func (p Paint) Replay(w io.Writer, r document.Replay) {
 			continue
 		}
 		fmt.Fprintf(w, "\n%s  %s\n", p.Bold(text.Clean(s.Sweep)), p.Dim(text.Clean(s.Policy.Revision)))
-		var rows []text.Row
-		for _, d := range s.Differ {
-			rows = append(rows, text.Row{Lead: verdictOf(d.Was) + " -> " + verdictOf(d.Now), Label: d.ID, Text: "was: " + spokenBy(d.Was) + "; now: " + spokenBy(d.Now)})
-		}
-		p.Rows(w, rows...)
+		p.Rows(w, text.Map(s.Differ, func(d document.ChangedDecision) text.Row {
+			return text.Row{Lead: verdictOf(d.Was) + " -> " + verdictOf(d.Now), Label: d.ID, Text: "was: " + spokenBy(d.Was) + "; now: " + spokenBy(d.Now)}
+		})...)
 	}
 }
 
