@@ -26,6 +26,7 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/httppost"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // UsageError is wrong use or wrong configuration: nothing was done.
@@ -391,7 +392,8 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 	}
 	c.File, c.Digest = path, sha256.Sum256(all)
 	if err != nil { // the file was held against its shape, so a variable is wrong
-		return nil, Usagef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
+		said := strings.Fields(strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):"))
+		return nil, Usagef("%s: %s; nothing was done", at.variable(err.Error()), strings.Join(said, " "))
 	}
 	c.Rules.Levels = notOn(c.levels)
 	for _, a := range c.Agents.Known {
@@ -471,7 +473,7 @@ func EnvName(key string) string {
 }
 
 // UnknownEnv lists WINNOW_ variables that are neither a flag's nor a key's, each with the nearest that is.
-func UnknownEnv(env, flags []string) []string {
+func UnknownEnv(env, flags []string) (out []string) {
 	if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, EnvPrefix) }) {
 		return nil // most often; reading the defaults for it takes longer than all else at the start
 	}
@@ -481,10 +483,7 @@ func UnknownEnv(env, flags []string) []string {
 	}
 	v, _ := base.viper()
 	names := append(slices.Clip(flags), EnvName(levelsKey)) // which is refused, with what to write instead
-	for _, k := range v.AllKeys() {
-		names = append(names, EnvName(k))
-	}
-	var out []string
+	names = append(names, text.Map(v.AllKeys(), EnvName)...)
 	for _, e := range env {
 		k, _, _ := strings.Cut(e, "=")
 		if strings.HasPrefix(k, EnvPrefix) && !strings.HasPrefix(k, customEnv) && !slices.Contains(names, k) {
@@ -496,11 +495,6 @@ func UnknownEnv(env, flags []string) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-func tidyDecode(err error) string {
-	s := strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):")
-	return strings.Join(strings.Fields(s), " ")
 }
 
 // check refuses values that no default has and no rule could mean. It gives the first that is wrong.
@@ -644,10 +638,7 @@ func (c *Config) checkDiscovery(must need) {
 }
 
 func (r Record) checkFields(kind string, must need) {
-	var names []string
-	for _, name := range records.FieldNames(kind, r.Format) {
-		names = append(names, "fields."+name)
-	}
+	names := text.Map(records.FieldNames(kind, r.Format), func(name string) string { return "fields." + name })
 	must(names != nil || len(r.Fields) == 0, "collect: %s has fields and the format %q; fields are for the formats %s, %s and %s",
 		r.Name, r.Format, records.JSON, records.JSONL, records.Kapi)
 	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {

@@ -10,6 +10,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/internal/sys/spelling"
 	"github.com/winnow-reaper/winnow/internal/sys/strict"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // customValue is a value for a parameter of one's own rules, as a file or a variable of the environment gives it. What it must be is known only
@@ -97,11 +98,7 @@ func (v customValue) typed(as string) any {
 	}
 	switch as {
 	case "list":
-		var list []any
-		for x := range strings.SplitSeq(s, ",") {
-			list = append(list, x)
-		}
-		return list
+		return text.Map(strings.Split(s, ","), func(x string) any { return x })
 	case "number", "boolean":
 		var out any
 		if yaml.Unmarshal([]byte(s), &out) == nil {

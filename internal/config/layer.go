@@ -162,8 +162,7 @@ func (l *Layer) bad(key, format string, args ...any) strict.Problem {
 }
 
 // Stated are the parameters that it gives, by their keys below rules, sorted.
-func (l *Layer) Stated() []string {
-	var out []string
+func (l *Layer) Stated() (out []string) {
 	for key := range l.lines {
 		if name, ok := strings.CutPrefix(key, grantParameters); ok {
 			out = append(out, name)
@@ -244,10 +243,8 @@ func grantedFinding(rest string) string {
 
 // unnamed says that what a grant names is not there.
 func unnamed(name, what string, there []string) string {
-	if name == "*" || wildcard(name) && slices.ContainsFunc(there, func(n string) bool { return strings.HasPrefix(n, name[:len(name)-1]) }) {
-		return ""
-	}
-	if slices.Contains(there, name) {
+	begins := func(n string) bool { return strings.HasPrefix(n, name[:len(name)-1]) }
+	if name == "*" || wildcard(name) && slices.ContainsFunc(there, begins) || slices.Contains(there, name) {
 		return ""
 	}
 	return fmt.Sprintf("there is no %s %q%s", what, name, spelling.Hint(name, there))
@@ -339,11 +336,6 @@ func (l *Layer) heldLevels(levels map[[2]string]string) []subject.RuleLevel {
 	return out
 }
 
-// ways says what can be done about something that is not granted.
-func (l *Layer) ways(key string) string {
-	return fmt.Sprintf(": take it out, or have %s grant it (in its layer.yaml: grants: [%s])", l.Name, key)
-}
-
 // contradicts are what two layers of one height say differently.
 func (l *Layer) contradicts(other *Layer) (wrong strict.Problems) {
 	for _, v := range l.Levels {
@@ -385,7 +377,8 @@ func withOwn(values map[string]any, own []customValue) map[string]any {
 // overruled is the problem that what stands over a layer says something else of a key: the environment, the file, or another layer.
 func (c *Config) overruled(layers []*Layer, below *Layer, key, format string, args ...any) strict.Problem {
 	p := c.speaker(layers, below, key)
-	p.Text = p.Key + ": " + fmt.Sprintf(format, args...) + below.ways(key)
+	ways := fmt.Sprintf(": take it out, or have %s grant it (in its layer.yaml: grants: [%s])", below.Name, key)
+	p.Text = p.Key + ": " + fmt.Sprintf(format, args...) + ways
 	return p
 }
 

@@ -83,23 +83,17 @@ func (c *Config) SetLevels(written []string) error {
 		return Usagef("%w; nothing was done", r.wrong)
 	}
 	c.setLevels = r.levels
-	c.levels = overlay(c.levels, c.setLevels)
+	c.levels = slices.DeleteFunc(slices.Clone(c.levels), func(l subject.RuleLevel) bool {
+		return slices.ContainsFunc(c.setLevels, func(u subject.RuleLevel) bool { return u.Rule == l.Rule && u.Kind == l.Kind })
+	})
+	c.levels = append(c.levels, c.setLevels...)
+	sortLevels(c.levels)
 	c.Rules.Levels = notOn(c.levels)
 	return nil
 }
 
 // GivenLevels are the levels that SetLevels was given.
 func (c *Config) GivenLevels() []subject.RuleLevel { return c.setLevels }
-
-// overlay are levels, sorted, with those of upper in the place of the same rules' and kinds'.
-func overlay(lower, upper []subject.RuleLevel) []subject.RuleLevel {
-	out := slices.DeleteFunc(slices.Clone(lower), func(l subject.RuleLevel) bool {
-		return slices.ContainsFunc(upper, func(u subject.RuleLevel) bool { return u.Rule == l.Rule && u.Kind == l.Kind })
-	})
-	out = append(out, upper...)
-	sortLevels(out)
-	return out
-}
 
 // notOn are the levels of the rules that are not on, as policies see them.
 func notOn(levels []subject.RuleLevel) []subject.RuleLevel {
@@ -145,8 +139,7 @@ func (r *levelReader) bad(n *yaml.Node, key, format string, args ...any) {
 }
 
 // pairs are the entries of a section, each key once.
-func (r *levelReader) pairs(n *yaml.Node, key string) []pair {
-	var out []pair
+func (r *levelReader) pairs(n *yaml.Node, key string) (out []pair) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if slices.ContainsFunc(out, func(p pair) bool { return p.key.Value == k.Value }) {
@@ -295,12 +288,10 @@ func holds(list, all any) bool {
 }
 
 // texts are the entries of a list, each as JSON.
-func texts(list any) []string {
+func texts(list any) (out []string) {
 	entries, _ := list.([]any)
-	var out []string
 	for _, e := range entries {
-		data, err := json.Marshal(e)
-		if err == nil {
+		if data, err := json.Marshal(e); err == nil {
 			out = append(out, string(data))
 		}
 	}

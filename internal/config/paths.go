@@ -31,19 +31,16 @@ func (c *Config) expand(at sites) error {
 			paths = append(paths, place{"policy.bundles", &b.From})
 		}
 	}
-	for i, p := range c.Rules.Protected {
-		if isPath(p) {
-			paths = append(paths, place{"rules.protected", &c.Rules.Protected[i]})
+	add := func(key string, list []string, all bool) {
+		for i, p := range list {
+			if all || isPath(p) {
+				paths = append(paths, place{key, &list[i]})
+			}
 		}
 	}
-	for i := range c.Rules.DisposableContent {
-		paths = append(paths, place{"rules.disposable_content", &c.Rules.DisposableContent[i]})
-	}
-	for i, p := range c.Rules.DaemonFolders {
-		if isPath(p) {
-			paths = append(paths, place{"rules.daemon_folders", &c.Rules.DaemonFolders[i]})
-		}
-	}
+	add("rules.protected", c.Rules.Protected, false)
+	add("rules.disposable_content", c.Rules.DisposableContent, true)
+	add("rules.daemon_folders", c.Rules.DaemonFolders, false)
 	for _, p := range paths {
 		abs, err := expandFrom(at.folder(p.key), *p.path)
 		if err != nil {
