@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"strings"
 
@@ -26,16 +25,11 @@ func newCleanup(a *app) *cobra.Command {
 			if mine && !strings.HasPrefix(ids[0], snapshot.KindDir+":") {
 				return config.Usagef("--mine is for a worktree by its whole id: winnow cleanup dir:/path --safe --mine")
 			}
-			return a.cleanup(cmd.Context(), ops.AbsoluteID(ids[0]), mine)
+			out, err := a.Cleanup(cmd.Context(), ops.AbsoluteID(ids[0]), mine)
+			return a.declined(a.show(out, err, "", func(w io.Writer) { a.paint.Cleaned(w, out) }))
 		},
 	}
 	cmd.Flags().BoolVar(&safe, "safe", false, "only where no rule objects")
 	cmd.Flags().BoolVar(&mine, "mine", false, "a worktree that holds nothing is yours, and may go: your word is reason enough")
 	return cmd
-}
-
-// cleanup closes or reaps one thing, and says what was done.
-func (a *app) cleanup(ctx context.Context, id string, mine bool) error {
-	out, err := a.Cleanup(ctx, id, mine)
-	return a.declined(a.show(out, err, "", func(w io.Writer) { a.paint.Cleaned(w, out) }))
 }

@@ -19,14 +19,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/version"
 )
 
-// exitCodes is a page of help without a command.
-func exitCodes() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exit-codes",
-		Short: "What the exit codes mean",
-	}
-}
-
 func newMan(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man [FOLDER]",

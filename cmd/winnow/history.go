@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"time"
 
@@ -24,7 +23,9 @@ func newHistory(a *app) *cobra.Command {
 				return config.Usagef("--head needs --verify")
 			}
 			if check {
-				return a.verifyHistory(cmd.Context(), head)
+				v, err := a.VerifyHistory(cmd.Context(), head)
+				err = a.show(v, err, "  ", func(w io.Writer) { a.paint.Verified(w, v) })
+				return cmp.Or(err, exit.CodeIf(!v.Holds, exit.Failed))
 			}
 			h, err := a.History(cmd.Context(), time.Now().Add(-time.Duration(since)))
 			return a.show(h, err, "  ", func(w io.Writer) { a.paint.History(w, h, time.Duration(since), a.LedgerPath()) })
@@ -34,12 +35,6 @@ func newHistory(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&head, "head", "", "with --verify: a `link` that was kept, which must be in the chain")
 	cmd.Flags().Var(&since, "since", "how far back, such as 90m or 2d")
 	return cmd
-}
-
-// verifyHistory checks the chain of acts. known is a link that was kept elsewhere, "" where there is no such link.
-func (a *app) verifyHistory(ctx context.Context, known string) error {
-	v, err := a.VerifyHistory(ctx, known)
-	return cmp.Or(a.show(v, err, "  ", func(w io.Writer) { a.paint.Verified(w, v) }), exit.CodeIf(!v.Holds, exit.Failed))
 }
 
 func newStats(a *app) *cobra.Command {

@@ -38,7 +38,10 @@ func run(args []string) int {
 	ctx, stop := stop.Signalled(errOut, h)
 	defer stop()
 	root := newRoot(out, errOut, h)
-	root.SetArgs(completing(args))
+	if len(args) > 0 && strings.HasPrefix(args[0], "__complete") {
+		args = text.Map(args, text.Clean) // cobra complains about it on os.Stderr itself. Nothing here is completed by what is cleaned
+	}
+	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	_ = errOut.Flush()
 	if unwritten := cmp.Or(out.Flush(), out.Err()); unwritten != nil {
@@ -51,14 +54,6 @@ func run(args []string) int {
 		printError(errOut, said)
 	}
 	return exit.Code(err)
-}
-
-// completing cleans what a shell asks to be completed: cobra complains about it on os.Stderr itself. Nothing here is completed by it.
-func completing(args []string) []string {
-	if len(args) == 0 || !strings.HasPrefix(args[0], "__complete") {
-		return args
-	}
-	return text.Map(args, text.Clean)
 }
 
 // judgeApart is this program as the process in which policies are evaluated that it did not bring itself.

@@ -47,10 +47,7 @@ func schemaNames() []string {
 	if err != nil {
 		panic(err) // the pattern is ours
 	}
-	names := []string{inputSchema}
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(path.Base(f), ".json"))
-	}
+	names := text.Map(append(files, inputSchema), func(f string) string { return strings.TrimSuffix(path.Base(f), ".json") })
 	slices.Sort(names)
 	return names
 }

@@ -89,7 +89,8 @@ func newRoot(out, errOut *termsafe.Writer, h *stop.Inflight) *cobra.Command {
 		newRetain(a), newRelease(a), newHolds(a), newCleanup(a), newWhyAlive(a),
 		newHistory(a), newStats(a), newTrash(a), newRestore(a),
 		newTrust(a), newDoctor(a), newRun(a), newStatus(a), newService(a), newPause(a), newResume(a), newBrakes(a), newNotify(a), newDemo(a), newInit(a), newPolicy(a), newEditor(a),
-		newVersion(a), newMan(a), exitCodes(),
+		newVersion(a), newMan(a),
+		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean"}, // a page of help without a command
 	)
 	root.SetOut(shellScript{out}) // which completion remembers
 	root.InitDefaultCompletionCmd()

@@ -88,17 +88,13 @@ where a timer runs winnow run --once.`,
 			var s document.State
 			err := localapi.Ask(cmd.Context(), &a.Folder, http.MethodGet, "/v1/state", client.Params{}, &s)
 			if errors.Is(err, localapi.ErrNoDaemon) {
-				return a.noDaemon()
+				doc, message, err := a.NotRunning()
+				err = a.show(doc, err, "  ", func(w io.Writer) { fmt.Fprintln(w, message) })
+				return cmp.Or(err, exit.CodeError(exit.Part))
 			}
 			return a.show(s, err, "  ", func(w io.Writer) { a.paint.State(w, s) })
 		},
 	}
 	a.forms(cmd, "text", "json", "ndjson")
 	return cmd
-}
-
-// noDaemon says that the daemon does not answer, and whether one has the state folder all the same.
-func (a *app) noDaemon() error {
-	doc, message, err := a.NotRunning()
-	return cmp.Or(a.show(doc, err, "  ", func(w io.Writer) { fmt.Fprintln(w, message) }), exit.CodeError(exit.Part))
 }

@@ -43,7 +43,12 @@ func newSnapshot(a *app) *cobra.Command {
 			if err := a.writeTo(cmd.Context(), file, func(w io.Writer) error { return text.JSON(w, s, a.indent()) }); err != nil {
 				return err
 			}
-			return sourcesCode(s)
+			for name, src := range s.Sources {
+				if src.Status == snapshot.Failed { // the document was written all the same
+					return exit.Error{Code: exit.Part, Err: fmt.Errorf("%s could not be read: %s; the rest was written", name, src.Error)}
+				}
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "`file` to write to instead of stdout")
@@ -74,16 +79,6 @@ func (a *app) redacted(ctx context.Context, s *snapshot.Snapshot, file string) (
 		return nil, err
 	}
 	return redact.New(o).Snapshot(s), nil
-}
-
-// sourcesCode is exit 3 when a source failed: the document was written all the same.
-func sourcesCode(s *snapshot.Snapshot) error {
-	for name, src := range s.Sources {
-		if src.Status == snapshot.Failed {
-			return exit.Error{Code: exit.Part, Err: fmt.Errorf("%s could not be read: %s; the rest was written", name, src.Error)}
-		}
-	}
-	return nil
 }
 
 // writeTo writes to stdout or, whole or not at all, to a file.

@@ -26,7 +26,13 @@ func newWhyAlive(a *app) *cobra.Command {
 			if err = a.show(out, err, "  ", func(w io.Writer) { a.paint.Alive(w, out) }); err != nil || !exitCode {
 				return err
 			}
-			return exit.CodeError(aliveCode(out.State))
+			switch out.State {
+			case alive.Alive:
+				return nil
+			case alive.NotAlive:
+				return exit.CodeError(exit.Reap)
+			}
+			return exit.CodeError(exit.Part)
 		},
 	}
 	a.forms(cmd, "text", "json", "ndjson")
@@ -34,15 +40,4 @@ func newWhyAlive(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 0 for alive, 4 for not alive, 3 for unknown")
 	must(cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(alive.Kinds, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
-}
-
-// aliveCode is the exit code of an answer with --exit-code.
-func aliveCode(state string) int {
-	switch state {
-	case alive.Alive:
-		return exit.Done
-	case alive.NotAlive:
-		return exit.Reap
-	}
-	return exit.Part
 }
