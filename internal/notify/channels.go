@@ -96,21 +96,17 @@ func show(ctx context.Context, conn *dbus.Conn, m *Document) error {
 	if slices.Contains(can, "body-markup") { // then a name could be markup
 		body = noEntities.Replace(body)
 	}
-	hints := map[string]dbus.Variant{"urgency": dbus.MakeVariant(urgency(m)), "category": dbus.MakeVariant("device")}
+	urgency := byte(1) // normal; 0, low, for what only says what was done
+	if m.Alarms == nil && m.Problems == nil && m.Asks == nil && !m.Test {
+		urgency = 0
+	}
+	hints := map[string]dbus.Variant{"urgency": dbus.MakeVariant(urgency), "category": dbus.MakeVariant("device")}
 	// Name of the program, what it replaces, icon, title, text, buttons, hints, and the server's own time to show it.
 	call := server.CallWithContext(ctx, busName+".Notify", 0, "Winnow", uint32(0), "", m.Title, body, []string{}, hints, int32(-1))
 	if call.Err != nil {
 		return fmt.Errorf("the session does not show it: %w", call.Err)
 	}
 	return nil
-}
-
-// urgency is 1, normal; 0, low, for what only says what was done.
-func urgency(m *Document) byte {
-	if m.Alarms == nil && m.Problems == nil && m.Asks == nil && !m.Test {
-		return 0
-	}
-	return 1
 }
 
 // socket is where the session's bus listens: DBUS_SESSION_BUS_ADDRESS, or the bus in the folder that the login made for this user.

@@ -114,7 +114,8 @@ func (d *Document) write() {
 	var parts, lines []string
 	if a := d.Acts; a != nil {
 		if a.Done > 0 {
-			parts = append(parts, fmt.Sprintf("%s went", byKind(a.Kinds)))
+			kinds := slices.Sorted(maps.Keys(a.Kinds))
+			parts = append(parts, text.Join(kinds, ", ", func(kind string) string { return text.Plural(a.Kinds[kind], kind) })+" went")
 		}
 		if a.Failed > 0 {
 			parts = append(parts, text.Plural(a.Failed, "act")+" failed")
@@ -177,13 +178,6 @@ func more(lines []string, n, named int) []string {
 	return lines
 }
 
-// byKind is "2 dirs, 1 process".
-func byKind(kinds map[string]int) string {
-	return text.Join(slices.Sorted(maps.Keys(kinds)), ", ", func(kind string) string {
-		return text.Plural(kinds[kind], kind)
-	})
-}
-
 // digest is what waits to be sent, put together from one sweep or several.
 type digest struct {
 	Document
@@ -225,12 +219,4 @@ func (d *digest) add(s Standing, names int) {
 		*list = &List{Rules: map[string]int{}}
 	}
 	(*list).add(s.Item, names)
-}
-
-// listedActs is how many acts a message lost with it.
-func (d *digest) listedActs() int {
-	if d.Acts == nil {
-		return 0
-	}
-	return d.Acts.Done + d.Acts.Failed
 }

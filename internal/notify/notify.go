@@ -184,7 +184,8 @@ func (c *channel) hear(e Event) {
 	}
 	stands := map[string]bool{}
 	for _, s := range e.Standing {
-		key := keyOf(s)
+		sum := sha256.Sum256([]byte(s.Key)) // what is remembered is a digest in place of names
+		key := s.Group + ":" + hex.EncodeToString(sum[:16])
 		stands[key] = true
 		if m := c.told[key]; m != nil {
 			m.missing = time.Time{}
@@ -224,12 +225,6 @@ func (c *channel) hear(e Event) {
 	case c.kick <- struct{}{}:
 	default:
 	}
-}
-
-// keyOf is a key as it is remembered: its group, and a digest in place of names.
-func keyOf(s Standing) string {
-	sum := sha256.Sum256([]byte(s.Key))
-	return s.Group + ":" + hex.EncodeToString(sum[:16])
 }
 
 // take gives what waits, nil for nothing.
@@ -287,7 +282,9 @@ func (c *channel) deliver(d *digest) {
 			}
 		}
 	} else {
-		c.lost = lost{c.lost.Messages + 1, c.lost.Acts + d.listedActs()}
+		if c.lost.Messages++; d.Acts != nil {
+			c.lost.Acts += d.Acts.Done + d.Acts.Failed
+		}
 		for _, key := range d.keys {
 			delete(c.told, key)
 		}
