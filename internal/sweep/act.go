@@ -126,7 +126,11 @@ func (h holding) Holding(ctx context.Context, paths []string) (map[string][]stri
 	out := map[string][]string{}
 	for path, users := range found {
 		for _, p := range users {
-			out[path] = append(out[path], userOf(p))
+			who := p.How // what the kernel itself does has no process
+			if p.PID != 0 {
+				who = fmt.Sprintf("%d, %s", p.PID, p.How)
+			}
+			out[path] = append(out[path], fmt.Sprintf("%s (%s)", p.Name, who))
 		}
 	}
 	return out, known, nil
@@ -162,14 +166,6 @@ func (m *Machine) sessionsIn(ctx context.Context, folders []decision.Dir) (map[s
 		}
 	}
 	return out, nil
-}
-
-// userOf names a user of a folder. What the kernel itself does has no process.
-func userOf(p snapshot.Holder) string {
-	if p.PID == 0 {
-		return fmt.Sprintf("%s (%s)", p.Name, p.How)
-	}
-	return fmt.Sprintf("%s (%d, %s)", p.Name, p.PID, p.How)
 }
 
 // Settle finds out how acts went that an earlier sweep was cut short in.

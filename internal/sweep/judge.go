@@ -78,7 +78,10 @@ func (j *judge) rejudgeScope(ctx context.Context, sc sources.Scope, ds []decisio
 		_, there := s.Find(d.ID)
 		switch {
 		case !there:
-			out[i].Err = unseen(s, sources.ScopeOf(j.last, d.ID).Source)
+			source := sources.ScopeOf(j.last, d.ID).Source
+			if src := s.Sources[source]; src.Status == snapshot.Failed || src.Status == "" { // else it is positively gone
+				out[i].Err = fmt.Errorf("look again: %s could not be read: %s", source, src.Error)
+			}
 		case failed[d.ID] != nil:
 			out[i].Err = fmt.Errorf("decide again: %w", failed[d.ID])
 		case known:
@@ -91,14 +94,6 @@ func (j *judge) rejudgeScope(ctx context.Context, sc sources.Scope, ds []decisio
 		}
 	}
 	return out, s
-}
-
-// unseen says why it is not known whether a candidate of a source is gone that a look did not find; nil where it positively is.
-func unseen(s *snapshot.Snapshot, source string) error {
-	if src := s.Sources[source]; src.Status == snapshot.Failed || src.Status == "" {
-		return fmt.Errorf("look again: %s could not be read: %s", source, src.Error)
-	}
-	return nil
 }
 
 // The bounds of a report's explanations: how long all of them may take together, and one of them. Tests on slow machines raise them.
