@@ -7,6 +7,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -475,10 +476,7 @@ func (c *Client) Events(ctx context.Context, f func(Event) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := lines.Err(); err != nil {
-		return err
-	}
-	return io.EOF
+	return cmp.Or(lines.Err(), io.EOF)
 }
 
 // escaped is how an escaped name begins, and no id does.

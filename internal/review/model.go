@@ -540,7 +540,11 @@ func (r row) Line(width int) string {
 	line := strings.Repeat("  ", r.depth) + box + " " + color(screen.Cell(state(it), 5)) + " "
 	facts, room := "", width-ansi.StringWidth(line)
 	if width >= 46 {
-		facts = " " + screen.Number(cmp.Or(story.Size(d), "-"), 10) + " " + screen.Number(age(d), 6)
+		age := "-"
+		if seconds := report.AgeOf(d); seconds >= 0 {
+			age = text.Span(config.Seconds(seconds))
+		}
+		facts = " " + screen.Number(cmp.Or(story.Size(d), "-"), 10) + " " + screen.Number(age, 6)
 		room -= ansi.StringWidth(facts)
 	}
 	if width >= 90 { // the reason stands beside it
@@ -548,14 +552,6 @@ func (r row) Line(width int) string {
 		facts += "  " + p.Dim(text.Clean(why(it)))
 	}
 	return line + screen.Cell(text.Clean(r.name), max(room, 8)) + facts
-}
-
-// age is for how long nothing has happened in a thing.
-func age(d decision.Decision) string {
-	if report.AgeOf(d) < 0 {
-		return "-"
-	}
-	return text.Span(config.Seconds(report.AgeOf(d)))
 }
 
 // question says what would be done with what is marked.

@@ -65,7 +65,8 @@ func NewLook(in Inputs) Look {
 	panes, worktrees := placesOf(in.Places)
 	for id, sub := range x.subjects {
 		d, decided := in.Verdicts[id]
-		key, name, alive := x.owner(id, cmp.Or(d.Owner, sub.Owner), decided || marked(sub))
+		marked := sub.Lineage != nil && sub.Lineage.Markers != nil && len(*sub.Lineage.Markers) > 0
+		key, name, alive := x.owner(id, cmp.Or(d.Owner, sub.Owner), decided || marked)
 		if key == "" {
 			continue
 		}
@@ -95,10 +96,6 @@ func NewLook(in Inputs) Look {
 		return cmp.Or(cmp.Compare(y.Memory, x.Memory), cmp.Compare(x.Name, y.Name))
 	})
 	return look
-}
-
-func marked(sub *subject.Subject) bool {
-	return sub.Lineage != nil && sub.Lineage.Markers != nil && len(*sub.Lineage.Markers) > 0
 }
 
 // placesOf are the sessions and tabs by the pids in them, and the worktrees by their paths.
