@@ -221,14 +221,6 @@ func holders(list any, s *snapshot.Snapshot) string {
 	return strings.Join(names, ", ") + rest
 }
 
-// notUpstream is the rest of a range of git's from an upstream on.
-func notUpstream(upstream string) string {
-	if upstream == "" {
-		return ""
-	}
-	return "..HEAD"
-}
-
 // unfound says why no rule found a reason to reap, where the facts of the candidate show it.
 func unfound(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *decision.Main {
 	if d.About != nil && d.About.Agent != "" {
@@ -284,7 +276,10 @@ func unfound(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *
 		if g.Landing == nil && rules.LandedAfter > 0 && idle(d) < rules.LandedAfter {
 			said += "; whether their changes were squashed into it is looked at once nothing has happened in it for " + span(rules.LandedAfter)
 		}
-		next := "git -C DIR log --oneline " + cmp.Or(text.Quote(upstream), "-5") + notUpstream(upstream)
+		next := "git -C DIR log --oneline " + cmp.Or(text.Quote(upstream), "-5")
+		if upstream != "" {
+			next += "..HEAD"
+		}
 		if g.PushedAt != nil && (g.FetchedAt == nil || g.PushedAt.After(*g.FetchedAt)) {
 			said += "; its branch was pushed after the last fetch, so that a fetch may show that they have landed"
 			next = "git -C DIR fetch"

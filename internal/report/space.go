@@ -91,7 +91,11 @@ func (s *Space) Lines(mode string) (lines []string) {
 		return nil
 	}
 	if mode != Apply && s.Proposed > 0 {
-		lines = append(lines, "would free "+text.Size(s.Proposed)+": it goes into the trash first"+s.trashNote())
+		said := "would free " + text.Size(s.Proposed) + ": it goes into the trash first"
+		if s.For > 0 {
+			said += fmt.Sprintf(", and comes free %s later, or at once with winnow trash empty", text.Span(config.Seconds(s.For)))
+		}
+		lines = append(lines, said)
 	}
 	if s.FreedNow > 0 {
 		lines = append(lines, text.Size(s.FreedNow)+" are free now")
@@ -120,14 +124,6 @@ func (s *Space) Lines(mode string) (lines []string) {
 		said = "free on " + text.Day(s.ComesFree[0].At) + ", or"
 	}
 	return append(lines, fmt.Sprintf("%s%s in the trash; %s now with winnow trash empty", text.Size(s.Trash), more, said))
-}
-
-// trashNote says when what goes into the trash now comes free.
-func (s *Space) trashNote() string {
-	if s.For <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(", and comes free %s later, or at once with winnow trash empty", text.Span(config.Seconds(s.For)))
 }
 
 // withSize adds what comes free to why a folder goes.

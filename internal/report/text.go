@@ -447,7 +447,10 @@ func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 	}
 	switch rank(d) {
 	case rankReap:
-		row.Lead, row.Color, row.Text = cmp.Or(d.Action, "go"), p.Yellow, row.Text+entry(d)
+		row.Lead, row.Color = cmp.Or(d.Action, "go"), p.Yellow
+		if d.Kind == snapshot.KindDir && d.About != nil && d.About.Gone { // of a worktree whose folder is gone
+			row.Text += "; only its entry in " + cmp.Or(text.Home(d.About.Repository), "the repository") + " goes, into the trash"
+		}
 	case rankAfter:
 		row.Lead, row.Color, row.Next = "after", p.Yellow, ""
 		row.Text += ", which goes first; " + Messages(d.Findings)
@@ -466,14 +469,6 @@ func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 		}
 	}
 	return row
-}
-
-// entry says what goes of a worktree whose folder is gone.
-func entry(d decision.Decision) string {
-	if d.Kind != snapshot.KindDir || d.About == nil || !d.About.Gone {
-		return ""
-	}
-	return "; only its entry in " + cmp.Or(text.Home(d.About.Repository), "the repository") + " goes, into the trash"
 }
 
 // Messages are what reasons say, in one line.
