@@ -196,11 +196,7 @@ func (m *Metrics) stands(r *report.Report) {
 	}
 	m.policy.WithLabelValues(r.Policy.Revision, r.Policy.Digest).Set(1)
 	for _, b := range r.Policy.Bundles {
-		bad := 0.0
-		if b.Problem != "" {
-			bad = 1
-		}
-		m.bundleBad.WithLabelValues(b.Name).Set(bad)
+		m.bundleBad.WithLabelValues(b.Name).Set(truth(b.Problem != ""))
 		if !b.ActivatedAt.IsZero() {
 			m.bundleActive.WithLabelValues(b.Name).Set(float64(b.ActivatedAt.Unix()))
 		}
@@ -281,19 +277,13 @@ func (x stands) Collect(out chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, n int, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 	}
-	yes := func(b bool) float64 {
-		if b {
-			return 1
-		}
-		return 0
-	}
 	for _, m := range []string{document.Observing, document.Acting, document.Paused, document.Braked} {
-		gauge(mode, yes(m == s.Mode), m)
+		gauge(mode, truth(m == s.Mode), m)
 	}
 	for _, rule := range brakes.Rules {
-		gauge(brake, yes(slices.ContainsFunc(s.Brakes, func(b brakes.Brake) bool { return b.Rule == rule })), rule)
+		gauge(brake, truth(slices.ContainsFunc(s.Brakes, func(b brakes.Brake) bool { return b.Rule == rule })), rule)
 	}
-	gauge(pressed, yes(s.Pressure != ""))
+	gauge(pressed, truth(s.Pressure != ""))
 	for source, n := range s.Wakes {
 		count(wakes, n, strings.ToValidUTF8(source, "?"))
 	}
@@ -315,6 +305,14 @@ func (x stands) Collect(out chan<- prometheus.Metric) {
 		gauge(next, float64(s.Next.Unix()))
 	}
 	gauge(policies, float64(s.Policies.Unix()))
+}
+
+// truth is 1 for what is so, else 0.
+func truth(so bool) float64 {
+	if so {
+		return 1
+	}
+	return 0
 }
 
 // Where says where the metrics are served, and to whom.
