@@ -140,13 +140,16 @@ func knownBack(address string) string {
 
 // candidates are what was found, by owner.
 func (s *Server) candidates(r *http.Request, looked *report.Report) (string, string, any, error) {
+	q := r.URL.Query()
 	body := struct {
 		Filter filter
 		Rows   []row
 		Pager  pager
 		Kinds  []snapshot.Kind
 		States []string
-	}{Filter: filterOf(r.URL.Query()), Kinds: snapshot.Kinds, States: states}
+	}{Kinds: snapshot.Kinds, States: states, Filter: filter{
+		Kind: q.Get("kind"), State: q.Get("verdict"), Owner: q.Get("owner"), Sort: q.Get("sort"), Words: strings.TrimSpace(q.Get("q")),
+	}}
 	if looked != nil {
 		all := s.rows.get(looked)
 		if slices.Contains(report.Orders, body.Filter.Sort) {

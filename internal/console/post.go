@@ -324,11 +324,6 @@ type filter struct {
 	Kind, State, Owner, Words, Sort string
 }
 
-func filterOf(q url.Values) filter {
-	return filter{Kind: q.Get("kind"), State: q.Get("verdict"), Owner: q.Get("owner"), Sort: q.Get("sort"),
-		Words: strings.TrimSpace(q.Get("q"))}
-}
-
 // matching leaves of rows those that are looked for: each of the words has to be somewhere in it.
 func (f filter) matching(all []row) []row {
 	words := strings.Fields(strings.ToLower(f.Words))

@@ -519,8 +519,14 @@ func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) (o
 			"close them there before a folder goes, or name it in rules.protected")
 	}
 	if h.Container != nil && *h.Container {
+		first := "a program"
+		for _, p := range s.Processes {
+			if p.PID == 1 {
+				first = p.Name
+			}
+		}
 		limit("process 1", fmt.Sprintf("%s is process 1 of this container and not an init: it is the parent of all orphans, so a parent of 1 proves nothing. %s find nothing; "+
-			"start the container with an init (docker run --init)", nameOf(s, 1), initRules))
+			"start the container with an init (docker run --init)", first, initRules))
 	}
 	if h.Ancestors != nil && (len(h.Ancestors) == 0 || h.Ancestors[len(h.Ancestors)-1] != 1) {
 		limit("ancestors", "this program was put into the container from outside (docker exec, nsenter): what started it cannot be seen, and is not in this list of processes")
@@ -545,15 +551,6 @@ func OddHost(root string, s *snapshot.Snapshot, rules map[string]policy.Rule) (o
 func needing(rules map[string]policy.Rule, need string) []string {
 	without := func(id string) bool { return !slices.Contains(rules[id].Needs, need) }
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(rules)), without)
-}
-
-func nameOf(s *snapshot.Snapshot, pid int) string {
-	for _, p := range s.Processes {
-		if p.PID == pid {
-			return p.Name
-		}
-	}
-	return "a program"
 }
 
 type taker struct {
