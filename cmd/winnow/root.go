@@ -70,7 +70,7 @@ func newRoot(out, errOut *termsafe.Writer, h *stop.Inflight) *cobra.Command {
 	}
 	root.SetOut(out)
 	root.SetErr(errOut)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
 
 	f := root.PersistentFlags()

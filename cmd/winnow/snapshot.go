@@ -40,7 +40,13 @@ func newSnapshot(a *app) *cobra.Command {
 					return err
 				}
 			}
-			if err := a.writeTo(cmd.Context(), file, func(w io.Writer) error { return text.JSON(w, s, a.indent()) }); err != nil {
+			write := func(w io.Writer) error { return text.JSON(w, s, a.indent()) }
+			if file == "" || file == "-" {
+				err = write(a.out)
+			} else if err = atomicfile.Write(cmd.Context(), file, write); err != nil { // whole or not at all
+				err = fmt.Errorf("--output %s: %w", file, err)
+			}
+			if err != nil {
 				return err
 			}
 			for name, src := range s.Sources {
@@ -79,15 +85,4 @@ func (a *app) redacted(ctx context.Context, s *snapshot.Snapshot, file string) (
 		return nil, err
 	}
 	return redact.New(o).Snapshot(s), nil
-}
-
-// writeTo writes to stdout or, whole or not at all, to a file.
-func (a *app) writeTo(ctx context.Context, file string, write func(io.Writer) error) error {
-	if file == "" || file == "-" {
-		return write(a.out)
-	}
-	if err := atomicfile.Write(ctx, file, write); err != nil {
-		return fmt.Errorf("--output %s: %w", file, err)
-	}
-	return nil
 }
