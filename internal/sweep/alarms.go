@@ -28,25 +28,19 @@ func (s *Sweeper) Alarms(ctx context.Context, r *report.Report, snap *snapshot.S
 		after, alarms = alarm.Look(m, snap, ds, s.RulesName(os.Environ()), s.Cfg.Alarms.Limits())
 		return after
 	}
-	s.remember(ctx, r, ds, next)
+	if s.Ledger != nil { // one that cannot be read or written remembers nothing
+		if err := s.Ledger.NoteActs(ctx, r.TakenAt, r.Acts, identities(ds)); err != nil {
+			s.Log.Warn("note acts", "error", err)
+		}
+		if err := s.Ledger.ChangeAlarmMemory(ctx, next); err != nil {
+			s.Log.Warn("remember for alarms", "error", err)
+		}
+	}
 	if !looked {
 		next(alarm.Memory{})
 	}
 	for _, al := range alarms {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: al.Rule, Message: al.Message + Next(al), Candidate: al.Candidate})
-	}
-}
-
-// remember writes down how the acts went, and what next makes of what is remembered. A ledger that cannot be read or written remembers nothing.
-func (s *Sweeper) remember(ctx context.Context, r *report.Report, ds []decision.Decision, next func(alarm.Memory) alarm.Memory) {
-	if s.Ledger == nil {
-		return
-	}
-	if err := s.Ledger.NoteActs(ctx, r.TakenAt, r.Acts, identities(ds)); err != nil {
-		s.Log.Warn("note acts", "error", err)
-	}
-	if err := s.Ledger.ChangeAlarmMemory(ctx, next); err != nil {
-		s.Log.Warn("remember for alarms", "error", err)
 	}
 }
 
