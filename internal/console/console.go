@@ -168,15 +168,12 @@ func headers(h http.Header) {
 
 // refusal says why a request is not let in, before anything of it is read but its headers.
 func (k keys) refusal(r *http.Request) *refusal {
-	if r.Host != k.host {
+	switch {
+	case r.Host != k.host:
 		return wrongHost
-	}
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost:
-	default:
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost:
 		return wrongMethod
-	}
-	if !k.fromHere(r) {
+	case !k.fromHere(r):
 		return wrongOrigin
 	}
 	return nil
