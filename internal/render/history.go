@@ -10,7 +10,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/internal/document"
-	"github.com/winnow-reaper/winnow/internal/ledger"
 	"github.com/winnow-reaper/winnow/internal/ops"
 	"github.com/winnow-reaper/winnow/internal/report"
 	"github.com/winnow-reaper/winnow/internal/text"
@@ -130,24 +129,18 @@ func (p Paint) Trash(w io.Writer, all []document.SetAside) {
 		fmt.Fprintln(w, "the trash is empty")
 		return
 	}
-	var rows []text.Row
-	for _, x := range all {
+	p.Rows(w, text.Map(all, func(x document.SetAside) text.Row {
 		said := fmt.Sprintf("set aside %s ago, until %s; winnow restore %s", text.Span(time.Since(x.Intent.At)), text.Time(x.Intent.RestoreUntil), x.Intent.ID)
 		if x.Bytes != nil && *x.Bytes > 0 {
 			said = text.Size(*x.Bytes) + ", " + said
 		}
-		rows = append(rows, text.Row{Lead: x.Intent.Kind, Color: p.Yellow, Label: trashLabel(x.Act), Text: said})
-	}
-	p.Rows(w, rows...)
+		label := report.Label(decision.Decision{ID: x.Intent.Candidate, Kind: x.Intent.Kind, Label: x.Intent.Label})
+		if d := x.Intent.Identity.Dir; d != nil && d.Gone {
+			label += " (its entry in the repository)"
+		}
+		return text.Row{Lead: x.Intent.Kind, Color: p.Yellow, Label: label, Text: said}
+	})...)
 	fmt.Fprintln(w, TrashTotal(all)+" in the trash; winnow trash empty removes it for good")
-}
-
-func trashLabel(x ledger.Act) string {
-	label := report.Label(decision.Decision{ID: x.Intent.Candidate, Kind: x.Intent.Kind, Label: x.Intent.Label})
-	if d := x.Intent.Identity.Dir; d != nil && d.Gone {
-		label += " (its entry in the repository)"
-	}
-	return label
 }
 
 // TrashTotal says how many acts there are and what they take up.

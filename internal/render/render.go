@@ -216,8 +216,7 @@ func (p Paint) Holds(w io.Writer, holds []snapshot.Hold) {
 	if len(holds) == 0 {
 		fmt.Fprintln(w, "nothing is held; winnow retain ID --reason TEXT holds something")
 	}
-	var rows []text.Row
-	for _, h := range holds {
+	p.Rows(w, text.Map(holds, func(h snapshot.Hold) text.Row {
 		until := "no end"
 		if h.Until != nil {
 			until = "until " + text.Time(*h.Until)
@@ -225,9 +224,8 @@ func (p Paint) Holds(w io.Writer, holds []snapshot.Hold) {
 				until = "ended on " + text.Time(*h.Until)
 			}
 		}
-		rows = append(rows, text.Row{Lead: "held", Color: p.Yellow, Label: h.ID, Text: fmt.Sprintf("%s, by %s: %s", until, h.Owner, h.Reason)})
-	}
-	p.Rows(w, rows...)
+		return text.Row{Lead: "held", Color: p.Yellow, Label: h.ID, Text: fmt.Sprintf("%s, by %s: %s", until, h.Owner, h.Reason)}
+	})...)
 }
 
 // Held says that something is held.

@@ -303,15 +303,12 @@ func (r *Report) heldBack(reap int) string {
 
 // capsText says of each cap what it holds back, and the flag that lifts it.
 func (p page) capsText(w io.Writer, r *Report) {
-	var rows []text.Row
-	for _, c := range r.Caps {
-		row := text.Row{Lead: "cap", Color: p.Yellow, Text: CapText(c)}
+	p.Section(w, "caps", text.Map(r.Caps, func(c decision.Cap) text.Row {
 		if c.Stops {
-			row.Lead, row.Color, row.Label = "stop", p.Red, Things(c.Held, c.Kind)
+			return text.Row{Lead: "stop", Color: p.Red, Label: Things(c.Held, c.Kind), Text: CapText(c)}
 		}
-		rows = append(rows, row)
-	}
-	p.Section(w, "caps", rows...)
+		return text.Row{Lead: "cap", Color: p.Yellow, Text: CapText(c)}
+	})...)
 }
 
 // Things says how many of a kind: 1 dir, 3 dirs.
