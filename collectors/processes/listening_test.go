@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/collectors/processes/host"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 // TestListeningTables reads the tables where the kernel's socket diagnosis does not answer. One that is not understood leaves its sockets
@@ -134,9 +135,7 @@ func listenAt(t *testing.T, at unix.Sockaddr) (inode uint64, where unix.Sockaddr
 	}
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	var st unix.Stat_t
-	if err := errors.Join(unix.Bind(fd, at), unix.Listen(fd, 1), unix.Fstat(fd, &st)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(unix.Bind(fd, at), unix.Listen(fd, 1), unix.Fstat(fd, &st)))
 	if where, err = unix.Getsockname(fd); err != nil {
 		t.Fatal(err)
 	}

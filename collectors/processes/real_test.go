@@ -27,6 +27,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/processes/holders"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/parts"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -208,9 +209,7 @@ func TestWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	t.Cleanup(func() { _ = in.Close(); _ = c.Wait() })
 	line := bufio.NewReader(out)
 	written := func(want string) int64 {
@@ -356,14 +355,10 @@ func TestDeletedCwd(t *testing.T) {
 		"gone": {"gone", true}, "named so and alive": {"x (deleted)", false}, "named so and gone": {"y (deleted)", true}, "alive": {"z", false},
 	} {
 		dir := filepath.Join(base, c.folder)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o755))
 		child := parts.Start(t, "idle", func(cmd *exec.Cmd) { cmd.Dir = dir })
 		if c.remove {
-			if err := os.Remove(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(dir))
 		}
 		p := look(t, processes.Options{}, child.Process.Pid)
 		if d := cmp.Diff(snapshot.Process{Cwd: &dir, CwdDeleted: &c.remove}, snapshot.Process{Cwd: p.Cwd, CwdDeleted: p.CwdDeleted}); d != "" {
@@ -375,9 +370,7 @@ func TestDeletedCwd(t *testing.T) {
 func TestZombie(t *testing.T) {
 	t.Parallel()
 	c := parts.Start(t, "idle", nil)
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Process.Kill())
 	var p snapshot.Process
 	wait.Eventually(t, "a zombie", func() bool {
 		p = look(t, processes.Options{Only: []int{c.Process.Pid}, Markers: []string{"X"}}, c.Process.Pid)
@@ -430,9 +423,7 @@ func TestHidepid(t *testing.T) {
 	for _, mode := range []string{"1", "2", "4"} {
 		c := parts.Start(t, "hidden", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS }, "/proc", mode)
 		var got hidden
-		if err := json.Unmarshal([]byte(c.Said), &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(c.Said), &got))
 		if !got.Partial || !strings.Contains(got.Error, "may still exist") || got.Known || got.Holders != "<nil>" {
 			t.Errorf("hidepid=%s: %+v, want a partial look that says so", mode, got)
 		}

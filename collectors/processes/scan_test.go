@@ -99,9 +99,7 @@ func TestReadInFull(t *testing.T) {
 		FDs: map[int]string{0: "/dev/null", 5: "socket:[4711]", 6: "socket:[4712]"}})
 	f.Process(fakeproc.Entry{PID: 11, PPID: 10, Comm: "child", Start: 6, Cwd: "/", Exe: "/bin/child", Environ: "", FDs: map[int]string{0: "/dev/null"}})
 	f.Process(fakeproc.Entry{PID: 12, PPID: 1, Comm: "shy", Start: 7, Cwd: "/"})
-	if err := os.Remove(filepath.Join(f.Path, "12/environ")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(f.Path, "12/environ")))
 	got, err := read(f, processes.Options{Markers: []string{"A"}})
 	if err != nil {
 		t.Fatal(err)
@@ -125,9 +123,7 @@ func TestReadInFull(t *testing.T) {
 	if d := cmp.Diff(want, found); d != "" || got.Unreadable != 1 {
 		t.Errorf("%d unreadable, want 1 (-want +got):\n%s", got.Unreadable, d)
 	}
-	if err := os.Remove(filepath.Join(f.Path, "net/tcp")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(f.Path, "net/tcp")))
 	if got, err = read(f, processes.Options{Markers: []string{"A"}}); err != nil || got.Processes["process:10@5"].Listening != nil {
 		t.Errorf("listening %v without any table, want unknown (error %v)", got.Processes["process:10@5"].Listening, err)
 	}
@@ -240,9 +236,7 @@ func TestNothingIsNotEmpty(t *testing.T) {
 	if os.Geteuid() == 0 {
 		return
 	}
-	if err := os.Chmod(f.Path, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(f.Path, 0))
 	_, err = read(f, processes.Options{})
 	_ = os.Chmod(f.Path, 0o755)
 	if !errors.Is(err, collectors.ErrPermission) {

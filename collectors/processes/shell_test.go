@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/test/kit/fakeproc"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/stage"
 	"github.com/winnow-reaper/winnow/test/kit/wait"
 )
@@ -59,9 +60,7 @@ func onTerminal(t *testing.T, in *os.File, argv ...string) pty {
 		c.Stdin = in
 	}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	go func() { _, _ = io.Copy(io.Discard, master) }() // what it prints must not fill the terminal
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
@@ -97,9 +96,7 @@ func becomes(t *testing.T, pid int, want bool) {
 func waiter(t *testing.T) (scripts [4]string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		files.Write(t, path, text)
@@ -225,9 +222,7 @@ func TestShellsThatWaitForMore(t *testing.T) {
 				}
 				p := onTerminal(t, nil, path, map[string]string{"bash": "--norc", "zsh": "-f"}[name])
 				becomes(t, p.pid, true)
-				if err := unix.Mkfifo("/proc/"+strconv.Itoa(p.pid)+"/cwd/fifo", 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, unix.Mkfifo("/proc/"+strconv.Itoa(p.pid)+"/cwd/fifo", 0o600))
 				p.write(line + "\r")
 				becomes(t, p.pid, false)
 				for range 5 { // it stays so

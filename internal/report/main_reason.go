@@ -276,7 +276,7 @@ func unfound(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *
 		if g.Landing == nil && rules.LandedAfter > 0 && idle(d) < rules.LandedAfter {
 			said += "; whether their changes were squashed into it is looked at once nothing has happened in it for " + span(rules.LandedAfter)
 		}
-		next := "git -C DIR log --oneline " + cmp.Or(text.Quote(upstream), "-5")
+		next := "git -C DIR log --oneline " + text.Quote(cmp.Or(upstream, "-5"))
 		if upstream != "" {
 			next += "..HEAD"
 		}

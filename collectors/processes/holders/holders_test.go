@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/test/kit/executable"
 	"github.com/winnow-reaper/winnow/test/kit/fakeproc"
 	"github.com/winnow-reaper/winnow/test/kit/files"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/parts"
 )
 
@@ -72,9 +73,7 @@ func TestHolders(t *testing.T) {
 		executable.Copy(t, c.Args[0], c.Path)
 	})
 	for _, name := range []string{filepath.Join(dirs["deleted"], "sub"), lost} {
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(name))
 	}
 	var paths []string
 	for _, dir := range dirs {
@@ -200,9 +199,7 @@ func TestWhatTheKernelUses(t *testing.T) {
 	f.Process(fakeproc.Entry{PID: 9, Comm: "shy\nname", Start: 1})
 	tree := files.Folder(t, files.RealTemp(t), "a tree")
 	var st syscall.Stat_t
-	if err := syscall.Stat(tree, &st); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Stat(tree, &st))
 	escaped := strings.ReplaceAll(tree, " ", `\040`)
 	f.Write("swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/zram0 partition 1 0 -2\n"+escaped+"/swap file 1020 0 -3\n")
 	f.Write("partitions", "major minor  #blocks  name\n\n 254        0 1000 vda\n   7        0 1024 loop0\n   7        1 1024 loop0p1\n")
@@ -220,16 +217,12 @@ func TestWhatTheKernelUses(t *testing.T) {
 		t.Errorf("known %v (-want +got):\n%s", known, d)
 	}
 	// A loop device that shows nothing any more.
-	if err := os.RemoveAll(f.Path + "/sys/block/loop0/loop"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(f.Path+"/sys/block/loop0/loop"))
 	if _, known := ask(); !known {
 		t.Error("a loop device shows nothing, and nothing is reported as known")
 	}
 	// A loop device is there, and what it shows cannot be read.
-	if err := os.RemoveAll(f.Path + "/sys/block"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(f.Path+"/sys/block"))
 	if _, known := ask(); known {
 		t.Error("a loop device shows a file that is not known, and no use is reported as known")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/processes/holders"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/test/kit/attack"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 	"github.com/winnow-reaper/winnow/test/kit/parts"
 )
 
@@ -68,9 +69,7 @@ func TestAttackAnotherUsersUse(t *testing.T) {
 		base := treeOf(t)
 		// What t.TempDir made, and nothing above it: the asker must be able to find the folder.
 		for _, dir := range []string{base, filepath.Dir(base)} {
-			if err := os.Chmod(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chmod(dir, 0o755))
 		}
 		c := w.start(t, base)
 		if strings.HasPrefix(c.Said, "skip:") {
@@ -113,9 +112,7 @@ func TestWhoIsNoUser(t *testing.T) {
 				}
 			}
 			moved := filepath.Join(base, "moved")
-			if err := os.Rename(tree, moved); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(tree, moved))
 			if held := Interactive(t, true, moved)[moved]; len(held) > 0 {
 				t.Errorf("after it was moved: holders %v, want none", held)
 			}
@@ -142,13 +139,9 @@ func TestUsersOfWhatIsInTheTrash(t *testing.T) {
 			base := treeOf(t)
 			c := w.start(t, base)
 			trash := filepath.Join(base, "trash")
-			if err := os.Mkdir(trash, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(trash, 0o700))
 			for from, to := range map[string]string{"tree": "tree", "repo/.git/worktrees/tree": "admin"} {
-				if err := os.Rename(filepath.Join(base, from), filepath.Join(trash, to)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Rename(filepath.Join(base, from), filepath.Join(trash, to)))
 			}
 			tree := filepath.Join(trash, "tree")
 			held := Interactive(t, true, tree)[tree]
@@ -158,9 +151,7 @@ func TestUsersOfWhatIsInTheTrash(t *testing.T) {
 				t.Error(uses(held, c, w.how, "in the trash"))
 			}
 			// A folder of another user that has the old name now is not the one in the trash.
-			if err := os.MkdirAll(filepath.Join(base, "tree", "src"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Join(base, "tree", "src"), 0o700))
 			if held := Interactive(t, true, tree)[tree]; w.how == "argv" && len(held) > 0 {
 				t.Errorf("by the name of another folder: holders %v, want none", held)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
+	"github.com/winnow-reaper/winnow/test/kit/must"
 )
 
 func TestTracked(t *testing.T) {
@@ -26,12 +27,8 @@ func TestTracked(t *testing.T) {
 			}
 			git("init", "-q")
 			for _, f := range []string{"dist/a", "dist/deep/b", "dist-2/c", "web/dist/d", "z"} {
-				if err := os.MkdirAll(filepath.Join(tree, filepath.Dir(f)), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(tree, f), []byte("x"), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.MkdirAll(filepath.Join(tree, filepath.Dir(f)), 0o755))
+				must.Do(t, os.WriteFile(filepath.Join(tree, f), []byte("x"), 0o644))
 			}
 			git("add", ".")
 			git("commit", "-q", "-m", "all")
@@ -45,15 +42,11 @@ func TestTracked(t *testing.T) {
 			if got, err := r.Tracked(w, []string{"dist"}); err == nil {
 				t.Errorf("an index that is split says %v", got)
 			}
-			if err := os.WriteFile(filepath.Join(tree, ".git/index"), []byte("broken"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(tree, ".git/index"), []byte("broken"), 0o644))
 			if got, err := r.Tracked(w, []string{"dist"}); err == nil {
 				t.Errorf("a broken index says %v", got)
 			}
-			if err := os.Remove(filepath.Join(tree, ".git/index")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(filepath.Join(tree, ".git/index")))
 			if got, err := r.Tracked(w, []string{"dist"}); err != nil || got["dist"] != 0 {
 				t.Errorf("without an index: %v, %v", got, err)
 			}
