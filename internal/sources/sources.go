@@ -110,12 +110,11 @@ func (sc Scope) only(kind string) []string {
 	if sc.Kind != kind || sc.Native == "" {
 		return nil
 	}
-	out := []string{sc.Native}
-	for _, other := range sc.With {
-		out = append(out, other.Native)
-	}
-	return out
+	return text.Map(sc.all(), func(one Scope) string { return one.Native })
 }
+
+// all are the candidates that the look is narrowed to.
+func (sc Scope) all() []Scope { return append([]Scope{sc}, sc.With...) }
 
 // pids are the processes that the look is narrowed to, nil for all.
 func (sc Scope) pids() []int {
@@ -128,11 +127,6 @@ func (sc Scope) pids() []int {
 	return out
 }
 
-// from reports whether one of the candidates is of that source.
-func (sc Scope) from(source string) bool {
-	return sc.Source == source || slices.ContainsFunc(sc.With, func(other Scope) bool { return other.Source == source })
-}
-
 // needs reports whether a look at one candidate reads what it reads for candidates of these kinds.
 func (sc Scope) needs(kinds ...string) bool { return sc.Kind == "" || slices.Contains(kinds, sc.Kind) }
 
@@ -141,7 +135,8 @@ func (sc Scope) ownOnly(kind string, list []collectors.Source) []collectors.Sour
 	if sc.Kind != kind {
 		return list
 	}
-	return slices.DeleteFunc(list, func(s collectors.Source) bool { return !sc.from(s.Name) })
+	own := text.Map(sc.all(), func(one Scope) string { return one.Source })
+	return slices.DeleteFunc(list, func(s collectors.Source) bool { return !slices.Contains(own, s.Name) })
 }
 
 // Sources gives the sources that a look reads; known is what earlier looks remember of who had which terminal.
@@ -168,7 +163,7 @@ func (set Set) Sources(sc Scope, known []snapshot.Owner) ([]collectors.Source, e
 		}
 		out = append(out, sc.ownOnly(snapshot.KindSession, t)...)
 	}
-	tabOfEditor := sc.Kind == snapshot.KindTab && slices.ContainsFunc(append([]Scope{sc}, sc.With...), func(one Scope) bool { return strings.HasPrefix(one.Source, vscode.Kind+"/") })
+	tabOfEditor := sc.Kind == snapshot.KindTab && slices.ContainsFunc(sc.all(), func(one Scope) bool { return strings.HasPrefix(one.Source, vscode.Kind+"/") })
 	if sc.needs(snapshot.KindTerminal) || tabOfEditor { // a tab of Codev's is judged by what its builder has there
 		t, err := codev.Sources(set.codev(sc, known))
 		if err != nil {
@@ -463,7 +458,7 @@ func (set Set) Folder(sc Scope) []collectors.Source { return set.ownDirs(set.Dir
 // record is found again through a folder's own repository.
 func (set Set) ownDirs(all []collectors.Source, sc Scope) []collectors.Source {
 	own := sc.ownOnly(snapshot.KindDir, slices.Clone(all))
-	for _, one := range append([]Scope{sc}, sc.With...) {
+	for _, one := range sc.all() {
 		if slices.ContainsFunc(own, hasName(one.Source)) {
 			continue
 		}
