@@ -183,8 +183,10 @@ func (set Set) Sources(sc Scope, known []snapshot.Owner) ([]collectors.Source, e
 	}
 	if sc.needs(snapshot.KindTab) {
 		t, err := vscode.Sources(vscode.Options{
-			Sockets: c.VSCode.Sockets, Env: os.Getenv, UID: os.Getuid(), Markers: set.agentMarkers(), ProcRoot: c.Processes.Root,
-			Only: sc.only(snapshot.KindTab), Log: set.Log.Named("vscode"),
+			Sockets: c.VSCode.Sockets, Env: os.Getenv, UID: os.Getuid(), ProcRoot: c.Processes.Root,
+			// Who opens a terminal with one in its environment opens it for an agent. What multiplexers set says nothing of that.
+			Markers: slices.DeleteFunc(set.Config.MarkerNames(), set.namesPane),
+			Only:    sc.only(snapshot.KindTab), Log: set.Log.Named("vscode"),
 		})
 		if err != nil {
 			return nil, config.Usagef("collect.vscode: %v", err)
@@ -236,9 +238,10 @@ func (set Set) records() ([]collectors.Source, error) {
 		records []config.Record
 	}{{records.Spawns, ledgers}, {records.Registry, registries}} {
 		for _, r := range list.records {
-			o := records.Options{Fields: r.Fields}
-			if list.kind == records.Registry {
-				o.Over = set.endedStatuses(r.Format)
+			o, ended := records.Options{Fields: r.Fields}, set.Config.Rules.OverStatuses
+			over := slices.IndexFunc(ended, func(o subject.OverStatuses) bool { return o.Format == r.Format })
+			if list.kind == records.Registry && over >= 0 {
+				o.Over = ended[over].Statuses
 			}
 			s, err := records.Source(list.kind, r.Name, r.Format, r.Path, o)
 			if err != nil {
@@ -293,15 +296,6 @@ func (set Set) builders() ([]config.Record, error) {
 		}
 	}
 	return out, nil
-}
-
-// endedStatuses are the statuses of a registry's format that say that an owner has ended.
-func (set Set) endedStatuses(format string) []string {
-	i := slices.IndexFunc(set.Config.Rules.OverStatuses, func(o subject.OverStatuses) bool { return o.Format == format })
-	if i < 0 {
-		return nil
-	}
-	return set.Config.Rules.OverStatuses[i].Statuses
 }
 
 // openSessions are the folders in which agents write down the sessions that they have open.
@@ -370,11 +364,6 @@ func (set Set) inspects(label string) bool {
 		(slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) }))
 }
 
-// agentMarkers are the markers of agents: who opens a terminal with one in its environment opens it for an agent. What multiplexers set says nothing of that.
-func (set Set) agentMarkers() []string {
-	return slices.DeleteFunc(set.Config.MarkerNames(), set.namesPane)
-}
-
 // namesPane reports whether a marker says which pane a process is in.
 func (set Set) namesPane(marker string) bool {
 	return slices.Contains(set.Config.Rules.PaneMarkers, marker) || slices.Contains(snapshot.PaneMarkers, marker)
@@ -434,7 +423,11 @@ func (set Set) Dirs(sc Scope) []collectors.Source {
 			}
 		}
 	}
-	if wd := set.folder(); wd != "" && c.Discover {
+	wd := set.From
+	if wd == "" {
+		wd, _ = os.Getwd() // "" where it is not known
+	}
+	if wd != "" && c.Discover {
 		if s, ok := dirs.Repository(o, wd); ok && !slices.ContainsFunc(out, hasName(s.Name)) {
 			out = append(out, s)
 		}
@@ -442,22 +435,10 @@ func (set Set) Dirs(sc Scope) []collectors.Source {
 	return out
 }
 
-// folder is the one that the command is in, "" where that is not known.
-func (set Set) folder() string {
-	if set.From != "" {
-		return set.From
-	}
-	wd, _ := os.Getwd()
-	return wd
-}
-
-// Folder are the sources of the folders that a look is narrowed to.
-func (set Set) Folder(sc Scope) []collectors.Source { return set.ownDirs(set.Dirs(sc), sc) }
-
-// ownDirs finds the sources that folders came from, for another look at those folders alone. One that was discovered through a
-// record is found again through a folder's own repository.
-func (set Set) ownDirs(all []collectors.Source, sc Scope) []collectors.Source {
-	own := sc.ownOnly(snapshot.KindDir, slices.Clone(all))
+// Folder finds the sources that the folders came from that a look is narrowed to. One that was discovered through a record is found again
+// through a folder's own repository.
+func (set Set) Folder(sc Scope) []collectors.Source {
+	own := sc.ownOnly(snapshot.KindDir, set.Dirs(sc))
 	for _, one := range sc.all() {
 		if slices.ContainsFunc(own, hasName(one.Source)) {
 			continue
@@ -520,8 +501,14 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		needed := set.neededOfDirs()
 		o.UsedToo, o.YoungToo, o.WholeOnly = !slices.Contains(needed, "holders"), !slices.Contains(needed, "age"), !slices.Contains(needed, "parts")
 	}
-	if sc.Gone != nil {
-		o.Holders = without(o.Holders, sc.Gone)
+	if ask := o.Holders; sc.Gone != nil {
+		o.Holders = func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+			found, known, err := ask(ctx, paths)
+			for path, list := range found {
+				found[path] = slices.DeleteFunc(list, func(h snapshot.Holder) bool { return sc.Gone(h.PID) })
+			}
+			return found, known, err
+		}
 	}
 	if sc.Life {
 		o.Only = []string{sc.Place}
@@ -551,7 +538,7 @@ func (set Set) daemons() []processes.Daemon {
 
 // Holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
 // thoroughly.
-func (set Set) Holders(thorough bool) holdersFunc {
+func (set Set) Holders(thorough bool) func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
 	o := holders.Options{
 		Root: set.Config.Collect.Processes.Root, Opaque: set.Config.Rules.OpaqueProcesses, Servers: set.Config.Rules.Multiplexers, Daemons: set.daemons(), Thorough: thorough, Asker: set.Asker, Asked: set.Asked,
 	}
@@ -567,20 +554,6 @@ func (set Set) Holders(thorough bool) holdersFunc {
 		return holders.Find(ctx, o, paths)
 	}
 }
-
-// without leaves out of the users of folders the processes that count as gone.
-func without(holders holdersFunc, gone func(pid int) bool) holdersFunc {
-	return func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
-		found, known, err := holders(ctx, paths)
-		for path, list := range found {
-			found[path] = slices.DeleteFunc(list, func(h snapshot.Holder) bool { return gone(h.PID) })
-		}
-		return found, known, err
-	}
-}
-
-// holdersFunc is dirs.Options.Holders.
-type holdersFunc = func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error)
 
 func hasName(name string) func(collectors.Source) bool {
 	return func(s collectors.Source) bool { return s.Name == name }
@@ -601,28 +574,25 @@ func unique(list []collectors.Source) ([]collectors.Source, error) {
 // Discover says what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
 func (set Set) Discover(sc Scope) func(path string) []collectors.Source {
 	o := set.dirOptions(sc) // for all paths: making them costs more than most paths do
-	return func(path string) []collectors.Source { return set.discover(o, path) }
-}
-
-func (set Set) discover(o dirs.Options, path string) []collectors.Source {
-	var out []collectors.Source
-	if s, ok := dirs.Repository(o, path); ok {
-		out = append(out, s)
-	}
-	if real, err := dirs.Real(path); err == nil {
-		path = real
-	}
-	for _, name := range set.Config.Rules.WorktreeFolders {
-		around := filepath.Dir(path)
-		if filepath.Base(around) != name {
-			around = filepath.Join(around, name)
+	return func(path string) (out []collectors.Source) {
+		if s, ok := dirs.Repository(o, path); ok {
+			out = append(out, s)
 		}
-		// One that may be there and cannot be looked at is a source that fails, and says why.
-		if st, err := os.Stat(around); err == nil && st.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
-			out = append(out, dirs.Roots(o, []string{around})...)
+		if real, err := dirs.Real(path); err == nil {
+			path = real
 		}
+		for _, name := range set.Config.Rules.WorktreeFolders {
+			around := filepath.Dir(path)
+			if filepath.Base(around) != name {
+				around = filepath.Join(around, name)
+			}
+			// One that may be there and cannot be looked at is a source that fails, and says why.
+			if st, err := os.Stat(around); err == nil && st.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+				out = append(out, dirs.Roots(o, []string{around})...)
+			}
+		}
+		return out
 	}
-	return out
 }
 
 // Around says which repository a place of work lies in, where that has linked worktrees and the configuration lets it be found so.
