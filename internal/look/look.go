@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -186,21 +185,18 @@ func (a *Looker) LoadPrior(ctx context.Context, l *ledger.Ledger) PriorState {
 
 // LoadPriorReadOnly reads the memory without writing anything. A ledger that does not exist yet remembers nothing, which is not a failure.
 func (a *Looker) LoadPriorReadOnly(ctx context.Context) PriorState {
-	path := a.LedgerPath()
-	if err := a.TrustState(); err != nil {
-		return PriorState{Path: path, Err: err}
-	}
-	l, err := ledger.OpenReadOnly(path)
-	if errors.Is(err, ledger.ErrNone) {
-		m := PriorState{Path: path}
+	m, none := PriorState{Path: a.LedgerPath()}, true
+	err := a.ReadLedger(func(l *ledger.Ledger) error {
+		m, none = a.LoadPrior(ctx, l), false
+		return nil
+	})
+	switch {
+	case err != nil:
+		m.Err = err
+	case none:
 		m.holds, m.Err = a.Holds(ctx, nil)
-		return m
 	}
-	if err != nil {
-		return PriorState{Path: path, Err: err}
-	}
-	defer l.Close()
-	return a.LoadPrior(ctx, l)
+	return m
 }
 
 // fill writes the memory into a snapshot.
@@ -326,7 +322,7 @@ func Speakers(s *snapshot.Snapshot) map[string]int {
 	if s.Sources[snapshot.Proc].Status == snapshot.OK && s.Host.UpSeconds != nil {
 		old := 0
 		for _, p := range s.Processes {
-			if float64(p.StartTicks)/ticks <= *s.Host.UpSeconds-settled.Seconds() {
+			if float64(p.StartTicks)/proc.UserHZ <= *s.Host.UpSeconds-settled.Seconds() {
 				old++
 			}
 		}
@@ -334,9 +330,6 @@ func Speakers(s *snapshot.Snapshot) map[string]int {
 	}
 	return out
 }
-
-// ticks are the clock ticks of a second in /proc: USER_HZ, which is 100 on every Linux that this program runs on.
-const ticks = 100
 
 // errSizes is why a measuring ends before all was counted.
 var errSizes = errors.New("collect.dirs.sizes has passed")
@@ -450,11 +443,10 @@ func untrusted(s *snapshot.Snapshot) []snapshot.Project {
 		if slices.ContainsFunc(s.Projects, func(p snapshot.Project) bool { return p.Path == main }) {
 			continue
 		}
-		if _, err := os.Lstat(ProjectFile(main)); errors.Is(err, fs.ErrNotExist) || err != nil {
-			continue
+		if _, err := os.Lstat(ProjectFile(main)); err == nil {
+			out = append(out, snapshot.Project{Path: main, File: ProjectFile(main), State: snapshot.ProjectUntrusted,
+				Why: "its file is not trusted, so it has no effect; winnow trust shows it"})
 		}
-		out = append(out, snapshot.Project{Path: main, File: ProjectFile(main), State: snapshot.ProjectUntrusted,
-			Why: "its file is not trusted, so it has no effect; winnow trust shows it"})
 	}
 	return out
 }
@@ -496,17 +488,16 @@ func (l *Looker) Targets(s *snapshot.Snapshot, b *Fingerprint) wake.Targets {
 		return t
 	}
 	up := host.Now().Up
-	first := func(pid int) int {
+	var others []wake.Target
+	for _, pid := range slices.Sorted(maps.Keys(b.Known)) {
+		target := wake.Target{PID: pid, Start: b.Known[pid].Start}
 		if b.agents[pid] {
-			return 0
-		}
-		return 1
-	}
-	for _, pid := range slices.SortedFunc(maps.Keys(b.Known), func(x, y int) int { return cmp.Or(first(x)-first(y), x-y) }) {
-		if b.Tells(pid, up) {
-			t.Processes = append(t.Processes, wake.Target{PID: pid, Start: b.Known[pid].Start})
+			t.Processes = append(t.Processes, target)
+		} else if b.Tells(pid, up) {
+			others = append(others, target)
 		}
 	}
+	t.Processes = append(t.Processes, others...)
 	return t
 }
 
