@@ -84,27 +84,25 @@ func (b *Fingerprint) watch(from []collectors.Source) []collectors.Source {
 	out := slices.Clone(from)
 	for i, s := range out {
 		if byContent(s) {
-			out[i].Reader = noting{s.Reader, func(p collectors.Part, err error) { b.note(s.Name, givenBy(p, err)) }}
+			out[i].Reader = noting{s, b}
 		}
 	}
 	return out
 }
 
-func (b *Fingerprint) note(source string, g given) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.given[source] = g
-}
-
-// noting is a reader that tells what it gave.
+// noting is a source whose baseline takes note of what it gives.
 type noting struct {
-	collectors.Reader
-	note func(collectors.Part, error)
+	collectors.Source
+	of *Fingerprint
 }
 
+// Read implements collectors.Reader.
 func (n noting) Read(ctx context.Context) (collectors.Part, error) {
 	p, err := n.Reader.Read(ctx)
-	n.note(p, err)
+	g := givenBy(p, err)
+	n.of.mu.Lock()
+	defer n.of.mu.Unlock()
+	n.of.given[n.Name] = g
 	return p, err
 }
 
@@ -185,11 +183,9 @@ func (b *Fingerprint) processes(a *Looker, s *snapshot.Snapshot) {
 			matter[p.PID] = true
 		}
 	}
-	for _, ids := range [][]string{slices.Collect(maps.Keys(s.Sessions)), slices.Collect(maps.Keys(s.Tabs)), slices.Collect(maps.Keys(s.Terminals))} {
-		for _, id := range ids {
-			for _, pid := range s.PIDs(id) {
-				matter[pid] = true
-			}
+	for _, id := range slices.Concat(slices.Collect(maps.Keys(s.Sessions)), slices.Collect(maps.Keys(s.Tabs)), slices.Collect(maps.Keys(s.Terminals))) {
+		for _, pid := range s.PIDs(id) {
+			matter[pid] = true
 		}
 	}
 	b.opened(s)
