@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/text"
 )
 
 // Options say how a Redacter works.
@@ -151,11 +152,7 @@ const deleted = " (deleted)"
 
 func (r *Redacter) path(p string) string {
 	bare, gone := strings.CutSuffix(p, deleted)
-	parts := strings.Split(bare, "/")
-	for i, w := range parts {
-		parts[i] = r.word(w)
-	}
-	out := strings.Join(parts, "/")
+	out := text.Join(strings.Split(bare, "/"), "/", r.word)
 	if !alike(r.shapes.paths, bare, out) {
 		r.whole[bare] = true
 		out = bare
@@ -168,11 +165,7 @@ func (r *Redacter) path(p string) string {
 
 // value is the stand-in of the value of a variable of the environment, part by part: tmux writes socket,pid,session.
 func (r *Redacter) value(v string) string {
-	parts := strings.Split(v, ",")
-	for i := range parts {
-		parts[i] = r.path(parts[i])
-	}
-	return strings.Join(parts, ",")
+	return text.Join(strings.Split(v, ","), ",", r.path)
 }
 
 // digest stands for a text that nothing is read from, but that must be the same where it is the same.
@@ -194,11 +187,7 @@ func (r *Redacter) id(id string) string {
 	case kind == snapshot.KindDir:
 		return kind + ":" + r.path(rest)
 	}
-	parts := strings.Split(rest, "/") // source kind, name, native id
-	for i := range parts {
-		parts[i] = r.word(parts[i])
-	}
-	return kind + ":" + strings.Join(parts, "/")
+	return kind + ":" + text.Join(strings.Split(rest, "/"), "/", r.word) // source kind, name, native id
 }
 
 func (r *Redacter) source(name string) string {
@@ -208,15 +197,10 @@ func (r *Redacter) source(name string) string {
 		return name
 	case !ok:
 		return r.word(name)
-	}
-	if strings.HasPrefix(rest, "/") {
+	case strings.HasPrefix(rest, "/"):
 		return kind + "/" + r.path(rest)
 	}
-	parts := strings.Split(rest, "/")
-	for i := range parts {
-		parts[i] = r.word(parts[i])
-	}
-	return kind + "/" + strings.Join(parts, "/")
+	return kind + "/" + text.Join(strings.Split(rest, "/"), "/", r.word)
 }
 
 // sorted is never nil: known and empty is written down.
