@@ -45,9 +45,6 @@ func (r *Redacter) reset(s *snapshot.Snapshot) {
 	clear(r.made)
 }
 
-// Begin does what Snapshot does before it copies: ID then gives the stand-ins of a copy of s, or of what s is a copy of.
-func (r *Redacter) Begin(s *snapshot.Snapshot) { r.reset(s) }
-
 // ID is the stand-in of the id of a candidate that is in the last snapshot.
 func (r *Redacter) ID(id string) string { return r.id(id) }
 
