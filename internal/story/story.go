@@ -138,7 +138,7 @@ func Group[T any](s *snapshot.Snapshot, elements []T, of func(T) decision.Decisi
 	panes := map[int]string{} // the session, tab or terminal that a process belongs to
 	for _, e := range elements {
 		d := of(e)
-		for _, p := range panesOf(s, d.ID) {
+		for _, p := range slices.Concat(s.Sessions[d.ID].Panes, s.Tabs[d.ID].Panes) {
 			stands(d.ID, p.Cwd)
 			for _, pid := range p.SessionPIDs {
 				panes[pid] = d.ID
@@ -182,13 +182,6 @@ func Group[T any](s *snapshot.Snapshot, elements []T, of func(T) decision.Decisi
 		out[i] = append(out[i], e)
 	}
 	return out
-}
-
-func panesOf(s *snapshot.Snapshot, id string) []snapshot.Pane {
-	if x, ok := s.Sessions[id]; ok {
-		return x.Panes
-	}
-	return s.Tabs[id].Panes
 }
 
 // union joins names into sets.
