@@ -53,12 +53,14 @@ type columns struct {
 }
 
 func (p Paint) layout(rows []Row) columns {
-	t := columns{Paint: p}
-	var labels []int
+	t, most := columns{Paint: p}, widestLabel
+	if p.Width > 0 {
+		most = max(p.Width*45/100, 16)
+	}
 	for _, r := range rows {
 		t.lead = max(t.lead, ansi.StringWidth(Clean(r.Lead)))
-		if r.Label != "" {
-			labels = append(labels, ansi.StringWidth(Clean(r.Label)))
+		if n := ansi.StringWidth(Clean(r.Label)); n <= most { // a longer one stands on a line of its own, and makes no column wide
+			t.label = max(t.label, n)
 		}
 		for i, c := range r.Cells {
 			if i == len(t.cells) {
@@ -72,15 +74,6 @@ func (p Paint) layout(rows []Row) columns {
 	for _, n := range t.cells {
 		facts += gap + n
 	}
-	most := widestLabel
-	if p.Width > 0 {
-		most = max(p.Width*45/100, 16)
-	}
-	for _, n := range labels {
-		if n <= most { // a longer one stands on a line of its own, and makes no column wide
-			t.label = max(t.label, n)
-		}
-	}
 	t.text = t.indent + t.label + facts + gap
 	if p.Width > 0 && p.Width-t.text < leastText {
 		t.text = 0
@@ -92,8 +85,11 @@ func (p Paint) layout(rows []Row) columns {
 const widestLabel = 60
 
 func (t columns) write(w io.Writer, r Row) {
-	head := strings.Repeat(" ", gap) + t.paintLead(r, pad(Clean(r.Lead), t.lead))
-	used := gap + t.lead
+	lead := pad(Clean(r.Lead), t.lead)
+	if r.Color != nil {
+		lead = r.Color(lead)
+	}
+	head, used := strings.Repeat(" ", gap)+lead, gap+t.lead
 	add := func(s string, n int) {
 		head += strings.Repeat(" ", gap) + pad(s, n)
 		used += gap + max(n, ansi.StringWidth(s))
@@ -148,11 +144,4 @@ func (t columns) write(w io.Writer, r Row) {
 			fmt.Fprintln(w, strings.Repeat(" ", below)+t.Dim(l))
 		}
 	}
-}
-
-func (t columns) paintLead(r Row, s string) string {
-	if r.Color == nil {
-		return s
-	}
-	return r.Color(s)
 }
