@@ -103,22 +103,17 @@ func decode(data []byte) (_ *snapshot.Snapshot, known bool, _ error) {
 			return nil, false, errors.New(jsonProblem(data, err))
 		}
 	}
-	if err := checked(&s); err != nil {
+	switch {
+	case s.Schema != snapshot.Schema:
+		return nil, false, fmt.Errorf("its schema is %.80q, and this version reads %q", s.Schema, snapshot.Schema)
+	case s.TakenAt.IsZero():
+		return nil, false, errors.New("taken_at is missing, so no age is known")
+	}
+	if err := checkLabels(&s); err != nil {
 		return nil, false, err
 	}
 	s.FillNull()
 	return &s, known, nil
-}
-
-// checked refuses what is not a snapshot that can be decided on.
-func checked(s *snapshot.Snapshot) error {
-	if s.Schema != snapshot.Schema {
-		return fmt.Errorf("its schema is %.80q, and this version reads %q", s.Schema, snapshot.Schema)
-	}
-	if s.TakenAt.IsZero() {
-		return errors.New("taken_at is missing, so no age is known")
-	}
-	return checkLabels(s)
 }
 
 // counted is about how many objects and values a document holds, before any room is made for them. One with few bytes cannot hold too many.
@@ -238,13 +233,17 @@ func (u *unknown) value(t reflect.Type, path string) error {
 	}
 	defer func() { u.depth-- }()
 	for u.dec.More() {
-		inner, at := elementOf(t), path
-		if open == '{' {
+		var inner reflect.Type // of what a list holds
+		at := path
+		switch {
+		case open == '{':
 			key, err := u.dec.Token()
 			if err != nil {
 				return err
 			}
 			inner, at = u.field(t, path, fmt.Sprint(key))
+		case t != nil && t.Kind() == reflect.Slice:
+			inner = t.Elem()
 		}
 		if err := u.value(inner, at); err != nil {
 			return err
@@ -252,14 +251,6 @@ func (u *unknown) value(t reflect.Type, path string) error {
 	}
 	_, err = u.dec.Token()
 	return err
-}
-
-// elementOf is the type of what a list holds.
-func elementOf(t reflect.Type) reflect.Type {
-	if t != nil && t.Kind() == reflect.Slice {
-		return t.Elem()
-	}
-	return nil
 }
 
 // field gives the type and the path of what stands under a key, and notes one that t has not.
@@ -336,8 +327,10 @@ func ReadLabelled(ctx context.Context, file string) (s *snapshot.Snapshot, unkno
 	case err == nil:
 		err = addLabels(s, beside, f.Data)
 	}
-	if err == nil {
-		err = labelsFound(s)
+	for _, id := range slices.Sorted(maps.Keys(s.Labels)) {
+		if _, there := s.Find(id); err == nil && !there {
+			err = fmt.Errorf("labels: the snapshot holds no candidate %.200q; write an id as winnow subjects gives it", id)
+		}
 	}
 	if err != nil {
 		return nil, unknown, fmt.Errorf("read labels of snapshot %s: %w; nothing was decided", file, err)
@@ -374,16 +367,6 @@ func checkLabels(s *snapshot.Snapshot) error {
 		if label := s.Labels[id]; label != snapshot.Live && label != snapshot.Dead {
 			return fmt.Errorf("labels: %.200q is %.80q; a label is %s or %s%s", id, label, snapshot.Live, snapshot.Dead,
 				spelling.Hint(label, []string{snapshot.Live, snapshot.Dead}))
-		}
-	}
-	return nil
-}
-
-// labelsFound refuses a label of a candidate that the snapshot does not hold.
-func labelsFound(s *snapshot.Snapshot) error {
-	for _, id := range slices.Sorted(maps.Keys(s.Labels)) {
-		if _, there := s.Find(id); !there {
-			return fmt.Errorf("labels: the snapshot holds no candidate %.200q; write an id as winnow subjects gives it", id)
 		}
 	}
 	return nil
