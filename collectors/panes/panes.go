@@ -263,18 +263,22 @@ func (t *table) pane(p *snapshot.Pane, shell *snapshot.Process) {
 // escaped lists what is below the session's members and has left the session, by pid. It begins at every member, not at the
 // shell alone: a member whose parent ended is no longer below the shell, and what it started belongs to the pane all the same.
 func (t *table) escaped(shell *snapshot.Process, members []*snapshot.Process) []*snapshot.Process {
-	var out []*snapshot.Process
-	seen := map[int]bool{}
-	for open := slices.Clone(members); len(open) > 0; {
+	return walk(slices.Clone(members), map[int]bool{}, shell.PID, t.sub)
+}
+
+// walk lists, by pid, what the tables have under the numbers of these processes and of what it finds itself. It leaves out what was seen, and the members of
+// a session, which are looked below in their own turn.
+func walk(open []*snapshot.Process, seen map[int]bool, session int, tables ...sorted) (out []*snapshot.Process) {
+	for len(open) > 0 {
 		p := open[len(open)-1]
 		open = open[:len(open)-1]
-		for _, child := range t.sub.lookup(p.PID) {
-			if seen[child.PID] || *child.Session == shell.PID {
-				continue // a member is looked below in its own turn
+		for _, by := range tables {
+			for _, x := range by.lookup(p.PID) {
+				if !seen[x.PID] && *x.Session != session {
+					seen[x.PID] = true
+					out, open = append(out, x), append(open, x)
+				}
 			}
-			seen[child.PID] = true
-			out = append(out, child)
-			open = append(open, child)
 		}
 	}
 	slices.SortFunc(out, func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) })
@@ -309,22 +313,8 @@ func (t *table) terminal(x *snapshot.Terminal) {
 // descendants lists what p started, by pid: its children, the members of the sessions and groups that it or one of those leads, and so on.
 // A member whose parent ended has no parent in the list, and is found all the same.
 func (t *table) descendants(p *snapshot.Process) []*snapshot.Process {
-	var out []*snapshot.Process
-	seen := map[int]bool{p.PID: true}
-	for open := []*snapshot.Process{p}; len(open) > 0; {
-		q := open[len(open)-1]
-		open = open[:len(open)-1]
-		for _, list := range [][]*snapshot.Process{t.sub.lookup(q.PID), t.session.lookup(q.PID), t.group.lookup(q.PID)} {
-			for _, x := range list {
-				if !seen[x.PID] {
-					seen[x.PID] = true
-					out, open = append(out, x), append(open, x)
-				}
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) })
-	return out
+	const none = -1
+	return walk([]*snapshot.Process{p}, map[int]bool{p.PID: true}, none, t.sub, t.session, t.group)
 }
 
 // place is a pane as the environment of what was started in it names it: a tmux server's pid and a pane's id, or a herdr socket and the
