@@ -134,9 +134,7 @@ func Names(kind, reserved string, paths []string, name func(path string) (name s
 // and to hand over what it has.
 const lateness = 100 * time.Millisecond
 
-var (
-	errStuck = errors.New("the reader did not answer in time and was abandoned")
-)
+var errStuck = errors.New("the reader did not answer in time and was abandoned")
 
 // await runs read and gives what it gave, or gives up on it shortly after ctx ends. What an abandoned read writes later goes to
 // a reading that no other code holds.

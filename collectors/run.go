@@ -177,36 +177,23 @@ func (r *run) start(ctx context.Context, s Source) {
 	})
 }
 
-// discover asks where the paths that a source named lead to. It runs beside the readers, for a path may lie on a mount that
-// hangs.
-func (r *run) discover(ctx context.Context, by string, named []string) {
-	if r.Discover == nil {
-		return
-	}
-	r.follow(ctx, "dirs/named by "+by, r.unasked("", named), r.Discover)
-}
-
 // around asks where places of work lead to.
 func (r *run) around(ctx context.Context, by, from string, places []string) {
-	if r.Around == nil {
-		return
+	if r.Around != nil {
+		r.follow(ctx, "dirs/around "+from+" of "+by, from, places, func(path string) []Source { return r.Around(from, path) })
 	}
-	r.follow(ctx, "dirs/around "+from+" of "+by, r.unasked(from, places), func(path string) []Source { return r.Around(from, path) })
 }
 
-// unasked leaves the paths that were not asked about before.
-func (r *run) unasked(from string, all []string) (paths []string) {
+// follow asks about each of the paths that was not asked about before, and starts what that gives. It runs beside the readers, for a path may lie on
+// a mount that hangs.
+func (r *run) follow(ctx context.Context, name, from string, all []string, lead func(path string) []Source) {
+	var paths []string
 	for _, p := range all {
 		if key := from + "\x00" + p; p != "" && !r.asked[key] {
 			r.asked[key] = true
 			paths = append(paths, p)
 		}
 	}
-	return paths
-}
-
-// follow asks about each of the paths, and starts what that gives.
-func (r *run) follow(ctx context.Context, name string, paths []string, lead func(path string) []Source) {
 	if len(paths) == 0 {
 		return
 	}
@@ -326,7 +313,9 @@ func (r *run) take(ctx context.Context, end reading) {
 			r.start(ctx, s)
 		}
 	}
-	r.discover(ctx, end.Name, end.part.Named)
+	if r.Discover != nil {
+		r.follow(ctx, "dirs/named by "+end.Name, "", end.part.Named, r.Discover)
+	}
 	r.around(ctx, end.Name, end.from, end.places)
 	r.work(ctx, end.Name, &end.part)
 }
