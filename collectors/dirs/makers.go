@@ -165,6 +165,12 @@ func (o Options) Parts(ctx context.Context, tree string) func(rel string) bool {
 
 // rebuildable says whether an ignored path can be made again, by the list of names.
 func rebuildable(names []string, ignored string) bool {
+	_, ok := patternOf(names, ignored)
+	return ok
+}
+
+// patternOf is the first of the names that an ignored path matches.
+func patternOf(names []string, ignored string) (string, bool) {
 	parts := strings.Split(strings.TrimSuffix(ignored, "/"), "/")
 	for _, name := range names {
 		depth := strings.Count(name, "/") + 1
@@ -173,10 +179,10 @@ func rebuildable(names []string, ignored string) bool {
 		}
 		tail := strings.Join(parts[len(parts)-depth:], "/")
 		if ok, err := path.Match(name, tail); err == nil && ok {
-			return true
+			return name, true
 		}
 	}
-	return false
+	return "", false
 }
 
 // work tells the ignored paths that are work from those that tools make again. Work is also what they make, but which holds a repository, or

@@ -215,15 +215,6 @@ func (c *candidate) measured(u du.Usage, p parts) {
 	c.dir.ActiveAt = known(slices.MaxFunc([]time.Time{u.Newest, part.Newest, p.of.workedAt()}, time.Time.Compare))
 }
 
-// patternOf is the first of the names that an ignored path matches.
-func patternOf(names []string, ignored string) (string, bool) {
-	i := slices.IndexFunc(names, func(name string) bool { return rebuildable([]string{name}, ignored) })
-	if i < 0 {
-		return "", false
-	}
-	return names[i], true
-}
-
 // checkout reports whether a folder has a .git of any kind.
 func checkout(path string) bool {
 	_, err := os.Lstat(filepath.Join(path, ".git"))
