@@ -276,7 +276,12 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 		l.dealt = collectors.Items(ctx, len(l.candidates))
 		r.o.Cache.prefetch(ctx)
 		l.holders(ctx)
-		l.later(ctx)
+		end := reserve(ctx)
+		var asked sync.WaitGroup
+		for _, members := range l.groups {
+			asked.Go(func() { l.into(ctx, end, members) })
+		}
+		asked.Wait()
 		return l.end(ctx)
 	}
 	return part, nil

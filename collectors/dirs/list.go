@@ -163,7 +163,10 @@ func repository(common string) lister {
 		}
 		vanished := s.vanished(common, missing, paths)
 		// An entry can name any folder. It is this repository's when the folder says so too.
-		paths = slices.DeleteFunc(paths, func(path string) bool { return !s.mutual(common, path) })
+		paths = slices.DeleteFunc(paths, func(path string) bool {
+			back, err := ask(s, func(f *git.Finder) (bool, error) { return mutual(f, common, path), nil })
+			return !back || err != nil
+		})
 		strays, blind := findStrays(s, repo, paths)
 		leftovers := append(vanished, strays...)
 		if len(o.Only) > 0 {

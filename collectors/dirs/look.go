@@ -275,16 +275,6 @@ func (l *look) describe(members []*candidate) {
 	}
 }
 
-// later asks what was left for later.
-func (l *look) later(ctx context.Context) {
-	end := reserve(ctx)
-	var asked sync.WaitGroup
-	defer asked.Wait()
-	for _, members := range l.groups {
-		asked.Go(func() { l.into(ctx, end, members) })
-	}
-}
-
 // into looks into the checkouts of one repository, or into folders that are in none.
 func (l *look) into(ctx context.Context, end time.Time, members []*candidate) {
 	l.contents(ctx, end, members)

@@ -92,7 +92,10 @@ func (l *look) leadsOf(ctx context.Context, c *candidate) (found [2]*leadList) {
 		p.machine = l.o.machineLeads(ctx)
 	}
 	found[0] = p.machine
-	common := c.common()
+	common := c.place.CommonDir
+	if c.around != nil { // it is in the repository of the worktree around it
+		common = c.around.place.CommonDir
+	}
 	if common == "" {
 		return found
 	}
@@ -104,14 +107,6 @@ func (l *look) leadsOf(ctx context.Context, c *candidate) (found [2]*leadList) {
 	}
 	found[1] = p.repos[common]
 	return found
-}
-
-// common is the git folder of the repository that the candidate, or the worktree around it, belongs to.
-func (c *candidate) common() string {
-	if c.around != nil {
-		return c.around.place.CommonDir
-	}
-	return c.place.CommonDir
 }
 
 // pointers are those of the leads that end in the candidate and begin elsewhere. Into a folder that is gone only a checkout of its entry leads: it was moved by hand.

@@ -90,12 +90,6 @@ func (s *prober) locate(path string) (git.Place, error) {
 	return ask(s, func(f *git.Finder) (git.Place, error) { return f.Locate(path) })
 }
 
-// mutual reports whether a checkout's own .git leads back to the repository that names it, by the very entry that does.
-func (s *prober) mutual(common, path string) bool {
-	back, err := ask(s, func(f *git.Finder) (bool, error) { return mutual(f, common, path), nil })
-	return back && err == nil
-}
-
 // glance is what is cheap to know of a folder.
 type glance struct {
 	dir snapshot.Dir

@@ -47,12 +47,6 @@ func kitOf(all []Scaffold, c *candidate) kit {
 	return k
 }
 
-// wants reports whether a path is worth a look.
-func (k kit) wants(path string) bool {
-	_, made := k.made[path]
-	return made || k.links[path]
-}
-
 // sort takes what is scaffold out of what git says; reports are counted and left in.
 func (k kit) sort(ctx context.Context, c *git.Content) (scaffold []string, reports int) {
 	mine := func(path string) bool {
@@ -64,7 +58,10 @@ func (k kit) sort(ctx context.Context, c *git.Content) (scaffold []string, repor
 		}
 		return left && !report
 	}
-	c.Untracked = slices.DeleteFunc(c.Untracked, func(path string) bool { return k.wants(path) && mine(path) })
+	c.Untracked = slices.DeleteFunc(c.Untracked, func(path string) bool {
+		_, made := k.made[path]
+		return (made || k.links[path]) && mine(path)
+	})
 	c.Ignored = slices.DeleteFunc(c.Ignored, mine)
 	return scaffold, reports
 }
