@@ -132,7 +132,10 @@ func (s *scan) fill(dir int, st proc.Stat, r *record) {
 	if text, err := proc.Readlink(dir, "ns/pid", s.Link); err == nil {
 		p.PIDNamespace = proc.Namespace(string(text))
 	}
-	p.IgnoresHangup, p.StartedBy = s.ignoresHangup(dir), s.startedBy(dir, r)
+	if ignored, err := s.signals(dir, "SigIgn"); err == nil {
+		p.IgnoresHangup = s.flag(ignored&hangup != 0)
+	}
+	p.StartedBy = s.startedBy(dir, r)
 	s.opened(dir, st, r)
 }
 

@@ -215,7 +215,12 @@ func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, 
 	if len(wanted) == 0 {
 		return holders{}, nil
 	}
-	shows := s.multiplexers()
+	shows := map[int]bool{}
+	for _, r := range s.found {
+		if matches(s.o.Servers, r.Name) {
+			shows[r.PID] = true
+		}
+	}
 	first := maps.Clone(shows)
 	for pid := range asked {
 		first[pid] = true
@@ -232,17 +237,6 @@ func (s *scan) holdersOf(ctx context.Context, asked map[int]*speaker) (holders, 
 	all, err := s.holdersAmong(ctx, pids, wanted)
 	all.hidden, all.shows = all.hidden || s.root.CheckVisible() != nil, shows
 	return all, err
-}
-
-// multiplexers are the servers of multiplexers, by their names.
-func (s *scan) multiplexers() map[int]bool {
-	found := map[int]bool{}
-	for _, r := range s.found {
-		if matches(s.o.Servers, r.Name) {
-			found[r.PID] = true
-		}
-	}
-	return found
 }
 
 // holdAny reports whether one of the processes has, in its own tree, the other end of what it reads or prints to.

@@ -92,42 +92,25 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	}
 	defer root.Close()
 	s := newScan(root, r.Options)
-	if err := s.all(ctx); err != nil {
-		return collectors.Part{}, err
-	}
-	if err := s.descend(ctx); err != nil {
-		return collectors.Part{}, err
-	}
-	if err := s.peers(ctx); err != nil {
-		return collectors.Part{}, err
+	for _, read := range []func(context.Context) error{s.all, s.descend, s.peers} {
+		if err := read(ctx); err != nil {
+			return collectors.Part{}, err
+		}
 	}
 	s.settle(ctx)
 	s.meet()
 	r.Table.keep(s.found)
-	part := collectors.Part{Processes: s.records(), Unreadable: s.unreadable}
-	if err := errors.Join(root.CheckVisible(), s.broken()); err != nil {
-		part.Partial = true
-		return part, err
-	}
-	return part, nil
-}
-
-// broken says which processes are there and have no place in the part, because not even their stat could be read.
-func (s *scan) broken() error {
-	if len(s.failed) == 0 {
-		return nil
-	}
-	return fmt.Errorf("read %s: the stat of %d processes could not be read, of %d first: %w: look at it by hand",
-		s.root.Path, len(s.failed), s.failed[0].pid, s.failed[0].err)
-}
-
-// records are what was found, by id.
-func (s *scan) records() map[string]*snapshot.Process {
-	m := make(map[string]*snapshot.Process, len(s.found))
+	part := collectors.Part{Processes: make(map[string]*snapshot.Process, len(s.found)), Unreadable: s.unreadable}
 	for _, r := range s.found {
-		m[snapshot.ProcessID(r.PID, r.StartTicks)] = &r.Process
+		part.Processes[snapshot.ProcessID(r.PID, r.StartTicks)] = &r.Process
 	}
-	return m
+	err = root.CheckVisible()
+	if len(s.failed) > 0 { // they are there, and have no place in the part
+		err = errors.Join(err, fmt.Errorf("read %s: the stat of %d processes could not be read, of %d first: %w: look at it by hand",
+			root.Path, len(s.failed), s.failed[0].pid, s.failed[0].err))
+	}
+	part.Partial = err != nil
+	return part, err
 }
 
 // Table is what one look has read of all processes, for what else that look asks of them. It is empty until the processes were read. A nil Table knows

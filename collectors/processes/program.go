@@ -234,15 +234,6 @@ func NameDaemon(b *host.Reader, all []Daemon, dir int, comm string, exe *string)
 	return new("")
 }
 
-// ignoresHangup is the first bit of the signals that a pinned process ignores (SigIgn, proc_pid_status(5)).
-func (s *scan) ignoresHangup(dir int) *bool {
-	ignored, err := s.signals(dir, "SigIgn")
-	if err != nil {
-		return nil
-	}
-	return s.flag(ignored&hangup != 0)
-}
-
 // startedBy is what started a pinned process so that it outlives its starter, see snapshot.Process. What its starter spoke with over a pipe was not
 // started by nohup: the variable was handed down.
 func (s *scan) startedBy(dir int, r *record) *string {
