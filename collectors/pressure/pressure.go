@@ -67,7 +67,8 @@ func Read(root string, places []string) (*snapshot.Pressure, error) {
 				continue
 			}
 		}
-		if !absent(err) {
+		// Either means that the kernel does not count: it was built without, or started with psi=0.
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EOPNOTSUPP) {
 			errs = append(errs, fmt.Errorf("read the pressure on %s: %w", resource, err))
 		}
 	}
@@ -82,11 +83,6 @@ func Read(root string, places []string) (*snapshot.Pressure, error) {
 		p.DiskFree, p.InodesFree = least(p.DiskFree, disk), least(p.InodesFree, inodes)
 	}
 	return p, errors.Join(errs...)
-}
-
-// absent reports whether an error means that the kernel does not count: it was built without, or started with psi=0.
-func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EOPNOTSUPP)
 }
 
 // shares are the averages over a minute, as shares of it; nil for a line that the kernel does not give.

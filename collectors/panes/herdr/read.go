@@ -75,7 +75,10 @@ func (r *reader) read(ctx context.Context, c *herdr.Client) (collectors.Part, er
 		err = errors.New("another version answers than did at first: it restarted while it was read; look again")
 	}
 	if err == nil && *server.Protocol > herdr.Newest {
-		server.Lacks, err = r.lacks(ctx, c, w)
+		var lacks []string // nil where it does not say
+		if lacks, err = c.Lacks(ctx, w); err == nil && lacks != nil {
+			server.Lacks = &lacks
+		}
 	}
 	var own place
 	if err == nil {
@@ -128,15 +131,6 @@ func (r *reader) greet(ctx context.Context, c *herdr.Client) (*snapshot.Server, 
 		s.StartTicks = r.started(s.PID)
 	}
 	return s, nil
-}
-
-// lacks is what winnow uses and the server does not have; nil where it does not say.
-func (r *reader) lacks(ctx context.Context, c *herdr.Client, w *herdr.World) (*[]string, error) {
-	list, err := c.Lacks(ctx, w)
-	if err != nil || list == nil {
-		return nil, err
-	}
-	return &list, nil
 }
 
 // older reports whether a version is positively too old. One that is not a number is left to the protocol.

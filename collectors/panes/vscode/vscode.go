@@ -106,15 +106,12 @@ type reader struct {
 //
 // It wraps collectors.ErrAbsent only when no process listens on the socket: the window was closed or loaded again, or its extension host has ended. It wraps
 // collectors.ErrPermission when the window may not be asked, and the context's error when it did not answer in time.
-func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
-	part, err := r.read(ctx)
-	if err != nil {
-		return collectors.Part{}, fmt.Errorf("read the window of an editor on %s: %w", r.socket, err)
-	}
-	return part, nil
-}
-
-func (r *reader) read(ctx context.Context) (collectors.Part, error) {
+func (r *reader) Read(ctx context.Context) (_ collectors.Part, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read the window of an editor on %s: %w", r.socket, err)
+		}
+	}()
 	hello, all, err := vscode.List(ctx, vscode.Window{Socket: r.socket, UID: r.UID}, r.Markers)
 	if err != nil {
 		return collectors.Part{}, failed(err)
