@@ -52,24 +52,22 @@ type form struct {
 }
 
 // forms are all that is read. A new source of records is a line here.
-func forms() []form {
-	return []form{
-		{Spawns, JSONL, file(parseSpawns(Lines))},
-		{Spawns, JSON, file(parseSpawns(Array))},
-		{Spawns, Shepherd, readReviewers},
-		{Registry, JSON, file(parseEntries(document, entry))},
-		{Registry, JSONL, file(parseEntries(Lines, entry))},
-		{Registry, Shepherd, readSessions},
-		{Registry, Kapi, file(parseEntries(document, worker))},
-		{Registry, Codev, readCodev},
-		{Registry, Orchestrator, readOrchestrator},
-		{Registry, ClaudeJobs, readJobs},
-	}
+var forms = []form{
+	{Spawns, JSONL, file(parseSpawns(Lines))},
+	{Spawns, JSON, file(parseSpawns(Array))},
+	{Spawns, Shepherd, readReviewers},
+	{Registry, JSON, file(parseEntries(document, entry))},
+	{Registry, JSONL, file(parseEntries(Lines, entry))},
+	{Registry, Shepherd, readSessions},
+	{Registry, Kapi, file(parseEntries(document, worker))},
+	{Registry, Codev, readCodev},
+	{Registry, Orchestrator, readOrchestrator},
+	{Registry, ClaudeJobs, readJobs},
 }
 
 // Source gives the source <kind>/<name> for the file at path, an absolute path. A format that is not read is an error.
 func Source(kind, name, format, path string, o Options) (collectors.Source, error) {
-	all := slices.DeleteFunc(forms(), func(f form) bool { return f.kind != kind })
+	all := slices.DeleteFunc(slices.Clone(forms), func(f form) bool { return f.kind != kind })
 	at := slices.IndexFunc(all, func(f form) bool { return f.format == format })
 	switch {
 	case name == "":
@@ -313,9 +311,7 @@ func (b *Bad) take(rec Record, raw json.RawMessage, take Take) {
 // which of the two is meant is not known. One with more than 1024 keys is an error too: no record has as many.
 func Object(data []byte) (map[string]json.RawMessage, error) { return object(data, maxKeys) }
 
-// Document is Object for one that holds records by their keys, of which there are more.
-func Document(data []byte) (map[string]json.RawMessage, error) { return object(data, MaxKept) }
-
+// object is Object with so many keys at most: a document that holds records by their keys has more.
 func object(data []byte, most int) (map[string]json.RawMessage, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) > 0 && bytes.IndexByte([]byte("[\"-0123456789tfn"), data[0]) >= 0 {

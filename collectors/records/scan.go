@@ -184,7 +184,7 @@ func document(data []byte, take Take) (bad int, err error) {
 	if bytes.HasPrefix(data, []byte{'['}) {
 		return Array(data, take)
 	}
-	fields, err := Document(data)
+	fields, err := object(data, MaxKept)
 	if err != nil {
 		return 1, err
 	}
@@ -205,7 +205,7 @@ func document(data []byte, take Take) (bad int, err error) {
 	if bytes.HasPrefix(list, []byte{'['}) {
 		return Array(list, take)
 	}
-	inner, err := Document(list)
+	inner, err := object(list, MaxKept)
 	if err != nil {
 		return 1, fmt.Errorf("%s: %w", held[0], err)
 	}
