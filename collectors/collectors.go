@@ -2,6 +2,7 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -111,23 +112,26 @@ func Short(path string) string {
 	return hex.EncodeToString(sum[:2])
 }
 
-// Names gives each path the name of its source: the kind, a slash, and what name says. Of two with the same name, those that are not at
-// home where that name comes from get a suffix, and so do those with the name reserved.
-func Names(kind, reserved string, paths []string, name func(path string) (name string, home bool)) map[string]string {
+// Named adds to sources one for each path, and sorts all by their paths. The name of a source is the kind, a slash, and what name says. Of two with the same
+// name, those that are not at home where that name comes from get a suffix, and so do those with the name reserved.
+func Named(sources []Source, kind, reserved string, paths []string, name func(path string) (name string, home bool),
+	reader func(name, path string) Reader,
+) []Source {
 	count := map[string]int{}
 	for _, path := range paths {
 		called, _ := name(path)
 		count[called]++
 	}
-	out := map[string]string{}
-	for _, path := range paths {
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
 		called, home := name(path)
 		if (count[called] > 1 || called == reserved) && !home {
 			called += "~" + Short(path)
 		}
-		out[path] = kind + "/" + called
+		called = kind + "/" + called
+		sources = append(sources, Source{Name: called, Kind: kind, Path: path, Reader: reader(called, path)})
 	}
-	return out
+	slices.SortFunc(sources, func(a, b Source) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name)) })
+	return sources
 }
 
 // lateness is how long past its deadline a reader may still answer: one that honours its deadline needs a moment to say so

@@ -364,9 +364,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-func suffixed(name, path string) string {
-	return names([]string{path, filepath.Join(filepath.Dir(filepath.Dir(path)), "z", name)}, "")[path][len(Kind)+1:]
-}
+func suffixed(name, path string) string { return name + "~" + collectors.Short(path) }
 
 // BenchmarkRead is one look at a Tower with ten builders.
 func BenchmarkRead(b *testing.B) {

@@ -82,16 +82,19 @@ func Sources(o Options) ([]collectors.Source, error) {
 		return nil, err
 	}
 	every := folders(append(automatic(o), homes...))
-	var out []collectors.Source
-	for path, name := range names(slices.Concat(homes, lacking), o.Home) {
-		src := collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path, base, every)}
-		if slices.Contains(lacking, path) {
-			src.Reader = collectors.Failing{Err: fmt.Errorf("read %s: no such folder; correct the path in collect.codev.homes, or take it out", path)}
+	named := func(path string) (string, bool) {
+		if o.Home != "" && tower.Resolved(path) == tower.Resolved(filepath.Join(o.Home, usual)) {
+			return usualName, true
 		}
-		out = append(out, src)
+		return filepath.Base(path), false
 	}
-	slices.SortFunc(out, func(a, b collectors.Source) int { return cmp.Compare(a.Path, b.Path) })
-	return out, nil
+	read := func(name, path string) collectors.Reader {
+		if slices.Contains(lacking, path) {
+			return collectors.Failing{Err: fmt.Errorf("read %s: no such folder; correct the path in collect.codev.homes, or take it out", path)}
+		}
+		return newReader(o, name, path, base, every)
+	}
+	return collectors.Named(nil, Kind, usualName, slices.Concat(homes, lacking), named, read), nil
 }
 
 // Stores gives the stores of those of the folders that are there, which are registries of builders.
@@ -150,19 +153,6 @@ func folders(paths []string) []string {
 		info, err := os.Stat(path)
 		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir()
 	}))
-}
-
-// names gives each path its source's name.
-func names(paths []string, home string) map[string]string {
-	return collectors.Names(Kind, usualName, paths, func(path string) (string, bool) { return name(path, home) })
-}
-
-// name is what a folder is called, and whether it is the usual one.
-func name(path, home string) (string, bool) {
-	if home != "" && tower.Resolved(path) == tower.Resolved(filepath.Join(home, usual)) {
-		return usualName, true
-	}
-	return filepath.Base(path), false
 }
 
 // maxWorktrees is how many folders of a workspace's worktrees are listed. Of a workspace with more, nothing of them is known.

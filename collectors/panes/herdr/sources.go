@@ -88,14 +88,8 @@ func Sources(o Options) ([]collectors.Source, error) {
 			return nil, fmt.Errorf("herdr socket %q: not an absolute path; write auto, or the path of a socket", s)
 		}
 	}
-	out := f.failed
-	for path, name := range collectors.Names(Kind, "", distinct(f.paths, f.folders), f.name) {
-		out = append(out, collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path)})
-	}
-	slices.SortFunc(out, func(a, b collectors.Source) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
-	})
-	return out, nil
+	read := func(name, path string) collectors.Reader { return newReader(o, name, path) }
+	return collectors.Named(f.failed, Kind, "", distinct(f.paths, f.folders), f.name, read), nil
 }
 
 // folder is one in which herdr keeps its sockets.

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -74,15 +73,12 @@ func Sources(o Options) ([]collectors.Source, error) {
 		}
 	}
 	named := func(path string) (string, bool) { return filepath.Base(path), filepath.Dir(path) == home }
+	read := func(name, path string) collectors.Reader { return newReader(o, name, path) }
 	var out []collectors.Source
-	for path, name := range collectors.Names(Kind, "", collectors.Distinct(paths), named) {
-		out = append(out, collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path)})
-	}
 	if failed != nil {
 		out = append(out, collectors.Source{Name: Kind + "/" + auto, Kind: Kind, Path: home, Reader: collectors.Failing{Err: failed}})
 	}
-	slices.SortFunc(out, func(a, b collectors.Source) int { return cmp.Compare(a.Path, b.Path) })
-	return out, nil
+	return collectors.Named(out, Kind, "", collectors.Distinct(paths), named, read), nil
 }
 
 // folder is where tmux keeps the sockets of a user (make_label of its tmux.c).

@@ -74,13 +74,8 @@ func Sources(o Options) ([]collectors.Source, error) {
 	}
 	slices.Sort(paths)
 	name := func(path string) (string, bool) { return strings.TrimSuffix(filepath.Base(path), ".sock"), false }
-	for path, name := range collectors.Names(Kind, "", collectors.Distinct(paths), name) {
-		out = append(out, collectors.Source{Name: name, Kind: Kind, Path: path, Reader: &reader{o, name, path}})
-	}
-	slices.SortFunc(out, func(a, b collectors.Source) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
-	})
-	return out, nil
+	read := func(name, path string) collectors.Reader { return &reader{o, name, path} }
+	return collectors.Named(out, Kind, "", collectors.Distinct(paths), name, read), nil
 }
 
 // auto finds the sockets of all windows of this user, and gives a failing source for each folder whose sockets cannot be relied on.
