@@ -99,14 +99,6 @@ func view(spots []spot, mounts []proc.Mount, own bool) *places {
 // deepest is more folders than a path of the kernel can have.
 const deepest = 2048
 
-// noteFolder compares what a folder of another mount namespace is, and those around it. Names prove nothing where a process has a root of
-// its own.
-func (h *scan) noteFolder(dir int, name string, how int) {
-	for _, id := range foldersAround(dir, name) {
-		h.mark(h.ids[id], how)
-	}
-}
-
 // foldersAround opens a folder, and then each that it lies in, as far as the root folder of who works there.
 func foldersAround(dir int, name string) iter.Seq2[int, fileID] {
 	return func(yield func(fd int, id fileID) bool) {

@@ -206,8 +206,14 @@ func (h *scan) all(ctx context.Context) error {
 		}
 	}
 	h.spaces()
-	h.kernel()
-	h.locks()
+	for _, f := range h.machine.files {
+		h.addNamed(f.path, snapshot.Holder{Name: f.name, How: kinds[f.how]})
+	}
+	for _, l := range h.machine.locks {
+		for _, i := range h.nodes[l.node] { // those on a folder itself
+			h.add(i, h.locker(l))
+		}
+	}
 	if h.o.Thorough {
 		h.walkFolders(ctx)
 	}

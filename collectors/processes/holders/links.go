@@ -109,7 +109,8 @@ func (h *scan) descriptor(dir int, base string, n int, text []byte, v *places, h
 	return nil
 }
 
-// noteLink enters a link, and with folder the folder that it leads to by what that is.
+// noteLink enters a link, and with folder what the folder is that it leads to, and those around it: names prove nothing where a process has a root
+// of its own.
 func (h *scan) noteLink(v *places, dir int, name string, how int, folder bool) (string, error) {
 	link, err := proc.Readlink(dir, name, h.Link)
 	if err != nil {
@@ -118,7 +119,9 @@ func (h *scan) noteLink(v *places, dir int, name string, how int, folder bool) (
 	text := h.Names.Intern(link)
 	h.note(v, text, how)
 	if folder {
-		h.noteFolder(dir, name, how)
+		for _, id := range foldersAround(dir, name) {
+			h.mark(h.ids[id], how)
+		}
 	}
 	return text, nil
 }

@@ -115,13 +115,6 @@ func (h *scan) loops(m *machine) error {
 	return nil
 }
 
-// kernel adds what the kernel itself uses, by its name in any mount namespace.
-func (h *scan) kernel() {
-	for _, f := range h.machine.files {
-		h.addNamed(f.path, snapshot.Holder{Name: f.name, How: kinds[f.how]})
-	}
-}
-
 // readLocks reads /proc/locks.
 func (h *scan) readLocks(m *machine) error {
 	text, err := h.table("locks")
@@ -139,15 +132,6 @@ func lockedNode(text string) (node, bool) {
 	dev, ok := nodeDevice(text[:end], 16)
 	ino, err := strconv.ParseUint(strings.TrimPrefix(text[end:], ":"), 10, 64)
 	return node{dev, ino}, ok && err == nil
-}
-
-// locks adds who has a lock on a folder itself.
-func (h *scan) locks() {
-	for _, l := range h.machine.locks {
-		for _, i := range h.nodes[l.node] {
-			h.add(i, h.locker(l))
-		}
-	}
 }
 
 func (h *scan) locker(l lock) snapshot.Holder {

@@ -101,7 +101,13 @@ func (h *scan) spaces() {
 			m.overlays[mount.Device] = true
 		}
 	}
-	h.aliases(m)
+	for _, mount := range h.mounts { // those of this process's own namespace that show a folder, or a part of it, at another place
+		for _, i := range m.foldersAbove(mount) {
+			if !proc.IsBelow(h.spots[i].path, mount.Point) {
+				h.add(i, snapshot.Holder{Name: mount.Point, How: kinds[byMount]})
+			}
+		}
+	}
 	all := slices.SortedFunc(maps.Values(h.seen.spaces), func(a, b space) int { return a.pid - b.pid })
 	for _, s := range all {
 		for _, mount := range s.mounts {
@@ -111,17 +117,6 @@ func (h *scan) spaces() {
 			}
 			for _, i := range m.into(mount) {
 				h.add(i, snapshot.Holder{PID: s.pid, Name: s.comm, How: kinds[byMount]})
-			}
-		}
-	}
-}
-
-// aliases adds the mounts of this process's own namespace that show a folder, or a part of it, at another place.
-func (h *scan) aliases(m *mounting) {
-	for _, mount := range h.mounts {
-		for _, i := range m.foldersAbove(mount) {
-			if !proc.IsBelow(h.spots[i].path, mount.Point) {
-				h.add(i, snapshot.Holder{Name: mount.Point, How: kinds[byMount]})
 			}
 		}
 	}
