@@ -87,7 +87,6 @@ func EachPinned[T any](ctx context.Context, r *Root, pids []int, fork func() T, 
 		forks[i] = fork()
 	}
 	for _, by := range forks {
-		one := func(pid, dir int) { do(by, pid, dir) }
 		g.Go(func() error {
 			for {
 				to := int(next.Add(chunk))
@@ -98,28 +97,20 @@ func EachPinned[T any](ctx context.Context, r *Root, pids []int, fork func() T, 
 				if ctx.Err() != nil {
 					return fmt.Errorf("read %s: stopped after %d of %d processes: %w", r.Path, from, len(pids), context.Cause(ctx))
 				}
-				if err := r.some(pids[from:min(to, len(pids))], one); err != nil {
-					return err
+				for _, pid := range pids[from:min(to, len(pids))] {
+					dir, err := r.Pin(pid)
+					switch {
+					case err == nil:
+						do(by, pid, dir)
+						_ = unix.Close(dir)
+					case !proc.Ended(err):
+						return fmt.Errorf("open %s/%d: %w", r.Path, pid, err)
+					}
 				}
 			}
 		})
 	}
 	return forks, g.Wait()
-}
-
-func (r *Root) some(pids []int, do func(pid, dir int)) error {
-	for _, pid := range pids {
-		dir, err := r.Pin(pid)
-		if err != nil {
-			if !proc.Ended(err) {
-				return fmt.Errorf("open %s/%d: %w", r.Path, pid, err)
-			}
-			continue
-		}
-		do(pid, dir)
-		_ = unix.Close(dir)
-	}
-	return nil
 }
 
 // Pin pins one process. O_PATH is enough for reading below it.
