@@ -128,7 +128,13 @@ func (s *scan) fill(dir int, st proc.Stat, r *record) {
 	}
 	p.ArgvDigest = s.digest(dir)
 	p.Inode = s.inode(p.PID)
-	p.Written = s.written(dir)
+	// All that was passed to write(2), reaped children's included, whether it went to a file, a pipe or a terminal (wchar of io, proc_pid_io(5)). The same
+	// file's write_bytes leave out what a page took that was written to before, such as a log's next line.
+	if text, err := proc.ReadOnce(dir, "io", s.Text); err == nil {
+		if n, err := strconv.ParseInt(proc.Word(text, "wchar"), 10, 64); err == nil && n >= 0 {
+			p.Written = &n
+		}
+	}
 	if text, err := proc.Readlink(dir, "ns/pid", s.Link); err == nil {
 		p.PIDNamespace = proc.Namespace(string(text))
 	}
@@ -137,20 +143,6 @@ func (s *scan) fill(dir int, st proc.Stat, r *record) {
 	}
 	p.StartedBy = s.startedBy(dir, r)
 	s.opened(dir, st, r)
-}
-
-// written is wchar of io (proc_pid_io(5)): all that was passed to write(2), reaped children's included, whether it went to a file, a
-// pipe or a terminal. The same file's write_bytes leave out what a page took that was written to before, such as a log's next line.
-func (s *scan) written(dir int) *int64 {
-	text, err := proc.ReadOnce(dir, "io", s.Text)
-	if err != nil {
-		return nil
-	}
-	n, err := strconv.ParseInt(proc.Word(text, "wchar"), 10, 64)
-	if err != nil || n < 0 {
-		return nil
-	}
-	return &n
 }
 
 func sameText(a, b *string) bool {

@@ -56,7 +56,7 @@ func (l *listeners) addTCP(all map[tcpSocket]int) {
 			l.tcp[s.inode] = s
 		}
 		switch port := int(s.local.Port()); {
-		case s.listens():
+		case s.state == stateListen:
 			l.ports[s.inode] = port
 		case s.open():
 			l.open[port] += n
@@ -160,8 +160,8 @@ func (o *opened) socket(l *listeners, inode uint64) {
 	}
 	end, open, understood := l.end(inode)
 	o.unclear = o.unclear || !understood
-	if open {
-		o.talk.add(inode, end)
+	if open && !slices.Contains(o.talk.sockets, inode) {
+		o.talk.sockets, o.talk.ends = append(o.talk.sockets, inode), append(o.talk.ends, end)
 	}
 }
 
@@ -172,8 +172,11 @@ func (o *opened) fill(l *listeners, r *record) {
 	if l.tcp != nil && l.unix != nil && !o.unclear {
 		p.Connections, r.talk = new(len(o.talk.sockets)), &o.talk
 	}
-	if r.depth == full {
-		o.outputs.fill(p)
+	if r.depth == full && !o.unknown {
+		p.WritesFiles = new(o.count)
+		if o.count > 0 {
+			p.OutputAt = new(o.at.UTC())
+		}
 	}
 }
 
@@ -199,8 +202,6 @@ type tcpSocket struct {
 func newTCP(inode uint64, local, remote netip.AddrPort, state uint64) tcpSocket {
 	return tcpSocket{inode, pair{local, remote}, uint8(min(state, 32))}
 }
-
-func (s tcpSocket) listens() bool { return s.state == stateListen }
 
 func (s tcpSocket) open() bool { return openStates&(1<<s.state) != 0 }
 
@@ -252,12 +253,6 @@ func address(ip []byte, port uint64) netip.AddrPort {
 // talk are the connected sockets of a process, by inode, with the socket at the other end of each: 0 where that is not of this network namespace, or no
 // process has it yet.
 type talk struct{ sockets, ends []uint64 }
-
-func (t *talk) add(socket, end uint64) {
-	if !slices.Contains(t.sockets, socket) {
-		t.sockets, t.ends = append(t.sockets, socket), append(t.ends, end)
-	}
-}
 
 // logSinks are unix sockets to which a connection is no conversation: what is written there is a log, or a question of the C library about names, for which
 // it keeps the connection.

@@ -327,13 +327,3 @@ func (o *outputs) file(fds int, name string) {
 		}
 	}
 }
-
-func (o *outputs) fill(p *snapshot.Process) {
-	if o.unknown {
-		return
-	}
-	p.WritesFiles = new(o.count)
-	if o.count > 0 {
-		p.OutputAt = new(o.at.UTC())
-	}
-}
