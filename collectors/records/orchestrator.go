@@ -98,7 +98,14 @@ func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, 
 	}
 	var all []snapshot.Record
 	bad, err := readRows(path, "builders", rows, func(row sqlite.Row) (e snapshot.Record, whole bool, err error) {
-		if e, err = ofCodev(row); err != nil {
+		e = snapshot.Record{
+			ID: readField(&err, row.Text, "id"), Status: readField(&err, row.Text, "status"), Path: readField(&err, row.Path, "worktree"), Role: "builder",
+		}
+		workspace := readField(&err, row.Path, "workspace_path")
+		if err == nil && (e.ID == "" || e.Path == "" || workspace == "") {
+			err = errors.New("it has no id, no worktree or no workspace_path")
+		}
+		if err != nil {
 			return e, true, err
 		}
 		e.Terminal, e.StartedAt = new(o.ended(e.Status)), moment(row, "started_at", time.DateTime)
@@ -110,17 +117,6 @@ func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, 
 	})
 	slices.SortFunc(all, func(a, b snapshot.Record) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Path, b.Path)) })
 	return all, bad, err
-}
-
-func ofCodev(row sqlite.Row) (e snapshot.Record, err error) {
-	e = snapshot.Record{
-		ID: readField(&err, row.Text, "id"), Status: readField(&err, row.Text, "status"), Path: readField(&err, row.Path, "worktree"), Role: "builder",
-	}
-	workspace := readField(&err, row.Path, "workspace_path")
-	if err == nil && (e.ID == "" || e.Path == "" || workspace == "") {
-		err = errors.New("it has no id, no worktree or no workspace_path")
-	}
-	return e, err
 }
 
 // moment gives the time in a column of text in the first of the layouts that fits, UTC where the layout has no zone; nil where it is not a time.

@@ -134,8 +134,12 @@ const MaxSize = 64 << 20
 func Load(ctx context.Context, path string) ([]byte, error) {
 	real, err := safeopen.Path(path)
 	var f safeopen.File
+	within := collectors.DefaultTimeout
+	if end, ok := ctx.Deadline(); ok {
+		within = max(time.Until(end), time.Millisecond)
+	}
 	if err == nil {
-		f, err = safeopen.Read(ctx, real, safeopen.Want{Max: MaxSize, Within: timeLeft(ctx), Ruling: true})
+		f, err = safeopen.Read(ctx, real, safeopen.Want{Max: MaxSize, Within: within, Ruling: true})
 	}
 	if err != nil {
 		return nil, explain(ctx, path, err)
@@ -144,14 +148,6 @@ func Load(ctx context.Context, path string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: it is not UTF-8, so a path in it could be mistaken; let its owner write UTF-8", path)
 	}
 	return f.Data, nil
-}
-
-// timeLeft is how long a file may take: what is left of ctx.
-func timeLeft(ctx context.Context) time.Duration {
-	if end, ok := ctx.Deadline(); ok {
-		return max(time.Until(end), time.Millisecond)
-	}
-	return collectors.DefaultTimeout
 }
 
 // explain says why a file was not read and what to do next. What rests on the file is kept, as for every source that failed.

@@ -194,7 +194,14 @@ func readReviewers(ctx context.Context, path string, _ Options) ([]snapshot.Reco
 	}
 	var all []snapshot.Record
 	bad, err := readRows(path, table, rows, func(row sqlite.Row) (s snapshot.Record, whole bool, err error) {
-		if s, err = ofReviewer(row); err != nil {
+		s = snapshot.Record{
+			ID: readField(&err, row.Text, "reviewerSessionId"), Owner: readField(&err, row.Text, "taskSessionId"), Kind: readField(&err, row.Text, "kind"),
+			Path: readField(&err, row.Path, "worktreePath"),
+		}
+		if err == nil && (s.ID == "" || s.Path == "") { // one that names no folder protects nothing, so it cannot be passed over
+			err = errors.New("it has no reviewerSessionId or no worktreePath")
+		}
+		if err != nil {
 			return s, true, err
 		}
 		s.SpawnedAt, s.CompletedAt, whole = sqlite.Span(row, "spawnedAt", "completedAt")
@@ -202,16 +209,4 @@ func readReviewers(ctx context.Context, path string, _ Options) ([]snapshot.Reco
 		return s, whole, nil
 	})
 	return all, bad, err
-}
-
-// ofReviewer reads what a row says of who works where. A row that names no folder protects nothing, so it cannot be passed over.
-func ofReviewer(row sqlite.Row) (s snapshot.Record, err error) {
-	s = snapshot.Record{
-		ID: readField(&err, row.Text, "reviewerSessionId"), Owner: readField(&err, row.Text, "taskSessionId"), Kind: readField(&err, row.Text, "kind"),
-		Path: readField(&err, row.Path, "worktreePath"),
-	}
-	if err == nil && (s.ID == "" || s.Path == "") {
-		err = errors.New("it has no reviewerSessionId or no worktreePath")
-	}
-	return s, err
 }
