@@ -101,7 +101,10 @@ func (r *reader) gather(ctx context.Context) (*world, error) {
 			errs[1] = fmt.Errorf("the folder cannot be looked into: %w; see where it went", err)
 		}
 	}
-	return w, joined(errs[:]...)
+	if failed := slices.DeleteFunc(errs[:], func(err error) bool { return err == nil }); len(failed) > 0 {
+		return w, several(failed)
+	}
+	return w, nil
 }
 
 // errNoStore says that there is no store in the folder: no failure where there is no Tower either.
@@ -129,14 +132,6 @@ func (s several) Error() string {
 }
 
 func (s several) Unwrap() []error { return s }
-
-func joined(errs ...error) error {
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if len(errs) == 0 {
-		return nil
-	}
-	return several(errs)
-}
 
 // onlyDown reports whether nothing failed but that there is no Tower, and maybe no store.
 func onlyDown(err error) bool {

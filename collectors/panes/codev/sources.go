@@ -99,16 +99,12 @@ func Sources(o Options) ([]collectors.Source, error) {
 
 // Stores gives the stores of those of the folders that are there, which are registries of builders.
 func Stores(o Options) ([]string, error) {
-	homes, _, err := homes(o)
-	if err != nil {
-		return nil, err
+	stores, _, err := homes(o)
+	for i, home := range stores {
+		stores[i] = filepath.Join(home, tower.StoreFile)
 	}
-	var out []string
-	for _, h := range homes {
-		out = append(out, filepath.Join(h, tower.StoreFile))
-	}
-	slices.Sort(out)
-	return out, nil
+	slices.Sort(stores)
+	return stores, err
 }
 
 // homes are the state folders that are there, each once, and those that were named and are not.

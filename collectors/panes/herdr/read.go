@@ -128,7 +128,12 @@ func (r *reader) greet(ctx context.Context, c *herdr.Client) (*snapshot.Server, 
 	c.Server = &pid
 	s := &snapshot.Server{Socket: r.socket, PID: pid, Version: pong.Version, Protocol: pong.Protocol}
 	if s.PID > 0 {
-		s.StartTicks = r.started(s.PID)
+		st, err := proc.StatOf(r.ProcRoot, s.PID)
+		if err == nil {
+			s.StartTicks = &st.Start
+		} else {
+			r.Log.Warn("read the start of a herdr server", "source", r.name, "pid", s.PID, "error", err)
+		}
 	}
 	return s, nil
 }
@@ -146,16 +151,6 @@ func older(version string) bool {
 		}
 	}
 	return false
-}
-
-// started is when the server's process started, nil where /proc does not show it.
-func (r *reader) started(pid int) *uint64 {
-	st, err := proc.StatOf(r.ProcRoot, pid)
-	if err != nil {
-		r.Log.Warn("read the start of a herdr server", "source", r.name, "pid", pid, "error", err)
-		return nil
-	}
-	return &st.Start
 }
 
 // failed gives an error of the client its meaning for a source. met says whether the server had answered before.
