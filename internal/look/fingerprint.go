@@ -188,7 +188,18 @@ func (b *Fingerprint) processes(a *Looker, s *snapshot.Snapshot) {
 			matter[pid] = true
 		}
 	}
-	b.opened(s)
+	s.EachPanes(func(panes []snapshot.Pane) { // what these were opened with ends with them
+		for _, p := range panes {
+			if p.ShellPID != nil {
+				b.shells[*p.ShellPID] = true
+			}
+		}
+	})
+	for _, x := range s.Terminals {
+		if x.PID != nil {
+			b.shells[*x.PID] = true
+		}
+	}
 	for _, d := range s.Dirs {
 		for _, h := range d.Holders {
 			matter[h.PID] = true
@@ -205,22 +216,6 @@ func (b *Fingerprint) processes(a *Looker, s *snapshot.Snapshot) {
 		}
 	}
 	b.places = slices.Collect(maps.Keys(places))
-}
-
-// opened takes note of what panes and terminals were opened with: they end with it.
-func (b *Fingerprint) opened(s *snapshot.Snapshot) {
-	s.EachPanes(func(panes []snapshot.Pane) {
-		for _, p := range panes {
-			if p.ShellPID != nil {
-				b.shells[*p.ShellPID] = true
-			}
-		}
-	})
-	for _, x := range s.Terminals {
-		if x.PID != nil {
-			b.shells[*x.PID] = true
-		}
-	}
 }
 
 // isBelow reports whether a folder is one of places, or lies below one.

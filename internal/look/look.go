@@ -402,7 +402,10 @@ func (a *Looker) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.
 	store := project.Store{State: a.Cfg.State}
 	trusted, err := store.All(ctx)
 	for _, t := range trusted {
-		p := inForce(ctx, t)
+		// What was trusted holds, and the state says how the file is by now.
+		keeps, off := append([]snapshot.Keep{}, t.Says.Protected...), t.Says.Off()
+		p := snapshot.Project{Path: t.Path, File: ProjectFile(t.Path), SHA256: t.SHA256, Keeps: &keeps, Off: &off}
+		p.State, p.Why = t.State(ctx)
 		worktrees, e := project.Worktrees(ctx, t.Path)
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w; winnow trust --revoke %s does without it", t.Path, e, text.Quote(t.Path)))
@@ -420,14 +423,6 @@ func (a *Looker) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.
 		s.Projects = append(s.Projects, untrusted(s)...)
 	}
 	slices.SortFunc(s.Projects, func(a, b snapshot.Project) int { return strings.Compare(a.Path, b.Path) })
-}
-
-// inForce is a trusted project as a snapshot has it: what was trusted, and how the file is by now.
-func inForce(ctx context.Context, t project.Trusted) snapshot.Project {
-	keeps, off := append([]snapshot.Keep{}, t.Says.Protected...), t.Says.Off()
-	p := snapshot.Project{Path: t.Path, File: ProjectFile(t.Path), SHA256: t.SHA256, Keeps: &keeps, Off: &off}
-	p.State, p.Why = t.State(ctx)
-	return p
 }
 
 // untrusted are the repositories of folders in the snapshot that bring a file which was never trusted. It is not opened.
