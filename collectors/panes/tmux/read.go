@@ -28,24 +28,21 @@ import (
 
 // reader reads one server.
 type reader struct {
-	name, procRoot string
-	only, agents   []string
-	server         wire.Server
-	log            hclog.Logger
+	Options
+	name   string
+	server wire.Server
 }
 
 func newReader(o Options, name, socket string) *reader {
-	r := &reader{name: name, procRoot: cmp.Or(o.ProcRoot, "/proc"), only: o.Only, agents: o.Agents, log: o.Log,
-		server: wire.Server{Program: cmp.Or(o.Tmux, "tmux"), Socket: socket}}
-	r.log = cmp.Or(r.log, hclog.NewNullLogger())
-	return r
+	o.ProcRoot, o.Log = cmp.Or(o.ProcRoot, "/proc"), cmp.Or(o.Log, hclog.NewNullLogger())
+	return &reader{o, name, wire.Server{Program: cmp.Or(o.Tmux, "tmux"), Socket: socket}}
 }
 
 // Read asks the server for everything at once; of sessions that are asked for it is asked one after the other, since it tells the state of one
 // in an answer. It wraps collectors.ErrAbsent only when no server listens on the socket,
 // collectors.ErrPermission when it may not be asked, and the context's error when it did not answer in time.
 func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
-	asked := r.only
+	asked := r.Only
 	if len(asked) == 0 {
 		asked = []string{""}
 	}
@@ -62,7 +59,7 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 		if part.Server != nil && (part.Server.PID != server.PID || !sameTicks(part.Server.StartTicks, server.StartTicks)) {
 			return collectors.Part{}, errors.New("another server answers than did at first: it restarted while it was read; look again")
 		}
-		found := sessions(l, r.name, server, only, r.agents)
+		found := sessions(l, r.name, server, only, r.Agents)
 		if part.Sessions == nil {
 			part.Sessions = found
 		}
@@ -100,12 +97,12 @@ func advised(ctx context.Context, err error) error {
 // server in another pid namespace can be asked through a shared socket, and its pids say nothing of this one's processes.
 func (r *reader) identify(l *wire.Listing) snapshot.Server {
 	s := snapshot.Server{Socket: r.server.Socket, PID: l.PID, StartedAt: new(l.Started), Version: l.Version}
-	host, err := proc.StatOf(r.procRoot, l.PID)
+	host, err := proc.StatOf(r.ProcRoot, l.PID)
 	switch {
 	case err != nil:
-		r.log.Warn("read the start of a tmux server", "source", r.name, "pid", l.PID, "error", err)
+		r.Log.Warn("read the start of a tmux server", "source", r.name, "pid", l.PID, "error", err)
 	case l.Listener != l.PID && host.Comm != "tmux: server": // a server that systemd started has systemd's socket
-		r.log.Warn("tmux server runs in another pid namespace", "source", r.name, "pid", l.PID, "peer", l.Listener)
+		r.Log.Warn("tmux server runs in another pid namespace", "source", r.name, "pid", l.PID, "peer", l.Listener)
 	default:
 		s.StartTicks = &host.Start
 	}
