@@ -396,11 +396,8 @@ func (set Set) Processes(sc Scope) processes.Options {
 	c, r := set.Config.Collect.Processes, &set.Config.Rules
 	classes, all := set.inFull(snapshot.KindProcess)
 	markers := set.Config.MarkerNames()
-	for _, m := range snapshot.PaneMarkers { // those by which a process belongs to a pane
-		if !slices.Contains(markers, m) {
-			markers = append(markers, m)
-		}
-	}
+	others := slices.DeleteFunc(slices.Clone(snapshot.PaneMarkers), func(m string) bool { return slices.Contains(markers, m) })
+	markers = append(markers, others...) // those by which a process belongs to a pane
 	panes := slices.DeleteFunc(slices.Clone(markers), func(m string) bool { return !set.namesPane(m) || set.namesAgent(m) })
 	below := make(map[int]uint64, len(set.Ancestries))
 	for _, d := range set.Ancestries {
@@ -416,11 +413,9 @@ func (set Set) Processes(sc Scope) processes.Options {
 func (set Set) Dirs(sc Scope) []collectors.Source {
 	o, c := set.dirOptions(sc), set.Config.Collect.Dirs
 	out := dirs.Roots(o, c.Roots)
-	for _, p := range c.AgentFolders {
-		for _, s := range dirs.Roots(o, []string{p}) {
-			if _, err := os.Stat(s.Path); !errors.Is(err, os.ErrNotExist) && !slices.ContainsFunc(out, hasName(s.Name)) {
-				out = append(out, s)
-			}
+	for _, s := range dirs.Roots(o, c.AgentFolders) {
+		if _, err := os.Stat(s.Path); !errors.Is(err, os.ErrNotExist) && !slices.ContainsFunc(out, hasName(s.Name)) {
+			out = append(out, s)
 		}
 	}
 	wd := set.From
@@ -471,6 +466,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	r := &set.Config.Rules
 	o := dirs.Options{
 		Rebuildable:     r.Rebuildable,
+		Makers:          text.Map(r.Makers, func(m subject.Maker) dirs.Maker { return dirs.Maker(m) }),
 		ToolFiles:       r.ToolFiles,
 		LandingBranches: r.LandingBranches,
 		Grace:           config.Seconds(r.Grace.Dir),
@@ -487,9 +483,6 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	}
 	if program := set.Config.Collect.Forge; program != "off" {
 		o.Forge = forge.Asker{Program: program, Cache: filepath.Join(set.Config.State, "forge"), Fresh: 10 * time.Minute, Now: time.Now}
-	}
-	for _, m := range r.Makers {
-		o.Makers = append(o.Makers, dirs.Maker(m))
 	}
 	for _, s := range r.Scaffold {
 		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
