@@ -58,16 +58,16 @@ func (l *look) points(ctx context.Context) {
 		if c.dir.HoldersKnown == nil || !*c.dir.HoldersKnown || len(c.dir.Holders) > 0 {
 			continue
 		}
-		var found [2]*leadList
+		var found []*leadList
 		err := stuck
 		if err == nil {
 			own, cancel := context.WithTimeoutCause(ctx, l.o.Timeout, errTimeout)
-			found, err = git.Await(own, func() [2]*leadList { return l.leadsOf(own, c) })
+			found, err = git.Await(own, func() []*leadList { return l.leadsOf(own, c) })
 			stuck = err
 			cancel()
 		}
 		for _, some := range found {
-			if err == nil && some != nil {
+			if err == nil {
 				err = some.err
 			}
 		}
@@ -79,9 +79,9 @@ func (l *look) points(ctx context.Context) {
 	}
 }
 
-// leadsOf are what is to be asked of one candidate: that of the machine, and that of its repository, nil where it has none. In one look at everything
-// each is read once.
-func (l *look) leadsOf(ctx context.Context, c *candidate) (found [2]*leadList) {
+// leadsOf are what is to be asked of one candidate: that of the machine, and that of its repository where it has one. In one look at everything each
+// is read once.
+func (l *look) leadsOf(ctx context.Context, c *candidate) []*leadList {
 	p := &l.pointing
 	if l.o.wholeLook() {
 		p = &l.o.Cache.pointing
@@ -91,13 +91,12 @@ func (l *look) leadsOf(ctx context.Context, c *candidate) (found [2]*leadList) {
 	if p.machine == nil {
 		p.machine = l.o.machineLeads(ctx)
 	}
-	found[0] = p.machine
 	common := c.place.CommonDir
 	if c.around != nil { // it is in the repository of the worktree around it
 		common = c.around.place.CommonDir
 	}
 	if common == "" {
-		return found
+		return []*leadList{p.machine}
 	}
 	if p.repos == nil {
 		p.repos = map[string]*leadList{}
@@ -105,12 +104,11 @@ func (l *look) leadsOf(ctx context.Context, c *candidate) (found [2]*leadList) {
 	if p.repos[common] == nil {
 		p.repos[common] = l.o.repositoryLeads(ctx, common)
 	}
-	found[1] = p.repos[common]
-	return found
+	return []*leadList{p.machine, p.repos[common]}
 }
 
 // pointers are those of the leads that end in the candidate and begin elsewhere. Into a folder that is gone only a checkout of its entry leads: it was moved by hand.
-func (c *candidate) pointers(home string, found [2]*leadList) []snapshot.Pointer {
+func (c *candidate) pointers(home string, found []*leadList) []snapshot.Pointer {
 	out := []snapshot.Pointer{}
 	own := c.dir.Path
 	if c.around != nil {
@@ -118,9 +116,6 @@ func (c *candidate) pointers(home string, found [2]*leadList) []snapshot.Pointer
 	}
 	spellings := spellings(c.dir.Path, home)
 	for _, some := range found {
-		if some == nil {
-			continue
-		}
 		for _, lead := range some.list {
 			if c.gone == nil && !proc.IsBelow(lead.path, own) && lead.into(c.dir.Path, spellings) {
 				out = append(out, snapshot.Pointer{Kind: lead.kind, Path: lead.path})
