@@ -119,14 +119,7 @@ func (l *look) skip(c *candidate) string {
 		return "it is not known who uses it"
 	case l.o.Later && l.o.Cache.rules():
 		return ""
-	}
-	return l.keepReason(c)
-}
-
-// keepReason is skip by what most rules keep, for a look that is not judged, or not by rules of which all is known.
-func (l *look) keepReason(c *candidate) string {
-	d, worktree := c.dir, c.worktree != nil
-	switch {
+	// What follows most rules keep: it is for a look that is not judged, or not by rules of which all is known.
 	case worktree && d.Git.Locked == nil:
 		return "it is not known whether it is locked"
 	case worktree && *d.Git.Locked && !d.Git.Lock.Void():
@@ -221,7 +214,12 @@ func (a contents) describe(o Options, c *candidate) {
 		c.fail(a.err)
 		return
 	case c.lost():
-		a.describeLost(c)
+		g := c.dir.Git
+		g.Dirty, g.Ignored, g.Nested = new(0), new(0), &a.nested
+		g.Untracked, g.UntrackedPaths = new(len(a.Untracked)), new(firstOf(a.Untracked))
+		if c.dir.ActiveAt != nil && a.changed.After(*c.dir.ActiveAt) {
+			c.dir.ActiveAt = known(a.changed)
+		}
 		return
 	case c.worktree == nil:
 		c.dir.Nested = &a.nested
@@ -317,14 +315,4 @@ func (l *look) lostContent(ctx context.Context, c *candidate) (a contents) {
 		return err == nil && maker != ""
 	})
 	return a
-}
-
-// describeLost writes what was found into the snapshot's words.
-func (a contents) describeLost(c *candidate) {
-	g := c.dir.Git
-	g.Dirty, g.Ignored, g.Nested = new(0), new(0), &a.nested
-	g.Untracked, g.UntrackedPaths = new(len(a.Untracked)), new(firstOf(a.Untracked))
-	if c.dir.ActiveAt != nil && a.changed.After(*c.dir.ActiveAt) {
-		c.dir.ActiveAt = known(a.changed)
-	}
 }

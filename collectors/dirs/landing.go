@@ -36,7 +36,13 @@ func (l *look) landings(ctx context.Context, end time.Time, members []*candidate
 		l.gitFails(ctx, err)
 	}
 	for _, c := range asked {
-		c.landing(err)
+		w, g := c.worktree, c.dir.Git
+		g.Elsewhere = w.Elsewhere
+		if w.Landing != nil {
+			g.Landing = &snapshot.Landing{By: w.Landing.By, Into: w.Landing.Into, Commits: append([]string{}, w.Landing.Commits...), Since: w.Landing.Since}
+		} else if err != nil { // what failed is no error of the folder: all else about it is known
+			g.LandingError = err.Error()
+		}
 	}
 	if l.o.Forge.Program != "" {
 		l.requests(own, asked)
@@ -91,14 +97,3 @@ func (l *look) asksLanding(c *candidate) bool {
 }
 
 func isZero(n *int) bool { return n != nil && *n == 0 }
-
-// landing writes the answer into the snapshot's words. What failed is no error of the folder: all else about it is known.
-func (c *candidate) landing(err error) {
-	w, g := c.worktree, c.dir.Git
-	g.Elsewhere = w.Elsewhere
-	if w.Landing != nil {
-		g.Landing = &snapshot.Landing{By: w.Landing.By, Into: w.Landing.Into, Commits: append([]string{}, w.Landing.Commits...), Since: w.Landing.Since}
-	} else if err != nil {
-		g.LandingError = err.Error()
-	}
-}

@@ -354,10 +354,8 @@ func (c *candidate) describe() {
 		Worktree: new(w.Linked), Registered: w.Registered, Main: r.Main, CommonDir: w.CommonDir, AdminDir: w.AdminDir,
 		Head: w.Head, Branch: w.Branch, Detached: w.Detached, Locked: w.Locked, Upstream: r.Upstream,
 		FetchedAt: known(r.FetchedAt), Landed: w.Landed, Ahead: w.Ahead, Commits: w.Commits, Unreachable: w.Unreachable, Operation: w.Operation,
+		Bases: w.Bases, PushedAt: known(w.PushedAt), Followed: w.Followed, FollowedGone: w.FollowedGone, PullRequests: pulls(w.PullRequests),
 	}
-	c.dir.Git.Bases, c.dir.Git.PushedAt = w.Bases, known(w.PushedAt)
-	c.dir.Git.Followed, c.dir.Git.FollowedGone = w.Followed, w.FollowedGone
-	c.dir.Git.PullRequests = pulls(w.PullRequests)
 	if w.Landed != nil && *w.Landed {
 		c.dir.Git.Landing = &snapshot.Landing{By: landing.ByAncestry, Into: r.Upstream, Commits: []string{}}
 	}
