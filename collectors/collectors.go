@@ -112,9 +112,9 @@ func Short(path string) string {
 	return hex.EncodeToString(sum[:2])
 }
 
-// Named adds to sources one for each path, and sorts all by their paths. The name of a source is the kind, a slash, and what name says. Of two with the same
-// name, those that are not at home where that name comes from get a suffix, and so do those with the name reserved.
-func Named(sources []Source, kind, reserved string, paths []string, name func(path string) (name string, home bool),
+// NameSources adds to sources one for each path, and sorts all by their paths. The name of a source is the kind, a slash, and what name says. Of two with
+// the same name, those that are not at home where that name comes from get a suffix, and so do those with the name reserved.
+func NameSources(sources []Source, kind, reserved string, paths []string, name func(path string) (name string, home bool),
 	reader func(name, path string) Reader,
 ) []Source {
 	count := map[string]int{}

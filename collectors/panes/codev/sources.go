@@ -94,7 +94,7 @@ func Sources(o Options) ([]collectors.Source, error) {
 		}
 		return newReader(o, name, path, base, every)
 	}
-	return collectors.Named(nil, Kind, usualName, slices.Concat(homes, lacking), named, read), nil
+	return collectors.NameSources(nil, Kind, usualName, slices.Concat(homes, lacking), named, read), nil
 }
 
 // Stores gives the stores of those of the folders that are there, which are registries of builders.

@@ -89,7 +89,7 @@ func Sources(o Options) ([]collectors.Source, error) {
 		}
 	}
 	read := func(name, path string) collectors.Reader { return newReader(o, name, path) }
-	return collectors.Named(f.failed, Kind, "", distinct(f.paths, f.folders), f.name, read), nil
+	return collectors.NameSources(f.failed, Kind, "", distinct(f.paths, f.folders), f.name, read), nil
 }
 
 // folder is one in which herdr keeps its sockets.

@@ -78,7 +78,7 @@ func Sources(o Options) ([]collectors.Source, error) {
 	if failed != nil {
 		out = append(out, collectors.Source{Name: Kind + "/" + auto, Kind: Kind, Path: home, Reader: collectors.Failing{Err: failed}})
 	}
-	return collectors.Named(out, Kind, "", collectors.Distinct(paths), named, read), nil
+	return collectors.NameSources(out, Kind, "", collectors.Distinct(paths), named, read), nil
 }
 
 // folder is where tmux keeps the sockets of a user (make_label of its tmux.c).

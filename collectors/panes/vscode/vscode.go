@@ -75,7 +75,7 @@ func Sources(o Options) ([]collectors.Source, error) {
 	slices.Sort(paths)
 	name := func(path string) (string, bool) { return strings.TrimSuffix(filepath.Base(path), ".sock"), false }
 	read := func(name, path string) collectors.Reader { return &reader{o, name, path} }
-	return collectors.Named(out, Kind, "", collectors.Distinct(paths), name, read), nil
+	return collectors.NameSources(out, Kind, "", collectors.Distinct(paths), name, read), nil
 }
 
 // auto finds the sockets of all windows of this user, and gives a failing source for each folder whose sockets cannot be relied on.
