@@ -93,7 +93,11 @@ func (m Memory) CheckAfter(s Swept, l Limits) (next Memory, tripped []Brake) {
 	w := watch{s, l, nil}
 	next.Ended = w.ended(m.Ended)
 	next.Held = w.caps(m.Held, m.Tripped)
-	w.readBack()
+	for _, a := range w.Acts { // those that were carried out and changed nothing
+		if a.Outcome.Disputed {
+			w.trip(Brake{Rule: ReadBack, Kind: a.Kind, Candidate: a.Candidate, Act: a.ID}, "the act on %s was carried out, and the world shows otherwise: %s", a.Candidate, a.Outcome.Detail)
+		}
+	}
 	next.Tripped = append(slices.Clone(m.Tripped), w.tripped...)
 	return next, w.tripped
 }
@@ -153,15 +157,6 @@ func (w *watch) caps(before map[string]int, tripped []Brake) map[string]int {
 		}
 	}
 	return held
-}
-
-// readBack looks for acts that were carried out and changed nothing.
-func (w *watch) readBack() {
-	for _, a := range w.Acts {
-		if a.Outcome.Disputed {
-			w.trip(Brake{Rule: ReadBack, Kind: a.Kind, Candidate: a.Candidate, Act: a.ID}, "the act on %s was carried out, and the world shows otherwise: %s", a.Candidate, a.Outcome.Detail)
-		}
-	}
 }
 
 // cameBack looks for what is to go again although it, or a thing like it, went a short while ago: something brings it back, so that something needs it. It gives what is still to be
