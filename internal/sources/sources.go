@@ -116,17 +116,6 @@ func (sc Scope) only(kind string) []string {
 // all are the candidates that the look is narrowed to.
 func (sc Scope) all() []Scope { return append([]Scope{sc}, sc.With...) }
 
-// pids are the processes that the look is narrowed to, nil for all.
-func (sc Scope) pids() []int {
-	var out []int
-	for _, native := range sc.only(snapshot.KindProcess) {
-		if pid, err := strconv.Atoi(native); err == nil && pid > 0 {
-			out = append(out, pid)
-		}
-	}
-	return out
-}
-
 // needs reports whether a look at one candidate reads what it reads for candidates of these kinds.
 func (sc Scope) needs(kinds ...string) bool { return sc.Kind == "" || slices.Contains(kinds, sc.Kind) }
 
@@ -403,9 +392,15 @@ func (set Set) Processes(sc Scope) processes.Options {
 	for _, d := range set.Ancestries {
 		below[d.PID] = d.StartTicks
 	}
+	var only []int
+	for _, native := range sc.only(snapshot.KindProcess) {
+		if pid, err := strconv.Atoi(native); err == nil && pid > 0 {
+			only = append(only, pid)
+		}
+	}
 	return processes.Options{
 		Root: c.Root, Markers: markers, Panes: panes, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Servers: r.Multiplexers, Opaque: r.OpaqueProcesses,
-		AgentPackages: r.AgentPackages, Browsers: r.Browsers(), Daemons: set.daemons(), WithArgv: sc.Argv, Only: sc.pids(), All: all, Classes: classes, Peers: sc.Peers, Table: set.Table, Log: set.Log.Named("processes"),
+		AgentPackages: r.AgentPackages, Browsers: r.Browsers(), Daemons: set.daemons(), WithArgv: sc.Argv, Only: only, All: all, Classes: classes, Peers: sc.Peers, Table: set.Table, Log: set.Log.Named("processes"),
 	}
 }
 
