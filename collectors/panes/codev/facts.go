@@ -264,18 +264,16 @@ func (j *join) strays(ctx context.Context) []*snapshot.Terminal {
 		if err != nil || now.Ticks != p.Ticks || theirs[p.Socket] {
 			continue
 		}
-		out = append(out, j.stray(p, j.exclusive(p, shared, known)))
+		// In the folder of sockets of what is exclusive no shellper can be of another state folder of this user's.
+		dir := tower.Resolved(filepath.Dir(p.Socket))
+		exclusive := len(j.others) == 0 || p.Farm != "" || known && !shared[dir] && j.SocketFolders()[dir]
+		out = append(out, j.stray(p, exclusive))
 	}
 	slices.SortFunc(out, func(a, b *snapshot.Terminal) int { return cmp.Compare(*a.PID, *b.PID) })
 	return out
 }
 
 func strayID(pid int) string { return "pid-" + strconv.Itoa(pid) }
-
-// settled reports whether everything is known that could know a shellper: a terminal that the Tower is only just attaching to has no pid.
-func (j *join) settled() bool {
-	return j.answered && j.SessionsWhole && !slices.ContainsFunc(j.entries, func(e tower.Entry) bool { return e.Process() == 0 })
-}
 
 // rememberedOwner is what earlier looks remember of the terminal that had this very process, while nothing knows that terminal any more.
 func (j *join) rememberedOwner(p *tower.Process) *snapshot.Owner {
@@ -285,12 +283,6 @@ func (j *join) rememberedOwner(p *tower.Process) *snapshot.Owner {
 		}
 	}
 	return nil
-}
-
-// exclusive reports whether a shellper in the folder of this one's sockets can be of no other state folder of this user's.
-func (j *join) exclusive(p *tower.Process, shared map[string]bool, known bool) bool {
-	dir := tower.Resolved(filepath.Dir(p.Socket))
-	return len(j.others) == 0 || p.Farm != "" || known && !shared[dir] && j.SocketFolders()[dir]
 }
 
 // stray is a shellper that has no terminal's id. Until the Tower and the store were both read whole, it may be one that they know.
@@ -307,10 +299,12 @@ func (j *join) stray(p *tower.Process, exclusive bool) *snapshot.Terminal {
 	if j.SessionsWhole {
 		t.Recorded = new(false)
 	}
+	attaching := func(e tower.Entry) bool { return e.Process() == 0 } // the Tower has no pid of it yet
+	settled := j.answered && j.SessionsWhole && !slices.ContainsFunc(j.entries, attaching)
 	switch known := j.rememberedOwner(p); {
 	case p.Architect != "":
 		t.RoleKind, t.Role = tower.KindArchitect, p.Architect
-	case !j.settled() || !exclusive:
+	case !settled || !exclusive:
 	case known != nil:
 		t.RoleKind, t.Role = cmp.Or(known.Kind, tower.KindBuilder), tower.Normal(known.Builder)
 		j.assignOwner(t, nil, known)
