@@ -277,15 +277,6 @@ func (s *scan) terminalChannel(dir int, name string, st *unix.Statx_t, own strin
 	return noChannel
 }
 
-// eventfdChannel is an eventfd: whoever else has it wakes the process, or is woken by it.
-func (s *scan) eventfdChannel(dir int, name string) channel {
-	number, err := numberOf(dir, "fdinfo/"+name, eventfdNumber, s.Text)
-	if err != nil {
-		return unknownChannel
-	}
-	return channel{open: new(true), end: end{link: eventfdLink, number: number + 1}}
-}
-
 func numberOf(dir int, name, key string, buf []byte) (int, error) {
 	text, err := proc.ReadOnce(dir, name, buf)
 	if err != nil {

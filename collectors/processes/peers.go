@@ -159,7 +159,11 @@ func (s *scan) descriptorChannels(dir int, name string, text []byte, p *speaker)
 	case isSocket:
 		p.add(s.listeners().pair(inode), nil)
 	case string(text) == eventfdLink:
-		p.add(s.eventfdChannel(dir, name), nil)
+		c := unknownChannel
+		if number, err := numberOf(dir, "fdinfo/"+name, eventfdNumber, s.Text); err == nil { // whoever else has it wakes the process, or is woken by it
+			c = channel{open: new(true), end: end{link: eventfdLink, number: number + 1}}
+		}
+		p.add(c, nil)
 	case isPath && s.isFIFO(dir, name, p), bytes.HasPrefix(text, []byte("pipe:[")):
 		p.add(s.channel(dir, name, toRead), nil)
 		p.add(s.channel(dir, name, toWrite), nil)

@@ -103,7 +103,7 @@ func (s *scan) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.readEach(ctx, pids, (*scan).one)
+	return s.readEach(ctx, pids, func(by *scan, pid, dir int) { by.read(pid, dir, true, by.readDepth) })
 }
 
 // readEach has forks of the scan read processes, and takes over what they found.
@@ -117,8 +117,6 @@ func (s *scan) readEach(ctx context.Context, pids []int, do func(by *scan, pid, 
 	}
 	return err
 }
-
-func (s *scan) one(pid, dir int) { s.read(pid, dir, true, s.readDepth) }
 
 // read takes a process as deep as want says, or the reason why it cannot be read. A process that has ended has no place. Counted says whether
 // what it refuses is counted.
