@@ -263,8 +263,7 @@ func (l *look) goneContents(ctx context.Context, c *candidate) {
 		c.dir.Git.Staged = new(a.staged)
 	}
 	if a.errs[1] == nil {
-		nested := append([]string{}, a.modules...)
-		c.dir.Git.Nested = &nested
+		c.dir.Git.Nested = new(append([]string{}, a.modules...))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
@@ -30,7 +31,7 @@ type LookCache struct {
 	// looks are the readings of these sources, and weighed is set when git was asked about the repositories of all of them.
 	looks      []*look
 	prefetched sync.Once
-	known      func(id string) Prefiltered
+	known      atomic.Pointer[func(id string) Prefiltered]
 	held       *held
 	// pointing is what leads into folders from outside.
 	pointing pointing
@@ -67,27 +68,20 @@ func (d Prefiltered) skip(trims bool) string {
 // Prefilter takes what the rules make of the folders that all sources have found so far, by id. It is called before collectors.Part.Rest is; where it is not,
 // the folders themselves say what keeps them.
 func (s *LookCache) Prefilter(known func(id string) Prefiltered) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known = known
+	if known != nil {
+		s.known.Store(&known)
+	}
 }
 
 func (s *LookCache) prefiltered(id string) Prefiltered {
-	s.mu.Lock()
-	known := s.known
-	s.mu.Unlock()
-	if known == nil {
-		return Prefiltered{}
+	if known := s.known.Load(); known != nil {
+		return (*known)(id)
 	}
-	return known(id)
+	return Prefiltered{}
 }
 
 // rules says whether the rules of this look were asked what is worth the dear questions.
-func (s *LookCache) rules() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.known != nil
-}
+func (s *LookCache) rules() bool { return s.known.Load() != nil }
 
 // place is where a candidate may be in use, and whether what can be made again in it may go.
 type place struct {

@@ -185,20 +185,18 @@ func mutual(f *git.Finder, common, path string) bool {
 
 // inOwnRoots leaves out what lies in a folder that others can exchange, and says so. What is gone by now is left to the look.
 func (l *look) inOwnRoots(list []found) []found {
-	kept := list[:0]
-	for _, f := range list {
+	return slices.DeleteFunc(list, func(f found) bool {
 		if l.prober.ctx.Err() != nil { // nothing more is read, and it is shown as unread
-			kept = append(kept, f)
-			continue
+			return false
 		}
-		if err := l.trust.root(l.prober, filepath.Dir(f.path)); err != nil && !gone(err) {
-			l.refuse(f.path, err)
-			l.dealt()
-			continue
+		err := l.trust.root(l.prober, filepath.Dir(f.path))
+		if err == nil || gone(err) {
+			return false
 		}
-		kept = append(kept, f)
-	}
-	return kept
+		l.refuse(f.path, err)
+		l.dealt()
+		return true
+	})
 }
 
 func (l *look) refuse(path string, err error) {
