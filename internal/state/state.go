@@ -153,8 +153,7 @@ func (f *Folder) PlacePause(ctx context.Context, long time.Duration, reason stri
 	now := host.Now()
 	p := lock.Pause{Since: now.At, Reason: reason}
 	if long > 0 {
-		until := now.At.Add(long)
-		p.Until = &until
+		p.Until = new(now.At.Add(long))
 		if boot, err := proc.BootID(f.Cfg.Collect.Processes.Root); err == nil && now.Up != nil {
 			p.BootID, p.UntilUp = boot, *now.Up+long.Seconds()
 		}
