@@ -116,6 +116,10 @@ func (h *scan) leadingEnviron(dir int) error {
 	if err != nil || len(text) == 0 {
 		return err
 	}
+	v := h.at.view
+	if v == nil {
+		v = h.views[h.own]
+	}
 	kept, _ := proc.Variables(append(text, 0), slices.Concat(leadingVariables, searchVariables))
 	for name, value := range kept {
 		parts := []string{value}
@@ -123,24 +127,15 @@ func (h *scan) leadingEnviron(dir int) error {
 			parts = strings.Split(value, ":")
 		}
 		for _, part := range parts {
-			h.environPath(part)
+			if part != "" && part[0] != '/' {
+				part = h.at.cwd + "/" + part
+			}
+			if part != "" {
+				v.visit(path.Clean(part), func(numbers []int) { h.mark(numbers, byEnviron) })
+			}
 		}
 	}
 	return nil
-}
-
-func (h *scan) environPath(value string) {
-	if value == "" {
-		return
-	}
-	if value[0] != '/' {
-		value = h.at.cwd + "/" + value
-	}
-	v := h.at.view
-	if v == nil {
-		v = h.views[h.own]
-	}
-	v.visit(path.Clean(value), func(numbers []int) { h.mark(numbers, byEnviron) })
 }
 
 // withNames adds what leads to a worktree besides its path: the folder that git keeps for it, and, for one that was moved, the path that
