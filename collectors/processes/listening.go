@@ -185,8 +185,7 @@ func known[T cmp.Ordered](is bool, found []T) *[]T {
 		return nil
 	}
 	slices.Sort(found)
-	all := append([]T{}, slices.Compact(found)...)
-	return &all
+	return new(append([]T{}, slices.Compact(found)...))
 }
 
 // pair are the addresses of a connection's ends.
