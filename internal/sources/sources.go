@@ -211,9 +211,15 @@ func (set Set) Sources(sc Scope, known []snapshot.Owner) ([]collectors.Source, e
 // records are the spawn ledgers and registries: the configured ones, Shepherd's own stores, those of Agent Orchestrator, Claude Code's jobs, and the
 // builders of Codev.
 func (set Set) records() ([]collectors.Source, error) {
-	builders, err := set.builders()
+	stores, err := codev.Stores(set.codev(Scope{}, nil)) // of Codev's state folders, each of which is a registry of builders
 	if err != nil {
-		return nil, err
+		return nil, config.Usagef("collect.codev: %v", err)
+	}
+	var builders []config.Record
+	for _, path := range stores {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) { // one that does not exist yet records nothing
+			builders = append(builders, config.Record{Name: "codev", Format: records.Codev, Path: path})
+		}
 	}
 	c := set.Config.Collect
 	shepherd := set.stores(records.Shepherd, c.Shepherd.Stores, records.ShepherdStore)
@@ -270,21 +276,6 @@ func (set Set) stores(format string, paths []string, place func(env func(string)
 		out = addRecords(out, []config.Record{{Name: format, Format: format, Path: path}})
 	}
 	return unlike(out, slices.Concat(set.Config.Collect.Spawns, set.Config.Collect.Registry))
-}
-
-// builders are the stores of Codev's state folders, each of which is a registry of builders. One that does not exist yet records nothing.
-func (set Set) builders() ([]config.Record, error) {
-	paths, err := codev.Stores(set.codev(Scope{}, nil))
-	if err != nil {
-		return nil, config.Usagef("collect.codev: %v", err)
-	}
-	var out []config.Record
-	for _, path := range paths {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			out = append(out, config.Record{Name: "codev", Format: records.Codev, Path: path})
-		}
-	}
-	return out, nil
 }
 
 // openSessions are the folders in which agents write down the sessions that they have open.
