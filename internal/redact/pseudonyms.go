@@ -207,13 +207,3 @@ func (r *Redacter) source(name string) string {
 func sorted(names map[string]bool) []string {
 	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(names))))
 }
-
-// header is what a document says of its redaction.
-func (r *Redacter) header() *snapshot.Redaction {
-	out := &snapshot.Redaction{StandIns: len(r.made) - len(r.kept) - len(r.whole), Parts: maps.Clone(r.parts),
-		Kept: sorted(r.kept), Whole: sorted(r.whole)}
-	if r.keyed {
-		out.Key = KeyName(r.o.Key)
-	}
-	return out
-}

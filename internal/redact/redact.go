@@ -2,6 +2,7 @@
 package redact
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +17,11 @@ func (r *Redacter) Snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	r.reset(s)
 	out := r.copied(s, names)
 	r.sightings(s, out)
-	out.Redaction = r.header()
+	out.Redaction = &snapshot.Redaction{StandIns: len(r.made) - len(r.kept) - len(r.whole), Parts: maps.Clone(r.parts),
+		Kept: sorted(r.kept), Whole: sorted(r.whole)}
+	if r.keyed {
+		out.Redaction.Key = KeyName(r.o.Key)
+	}
 	return out
 }
 
