@@ -228,17 +228,6 @@ const attempts = 12
 // fewAttempts is how often one is asked again whose permissions deny it.
 const fewAttempts = 3
 
-// asksOf is how often a process that gave this error is asked again.
-func asksOf(err error) int {
-	switch {
-	case errors.Is(err, errBegins):
-		return attempts
-	case proc.Denied(err):
-		return fewAttempts
-	}
-	return 2 * fewAttempts
-}
-
 // pass notes what processes hold, and which of them are to be asked again.
 func (h *scan) pass(ctx context.Context, pids []int) error {
 	forks, err := host.EachPinned(ctx, h.root, pids, h.fork, (*scan).process)
@@ -323,7 +312,14 @@ func (h *scan) begins(dir int) bool {
 
 // retried reports whether a process that refused something is asked again, and takes note of it.
 func (h *scan) retried(pid int, err error) bool {
-	if h.left <= attempts-asksOf(err) {
+	asks := 2 * fewAttempts
+	switch {
+	case errors.Is(err, errBegins):
+		asks = attempts
+	case proc.Denied(err):
+		asks = fewAttempts
+	}
+	if h.left <= attempts-asks {
 		return false
 	}
 	h.refusing = append(h.refusing, pid)

@@ -168,9 +168,14 @@ func (w *walk) entry(fd int, at, name string, ino uint64, kind byte) {
 	}
 	if kind == unix.DT_SOCK || kind == unix.DT_UNKNOWN {
 		for _, b := range h.machine.bound[uint32(ino)] {
-			if b.Dev == h.spots[w.i].node.dev {
-				w.socket(b.Inode)
+			if b.Dev != h.spots[w.i].node.dev {
+				continue
 			}
+			holder := snapshot.Holder{Name: "a unix socket", How: kinds[bySocket]}
+			if owner, ok := h.seen.owners[b.Inode]; ok {
+				holder.PID, holder.Name = owner.pid, owner.comm
+			}
+			h.add(w.i, holder)
 		}
 	}
 	for _, r := range h.seen.layers[name] {
@@ -178,12 +183,4 @@ func (w *walk) entry(fd int, at, name string, ino uint64, kind byte) {
 			h.add(w.i, r.holder)
 		}
 	}
-}
-
-func (w *walk) socket(inode uint64) {
-	holder := snapshot.Holder{Name: "a unix socket", How: kinds[bySocket]}
-	if owner, ok := w.h.seen.owners[inode]; ok {
-		holder.PID, holder.Name = owner.pid, owner.comm
-	}
-	w.h.add(w.i, holder)
 }
