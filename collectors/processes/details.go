@@ -59,7 +59,12 @@ func deeper(found []*record) map[int]depth {
 
 // readDepth is how deep a process is read for its own sake.
 func (s *scan) readDepth(p *record) depth {
-	marked := s.marked(p)
+	marked := false // by a marker that not only says which pane it is in
+	if p.Markers != nil {
+		for name := range *p.Markers {
+			marked = marked || !slices.Contains(s.o.Panes, name)
+		}
+	}
 	c := s.o.Classes
 	switch {
 	case slices.Contains(s.o.Only, p.PID),
@@ -73,19 +78,6 @@ func (s *scan) readDepth(p *record) depth {
 		return served
 	}
 	return brief
-}
-
-// marked reports whether a process carries a marker that not only says which pane it is in.
-func (s *scan) marked(p *record) bool {
-	if p.Markers == nil {
-		return false
-	}
-	for name := range *p.Markers {
-		if !slices.Contains(s.o.Panes, name) {
-			return true
-		}
-	}
-	return false
 }
 
 // deepen reads the rest of a pinned process that was read in part. Where it executed another program or moved in between, it is read again; one that
