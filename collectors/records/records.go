@@ -157,7 +157,7 @@ func file(read parse) func(context.Context, string, Options) ([]snapshot.Record,
 // parseSpawns gives the spawns in the order in which they first stand.
 func parseSpawns(split splitter) parse {
 	return func(data []byte, o Options) ([]snapshot.Record, int, error) {
-		j := newJoin()
+		j := &join{byKey: map[key]int{}, latest: map[string]int{}}
 		bad, err := split(data, mapped(o.Fields, j.add))
 		return j.all, bad, err
 	}

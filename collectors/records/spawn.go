@@ -25,11 +25,13 @@ type key struct {
 	at                       int64
 }
 
-func newJoin() *join { return &join{byKey: map[key]int{}, latest: map[string]int{}} }
-
 // add takes one record. A record that cannot be understood changes nothing.
 func (j *join) add(rec Record) error {
-	s, err := spawn(rec)
+	var err error
+	s := snapshot.Record{
+		ID: readField(&err, rec.Name, "id"), Path: readField(&err, rec.Path, "path"), Kind: readField(&err, rec.Text, "kind"), Label: readField(&err, rec.Text, "label"),
+		Session: readField(&err, rec.Text, "session"), SpawnedAt: readField(&err, rec.Time, "spawned_at"), CompletedAt: readField(&err, rec.Time, "completed_at"),
+	}
 	if err != nil {
 		return err
 	}
@@ -89,13 +91,4 @@ func update(into *snapshot.Record, s snapshot.Record) {
 		// Completed before it was spawned: that was another run, or one of the clocks is wrong. Neither says it has ended.
 		into.CompletedAt = nil
 	}
-}
-
-// spawn reads one record.
-func spawn(rec Record) (s snapshot.Record, err error) {
-	s = snapshot.Record{
-		ID: readField(&err, rec.Name, "id"), Path: readField(&err, rec.Path, "path"), Kind: readField(&err, rec.Text, "kind"), Label: readField(&err, rec.Text, "label"),
-		Session: readField(&err, rec.Text, "session"), SpawnedAt: readField(&err, rec.Time, "spawned_at"), CompletedAt: readField(&err, rec.Time, "completed_at"),
-	}
-	return s, err
 }
