@@ -67,23 +67,19 @@ func (c copilot) session(ctx context.Context, d safeopen.DirFS, id string) (open
 		}
 		open = append(open, snapshot.OpenSession{Source: c.source, Agent: c.agent, ID: id, PID: pid, WrittenAt: modified(&st)})
 	}
-	if len(open) > 0 {
-		at := c.workspace(ctx, filepath.Join(d.Dir, id, "workspace.yaml"))
-		for i := range open {
-			open[i].Folder = at
-		}
+	if len(open) == 0 {
+		return nil, nil
 	}
-	return open, nil
-}
-
-// workspace is the folder that a session's record names, "" where that could not be read.
-func (c copilot) workspace(ctx context.Context, path string) string {
-	f, err := safeopen.Read(ctx, path, safeopen.Want{Max: maxFile})
+	f, err := safeopen.Read(ctx, filepath.Join(d.Dir, id, "workspace.yaml"), safeopen.Want{Max: maxFile})
 	var record struct {
 		Cwd string `yaml:"cwd"`
 	}
 	if err != nil || yaml.Unmarshal(f.Data, &record) != nil {
-		return ""
+		return open, nil // without the folder, which could not be read
 	}
-	return folder(record.Cwd)
+	at := folder(record.Cwd)
+	for i := range open {
+		open[i].Folder = at
+	}
+	return open, nil
 }
