@@ -58,10 +58,7 @@ func (x explainer) held(r *ast.Rule) bool { return x.trace.held[r] }
 
 func (x explainer) fired(p policy.Package, r *ast.Rule) []Fired {
 	title, description := x.about(p, r)
-	var missing []Condition
-	for _, asked := range x.negated(r.Body) {
-		missing = append(missing, x.failing(asked, depth)...)
-	}
+	missing := x.failing(x.negated(r.Body), depth)
 	var out []Fired
 	facts := x.facts(r)
 	for _, v := range x.trace.gave[r] {
@@ -88,9 +85,7 @@ func (x explainer) silent(to []Silent, p policy.Package, rules ...*ast.Rule) []S
 			continue
 		}
 		out.Failed = append(out.Failed, x.condition(r, s, depth))
-		for _, asked := range x.negated(ast.Body{s.expr}) {
-			out.Shown = append(out.Shown, x.shown(asked)...)
-		}
+		out.Shown = append(out.Shown, x.shown(x.negated(ast.Body{s.expr}))...)
 	}
 	if len(out.Failed) == 0 {
 		return to
@@ -138,17 +133,14 @@ func (x explainer) condition(r *ast.Rule, s *stop, left int) Condition {
 	return c
 }
 
-// negated are the rules that the nots of a body ask, a list each.
-func (x explainer) negated(b ast.Body) [][]*ast.Rule {
-	var out [][]*ast.Rule
+// negated are the rules that the nots of a body ask.
+func (x explainer) negated(b ast.Body) (out []*ast.Rule) {
 	for _, e := range b {
 		if _, block := e.Terms.(*ast.Not); !e.Negated && !block {
 			continue
 		}
 		ast.WalkRefs(e, func(ref ast.Ref) bool {
-			if rules := x.rules(ref); len(rules) > 0 {
-				out = append(out, rules)
-			}
+			out = append(out, x.rules(ref)...)
 			return false
 		})
 	}

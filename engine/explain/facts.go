@@ -86,9 +86,7 @@ func (x explainer) reached(kind, blocker string) (n int) {
 		}
 		if x.held(r) {
 			for _, asked := range x.negated(r.Body) {
-				for _, a := range asked {
-					count(a, followed)
-				}
+				count(asked, followed)
 			}
 		}
 	}
@@ -104,9 +102,7 @@ func (x explainer) changes(kind, blocker string, findings []string) []change {
 			g.ends(r, followed)
 		} else if x.held(r) {
 			for _, asked := range x.negated(r.Body) {
-				for _, a := range asked {
-					g.ends(a, followed)
-				}
+				g.ends(asked, followed)
 			}
 			for _, e := range r.Body {
 				g.expr(r, e, nil)
