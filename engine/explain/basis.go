@@ -258,10 +258,7 @@ func valueOf(ev *topdown.Event, o *ast.Term) (operand, bool) {
 		if !v.HasPrefix(ast.InputRootRef) {
 			return operand{}, false
 		}
-		found, err := ev.Input().Value.Find(v[1:])
-		if err != nil { // absent, or behind a variable that was tried with everything
-			return operand{ref: v}, true
-		}
+		found, _ := ev.Input().Value.Find(v[1:]) // nil where it is absent, or behind a variable that was tried with everything
 		return operand{ref: v, value: found}, true
 	case ast.Var:
 		return operand{}, false

@@ -185,9 +185,7 @@ func (g *gatherer) shell(name *ast.Term) bool {
 	if name == nil || err != nil || !ok {
 		return false
 	}
-	found := false
-	list.Foreach(func(t *ast.Term) { found = found || t.Equal(name) })
-	return found
+	return list.Until(name.Equal)
 }
 
 // objectors are the changes that might take away what was found, or make something object.
@@ -343,7 +341,7 @@ func (g *gatherer) fact(path ast.Ref, constants []ast.Value) {
 	if err != nil {
 		was = nil
 	} else if sort == "" {
-		sort = typeOf(was)
+		sort = ast.ValueName(was)
 	}
 	if _, member := path[len(path)-1].Value.(ast.Number); member { // a number or a text of a list: it is in it or not
 		sort = ""
@@ -585,20 +583,6 @@ func (f *found) constant(v ast.Value) {
 			f.constants = append(f.constants, v)
 		}
 	}
-}
-
-func typeOf(v ast.Value) string {
-	switch v.(type) {
-	case ast.Boolean:
-		return "boolean"
-	case ast.Number:
-		return "number"
-	case ast.String:
-		return "string"
-	case *ast.Array:
-		return "array"
-	}
-	return "object"
 }
 
 // typeAt is the type that the subject's schema gives to a path, and the format of its texts; empty for one that it does not have.
