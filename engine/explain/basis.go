@@ -43,11 +43,7 @@ func (x explainer) facts(r *ast.Rule) []Fact {
 		}
 		seen[name] = true
 		one := Fact{Fact: name, Source: sourceOf(x.in, path), AsOf: asOf(x.in, path)}
-		if v, err := x.in.Find(path[1:]); err != nil {
-			one.Unknown = true
-		} else {
-			one.Value = shownValue(v, maxFact)
-		}
+		one.Value, one.Unknown = shownFact(x.in, path)
 		out = append(out, one)
 	}
 	// What is said in parts is not said as a whole too.

@@ -597,11 +597,7 @@ func describe(in ast.Value, cs []change) decision.Way {
 	out := decision.Way{}
 	for _, c := range cs {
 		w := decision.Change{Fact: written(c.path), Gone: c.to == nil, Bound: c.bound, Source: sourceOf(in, c.path)}
-		if was, err := in.Find(c.path[1:]); err != nil {
-			w.Unknown = true
-		} else {
-			w.From = shownValue(was, maxFact)
-		}
+		w.From, w.Unknown = shownFact(in, c.path)
 		if c.to != nil {
 			w.To = plainValue(c.to) // in full: a way can be tried with what it says
 		}
@@ -611,12 +607,16 @@ func describe(in ast.Value, cs []change) decision.Way {
 	return out
 }
 
-// shownValue is a value as it is shown: one of more bytes than most as a word.
-func shownValue(v ast.Value, most int) any {
-	if !policy.Room(most).Fits(v) {
-		return tooLong
+// shownFact is what stands at a path as it is shown, one of more bytes than maxFact as a word; unknown where nothing stands there.
+func shownFact(in ast.Value, path ast.Ref) (value any, unknown bool) {
+	v, err := in.Find(path[1:])
+	switch {
+	case err != nil:
+		return nil, true
+	case !policy.Room(maxFact).Fits(v):
+		return tooLong, false
 	}
-	return plainValue(v)
+	return plainValue(v), false
 }
 
 func plainValue(v ast.Value) any {

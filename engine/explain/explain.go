@@ -40,11 +40,11 @@ type explainer struct {
 // claims candidates by another rule, that one is among the silent when it did not.
 func (x explainer) outputs(p policy.Package, set, scope string) (fired []Fired, silent []Silent) {
 	if scope != "" {
-		if rules := x.policy.Compiler().GetRulesExact(p.Ref.Append(ast.StringTerm(scope))); !slices.ContainsFunc(rules, x.held) {
+		if rules := x.rulesOf(p, scope); !slices.ContainsFunc(rules, x.held) {
 			silent = x.silent(silent, p, rules...)
 		}
 	}
-	for _, r := range x.policy.Compiler().GetRulesExact(p.Ref.Append(ast.StringTerm(set))) {
+	for _, r := range x.rulesOf(p, set) {
 		if !x.held(r) {
 			silent = x.silent(silent, p, r)
 			continue

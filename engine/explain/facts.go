@@ -275,22 +275,25 @@ func (g *gatherer) expand(ref ast.Ref) []ast.Ref {
 	if err != nil {
 		return out
 	}
-	add := func(key *ast.Term) {
+	for _, key := range keysOf(v) {
 		if len(out) <= maxMembers {
 			out = append(out, g.expand(append(append(slices.Clone(ground), key), ref[len(ground)+1:]...))...)
 		}
 	}
+	return out
+}
+
+// keysOf are the keys of an object, or the numbers of the first few members of a list.
+func keysOf(v ast.Value) (keys []*ast.Term) {
 	switch v := v.(type) {
 	case ast.Object:
-		for _, k := range v.Keys() {
-			add(k)
-		}
+		keys = v.Keys()
 	case *ast.Array:
-		for i := range v.Len() {
-			add(ast.IntNumberTerm(i))
+		for i := range min(v.Len(), maxMembers) {
+			keys = append(keys, ast.IntNumberTerm(i))
 		}
 	}
-	return out
+	return keys
 }
 
 // addInner adds the facts inside of a list or an object, and that a member of a list is not there.
@@ -299,19 +302,10 @@ func (g *gatherer) addInner(at ast.Ref, constants []ast.Value, left int) {
 	if err != nil || left == 0 || len(g.out) > maxFacts*maxValues {
 		return
 	}
-	each := func(key *ast.Term) {
-		g.fact(append(slices.Clone(at), key), constants)
-		g.addInner(append(slices.Clone(at), key), constants, left-1)
-	}
-	switch v := v.(type) {
-	case ast.Object:
-		for _, k := range v.Keys() {
-			each(k)
-		}
-	case *ast.Array:
-		for i := range min(v.Len(), maxMembers) {
-			each(ast.IntNumberTerm(i))
-		}
+	for _, key := range keysOf(v) {
+		inner := append(slices.Clone(at), key)
+		g.fact(inner, constants)
+		g.addInner(inner, constants, left-1)
 	}
 }
 
@@ -495,14 +489,9 @@ func (f *found) variable(r *ast.Rule, v ast.Var) {
 	}
 	f.vars[v] = true
 	for _, e := range r.Body {
-		if !gives(e, v) {
-			continue
+		if gives(e, v) {
+			f.condition(r, e)
 		}
-		f.walk(e, followed)
-		ast.WalkVars(e, func(v ast.Var) bool {
-			f.variable(r, v)
-			return false
-		})
 	}
 }
 
