@@ -150,10 +150,19 @@ type Question struct {
 
 // Ask answers a question from a snapshot. cfg are the parameters of the rules: which words say that an owner has ended.
 func Ask(s *snapshot.Snapshot, cfg *subject.Config, q Question) Answer {
-	a := &answer{s: s, cfg: cfg, q: q, joined: subject.Join(s, cfg)}
+	a := &answer{s: s, cfg: cfg, q: q, joined: subject.Join(s, cfg), live: map[int]string{}}
 	a.out = Answer{Schema: Schema, Asked: q.Asked, Kind: q.Kind, ID: q.ID, TakenAt: s.TakenAt,
 		Proofs: []Proof{}, Claims: append([]Claim{}, q.Claims...), Gaps: append([]Gap{}, q.Gaps...), Read: []Read{}}
-	a.index()
+	for id, p := range s.Processes {
+		if !subject.Dead(p) {
+			a.live[p.PID] = id
+		}
+	}
+	own := slices.Clone(q.Own)
+	if s.Host.PID != nil {
+		own = append(own, *s.Host.PID)
+	}
+	a.own = s.Descendants(own...)
 	switch q.Kind {
 	case Folder:
 		a.out.ID = q.Path
@@ -183,20 +192,6 @@ type answer struct {
 	// live are the living processes by pid with the ids that they have in the snapshot, own those that never count.
 	live map[int]string
 	own  map[int]bool
-}
-
-func (a *answer) index() {
-	a.live = map[int]string{}
-	for id, p := range a.s.Processes {
-		if !subject.Dead(p) {
-			a.live[p.PID] = id
-		}
-	}
-	own := slices.Clone(a.q.Own)
-	if a.s.Host.PID != nil {
-		own = append(own, *a.s.Host.PID)
-	}
-	a.own = a.s.Descendants(own...)
 }
 
 // alive gives a living process that counts; ticks, where it is not nil, is when the one that is meant began.
@@ -243,7 +238,8 @@ func (a *answer) about(p *snapshot.Process, id string) {
 		}
 	}
 	if p.Listening != nil && len(*p.Listening) > 0 {
-		a.prove(Proof{What: ByListener, Detail: fmt.Sprintf("%s (%d) listens on port %s", p.Name, p.PID, numbers(*p.Listening)), Source: snapshot.Proc,
+		ports := strings.ReplaceAll(strings.Trim(fmt.Sprint(*p.Listening), "[]"), " ", ", ")
+		a.prove(Proof{What: ByListener, Detail: fmt.Sprintf("%s (%d) listens on port %s", p.Name, p.PID, ports), Source: snapshot.Proc,
 			PID: p.PID, StartTicks: &p.StartTicks, Name: p.Name, Fact: Pointer("processes", id, "listening")})
 	}
 }
@@ -389,12 +385,4 @@ func isBelow(p, folder string) bool {
 	}
 	p = path.Clean(p)
 	return p == folder || folder == "/" || strings.HasPrefix(p, folder+"/")
-}
-
-func numbers(list []int) string {
-	out := make([]string, len(list))
-	for i, n := range list {
-		out[i] = fmt.Sprint(n)
-	}
-	return strings.Join(out, ", ")
 }

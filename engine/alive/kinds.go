@@ -41,20 +41,18 @@ func (a *answer) folder() {
 			a.about(p, pid)
 		}
 	}
-	in := func(p *snapshot.Pane) bool { return isBelow(p.Cwd, a.q.Path) }
-	for _, sid := range sorted(a.s.Sessions) {
-		for i := range a.s.Sessions[sid].Panes {
-			if p := &a.s.Sessions[sid].Panes[i]; in(p) {
-				a.pane(p, a.s.Sessions[sid].Source, Pointer("sessions", sid, "panes", strconv.Itoa(i)), sid)
+	in := func(panes []snapshot.Pane, source, list, of string) {
+		for i := range panes {
+			if isBelow(panes[i].Cwd, a.q.Path) {
+				a.pane(&panes[i], source, Pointer(list, of, "panes", strconv.Itoa(i)), of)
 			}
 		}
 	}
+	for _, sid := range sorted(a.s.Sessions) {
+		in(a.s.Sessions[sid].Panes, a.s.Sessions[sid].Source, "sessions", sid)
+	}
 	for _, tid := range sorted(a.s.Tabs) {
-		for i := range a.s.Tabs[tid].Panes {
-			if p := &a.s.Tabs[tid].Panes[i]; in(p) {
-				a.pane(p, a.s.Tabs[tid].Source, Pointer("tabs", tid, "panes", strconv.Itoa(i)), tid)
-			}
-		}
+		in(a.s.Tabs[tid].Panes, a.s.Tabs[tid].Source, "tabs", tid)
 	}
 	for _, tid := range sorted(a.s.Terminals) {
 		t := a.s.Terminals[tid]
@@ -64,7 +62,7 @@ func (a *answer) folder() {
 	}
 	a.lock(id, &d)
 	if sub, ok := a.joined.Subject(id); ok {
-		a.records(recordsOf(sub))
+		a.records(sub)
 		a.openIn(sub)
 	}
 	a.holds(func(held string) bool {
@@ -239,8 +237,7 @@ func (a *answer) ofTerminal(id string, t *snapshot.Terminal) {
 	if t.Error != nil && *t.Error != "" {
 		a.gap(t.Source, "%s could not be read whole: %s", id, *t.Error)
 	}
-	var p *snapshot.Process
-	ok := false
+	p, ok := (*snapshot.Process)(nil), false
 	if t.PID != nil {
 		p, _, ok = a.alive(*t.PID, t.StartTicks)
 	}
@@ -310,7 +307,7 @@ func (a *answer) pane(p *snapshot.Pane, source, fact, id string) {
 // addRecords adds what records and holds say of a candidate, and when it was last active.
 func (a *answer) addRecords(active *time.Time, source, fact string) {
 	if sub, ok := a.joined.Subject(a.q.ID); ok {
-		a.records(recordsOf(sub))
+		a.records(sub)
 	}
 	a.holds(func(held string) bool { return held == a.q.ID })
 	if active != nil {

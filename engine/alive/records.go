@@ -111,43 +111,25 @@ type ref struct {
 	*snapshot.Record
 }
 
-// tied are records as a subject has them.
-type tied struct {
-	list   string
-	record subject.Record
-}
-
-// recordsOf are the records that concern a candidate by themselves. Who started it, or owns the folder that it stands in, is not it.
-func recordsOf(sub *subject.Subject) []tied {
-	var out []tied
-	for _, r := range sub.Entries {
-		if r.By != "spawn" && !(sub.Kind != snapshot.KindDir && r.By == "path") {
-			out = append(out, tied{ByRegistry, r})
-		}
-	}
-	for _, r := range sub.Spawns {
-		if !(sub.Kind != snapshot.KindDir && r.By == "path") {
-			out = append(out, tied{BySpawn, r})
-		}
-	}
-	return out
-}
-
-// records finds the records of a subject in the snapshot, where they say by which process they can be checked.
-func (a *answer) records(list []tied) {
+// records finds the records that concern a subject by themselves in the snapshot, where they say by which process they can be checked. Who started it,
+// which no spawn says, or owns the folder that it stands in, is not it.
+func (a *answer) records(sub *subject.Subject) {
 	var refs []ref
-	for _, t := range list {
-		all := a.s.Registry
-		if t.list == BySpawn {
-			all = a.s.Spawns
-		}
-		for i := range all {
-			if r := &all[i]; r.Source == t.record.Source && r.ID == t.record.ID && r.Path == t.record.Path && r.Session == t.record.Session &&
-				!slices.ContainsFunc(refs, func(have ref) bool { return have.list == t.list && have.at == i }) {
-				refs = append(refs, ref{t.list, i, r})
+	add := func(list string, all []snapshot.Record, tied []subject.Record) {
+		for _, t := range tied {
+			if t.By == "spawn" || t.By == "path" && sub.Kind != snapshot.KindDir {
+				continue
+			}
+			for i := range all {
+				if r := &all[i]; r.Source == t.Source && r.ID == t.ID && r.Path == t.Path && r.Session == t.Session &&
+					!slices.ContainsFunc(refs, func(have ref) bool { return have.list == list && have.at == i }) {
+					refs = append(refs, ref{list, i, r})
+				}
 			}
 		}
 	}
+	add(ByRegistry, a.s.Registry, sub.Entries)
+	add(BySpawn, a.s.Spawns, sub.Spawns)
 	a.ofRecords(refs)
 }
 

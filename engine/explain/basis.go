@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -153,12 +152,10 @@ func asOf(in ast.Value, path ast.Ref) *time.Time {
 	case !path.HasPrefix(ownerSeenRef):
 		return &at
 	}
-	if v, err := in.Find(since); err == nil {
-		if n, ok := v.(ast.Number); ok {
-			if f, err := json.Number(n).Float64(); err == nil {
-				at = at.Add(-time.Duration(f * float64(time.Second)))
-			}
-		}
+	v, _ := in.Find(since)
+	n, _ := v.(ast.Number)
+	if f, ok := n.Float64(); ok {
+		at = at.Add(-time.Duration(f * float64(time.Second)))
 	}
 	return &at
 }
