@@ -148,12 +148,10 @@ func share(n, agent *node, markers []string) bool {
 
 // agree is false when one of the markers has two values that are known and differ.
 func agree(n, agent *node, markers []string) bool {
-	for _, m := range markers {
-		if v := carried(agent, m); v != "" && v != carried(n, m) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(markers, func(m string) bool {
+		v := carried(agent, m)
+		return v != "" && v != carried(n, m)
+	})
 }
 
 func carried(n *node, marker string) string {

@@ -85,7 +85,7 @@ func (j *Index) keepers(sub *Subject, placesOf func(*Index, *Subject) []string) 
 
 // pathsOf are where a candidate is; one of them is "" where that is not known.
 func (j *Index) pathsOf(sub *Subject, placesOf func(*Index, *Subject) []string) []string {
-	places := j.namesBelow(sub, placesOf(j, sub), bareCwd) // placesOf says nothing of processes below that are not known
+	places := j.namesBelow(sub, placesOf(j, sub), bareCwd) // placesOf says nothing of processes below
 	for i := range places {
 		places[i] = clean(places[i])
 	}

@@ -202,8 +202,8 @@ func (x *processes) open(n *node) *node {
 // the one that it should have started is a different process.
 func (x *processes) starter(n *node) (*node, *bool) {
 	ours := unknown
-	if n.p.PIDNamespace != nil && x.space != nil {
-		ours = triIf(*n.p.PIDNamespace == *x.space)
+	if space := x.snap.Host.PIDNamespace; n.p.PIDNamespace != nil && space != nil {
+		ours = triIf(*n.p.PIDNamespace == *space)
 	}
 	var gone *bool
 	for _, name := range x.config.PIDMarkers {

@@ -191,18 +191,14 @@ func (j *Index) openIn(d *snapshot.Dir) []OpenAgent {
 	if d.Content != nil {
 		at = clean(d.Content.Worktree)
 	}
-	out := slices.Clone(j.workplaces.in[at])
+	out := append([]OpenAgent{}, j.workplaces.in[at]...)
 	for _, p := range j.workplaces.may {
 		if j.mayWork(d, p.near) {
 			out = append(out, p.OpenAgent)
 		}
 	}
 	slices.SortFunc(out, func(a, b OpenAgent) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	out = slices.Compact(out)
-	if out == nil {
-		return []OpenAgent{}
-	}
-	return out
+	return slices.Compact(out)
 }
 
 // mayWork reports whether a session of no known folder may work in a folder: its process stands in no known folder, or the folder is a checkout of the

@@ -21,7 +21,6 @@ type processes struct {
 	whole  bool // the process table was read whole, so that what is not in it is not there
 	strays bool // some process does not show its parent, so it may be below any other
 	config *Config
-	all    map[string]*snapshot.Process
 	// nodes are in the order of pids, and of starts where processes have the same; pids are theirs.
 	nodes []node
 	pids  []int
@@ -34,7 +33,6 @@ type processes struct {
 	// ancestries are what earlier looks saw of this boot's processes, by pid, ended what records say of sessions, by their ids.
 	ancestries map[int]snapshot.Ancestry
 	ended      ended
-	now        time.Time
 	snap       *snapshot.Snapshot
 	// holds are those on candidates, by their ids.
 	holds  map[string]*Hold
@@ -44,13 +42,11 @@ type processes struct {
 	orphanParents []int
 	// sessions has the agent of each session that is open, by the session's id.
 	sessions map[string]int
-	// space is the pid namespace that all pids are of.
-	space   *uint64
-	known   map[string]bool // the marker values that some record names
-	hiddens []int           // the processes of this user that may be an agent and do not show it, in the order of their start
-	panes   map[int]string  // pane ids by the pid of every process of the pane's session
-	shells  map[int]string  // pane ids by the pid of the shell that leads the session
-	dirs    map[string]bool
+	known    map[string]bool // the marker values that some record names
+	hiddens  []int           // the processes of this user that may be an agent and do not show it, in the order of their start
+	panes    map[int]string  // pane ids by the pid of every process of the pane's session
+	shells   map[int]string  // pane ids by the pid of the shell that leads the session
+	dirs     map[string]bool
 	// herdr has the servers that listen on a socket, by its path.
 	herdr map[string]*snapshot.Server
 }
@@ -93,9 +89,9 @@ func (t *traits) isEmpty() bool {
 func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	x := processes{
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
-		all: s.Processes, dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
-		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
-		ancestries: ancestriesOf(s), now: s.TakenAt, snap: s,
+		dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
+		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
+		ancestries: ancestriesOf(s), snap: s,
 	}
 	for name, src := range s.Sources {
 		if src.Server != nil && src.Server.PID > 0 && !src.HasKind(name, "tmux") {
@@ -157,8 +153,8 @@ func (x *processes) sort() {
 		pid int
 		p   *snapshot.Process
 	}
-	list := make([]numbered, 0, len(x.all))
-	for _, p := range x.all {
+	list := make([]numbered, 0, len(x.snap.Processes))
+	for _, p := range x.snap.Processes {
 		list = append(list, numbered{p.PID, p})
 	}
 	slices.SortFunc(list, func(a, b numbered) int {
@@ -181,7 +177,7 @@ func (x *processes) sort() {
 
 // byID is the node of a process by its id as a candidate.
 func (x *processes) byID(id string) (int, bool) {
-	p, ok := x.all[id]
+	p, ok := x.snap.Processes[id]
 	if !ok {
 		return 0, false
 	}

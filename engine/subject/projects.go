@@ -65,14 +65,8 @@ func (j *Index) projectsOf(sub *Subject, called func() keep.Names) []Project {
 
 func (j *Index) dirPlaces(sub *Subject) []string { return []string{sub.Dir.Path} }
 
-// processPlaces has those of the processes below it too: they end with it.
-func (j *Index) processPlaces(sub *Subject) []string {
-	places := []string{bareCwd(sub.Process)}
-	for _, n := range j.procs.underID(sub.ID) {
-		places = append(places, bareCwd(n.p))
-	}
-	return places
-}
+// processPlaces leaves out those of the processes below it: they may be many.
+func (j *Index) processPlaces(sub *Subject) []string { return []string{bareCwd(sub.Process)} }
 
 func bareCwd(p *snapshot.Process) string { return strings.TrimSuffix(known(p.Cwd), deleted) }
 
@@ -155,19 +149,11 @@ func (j *Index) Groups(sub *Subject) []string {
 	for _, r := range slices.Concat(sub.Entries, sub.Spawns) {
 		groups = append(groups, r.Source, j.repository(clean(r.Path)))
 	}
-	for _, at := range j.standsIn(sub) {
+	for _, at := range kinds[sub.Kind].places(j, sub) {
 		groups = append(groups, j.repository(clean(at)))
 	}
 	slices.Sort(groups)
 	return slices.DeleteFunc(slices.Compact(groups), func(name string) bool { return name == "" })
-}
-
-// standsIn are the folders in which a candidate is. Those of what is below a process are left out: they may be many.
-func (j *Index) standsIn(sub *Subject) []string {
-	if sub.Process != nil {
-		return []string{bareCwd(sub.Process)}
-	}
-	return kinds[sub.Kind].places(j, sub)
 }
 
 // repository is that of the innermost checkout around a folder, or else the folder itself; "" for the home folder, where everything begins.

@@ -54,7 +54,7 @@ func (x *processes) seen(i int) ([]Seen, *bool) {
 		out = append(out, Seen{PID: a.PID, StartTicks: a.StartTicks, Name: a.Name, Gone: new(false)})
 	}
 	if remembered {
-		ago := max(0, x.now.Sub(d.LastAt).Seconds())
+		ago := max(0, x.snap.TakenAt.Sub(d.LastAt).Seconds())
 		for _, a := range d.Agents {
 			if !slices.ContainsFunc(out, func(s Seen) bool { return s.PID == a.PID && s.StartTicks == a.StartTicks }) {
 				out = append(out, Seen{PID: a.PID, StartTicks: a.StartTicks, Name: a.Name, Gone: x.gone(a.PID, a.StartTicks), Ago: ago})
@@ -66,17 +66,9 @@ func (x *processes) seen(i int) ([]Seen, *bool) {
 	}
 	all := yes
 	for _, s := range out {
-		switch {
-		case s.Gone == nil:
-			all = min(all, unknown)
-		case !*s.Gone:
-			all = no
-		}
+		all = min(all, triOf(s.Gone))
 	}
-	if all == unknown {
-		return out, nil
-	}
-	return out, new(all == yes)
+	return out, all.ifWhole(true)
 }
 
 // incomplete is true for an agent whose process is not known.
@@ -398,12 +390,9 @@ func (x *processes) copyless(i int) *int {
 // hasCopy reports whether a living copy of a program is below an agent.
 func (x *processes) hasCopy(i, k int) bool {
 	n := &x.nodes[i]
-	for _, c := range x.descendants(k) {
-		if c != n && c.family == n.family && c.p.ArgvDigest == n.p.ArgvDigest && known(c.p.Script) == known(n.p.Script) && known(c.p.Package) == known(n.p.Package) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.descendants(k), func(c *node) bool {
+		return c != n && c.family == n.family && c.p.ArgvDigest == n.p.ArgvDigest && known(c.p.Script) == known(n.p.Script) && known(c.p.Package) == known(n.p.Package)
+	})
 }
 
 // silent reports whether a process positively listens nowhere, not even on a unix socket that it made for itself alone.

@@ -194,13 +194,7 @@ func (f *naming) note(spawn, names bool) {
 
 // known gives for spawns and for entries whether those that mean a candidate are known: what they would name it by is known, or none of them names any.
 func (f naming) known(named bool) (spawns, entries *bool) {
-	truth := func(is bool) *bool {
-		if is {
-			return &is
-		}
-		return nil
-	}
-	return truth(named || !f.spawns), truth(named || !f.entries)
+	return triIf(named || !f.spawns).ifWhole(false), triIf(named || !f.entries).ifWhole(false)
 }
 
 // byFolder is for what works in these folders.

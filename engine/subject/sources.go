@@ -34,10 +34,7 @@ func (x sources) rests(s *snapshot.Snapshot, id, kind, source string) kindSource
 
 func indexSources(s *snapshot.Snapshot) sources {
 	x := sources{all: s.Sources, evidence: map[kindSource]map[string]string{}, read: wholly(s.Sources), codevRead: codevRead(s.Sources)}
-	common := map[string]string{}
-	for _, name := range []string{snapshot.Proc, snapshot.Ledger} {
-		common[name] = x.status(name)
-	}
+	common := map[string]string{snapshot.Proc: x.status(snapshot.Proc), snapshot.Ledger: x.status(snapshot.Ledger)}
 	for name, src := range s.Sources {
 		// What a project keeps is not known where it could not be read.
 		if name == snapshot.Projects || src.HasKind(name, "spawns") || src.HasKind(name, "registry") {
