@@ -68,29 +68,22 @@ func (a *agents) starters(i int) found {
 	}
 	switch len(mine) {
 	case 0:
-		return a.but(i, a.earlier(i, a.all))
+		return a.but(i, a.earlier(i, a.all), nil)
 	case 1:
-		same, early := a.but(i, a.value[mine[0]][carried(n, mine[0])]), a.but(i, a.earlier(i, a.wild[mine[0]]))
-		return found{same.count + early.count, cmp.Or(same.one, early.one), func(yield func(int) bool) {
-			for _, f := range []found{same, early} {
-				for k := range f.each {
-					if !yield(k) {
-						return
-					}
-				}
-			}
-		}}
+		return a.but(i, a.value[mine[0]][carried(n, mine[0])], a.earlier(i, a.wild[mine[0]]))
 	default:
 		return a.agreeing(i, mine)
 	}
 }
 
-// but are the agents in a list without the process itself. The list is in the order of their start.
-func (a *agents) but(i int, list []int) found {
-	f := found{count: len(list), each: func(yield func(int) bool) {
-		for _, at := range list {
-			if at != i && !yield(at) {
-				return
+// but are the agents in two lists, of which none is in both, without the process itself. Each list is in the order of their start.
+func (a *agents) but(i int, first, second []int) found {
+	f := found{count: len(first) + len(second), each: func(yield func(int) bool) {
+		for _, list := range [...][]int{first, second} {
+			for _, at := range list {
+				if at != i && !yield(at) {
+					return
+				}
 			}
 		}
 	}}
@@ -98,7 +91,7 @@ func (a *agents) but(i int, list []int) found {
 		f.one = &a.nodes[at]
 		break
 	}
-	if i >= 0 && a.nodes[i].starter && slices.Contains(list, i) {
+	if i >= 0 && a.nodes[i].starter && (slices.Contains(first, i) || slices.Contains(second, i)) {
 		f.count--
 	}
 	return f
@@ -132,11 +125,11 @@ func (a *agents) agreeing(i int, mine []string) found {
 				all = append(all, at)
 			}
 			if looked > 2*checked {
-				return a.but(-1, all)
+				return a.but(-1, all, nil)
 			}
 		}
 	}
-	return a.but(-1, all)
+	return a.but(-1, all, nil)
 }
 
 func (a *agents) count(n *node, m string) int { return len(a.value[m][carried(n, m)]) + len(a.wild[m]) }
@@ -233,7 +226,7 @@ func withoutEnding(name string) string {
 func (x *processes) settleDaemons() {
 	above := make([]bool, len(x.nodes))
 	for i := range x.nodes {
-		if x.nodes[i].daemon || dead(x.nodes[i].p) {
+		if x.nodes[i].daemon || Dead(x.nodes[i].p) {
 			continue
 		}
 		for at := x.nodes[i].parent; at >= 0 && !above[at]; at = x.nodes[at].parent {

@@ -52,7 +52,7 @@ func (j *Index) ended(e *snapshot.EditorTab) *bool {
 		return nil
 	}
 	p := j.procs.nodes[i].p
-	return new(p.StartTicks != *e.StartTicks || dead(p))
+	return new(p.StartTicks != *e.StartTicks || Dead(p))
 }
 
 func (j *Index) fillBuilder(s *Shown, e *snapshot.EditorTab) {
@@ -140,7 +140,7 @@ func (j *Index) editorIdentity(t *snapshot.Tab) decision.Identity {
 	}
 	for _, p := range e.Session {
 		i, there := j.procs.byPID(p.PID)
-		if there && !dead(j.procs.nodes[i].p) {
+		if there && !Dead(j.procs.nodes[i].p) {
 			out.Left = append(out.Left, decision.Member{PID: p.PID, StartTicks: j.procs.nodes[i].p.StartTicks, Name: p.Name})
 		}
 	}

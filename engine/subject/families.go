@@ -78,13 +78,9 @@ func (c *Config) open(p *snapshot.Process) *[]string {
 	if p.UnixSockets == nil {
 		return nil
 	}
-	names := []string{}
-	for _, name := range *p.UnixSockets {
-		if !slices.ContainsFunc(c.OwnSockets, func(glob string) bool { return wild(glob, name) }) {
-			names = append(names, name)
-		}
-	}
-	return &names
+	return new(filter(*p.UnixSockets, func(name string) bool {
+		return !slices.ContainsFunc(c.OwnSockets, func(glob string) bool { return wild(glob, name) })
+	}))
 }
 
 func matchesName(globs []string, name *string) bool {
@@ -128,7 +124,7 @@ func (x *processes) vague(n *node, above tri) bool {
 
 // nameless is true for a living process that runs in an interpreter and is of no known family.
 func (n *node) nameless() bool {
-	return !n.agent && !n.daemon && !n.multiplexer && !dead(n.p) && n.interpreter != "" && n.family == ""
+	return !n.agent && !n.daemon && !n.multiplexer && !Dead(n.p) && n.interpreter != "" && n.family == ""
 }
 
 // tainted is whether a process carries an agent's marker. Those of another user do not show theirs, and are not asked; nor is one that takes
@@ -137,7 +133,7 @@ func (x *processes) tainted(n *node) tri {
 	switch {
 	case n.p.Markers != nil:
 		return triIf(len(n.markers) > 0)
-	case n.p.IsKernel() || dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid || slices.Contains(x.orphanParents, n.p.PID):
+	case n.p.IsKernel() || Dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid || slices.Contains(x.orphanParents, n.p.PID):
 		return no
 	default:
 		return unknown

@@ -66,7 +66,17 @@ func (j *Index) sessionIdentity(id string) decision.Identity {
 		}
 		out.Panes = append(out.Panes, pane)
 	}
-	return decision.Identity{Key: sessionKey(&out), Session: &out}
+	// What may change under the same session is left out: its name, who looks at it, which processes it runs.
+	k := keyOf(snapshot.KindSession)
+	k.text(out.Socket)
+	k.number(uint64(out.ServerPID), out.ServerTicks)
+	k.text(out.ID)
+	k.time(out.CreatedAt)
+	for _, p := range slices.SortedFunc(slices.Values(out.Panes), func(a, b decision.Pane) int { return strings.Compare(a.ID, b.ID) }) {
+		k.text(p.ID)
+		k.number(uint64(p.PID), p.StartTicks)
+	}
+	return decision.Identity{Key: k.String(), Session: &out}
 }
 
 // paneIdentity names a dead pane by its id alone: another process may have its pid now.
@@ -80,21 +90,6 @@ func paneIdentity(p *snapshot.Pane) (decision.Pane, bool) {
 	return decision.Pane{
 		ID: p.ID, PID: *p.ShellPID, StartTicks: *p.ShellStartTicks, Cwd: p.Cwd, Members: p.SessionPIDs,
 	}, true
-}
-
-// sessionKey leaves out what may change under the same session: its name, who looks at it, which processes it runs.
-func sessionKey(s *decision.Session) string {
-	k := keyOf(snapshot.KindSession)
-	k.text(s.Socket)
-	k.number(uint64(s.ServerPID), s.ServerTicks)
-	k.text(s.ID)
-	k.time(s.CreatedAt)
-	panes := slices.SortedFunc(slices.Values(s.Panes), func(a, b decision.Pane) int { return strings.Compare(a.ID, b.ID) })
-	for _, p := range panes {
-		k.text(p.ID)
-		k.number(uint64(p.PID), p.StartTicks)
-	}
-	return k.String()
 }
 
 func (j *Index) dirIdentity(id string) decision.Identity {

@@ -215,7 +215,7 @@ func (x *processes) starter(n *node) (*node, *bool) {
 		if err != nil || pid <= 0 || ours == no {
 			return nil, nil
 		}
-		if i, ok := x.byPID(pid); ok && !dead(x.nodes[i].p) && x.nodes[i].p.StartTicks <= n.p.StartTicks && n.p.PID != pid {
+		if i, ok := x.byPID(pid); ok && !Dead(x.nodes[i].p) && x.nodes[i].p.StartTicks <= n.p.StartTicks && n.p.PID != pid {
 			return &x.nodes[i], new(false)
 		}
 		if ours == unknown || !x.whole {

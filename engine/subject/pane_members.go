@@ -71,16 +71,10 @@ func (x *processes) added(n *node) *[]string {
 		return nil
 	}
 	leader := &x.nodes[i]
-	if leader.p.Markers == nil || dead(leader.p) || leader.p.StartTicks > n.p.StartTicks {
+	if leader.p.Markers == nil || Dead(leader.p) || leader.p.StartTicks > n.p.StartTicks {
 		return nil
 	}
-	out := []string{}
-	for _, m := range n.markers {
-		if carried(leader, m) != carried(n, m) {
-			out = append(out, m)
-		}
-	}
-	return &out
+	return new(filter(n.markers, func(m string) bool { return carried(leader, m) != carried(n, m) }))
 }
 
 // shells says of the panes of a session who began them.
@@ -114,12 +108,9 @@ func (x *processes) fillShell(shell *Shell, at int, s *snapshot.Session) {
 	if !ok || x.nodes[i].p.StartTicks != *server.StartTicks || x.nodes[i].p.Markers == nil {
 		return
 	}
-	names := []string{}
-	for _, m := range n.markers {
-		if x.config.Marker(m).Value != MarkerFlag && carried(&x.nodes[i], m) != carried(n, m) {
-			names = append(names, m)
-		}
-	}
+	names := filter(n.markers, func(m string) bool {
+		return x.config.Marker(m).Value != MarkerFlag && carried(&x.nodes[i], m) != carried(n, m)
+	})
 	if len(names) == 0 && first(s) {
 		names, shell.Agents = x.identifying(n), x.lineage(i).Agents
 	}

@@ -63,7 +63,7 @@ func (x *processes) atWork() map[string][]*node {
 	all, out := keepersOf(x.config.SessionAgents), map[string][]*node{}
 	for i := range x.nodes {
 		n := &x.nodes[i]
-		if dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid {
+		if Dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid {
 			continue
 		}
 		for _, agent := range namesOf(all, n.p) {
@@ -95,7 +95,7 @@ func (x *processes) openers(o *snapshot.OpenSession, at map[string][]*node) []*n
 		return x.began(o, at[o.Agent])
 	case o.PID <= 0, !there && !x.whole:
 		return []*node{nil}
-	case !there, dead(x.nodes[i].p), !opened(o, x.nodes[i].p, x.uid):
+	case !there, Dead(x.nodes[i].p), !opened(o, x.nodes[i].p, x.uid):
 		return nil
 	}
 	return []*node{&x.nodes[i]}

@@ -105,7 +105,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	plain := &traits{}
 	for i := range x.nodes {
 		n, p, t := &x.nodes[i], x.nodes[i].p, traits{}
-		if !dead(p) {
+		if !Dead(p) {
 			n.agent, n.multiplexer = agents.agent(p), hasName(p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
 			t.sessions, t.vendor, t.recordedAt = open.sessionsOf(p, s.Host.UID)
@@ -254,7 +254,7 @@ func (x *processes) hide() []int {
 // hides reports whether a living process of this user may be an agent and does not show it. Those that are known to hide it for a reason
 // of their own (config.opaque_processes) do not count, nor do process 1, kernel threads and multiplexers.
 func (x *processes) hides(n *node) bool {
-	if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.IsKernel() || dead(n.p) || listed(n.p.Name, x.opaque) || n.p.PID == 1 {
+	if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.IsKernel() || Dead(n.p) || listed(n.p.Name, x.opaque) || n.p.PID == 1 {
 		return false
 	}
 	return x.uid == nil || n.p.UID == nil || *n.p.UID == *x.uid
@@ -343,8 +343,8 @@ func (x *processes) tmux(n *node) (*node, bool) {
 	return &x.nodes[i], true
 }
 
-// dead is true for a process that has ended and was not waited for yet. With a second thread it is alive: its leader has ended.
-func dead(p *snapshot.Process) bool {
+// Dead is true for a process that has ended and was not waited for yet. With a second thread it is alive: its leader has ended.
+func Dead(p *snapshot.Process) bool {
 	return p.State == "X" || p.State == "Z" && p.Threads != nil && *p.Threads <= 1
 }
 

@@ -14,13 +14,18 @@ const checkedAlone = 1024
 
 // identifying are the names of a process's markers whose value is a session or a pid.
 func (x *processes) identifying(n *node) []string {
-	names := []string{}
-	for _, m := range n.markers {
-		if x.config.Marker(m).Value != MarkerFlag {
-			names = append(names, m)
+	return filter(n.markers, func(m string) bool { return x.config.Marker(m).Value != MarkerFlag })
+}
+
+// filter are the texts that are kept; never nil.
+func filter(all []string, keep func(string) bool) []string {
+	out := []string{}
+	for _, text := range all {
+		if keep(text) {
+			out = append(out, text)
 		}
 	}
-	return names
+	return out
 }
 
 // markersAreOwn is whether a process was positively not handed its markers by a multiplexer: it comes out of none, or out of one that does not
@@ -76,7 +81,7 @@ func incomplete(a snapshot.AncestryAgent) bool { return a.PID <= 0 || a.StartTic
 
 // gone is whether the process that had a number and a start has ended; nil where not all processes could be read.
 func (x *processes) gone(pid int, ticks uint64) *bool {
-	if k, ok := x.byPID(pid); ok && x.nodes[k].p.StartTicks == ticks && !dead(x.nodes[k].p) {
+	if k, ok := x.byPID(pid); ok && x.nodes[k].p.StartTicks == ticks && !Dead(x.nodes[k].p) {
 		return new(false)
 	}
 	if !x.whole || pid <= 0 || ticks == 0 {
@@ -117,7 +122,7 @@ func Ancestries(s *snapshot.Snapshot, c *Config, before []snapshot.Ancestry) []s
 	out := []snapshot.Ancestry{}
 	for i := range x.nodes {
 		p := x.nodes[i].p
-		if dead(p) || p.UID == nil || x.uid == nil || *p.UID != *x.uid {
+		if Dead(p) || p.UID == nil || x.uid == nil || *p.UID != *x.uid {
 			continue
 		}
 		old, remembered := known[p.PID]
@@ -185,7 +190,7 @@ func (x *processes) endedSessions(all []snapshot.OpenSession) ended {
 		case s.Ended != nil && *s.Ended:
 			o.gone, o.since = yes, s.WrittenAt
 		case s.PID <= 0: // it lives, or may
-		case !there || dead(x.nodes[k].p):
+		case !there || Dead(x.nodes[k].p):
 			o.gone = yes
 		case s.StartTicks != nil:
 			o.gone = triIf(x.nodes[k].p.StartTicks != *s.StartTicks)
@@ -453,7 +458,7 @@ func (w *work) add(n *node, below *work) {
 	w.youngest = max(w.youngest, below.youngest, p.StartTicks)
 	w.running = w.running || below.running || p.State == "R" || p.State == "D"
 	w.noCPU = w.noCPU || below.noCPU || p.CPU == nil
-	w.noWritten = w.noWritten || below.noWritten || p.Written == nil && !dead(p)
+	w.noWritten = w.noWritten || below.noWritten || p.Written == nil && !Dead(p)
 	w.noState = w.noState || below.noState || p.State == ""
 	if p.CPU != nil {
 		w.cpu += *p.CPU

@@ -249,9 +249,6 @@ func upwards(p string) func(func(string) bool) {
 	}
 }
 
-// Dead is true for a process that has ended and was not waited for yet. One with a second thread is alive: its leader has ended.
-func Dead(p *snapshot.Process) bool { return dead(p) }
-
 // Has reports whether a record of an open session is of that very process, by its number, its user and when it began.
 func (j *Index) Has(o *snapshot.OpenSession, p *snapshot.Process) bool {
 	return o.PID == p.PID && opened(o, p, j.snap.Host.UID)

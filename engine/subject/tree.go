@@ -162,7 +162,7 @@ func (x *processes) descendants(i int) []*node {
 		open = open[:len(open)-1]
 		for _, k := range x.kids.children(int(at)) {
 			open = append(open, k)
-			if !dead(x.nodes[k].p) {
+			if !Dead(x.nodes[k].p) {
 				out = append(out, &x.nodes[k])
 			}
 		}
@@ -230,7 +230,7 @@ func (n *node) program() tri {
 	switch {
 	case n.agent || n.daemon:
 		return yes
-	case n.maybe && !dead(n.p):
+	case n.maybe && !Dead(n.p):
 		return unknown
 	default:
 		return no
