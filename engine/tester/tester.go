@@ -155,18 +155,17 @@ func trace(ctx context.Context, r *stock.Runner, c *ast.Compiler, txn storage.Tr
 		return nil
 	}
 	r.SetModules(nil).EnableTracing(true)
-	by := map[string]test{}
-	for _, t := range tests(c) {
-		by[t.name] = t
-	}
+	all := tests(c)
 	for _, f := range failed {
-		t, ok := by[f.Name]
-		if !ok {
+		i := slices.IndexFunc(all, func(t test) bool { return t.name == f.Name })
+		if i < 0 {
 			continue
 		}
+		t := all[i]
 		err := run(ctx, r.SetPrefixMatchers(t.ref), txn, func(tr *stock.Result) {
 			if at := condition(tr.Trace, t.rule); at != nil && tr.Fail && at.File == f.File {
-				f.At, f.Text = at.Row, truncate(strings.TrimSpace(firstLine(at.Text)))
+				line, _, _ := strings.Cut(string(at.Text), "\n")
+				f.At, f.Text = at.Row, truncate(strings.TrimSpace(line))
 				tell(f)
 			}
 		})
@@ -175,11 +174,6 @@ func trace(ctx context.Context, r *stock.Runner, c *ast.Compiler, txn storage.Tr
 		}
 	}
 	return nil
-}
-
-func firstLine(text []byte) string {
-	line, _, _ := strings.Cut(string(text), "\n")
-	return line
 }
 
 // condition is where the last condition of a rule's own body stands that did not hold; nil where none is known.
@@ -262,7 +256,7 @@ func tests(c *ast.Compiler) []test {
 }
 
 func result(tr *stock.Result) Result {
-	r := Result{Name: tr.Package + "." + tr.Name, Outcome: Pass, Seconds: round(tr.Duration.Seconds()), Output: truncate(string(tr.Output))}
+	r := Result{Name: tr.Package + "." + tr.Name, Outcome: Pass, Seconds: math.Round(tr.Duration.Seconds()*1e6) / 1e6, Output: truncate(string(tr.Output))}
 	if tr.Location != nil {
 		r.File, r.Line = tr.Location.File, tr.Location.Row
 	}
@@ -296,9 +290,6 @@ func truncate(s string) string {
 	}
 	return s
 }
-
-// round keeps microseconds.
-func round(seconds float64) float64 { return math.Round(seconds*1e6) / 1e6 }
 
 // coverage is of the files that are tested, as `opa test --coverage` counts.
 func coverage(report cover.Report, given map[string]*ast.Module) Coverage {
