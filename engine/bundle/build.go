@@ -7,7 +7,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"strings"
 	"testing/fstest"
@@ -66,23 +65,20 @@ func Build(ctx context.Context, o BuildOptions) ([]byte, *Bundle, error) {
 	b := bundle.Bundle{Data: map[string]any{}}
 	var layer []byte
 	for _, f := range files {
-		if f.Path == manifestName {
+		switch f.Path {
+		case manifestName:
 			if err := json.Unmarshal(f.Data(), &b.Manifest); err != nil {
 				return nil, nil, fmt.Errorf("read %s: %w", f.Name, err)
 			}
-			continue
-		}
-		if f.Path == policy.ExceptionsName {
+		case policy.ExceptionsName:
 			if err := addExceptions(&b, f); err != nil {
 				return nil, nil, err
 			}
-			continue
-		}
-		if f.Path == policy.LayerFile {
+		case policy.LayerFile:
 			layer = f.Data()
-			continue
+		default:
+			b.Modules = append(b.Modules, bundle.ModuleFile{URL: "/" + f.Path, Path: "/" + f.Path, Raw: f.Data()})
 		}
-		b.Modules = append(b.Modules, bundle.ModuleFile{URL: "/" + f.Path, Path: "/" + f.Path, Raw: f.Data()})
 	}
 	if layer != nil {
 		if b.Manifest.Metadata == nil {
@@ -110,8 +106,7 @@ func (o BuildOptions) describe(m *bundle.Manifest) {
 		m.Roots = &[]string{"policies"}
 	}
 	if m.RegoVersion == nil {
-		one := 1
-		m.RegoVersion = &one
+		m.RegoVersion = new(1)
 	}
 	if o.Revision != "" {
 		m.Revision = o.Revision
@@ -119,17 +114,15 @@ func (o BuildOptions) describe(m *bundle.Manifest) {
 	if o.Serial == 0 {
 		return
 	}
-	metadata := maps.Clone(m.Metadata)
-	if metadata == nil {
-		metadata = map[string]any{}
+	if m.Metadata == nil {
+		m.Metadata = map[string]any{}
 	}
-	own, _ := metadata[policy.MetadataKey].(map[string]any)
-	if own = maps.Clone(own); own == nil {
+	own, _ := m.Metadata[policy.MetadataKey].(map[string]any)
+	if own == nil {
 		own = map[string]any{}
 	}
 	own["serial"] = o.Serial
-	metadata[policy.MetadataKey] = own
-	m.Metadata = metadata
+	m.Metadata[policy.MetadataKey] = own
 }
 
 // sign adds OPA's own signature: a JSON Web Token over the digests of all files, with the key's id in its header.

@@ -245,11 +245,6 @@ type manifest struct {
 	Metadata map[string]json.RawMessage `json:"metadata"`
 }
 
-// ours is what Winnow writes into a manifest's metadata, besides the text of a layer.yaml, which package policy reads.
-type ours struct {
-	Serial int64 `json:"serial"`
-}
-
 func (b *Bundle) readManifest(files map[string]file) error {
 	at, m := "", manifest{}
 	for _, p := range b.Files {
@@ -284,19 +279,15 @@ func (b *Bundle) readManifest(files map[string]file) error {
 		}
 	}
 	b.Revision = m.Revision
-	return b.readSerial(m)
-}
-
-func (b *Bundle) readSerial(m manifest) error {
-	raw, ok := m.Metadata[policy.MetadataKey]
-	if !ok {
-		return nil
+	if raw, ok := m.Metadata[policy.MetadataKey]; ok { // what Winnow writes; the text of a layer.yaml is in it too, which package policy reads
+		var ours struct {
+			Serial int64 `json:"serial"`
+		}
+		if err := json.Unmarshal(raw, &ours); err != nil || ours.Serial < 0 || ours.Serial > maxSerial {
+			return refuse(fmt.Sprintf("write a whole number from 1 to %d, or leave it out", int64(maxSerial)), "metadata.winnow.serial of its manifest is no serial")
+		}
+		b.Serial = ours.Serial
 	}
-	var o ours
-	if err := json.Unmarshal(raw, &o); err != nil || o.Serial < 0 || o.Serial > maxSerial {
-		return refuse(fmt.Sprintf("write a whole number from 1 to %d, or leave it out", int64(maxSerial)), "metadata.winnow.serial of its manifest is no serial")
-	}
-	b.Serial = o.Serial
 	return nil
 }
 
