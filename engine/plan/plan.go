@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -225,22 +226,10 @@ func small(t *ast.Term) bool {
 	if t == nil {
 		return true
 	}
-	switch v := t.Value.(type) {
-	case ast.Object:
-		if v.Len() > memoElems {
-			return false
-		}
-		for _, k := range v.Keys() {
-			if !smallText(k) || !smallText(v.Get(k)) {
-				return false
-			}
-		}
-		return true
-	case *ast.Array, ast.Set:
-		return false
-	default:
-		return smallText(t)
+	if o, is := t.Value.(ast.Object); is {
+		return o.Len() <= memoElems && !slices.ContainsFunc(o.Keys(), func(k *ast.Term) bool { return !smallText(k) || !smallText(o.Get(k)) })
 	}
+	return smallText(t)
 }
 
 func smallText(t *ast.Term) bool {
@@ -266,10 +255,8 @@ func (c *compiler) pure(s ir.Stmt, reads []ir.Operand) bool {
 			reads = reads[2:]
 		}
 	}
-	for _, o := range reads {
-		if l, is := localOf(o); is && (l == int(ir.Input) || l == int(ir.Data)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(reads, func(o ir.Operand) bool {
+		l, is := localOf(o)
+		return is && (l == int(ir.Input) || l == int(ir.Data))
+	})
 }

@@ -125,12 +125,10 @@ func (c *compiler) statement(s ir.Stmt) statement {
 	case *ir.NotStmt:
 		b := c.block(s.Block)
 		return func(f *frame) int {
-			switch end := b.run(f); end {
-			case next:
-				return left
-			default:
+			if end := b.run(f); end != next {
 				return outer(end)
 			}
+			return left
 		}
 	case *ir.NopStmt:
 		return func(*frame) int { return next }
