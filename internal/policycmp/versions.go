@@ -43,11 +43,8 @@ func (d *Difference) versionOf(ctx context.Context, name string) (Version, error
 	var err error
 	switch name {
 	case ConfiguredTrees:
-		if out.trees, err = d.Trees(ctx); err != nil {
-			return out, err
-		}
-		published, err := d.PublishedTrees(ctx)
-		out.trees = append(out.trees, published...)
+		configured, err := d.Configured(ctx)
+		out.trees = configured.Trees
 		return out, err
 	case ruleset.EmbeddedName:
 		out.trees = []policy.Tree{{Name: ruleset.EmbeddedName, FS: policies.Files}}
@@ -56,10 +53,9 @@ func (d *Difference) versionOf(ctx context.Context, name string) (Version, error
 	if err := d.ambiguous(ctx, name); err != nil {
 		return out, err
 	}
-	switch {
-	case isPath(name):
+	if isPath(name) {
 		tree, err = ruleset.Tree(ctx, name)
-	default:
+	} else {
 		tree, out.commit, err = d.revision(ctx, name)
 	}
 	if err != nil {

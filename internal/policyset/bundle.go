@@ -268,12 +268,8 @@ func commitOf(ctx context.Context, folder string, files []policy.File, tests boo
 // policies that were named in a way that counts for the configuration alone.
 func Trees(ctx context.Context, o *ops.Ops, folders, unused []string) ([]policy.Tree, error) {
 	if len(folders) == 0 {
-		trees, err := o.Trees(ctx)
-		if err != nil {
-			return nil, err
-		}
-		published, err := o.PublishedTrees(ctx)
-		trees = append(trees, published...)
+		configured, err := o.Configured(ctx)
+		trees := configured.Trees
 		for i := range trees { // without a folder of one's own the embedded ones are what is meant
 			trees[i].Beside = (trees[i].Name == ruleset.EmbeddedName || trees[i].Published) && len(trees) > 1
 		}
@@ -325,10 +321,7 @@ func Names(trees []policy.Tree) (names []string, embedded bool) {
 // Read reads trees with their tests.
 func Read(ctx context.Context, o policy.LoadOptions) (*policy.Sources, error) {
 	s, err := policy.Read(ctx, o)
-	if err != nil {
-		return nil, ruleset.PolicyError(ctx, err)
-	}
-	return s, nil
+	return s, ruleset.PolicyError(ctx, err)
 }
 
 // Refusals takes the refusals out of an error; any other error stays.
