@@ -160,17 +160,6 @@ func ReadKey(ctx context.Context, path string) (string, error) {
 	return string(f.Data), err
 }
 
-// news are the places of bundles that were not loaded yet.
-func (p *published) news() []int {
-	var out []int
-	for i, f := range p.found {
-		if f.New != nil {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 // choose prepares an engine with the newest bundles that load: all new ones, or, where they do not load together, as many of them as do beside
 // the last good ones of the others.
 func (p *published) choose(ctx context.Context, own Set) (*eval.Engine, *policy.Policy, error) {
@@ -180,7 +169,12 @@ func (p *published) choose(ctx context.Context, own Set) (*eval.Engine, *policy.
 		return nil, nil, err
 	}
 	e, loaded, err := own.AddBundles(p.found, newest).Engine(ctx)
-	news := p.news()
+	var news []int // the places of bundles that were not loaded yet
+	for i, f := range p.found {
+		if f.New != nil {
+			news = append(news, i)
+		}
+	}
 	if err == nil || len(news) == 0 || ctx.Err() != nil {
 		p.running = newest
 		return e, loaded, err
