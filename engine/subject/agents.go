@@ -210,15 +210,8 @@ var endings = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".py"}
 
 // script compares the name as it is, and without the ending of a program's file.
 func (k recognised) script(name string) bool {
-	return k.scripts[name] || k.scripts[withoutEnding(name)]
-}
-
-// withoutEnding is the name of a program's file without the ending of its language.
-func withoutEnding(name string) string {
-	if end := path.Ext(name); slices.Contains(endings, end) {
-		return strings.TrimSuffix(name, end)
-	}
-	return name
+	end := path.Ext(name)
+	return k.scripts[name] || slices.Contains(endings, end) && k.scripts[strings.TrimSuffix(name, end)]
 }
 
 // settleDaemons makes agents of the daemons that something lives below, and of all where it is not known what lives below whom: a thread

@@ -164,18 +164,14 @@ func (j *Index) fillSession(sub *Subject) string {
 	}
 	sub.Members, sub.Shells = j.members(s.Panes), j.shells(s)
 	j.fillRecords(sub, j.records.ofSession(s))
-	sub.SpawnsKnown, sub.EntriesKnown = j.records.byFolder(liveFolders(s.Panes)...)
-	return s.Source
-}
-
-// liveFolders are those in which panes work, "" for one that is not known. In a dead pane nothing works.
-func liveFolders(panes []snapshot.Pane) (folders []string) {
-	for i := range panes {
-		if p := &panes[i]; p.Dead == nil || !*p.Dead {
+	var folders []string // those in which panes work, "" for one that is not known
+	for i := range s.Panes {
+		if p := &s.Panes[i]; p.Dead == nil || !*p.Dead { // in a dead pane nothing works
 			folders = append(folders, p.Cwd)
 		}
 	}
-	return folders
+	sub.SpawnsKnown, sub.EntriesKnown = j.records.byFolder(folders...)
+	return s.Source
 }
 
 // fillTab counts a tab of herdr under its workspace, which is a project's.

@@ -225,14 +225,6 @@ func (j *Index) mayWork(d *snapshot.Dir, near string) bool {
 // openByPID are the records that agents keep of the sessions that they have open, by the pid that they name.
 type openByPID map[int][]snapshot.OpenSession
 
-func openSessions(all []snapshot.OpenSession) openByPID {
-	by := make(openByPID, len(all))
-	for _, s := range all {
-		by[s.PID] = append(by[s.PID], s)
-	}
-	return by
-}
-
 // written is how much later than its record a process may seem to have begun: clocks are read one after the other.
 const written = 2 * time.Second
 

@@ -100,7 +100,10 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	}
 	agents, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
 	vendors := keepersOf(c.vendors())
-	open := openSessions(s.OpenSessions)
+	open := make(openByPID, len(s.OpenSessions))
+	for _, o := range s.OpenSessions {
+		open[o.PID] = append(open[o.PID], o)
+	}
 	x.sort()
 	plain := &traits{}
 	for i := range x.nodes {
