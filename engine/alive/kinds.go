@@ -163,7 +163,11 @@ func (a *answer) session() {
 		a.gap(t.Source, "%s could not be read whole: %s", a.q.ID, *t.Error)
 	}
 	if t.Attached != nil && *t.Attached > 0 {
-		a.prove(Proof{What: ByClient, Detail: fmt.Sprintf("attached to %s: %s", a.q.ID, plural(*t.Attached, "client")), Source: t.Source, At: t.ClientActivityAt, Fact: at + "/attached"})
+		clients := "1 client"
+		if *t.Attached > 1 {
+			clients = fmt.Sprintf("%d clients", *t.Attached)
+		}
+		a.prove(Proof{What: ByClient, Detail: fmt.Sprintf("attached to %s: %s", a.q.ID, clients), Source: t.Source, At: t.ClientActivityAt, Fact: at + "/attached"})
 	}
 	a.panes(t.Panes, t.Source, at, a.q.ID)
 	if t.Popups == nil {
@@ -320,13 +324,6 @@ func because(err *string) string {
 		return ""
 	}
 	return ": " + *err
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -245,7 +245,14 @@ const smallBatch = 16
 func (s *server) tell(as []eval.Answer) error {
 	out := make([]wireAnswer, len(as))
 	for i, a := range as {
-		out[i] = answerOf(a)
+		switch {
+		case errors.Is(a.Err, eval.ErrUnbuilt):
+			out[i] = wireAnswer{N: a.N, Unbuilt: true}
+		case a.Err != nil:
+			out[i] = wireAnswer{N: a.N, Error: a.Err.Error()}
+		default:
+			out[i] = wireAnswer{N: a.N, Reasons: a.Reasons}
+		}
 	}
 	err := s.say(reply{Answers: out})
 	if no := (*json.UnsupportedValueError)(nil); !errors.As(err, &no) {
@@ -279,17 +286,6 @@ func (s *server) end(r reply, err error) error {
 	}
 	r.Done = true
 	return s.say(r)
-}
-
-func answerOf(a eval.Answer) wireAnswer {
-	switch {
-	case errors.Is(a.Err, eval.ErrUnbuilt):
-		return wireAnswer{N: a.N, Unbuilt: true}
-	case a.Err != nil:
-		return wireAnswer{N: a.N, Error: a.Err.Error()}
-	default:
-		return wireAnswer{N: a.N, Reasons: a.Reasons}
-	}
 }
 
 const (

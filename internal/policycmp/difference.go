@@ -219,7 +219,12 @@ func (d *Difference) decide(ctx context.Context, b *Builder, sides [2]*side) (fi
 			return nil, fmt.Errorf("interrupted after %s of %d; nothing was changed", text.Plural(i, "snapshot"), len(d.samples))
 		}
 		i++
-		d.warn(o, warned)
+		for _, field := range o.Unknown {
+			if !warned[field] {
+				warned[field] = true
+				d.Log.Warn("unknown field in a snapshot, passed over", "file", o.Name, "field", field)
+			}
+		}
 		if excepted && o.Err == nil && o.Snapshot.Redaction != nil {
 			d.Note(RedactedNames, text.Clean(o.Name))
 			excepted = false
@@ -239,16 +244,6 @@ func (d *Difference) decide(ctx context.Context, b *Builder, sides [2]*side) (fi
 		}
 	}
 	return first, nil
-}
-
-// warn names the unknown fields of a snapshot, each once.
-func (d *Difference) warn(o compare.Outcome, warned map[string]bool) {
-	for _, field := range o.Unknown {
-		if !warned[field] {
-			warned[field] = true
-			d.Log.Warn("unknown field in a snapshot, passed over", "file", o.Name, "field", field)
-		}
-	}
 }
 
 // excepting is what the exceptions of one version match, wherever they stand.

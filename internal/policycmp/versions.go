@@ -53,7 +53,7 @@ func (d *Difference) versionOf(ctx context.Context, name string) (Version, error
 	if err := d.ambiguous(ctx, name); err != nil {
 		return out, err
 	}
-	if isPath(name) {
+	if _, missing := os.Lstat(name); missing == nil || explicit(name) {
 		tree, err = ruleset.Tree(ctx, name)
 	} else {
 		tree, out.commit, err = d.revision(ctx, name)
@@ -91,12 +91,6 @@ func replaces(t policy.Tree) bool {
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		return strings.HasSuffix(e.Name(), ".rego") && !strings.HasSuffix(e.Name(), "_test.rego")
 	})
-}
-
-// isPath reports whether a name is that of a file or folder: it begins as a path does, or there is one.
-func isPath(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil || explicit(name)
 }
 
 // explicit reports whether a name begins as a path does.

@@ -183,7 +183,11 @@ func Write(dir string, files map[string][]byte, more bool) (err error) {
 		}
 	}()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		for _, folder := range ancestors(name) {
+		var above []string
+		for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+			above = append(above, dir)
+		}
+		for _, folder := range slices.Backward(above) {
 			switch err := root.Mkdir(folder, 0o755); {
 			case err == nil:
 				made = append(made, folder)
@@ -203,15 +207,6 @@ func Write(dir string, files map[string][]byte, more bool) (err error) {
 		}
 	}
 	return nil
-}
-
-// ancestors are the folders that a name lies in, the uppermost first.
-func ancestors(name string) (out []string) {
-	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
-		out = append(out, dir)
-	}
-	slices.Reverse(out)
-	return out
 }
 
 // Example is a document with every field that a rule may read below input, each empty: a text "", a number 0, a list with one such element. It has
