@@ -61,29 +61,22 @@ func (w *watch) missed(name string, src snapshot.Source, x Source) {
 		before = "it was last read " + clock(x.OKAt)
 	}
 	how := fmt.Sprintf("since %s (%s, %d looks); %s", clock(x.BadSince), span(w.s.TakenAt.Sub(x.BadSince)), x.Looks, before)
+	kept := cmp.Or(rests[src.Kind], "everything that rests on it, which is every candidate, is")
 	if src.Status == snapshot.Absent {
-		w.alarm(SourceGone, "", "%s has not been there %s. While it is missing %s kept; put it back, or take it out of the configuration", name, how, rests(src))
+		w.alarm(SourceGone, "", "%s has not been there %s. While it is missing %s kept; put it back, or take it out of the configuration", name, how, kept)
 		return
 	}
 	why := cmp.Or(src.Error, "no reason was given")
-	w.alarm(SourceFailing, "", "%s has not been read whole %s. While that is so %s kept. The reason: %s", name, how, rests(src), why)
+	w.alarm(SourceFailing, "", "%s has not been read whole %s. While that is so %s kept. The reason: %s", name, how, kept, why)
 }
 
-// rests is what a source keeps from being cleared while it is not read, with its verb.
-func rests(src snapshot.Source) string {
-	switch src.Kind {
-	case "tmux":
-		return "its sessions and every process are"
-	case "herdr":
-		return "its tabs, and everything else that rests on it, are"
-	case snapshot.Editor:
-		return "its tabs are"
-	case "codev":
-		return "its terminals, and everything else that rests on it, are"
-	case "dirs":
-		return "its folders are"
-	}
-	return "everything that rests on it, which is every candidate, is"
+// rests is what a source keeps from being cleared while it is not read, by its kind, with its verb; those that are not named keep everything.
+var rests = map[string]string{
+	"tmux":          "its sessions and every process are",
+	"herdr":         "its tabs, and everything else that rests on it, are",
+	snapshot.Editor: "its tabs are",
+	"codev":         "its terminals, and everything else that rests on it, are",
+	"dirs":          "its folders are",
 }
 
 // users is what is known of who uses the candidates in scope of one source.
