@@ -133,8 +133,8 @@ var leading = map[string]string{snapshot.MarkerTmuxPane: snapshot.MarkerTmux, sn
 
 // marked is whether the server that a multiplexer's marker names carries one of the process's own markers with its value.
 func (x *processes) marked(name string, n *node) tri {
-	server, ok := x.server(name, n)
-	if !ok || server.p.Markers == nil {
+	server := x.server(name, n)
+	if server == nil || server.p.Markers == nil {
 		return unknown
 	}
 	for _, m := range n.markers {

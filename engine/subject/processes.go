@@ -304,46 +304,28 @@ func (x *processes) owner(p *snapshot.Process, l *Lineage) string {
 	return l.AgentDir
 }
 
-// server is the multiplexer that a process's marker names; other markers do not name one. It is known only while
+// server is the multiplexer that a process's marker names, nil where it is not known; other markers do not name one. It is known only while
 // it is no younger than the one that carries the marker.
-func (x *processes) server(marker string, n *node) (*node, bool) {
-	switch marker {
-	case "TMUX":
-		return x.tmux(n)
-	case "HERDR_SOCKET_PATH":
-		return x.listener(n)
+func (x *processes) server(marker string, n *node) *node {
+	at, named := -1, false
+	switch value := (*n.p.Markers)[marker]; marker {
+	case snapshot.MarkerTmux: // socket,pid,session: a process with that pid and a multiplexer's name
+		if parts := strings.Split(value, ","); len(parts) >= 3 {
+			if pid, err := strconv.Atoi(parts[len(parts)-2]); err == nil {
+				at, named = x.byPID(pid)
+				named = named && x.nodes[at].multiplexer
+			}
+		}
+	case snapshot.MarkerHerdr: // the process that listens on that socket
+		if server := x.herdr[clean(value)]; server != nil && server.StartTicks != nil {
+			at, named = x.byPID(server.PID)
+			named = named && x.nodes[at].p.StartTicks == *server.StartTicks
+		}
 	}
-	return nil, false
-}
-
-// listener is the process that listens on the socket of herdr's that the marker names.
-func (x *processes) listener(n *node) (*node, bool) {
-	server := x.herdr[clean((*n.p.Markers)["HERDR_SOCKET_PATH"])]
-	if server == nil || server.StartTicks == nil {
-		return nil, false
+	if !named || x.nodes[at].p.StartTicks > n.p.StartTicks {
+		return nil
 	}
-	i, ok := x.byPID(server.PID)
-	if !ok || x.nodes[i].p.StartTicks != *server.StartTicks || *server.StartTicks > n.p.StartTicks {
-		return nil, false
-	}
-	return &x.nodes[i], true
-}
-
-// tmux is the server that TMUX names, as socket,pid,session: a process with that pid and a multiplexer's name.
-func (x *processes) tmux(n *node) (*node, bool) {
-	parts := strings.Split((*n.p.Markers)["TMUX"], ",")
-	if len(parts) < 3 {
-		return nil, false
-	}
-	pid, err := strconv.Atoi(parts[len(parts)-2])
-	if err != nil {
-		return nil, false
-	}
-	i, ok := x.byPID(pid)
-	if !ok || !x.nodes[i].multiplexer || x.nodes[i].p.StartTicks > n.p.StartTicks {
-		return nil, false
-	}
-	return &x.nodes[i], true
+	return &x.nodes[at]
 }
 
 // Dead is true for a process that has ended and was not waited for yet. With a second thread it is alive: its leader has ended.

@@ -132,10 +132,7 @@ func (r *records) forTab(t *snapshot.Tab, with tie) []int {
 }
 
 func (r *records) ofSession(s *snapshot.Session) []hit {
-	var hits []hit
-	for _, name := range []string{s.Name, s.ID} {
-		hits = r.hits(hits, bySession, name)
-	}
+	hits := r.hits(r.hits(nil, bySession, s.Name), bySession, s.ID)
 	for _, p := range s.Panes {
 		hits = r.ancestors(hits, p.Cwd)
 	}
@@ -221,13 +218,10 @@ func unique(hs []hit) []hit {
 }
 
 func cwdOf(p *snapshot.Process) string {
-	if p.Cwd == nil {
-		return ""
+	if known(p.CwdDeleted) {
+		return bareCwd(p)
 	}
-	if p.CwdDeleted != nil && *p.CwdDeleted {
-		return strings.TrimSuffix(*p.Cwd, deleted)
-	}
-	return *p.Cwd
+	return known(p.Cwd)
 }
 
 // clean is the path in its shortest form, or "" for a relative one: its place is unknown.
