@@ -573,20 +573,15 @@ func changed(in ast.Value, path ast.Ref, to ast.Value) (ast.Value, bool) {
 			return nil, false
 		}
 		var terms []*ast.Term
-		for j := range v.Len() {
-			t := v.Elem(j)
-			if j == i {
-				if len(path) == 1 && to == nil {
-					continue
-				}
-				now, ok := changed(t.Value, path[1:], to)
-				if !ok {
-					return nil, false
-				}
-				t = ast.NewTerm(now)
-			}
-			terms = append(terms, t)
+		v.Foreach(func(t *ast.Term) { terms = append(terms, t) })
+		if len(path) == 1 && to == nil {
+			return ast.NewArray(slices.Delete(terms, i, i+1)...), true
 		}
+		now, ok := changed(terms[i].Value, path[1:], to)
+		if !ok {
+			return nil, false
+		}
+		terms[i] = ast.NewTerm(now)
 		return ast.NewArray(terms...), true
 	}
 	return nil, false
