@@ -144,15 +144,20 @@ func (c *compiler) compile(body []*ir.Block) {
 		written[i], used[i] = c.written, c.used
 		eachStmt([]*ir.Block{b}, func(s ir.Stmt) {
 			reads, writes = useOf(s, reads[:0], writes[:0])
-			c.count(s, reads, writes)
-			for _, o := range reads {
-				if l, is := localOf(o); is && !params[l] {
+			dot, _ := s.(*ir.DotStmt)
+			for i, o := range reads {
+				l, is := localOf(o)
+				if is && !params[l] {
 					most = max(most, l)
 					c.carried[l] = c.carried[l] || !seen[l]
+				}
+				if is && (dot == nil || i > 0 || c.constant(dot.Key) == nil) {
+					c.used[l] = true
 				}
 			}
 			for _, l := range writes {
 				most, seen[int(l)] = max(most, int(l)), true
+				c.written[int(l)]++
 			}
 			c.rule.common = c.rule.common && c.ofAll(s, reads)
 			c.rule.pure = c.rule.pure && c.pure(s, reads)
@@ -162,18 +167,6 @@ func (c *compiler) compile(body []*ir.Block) {
 	for i, b := range body {
 		c.written, c.used, c.at = written[i], used[i], map[int]int{int(ir.Input): root}
 		c.rule.blocks = append(c.rule.blocks, c.block(b))
-	}
-}
-
-func (c *compiler) count(s ir.Stmt, reads []ir.Operand, writes []ir.Local) {
-	for _, l := range writes {
-		c.written[int(l)]++
-	}
-	dot, _ := s.(*ir.DotStmt)
-	for i, o := range reads {
-		if l, is := localOf(o); is && (dot == nil || i > 0 || c.constant(dot.Key) == nil) {
-			c.used[l] = true
-		}
 	}
 }
 
