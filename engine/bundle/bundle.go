@@ -418,9 +418,6 @@ const exceptionsRoot = "policies/exceptions"
 
 // exceptionsIn gives the exceptions that a bundle's data is, as a file of a tree has them; false where the data is nothing, or something else.
 func exceptionsIn(data []byte) ([]byte, bool) {
-	type holder struct {
-		Exceptions json.RawMessage `json:"exceptions"`
-	}
 	fields := map[string]json.RawMessage{}
 	if json.Unmarshal(data, &fields) != nil || len(fields) != 1 {
 		return nil, false
@@ -436,7 +433,7 @@ func exceptionsIn(data []byte) ([]byte, bool) {
 	if list == nil {
 		return nil, false
 	}
-	out, err := json.MarshalIndent(holder{list}, "", " ")
+	out, err := json.MarshalIndent(map[string]json.RawMessage{"exceptions": list}, "", " ")
 	return out, err == nil
 }
 

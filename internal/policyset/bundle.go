@@ -123,11 +123,10 @@ func Bundle(ctx context.Context, of *ops.Ops, folder string, f BundleOptions) (*
 		folder = real
 	}
 	if f.Key.File != "" || f.Key.ID != "" {
-		s, err := f.Key.signing(ctx)
-		if err != nil {
+		var err error
+		if o.Signing, err = f.Key.signing(ctx); err != nil {
 			return nil, err
 		}
-		o.Signing = s
 	}
 	out := document.BuiltBundle{File: f.Out}
 	if err := nameBundle(ctx, of, folder, f, &o, &out); err != nil {

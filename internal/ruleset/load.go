@@ -191,8 +191,13 @@ func Tree(ctx context.Context, name string) (policy.Tree, error) {
 	if errors.Is(err, safeopen.ErrNotFolder) {
 		return policyBundle(ctx, name)
 	}
+	if errors.Is(err, safeopen.ErrLink) {
+		if target, e := filepath.EvalSymlinks(name); e == nil {
+			err = fmt.Errorf("%s is a symbolic link: give the folder itself, %s", name, target)
+		}
+	}
 	if err != nil {
-		return policy.Tree{}, fmt.Errorf("%s; give a folder of .rego files, or a bundle, that no other user can change. Nothing was decided", policyFolder(name, err))
+		return policy.Tree{}, fmt.Errorf("%s; give a folder of .rego files, or a bundle, that no other user can change. Nothing was decided", err)
 	}
 	return policy.Tree{Name: name, FS: policyFiles(ctx, real), Prefix: name}, nil
 }
@@ -229,14 +234,6 @@ func RevisionTree(ctx context.Context, r *revision.Revision, name, dir string) (
 			return slices.Contains([]string{".rego", ".json", ".yaml", ".yml", ".manifest"}, path.Ext(name))
 		}})
 	return policy.Tree{Name: name, FS: files, Prefix: path.Clean(strings.TrimLeft(cmp.Or(dir, "."), "/"))}, err
-}
-
-// policyFolder says what is wrong with a folder, and of a link where it leads to.
-func policyFolder(path string, err error) string {
-	if target, e := filepath.EvalSymlinks(path); e == nil && errors.Is(err, safeopen.ErrLink) {
-		return fmt.Sprintf("%s is a symbolic link: give the folder itself, %s", path, target)
-	}
-	return err.Error()
 }
 
 // policyError: bad policies are wrong configuration, and nothing is decided by half of them. A loading that was interrupted says
@@ -311,7 +308,7 @@ func (l *Loader) LoadMask(ctx context.Context, folder string) decisionlog.Masker
 	}
 	if err == nil {
 		var m *sandbox.Masks
-		if m, err = sandbox.StartMasks(ctx, files, eval.Limits{Timeout: l.Cfg.Policy.Timeout, HeapBytes: l.Cfg.Policy.Memory}, sandbox.Self()); err == nil {
+		if m, err = sandbox.StartMasks(ctx, files, l.Limits(), sandbox.Self()); err == nil {
 			return m
 		}
 	}
