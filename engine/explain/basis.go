@@ -131,11 +131,8 @@ func text(in ast.Value, path ...string) string {
 	for _, name := range path {
 		ref = append(ref, ast.StringTerm(name))
 	}
-	v, err := in.Find(ref)
-	s, ok := v.(ast.String)
-	if err != nil || !ok {
-		return ""
-	}
+	v, _ := in.Find(ref)
+	s, _ := v.(ast.String)
 	return string(s)
 }
 

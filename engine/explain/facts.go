@@ -180,12 +180,9 @@ func (g *gatherer) idlePane(path ast.Ref) {
 
 // shell reports whether a name is one of the configured shells.
 func (g *gatherer) shell(name *ast.Term) bool {
-	v, err := g.in.Find(ast.Ref{ast.StringTerm("config"), ast.StringTerm("shells")})
+	v, _ := g.in.Find(ast.Ref{ast.StringTerm("config"), ast.StringTerm("shells")})
 	list, ok := v.(*ast.Array)
-	if name == nil || err != nil || !ok {
-		return false
-	}
-	return list.Until(name.Equal)
+	return ok && name != nil && list.Until(name.Equal)
 }
 
 // objectors are the changes that might take away what was found, or make something object.
@@ -248,9 +245,8 @@ func (g *gatherer) expr(r *ast.Rule, e *ast.Expr, s *stop) {
 	order := slices.Clone(f.order)
 	f.walk(r.Body, 1) // what else the rule compares with
 	for _, key := range f.order {
-		if v, err := g.in.Find(f.refs[key].GroundPrefix()[1:]); err == nil {
-			f.constant(v)
-		}
+		v, _ := g.in.Find(f.refs[key].GroundPrefix()[1:])
+		f.constant(v)
 	}
 	var all []ast.Ref
 	for _, key := range order {
@@ -271,10 +267,7 @@ func (g *gatherer) expand(ref ast.Ref) []ast.Ref {
 		return []ast.Ref{ref}
 	}
 	out := []ast.Ref{ground}
-	v, err := g.in.Find(ground[1:])
-	if err != nil {
-		return out
-	}
+	v, _ := g.in.Find(ground[1:])
 	for _, key := range keysOf(v) {
 		if len(out) <= maxMembers {
 			out = append(out, g.expand(append(append(slices.Clone(ground), key), ref[len(ground)+1:]...))...)
@@ -283,7 +276,7 @@ func (g *gatherer) expand(ref ast.Ref) []ast.Ref {
 	return out
 }
 
-// keysOf are the keys of an object, or the numbers of the first few members of a list.
+// keysOf are the keys of an object, or the numbers of the first few members of a list; nothing of any other value.
 func keysOf(v ast.Value) (keys []*ast.Term) {
 	switch v := v.(type) {
 	case ast.Object:
@@ -330,11 +323,9 @@ func (g *gatherer) fact(path ast.Ref, constants []ast.Value) {
 	if len(path) > paneDepth && len(words) > 1 && words[1] == "panes" {
 		g.idlePane(path[:paneDepth+1])
 	}
-	was, err := g.in.Find(path[1:])
+	was, _ := g.in.Find(path[1:]) // nil where nothing stands there
 	sort, format := typeAt(words)
-	if err != nil {
-		was = nil
-	} else if sort == "" {
+	if was != nil && sort == "" {
 		sort = ast.ValueName(was)
 	}
 	if _, member := path[len(path)-1].Value.(ast.Number); member { // a number or a text of a list: it is in it or not
