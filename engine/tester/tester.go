@@ -213,12 +213,8 @@ func alone(ctx context.Context, r *stock.Runner, c *ast.Compiler, txn storage.Tr
 		return err
 	}
 	r.SetModules(nil)
-	done := map[string]bool{}
-	for _, name := range known {
-		done[name] = true
-	}
 	for _, t := range tests(c) {
-		if done[t.name] {
+		if slices.Contains(known, t.name) {
 			continue
 		}
 		begins(Result{Name: t.name, File: t.rule.Loc().File, Line: t.rule.Loc().Row})
