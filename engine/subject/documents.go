@@ -40,9 +40,7 @@ func indexHolds(s *snapshot.Snapshot) map[string]*Hold {
 			}
 			hold.Left = new(h.Until.Sub(s.TakenAt).Seconds())
 		}
-		if before := held[h.ID]; before == nil || longer(hold, before) {
-			held[h.ID] = hold
-		}
+		held[h.ID] = longest(held[h.ID], hold)
 	}
 	return held
 }
@@ -59,8 +57,8 @@ func indexHeld(holds map[string]*Hold) heldPaths {
 		}
 		h.at[held] = hold
 		for up := range upwards(held) {
-			if before := h.below[up]; up != held && (before == nil || longer(hold, before)) {
-				h.below[up] = hold
+			if up != held {
+				h.below[up] = longest(h.below[up], hold)
 			}
 		}
 	}
@@ -105,9 +103,7 @@ func indexHeldBelow(s *snapshot.Snapshot, holds map[string]*Hold) map[int]*Hold 
 		}
 		for seen := map[int]bool{}; pid > 0 && !seen[pid]; pid = parent(byPID[pid]) {
 			seen[pid] = true
-			if before := out[pid]; before == nil || longer(hold, before) {
-				out[pid] = hold
-			}
+			out[pid] = longest(out[pid], hold)
 		}
 	}
 	return out
@@ -122,18 +118,20 @@ func parent(p *snapshot.Process) int {
 }
 
 // heldBelow is the longest hold on a process that ends with a candidate.
-func (j *Index) heldBelow(id string) (longest *Hold) {
+func (j *Index) heldBelow(id string) (held *Hold) {
 	if len(j.heldPIDs) == 0 {
 		return nil
 	}
 	for _, pid := range j.snap.PIDs(id) {
-		if hold := j.heldPIDs[pid]; hold != nil && (longest == nil || longer(hold, longest)) {
-			longest = hold
-		}
+		held = longest(held, j.heldPIDs[pid])
 	}
-	return longest
+	return held
 }
 
-func longer(a, b *Hold) bool {
-	return b.Left != nil && (a.Left == nil || *a.Left > *b.Left)
+// longest is the one of two holds that lasts longer, the first one where both last as long; nil is none.
+func longest(a, b *Hold) *Hold {
+	if a == nil || b != nil && a.Left != nil && (b.Left == nil || *b.Left > *a.Left) {
+		return b
+	}
+	return a
 }
