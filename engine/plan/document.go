@@ -210,9 +210,9 @@ func encoder(t reflect.Type, known map[reflect.Type]*object) encode {
 		return list(encoder(t.Elem(), known))
 	case reflect.Map:
 		if t.Elem().Kind() == reflect.Interface {
-			return writeCustom
+			return entries(writeOwn)
 		}
-		return writeMap
+		return entries(writeString)
 	case reflect.Struct:
 		if t == timeType {
 			return writeTime
@@ -256,34 +256,29 @@ func list(one encode) encode {
 	}
 }
 
-func writeMap(v reflect.Value, d *Encoder) *ast.Term {
-	if v.IsNil() {
-		return ast.InternedNullTerm
+// entries writes a map by texts; what one gives nil for is left out.
+func entries(one encode) encode {
+	return func(v reflect.Value, d *Encoder) *ast.Term {
+		if v.IsNil() {
+			return ast.InternedNullTerm
+		}
+		from := len(d.pairs)
+		for i := v.MapRange(); i.Next(); {
+			key := writeString(i.Key(), d)
+			if value := one(i.Value(), d); value != nil {
+				d.pairs = append(d.pairs, [2]*ast.Term{key, value})
+			}
+		}
+		return d.term(d.object(from))
 	}
-	from := len(d.pairs)
-	for i := v.MapRange(); i.Next(); {
-		key := writeString(i.Key(), d)
-		d.pairs = append(d.pairs, [2]*ast.Term{key, writeString(i.Value(), d)})
-	}
-	return d.term(d.object(from))
 }
 
-// writeCustom writes parameters of rules of one's own: numbers, texts, booleans, and lists of texts.
-func writeCustom(v reflect.Value, d *Encoder) *ast.Term {
-	if v.IsNil() {
-		return ast.InternedNullTerm
+// writeOwn writes a parameter of a rule of one's own: a number, a text, a boolean, or a list of texts.
+func writeOwn(v reflect.Value, d *Encoder) *ast.Term {
+	if write, known := ownTypes[v.Elem().Type()]; known {
+		return write(v.Elem(), d)
 	}
-	from := len(d.pairs)
-	for i := v.MapRange(); i.Next(); {
-		key, value := writeString(i.Key(), d), i.Value().Elem()
-		write, known := ownTypes[value.Type()]
-		if !known {
-			continue // policy.Parameter.Read makes no other; what is left out is unknown to the rule
-		}
-		term := write(value, d)
-		d.pairs = append(d.pairs, [2]*ast.Term{key, term})
-	}
-	return d.term(d.object(from))
+	return nil // policy.Parameter.Read makes no other; what is left out is unknown to the rule
 }
 
 var ownTypes = map[reflect.Type]encode{
