@@ -157,17 +157,3 @@ func editorPlaces(e *snapshot.EditorTab) []string {
 	}
 	return e.Folders
 }
-
-// codevRead reports whether there is a state folder of Codev's, and every one was read whole.
-func codevRead(all map[string]snapshot.Source) bool {
-	read := false
-	for name, src := range all {
-		if src.HasKind(name, "codev") {
-			if src.Status != snapshot.OK {
-				return false
-			}
-			read = true
-		}
-	}
-	return read
-}

@@ -33,14 +33,19 @@ func (x sources) rests(s *snapshot.Snapshot, id, kind, source string) kindSource
 }
 
 func indexSources(s *snapshot.Snapshot) sources {
-	x := sources{all: s.Sources, evidence: map[kindSource]map[string]string{}, read: wholly(s.Sources), codevRead: codevRead(s.Sources)}
+	x := sources{all: s.Sources, evidence: map[kindSource]map[string]string{}, read: wholly(s.Sources)}
 	common := map[string]string{snapshot.Proc: x.status(snapshot.Proc), snapshot.Ledger: x.status(snapshot.Ledger)}
+	whole := true // all that was read of Codev's
 	for name, src := range s.Sources {
 		// What a project keeps is not known where it could not be read.
 		if name == snapshot.Projects || src.HasKind(name, "spawns") || src.HasKind(name, "registry") {
 			common[name] = src.Status
 		}
+		if src.HasKind(name, "codev") {
+			x.codevRead, whole = true, whole && src.Status == snapshot.OK
+		}
 	}
+	x.codevRead = x.codevRead && whole
 	for _, records := range [][]snapshot.Record{s.Spawns, s.Registry} {
 		for i := range records {
 			common[records[i].Source] = x.status(records[i].Source)
