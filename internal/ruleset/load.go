@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
@@ -415,19 +414,17 @@ func (c *preparedCache) prune() {
 	if err != nil {
 		return
 	}
-	type made struct {
-		name string
-		at   time.Time
-	}
-	var files []made
+	var files []fs.FileInfo
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && filepath.Ext(e.Name()) == ".plan" {
-			files = append(files, made{e.Name(), info.ModTime()})
+			files = append(files, info)
 		}
 	}
-	slices.SortFunc(files, func(x, y made) int { return cmp.Or(y.at.Compare(x.at), cmp.Compare(x.name, y.name)) })
+	slices.SortFunc(files, func(x, y fs.FileInfo) int {
+		return cmp.Or(y.ModTime().Compare(x.ModTime()), cmp.Compare(x.Name(), y.Name()))
+	})
 	for _, f := range files[min(maxPrepared, len(files)):] {
-		if err := os.Remove(filepath.Join(c.dir, f.name)); err != nil {
+		if err := os.Remove(filepath.Join(c.dir, f.Name())); err != nil {
 			c.log.Debug("remove what was prepared of policies", "error", err)
 		}
 	}
