@@ -155,18 +155,31 @@ func (s *search) decide(at state) Answer {
 	if a, ok := s.seen[key]; ok {
 		return a
 	}
-	if s.left <= 0 || s.ctx.Err() != nil || s.failed != nil {
-		s.stopped = true
-		return Answer{}
-	}
-	s.left--
-	a, err := s.decider.Decide(s.ctx, at.in)
-	if err != nil {
-		s.fail(err)
+	a, ok := ask(s, s.decider.Decide, at.in)
+	if !ok {
 		return Answer{}
 	}
 	s.seen[key] = a
 	return a
+}
+
+// ask asks the decider, at the price of a decision; false where there is no time left for it, and where it ends the search: by what went wrong, or by
+// its time.
+func ask[T any](s *search, decider func(context.Context, ast.Value) (T, error), in ast.Value) (out T, ok bool) {
+	if s.left <= 0 || s.ctx.Err() != nil || s.failed != nil {
+		s.stopped = true
+		return out, false
+	}
+	s.left--
+	out, err := decider(s.ctx, in)
+	if err == nil {
+		return out, true
+	}
+	s.stopped = true
+	if s.ctx.Err() == nil {
+		s.failed = err
+	}
+	return out, false
 }
 
 // score is how far a state is from reaping: how many objections count, and one for a finding that is missing; a thousand where nothing is
@@ -192,11 +205,10 @@ func (s *search) reaper(in ast.Value, more int) []change {
 		if now.Verdict == decision.Reap {
 			return s.finest(in, s.least(in, at.changes, decision.Reap))
 		}
-		next, ok := s.past(at, now)
-		if !ok {
+		var ok bool
+		if at, ok = s.past(at, now); !ok {
 			return nil
 		}
-		at = next
 	}
 	return nil
 }
@@ -282,25 +294,8 @@ func (s *search) nearer(from state, now Answer, blocker string) (state, bool) {
 
 // trace traces a state; false where there is no time left for it.
 func (s *search) trace(at state) (explainer, bool) {
-	if s.left <= 0 || s.ctx.Err() != nil || s.failed != nil {
-		s.stopped = true
-		return explainer{}, false
-	}
-	s.left--
-	t, err := s.decider.Trace(s.ctx, at.in)
-	if err != nil {
-		s.fail(err)
-		return explainer{}, false
-	}
-	return explainer{s.policy, t, at.in}, true
-}
-
-// fail ends the search: by what went wrong, or by its time.
-func (s *search) fail(err error) {
-	s.stopped = true
-	if s.ctx.Err() == nil {
-		s.failed = err
-	}
+	t, ok := ask(s, s.decider.Trace, at.in)
+	return explainer{s.policy, t, at.in}, ok
 }
 
 // keep adds a change to the pool.
