@@ -187,12 +187,8 @@ func Compare(s *snapshot.Snapshot, before, after []decision.Decision) Result {
 
 // flip is what became of a candidate; its Change is "" where nothing did.
 func (d decided) flip(id string) Flip {
-	var b, h decision.Decision
-	for side, of := range []*decision.Decision{&b, &h} {
-		if x := d.pairs[id][side]; x != nil {
-			*of = *x
-		}
-	}
+	nothing := &decision.Decision{}
+	b, h := *cmp.Or(d.pairs[id][base], nothing), *cmp.Or(d.pairs[id][head], nothing)
 	f := Flip{
 		Change: change(d.reaps(base, id), d.reaps(head, id), b, h),
 		ID:     id, Kind: cmp.Or(h.Kind, b.Kind), Label: cmp.Or(h.Label, b.Label), Owner: cmp.Or(h.Owner, b.Owner),
