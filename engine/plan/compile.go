@@ -239,14 +239,6 @@ func (c *compiler) read(o ir.Operand) func(*frame) *ast.Term {
 	return func(f *frame) *ast.Term { return f.l[l] }
 }
 
-func (c *compiler) blocks(bs []*ir.Block) []block {
-	out := make([]block, len(bs))
-	for i, b := range bs {
-		out[i] = c.block(b)
-	}
-	return out
-}
-
 func (c *compiler) block(b *ir.Block) block {
 	var out block
 	for i := 0; i < len(b.Stmts); {

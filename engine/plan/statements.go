@@ -113,7 +113,10 @@ func (c *compiler) statement(s ir.Stmt) statement {
 		v := c.read(ir.Operand{Value: s.Source})
 		return func(f *frame) int { f.out = v(f); return returned }
 	case *ir.BlockStmt:
-		bs := c.blocks(s.Blocks)
+		bs := make([]block, len(s.Blocks))
+		for i, b := range s.Blocks {
+			bs[i] = c.block(b)
+		}
 		if len(bs) == 1 {
 			b := bs[0]
 			return func(f *frame) int { return outer(b.run(f)) }
