@@ -163,23 +163,18 @@ func Ask(s *snapshot.Snapshot, cfg *subject.Config, q Question) Answer {
 		own = append(own, *s.Host.PID)
 	}
 	a.own = s.Descendants(own...)
-	switch q.Kind {
-	case Folder:
-		a.out.ID = q.Path
-		a.folder()
-	case Process:
-		a.process()
-	case Session:
-		a.session()
-	case Tab:
-		a.tab()
-	case Terminal:
-		a.terminal()
-	default:
+	if answers, known := answerers[q.Kind]; known {
+		answers(a)
+	} else {
 		a.agent()
 	}
 	a.sources()
 	return a.finish()
+}
+
+// answerers are who answers, by what a question is about; all else is asked for as an agent's session.
+var answerers = map[string]func(*answer){
+	Folder: (*answer).folder, Process: (*answer).process, Session: (*answer).session, Tab: (*answer).tab, Terminal: (*answer).terminal,
 }
 
 // answer is one under way.

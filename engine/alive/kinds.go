@@ -14,6 +14,7 @@ import (
 
 // folder asks who uses a folder: processes, panes and terminals that work in it, its lock, records that name it or what lies in it, and holds.
 func (a *answer) folder() {
+	a.out.ID = a.q.Path
 	id := snapshot.KindDir + ":" + a.q.Path
 	d, there := a.s.Dirs[id]
 	if !there || d.HoldersKnown == nil {
