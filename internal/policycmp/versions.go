@@ -61,11 +61,7 @@ func (d *Difference) versionOf(ctx context.Context, name string) (Version, error
 	if err != nil {
 		return out, config.Usagef("%w", err)
 	}
-	return d.withTree(ctx, out, tree)
-}
-
-// withTree puts a tree into a version, on top of the embedded policies and below those that --policy names.
-func (d *Difference) withTree(ctx context.Context, out Version, tree policy.Tree) (Version, error) {
+	// The tree stands on top of the embedded policies and below those that --policy names.
 	if d.Cfg.Policy.Embedded && !replaces(tree) {
 		out.trees = append(out.trees, policy.Tree{Name: ruleset.EmbeddedName, FS: policies.Files})
 	}
