@@ -242,6 +242,14 @@ type reply struct {
 	Done  bool   `json:"done,omitempty"`
 }
 
+// err is what was refused, or why there is no answer; nil where there is one.
+func (r reply) err() error {
+	if len(r.Refused) == 0 && r.Error != "" {
+		return errors.New(r.Error)
+	}
+	return r.Refused.Err()
+}
+
 // wireAnswer has the reasons of the subject with that number, nil where it is out of scope, or why they said nothing.
 type wireAnswer struct {
 	N       int           `json:"n"`

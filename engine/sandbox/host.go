@@ -122,12 +122,8 @@ func (h *host) build(ctx context.Context) error {
 		return nil
 	}
 	last, err := h.child.ask(ctx, question{Build: true}, nil, h.limits.Load, func(reply) {})
-	switch {
-	case err != nil:
-	case len(last.Refused) > 0:
-		err = last.Refused.Err()
-	case last.Error != "":
-		err = errors.New(last.Error)
+	if err == nil {
+		err = last.err()
 	}
 	h.unbuilt = err != nil
 	if err != nil {
@@ -467,12 +463,8 @@ func (c *child) askAbout(ctx context.Context, q question, within time.Duration, 
 		return reply{}, ctx.Err()
 	case err != nil:
 		return reply{}, broken{endless(at, within, err), err}
-	case len(last.Refused) > 0:
-		return reply{}, last.Refused.Err()
-	case last.Error != "":
-		return reply{}, errors.New(last.Error)
 	}
-	return last, nil
+	return last, last.err()
 }
 
 func refusals(err error) lint.Refusals {

@@ -429,10 +429,8 @@ func (m *Masks) ask(ctx context.Context, q question, within time.Duration) (repl
 		m.over = err
 		m.Close()
 		return reply{}, err
-	case last.Error != "":
-		return reply{}, errors.New(last.Error)
 	}
-	return last, nil
+	return last, last.err()
 }
 
 // masks loads masks in the process apart.
