@@ -227,7 +227,8 @@ func small(t *ast.Term) bool {
 		return true
 	}
 	if o, is := t.Value.(ast.Object); is {
-		return o.Len() <= memoElems && !slices.ContainsFunc(o.Keys(), func(k *ast.Term) bool { return !smallText(k) || !smallText(o.Get(k)) })
+		large := func(k *ast.Term) bool { return !smallText(k) || !smallText(o.Get(k)) }
+		return o.Len() <= memoElems && !slices.ContainsFunc(o.Keys(), large)
 	}
 	return smallText(t)
 }

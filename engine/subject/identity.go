@@ -72,7 +72,8 @@ func (j *Index) sessionIdentity(id string) decision.Identity {
 	k.number(uint64(out.ServerPID), out.ServerTicks)
 	k.text(out.ID)
 	k.time(out.CreatedAt)
-	for _, p := range slices.SortedFunc(slices.Values(out.Panes), func(a, b decision.Pane) int { return strings.Compare(a.ID, b.ID) }) {
+	byID := func(a, b decision.Pane) int { return strings.Compare(a.ID, b.ID) }
+	for _, p := range slices.SortedFunc(slices.Values(out.Panes), byID) {
 		k.text(p.ID)
 		k.number(uint64(p.PID), p.StartTicks)
 	}
