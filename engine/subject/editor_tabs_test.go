@@ -33,6 +33,16 @@ func editorWorld(change func(*snapshot.Snapshot, *snapshot.EditorTab)) *snapshot
 	return s
 }
 
+// TestATabsFoldersStayAsTheyWereRead: an exception is asked of cleaned paths, and the snapshot keeps its own.
+func TestATabsFoldersStayAsTheyWereRead(t *testing.T) {
+	t.Parallel()
+	s := editorWorld(func(_ *snapshot.Snapshot, e *snapshot.EditorTab) { e.Folders = []string{"/w/", "relative"} })
+	Join(s, &Config{Exceptions: []snapshot.Keep{{Match: snapshot.Match{Path: "/w"}, Until: "never"}}}).Subject(tabID)
+	if diff := cmp.Diff([]string{"/w/", "relative"}, s.Tabs[tabID].Editor.Folders); diff != "" {
+		t.Errorf("-want +have:\n%s", diff)
+	}
+}
+
 func TestWhetherATabsProcessHasEnded(t *testing.T) {
 	t.Parallel()
 	live := snapshot.Process{PID: 70, StartTicks: 700, State: "S"}

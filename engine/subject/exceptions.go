@@ -85,7 +85,8 @@ func (j *Index) keepers(sub *Subject, placesOf func(*Index, *Subject) []string) 
 
 // pathsOf are where a candidate is; one of them is "" where that is not known.
 func (j *Index) pathsOf(sub *Subject, placesOf func(*Index, *Subject) []string) []string {
-	places := j.namesBelow(sub, placesOf(j, sub), bareCwd) // placesOf says nothing of processes below
+	// placesOf says nothing of processes below, and may give the snapshot's own list.
+	places := j.namesBelow(sub, slices.Clone(placesOf(j, sub)), bareCwd)
 	for i := range places {
 		places[i] = clean(places[i])
 	}
