@@ -187,9 +187,6 @@ func (h *Held) Turns() (uint64, error) {
 	return sum, nil
 }
 
-// errTTY says that a descriptor is not the terminal that was looked for.
-var errTTY = errors.New("it is not the process's terminal")
-
 // Typed is how many bytes wait unread in the process's terminal: what was sent to it and has not woken it yet. Of a
 // terminal that hands over whole lines (ICANON) only whole lines count (n_tty_ioctl in drivers/tty/n_tty.c). Looking changes
 // nothing: the terminal is opened without waiting, and does not become this process's controlling one.
@@ -220,7 +217,7 @@ func waiting(dir int, name string, tty int) (int, error) {
 		return 0, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFCHR || tty == 0 || st.Rdev != Device(tty) {
-		return 0, errTTY
+		return 0, errors.New("it is not the process's terminal")
 	}
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

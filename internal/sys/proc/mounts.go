@@ -38,26 +38,18 @@ func ReadMounts(file string) ([]Mount, error) {
 func ParseMounts(text []byte) ([]Mount, bool) {
 	var all []Mount
 	for line := range bytes.Lines(text) {
-		m, ok := parseMount(strings.TrimSuffix(string(line), "\n"))
-		if !ok {
+		before, after, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), " - ")
+		f, g := strings.Split(before, " "), strings.Split(after, " ")
+		if !ok || len(f) < 6 || len(g) < 3 || !strings.HasPrefix(f[4], "/") {
 			return nil, false
 		}
-		all = append(all, m)
+		id, err := strconv.Atoi(f[0])
+		if err != nil {
+			return nil, false
+		}
+		all = append(all, Mount{ID: id, Device: f[2], Root: Unescape(f[3]), Point: Unescape(f[4]), Kind: g[0], Options: g[len(g)-1]})
 	}
 	return all, len(all) > 0
-}
-
-func parseMount(line string) (Mount, bool) {
-	before, after, ok := strings.Cut(line, " - ")
-	f, g := strings.Split(before, " "), strings.Split(after, " ")
-	if !ok || len(f) < 6 || len(g) < 3 || !strings.HasPrefix(f[4], "/") {
-		return Mount{}, false
-	}
-	id, err := strconv.Atoi(f[0])
-	if err != nil {
-		return Mount{}, false
-	}
-	return Mount{ID: id, Device: f[2], Root: Unescape(f[3]), Point: Unescape(f[4]), Kind: g[0], Options: g[len(g)-1]}, true
 }
 
 // Unescape undoes the kernel's octal escapes of blanks, newlines and backslashes in paths.
@@ -99,10 +91,7 @@ func IsBelow(path, folder string) bool {
 	return strings.HasPrefix(path, folder) && (len(path) == len(folder) || path[len(folder)] == '/')
 }
 
-// firstNamespace is the inode of the machine's first pid namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-const firstNamespace = 0xEFFFFFFC
-
-// FirstNamespace names the machine's first pid namespace, as PIDNamespace does.
+// FirstNamespace names the machine's first pid namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h), as PIDNamespace does.
 const FirstNamespace = "pid:[4026531836]"
 
 // PIDNamespace names the pid namespace of this process.
@@ -115,8 +104,8 @@ func PIDNamespace(procRoot string) (string, error) {
 // it. It says so too where that cannot be found out. mountinfo is the file that lists this process's mounts. It and
 // the namespace are read once.
 func SharedOutside(procRoot, mountinfo string) func(path string) bool {
-	text, err := PIDNamespace(procRoot)
-	if ns := Namespace(text); err == nil && ns != nil && *ns == firstNamespace {
+	namespace, err := PIDNamespace(procRoot)
+	if err == nil && namespace == FirstNamespace {
 		return func(string) bool { return false }
 	}
 	all, listed := ReadMounts(mountinfo)

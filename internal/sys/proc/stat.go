@@ -224,10 +224,7 @@ func device(nr int) (major, minor int) {
 	return int(dev >> 8 & 0xfff), int(dev&0xff | dev>>12&0xfff00)
 }
 
-var (
-	errRan   = errors.New("when it last ran is not in it")
-	errMoved = errors.New("it moved to another processor while it was read")
-)
+var errRan = errors.New("when it last ran is not in it")
 
 // Ran is when the first thread of a process last ran.
 type Ran struct {
@@ -252,7 +249,7 @@ func ReadRan(dir int, buf []byte) (Ran, error) {
 	}
 	after, err := readProcessor(dir, buf)
 	if err == nil && after != before {
-		err = errMoved
+		err = errors.New("it moved to another processor while it was read")
 	}
 	return Ran{at, after}, err
 }
@@ -349,12 +346,12 @@ func (c *Clocks) Since(r Ran) (time.Duration, error) {
 func readClock(processor int) (sched, error) {
 	runtime.LockOSThread()
 	var before, one unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		runtime.UnlockOSThread()
-		return sched{}, fmt.Errorf("read the clock of processor %d: %w", processor, err)
-	}
 	one.Set(processor)
-	if err := unix.SchedSetaffinity(0, &one); err != nil {
+	err := unix.SchedGetaffinity(0, &before)
+	if err == nil {
+		err = unix.SchedSetaffinity(0, &one)
+	}
+	if err != nil {
 		runtime.UnlockOSThread()
 		return sched{}, fmt.Errorf("read the clock of processor %d: %w", processor, err)
 	}
@@ -432,19 +429,16 @@ func Hidden(all map[int]Stat) error {
 	return nil
 }
 
-// tries is how often a line of parents is read again that changes while it is read.
-const tries = 3
-
 // Lineage lists pid and its ancestors, nearest first, as the procfs at procRoot shows them. It ends at the one that has no parent in this
 // pid namespace: process 1, or one that was put into the namespace from outside. A parent that ends meanwhile hands its child to another, so
-// then the line is read again. Beside an error it is what was read of the line.
+// then the line is read again, twice at most. Beside an error it is what was read of the line.
 func Lineage(procRoot string, pid int) (line []int, err error) {
 	root, err := openFolder(procRoot)
 	if err != nil {
 		return []int{pid}, fmt.Errorf("read the parent of pid %d: %w", pid, err)
 	}
 	defer func() { _ = unix.Close(root) }()
-	for range tries {
+	for range 3 {
 		if line, err = lineage(root, pid); err == nil {
 			return line, nil
 		}

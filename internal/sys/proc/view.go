@@ -106,7 +106,11 @@ func Inner(procRoot string) (map[int][]Stat, error) {
 	}
 	defer func() { _ = unix.Close(dir) }()
 	buf, inner := make([]byte, 8<<10), map[int][]Stat{}
-	own := outer(dir, buf)
+	own := "" // this process's pid namespace where it is the procfs's too: then it has one number
+	if numbers, err := innerNumbers(dir, "self", buf); err == nil && len(numbers) == 0 {
+		link, _ := Readlink(dir, "self/ns/pid", buf)
+		own = string(link)
+	}
 	for _, pid := range pids {
 		at := strconv.Itoa(pid)
 		if own != "" {
@@ -130,15 +134,6 @@ func Inner(procRoot string) (map[int][]Stat, error) {
 		}
 	}
 	return inner, nil
-}
-
-// outer names this process's pid namespace where it is the procfs's too, "" elsewhere: then it has one number.
-func outer(dir int, buf []byte) string {
-	if numbers, err := innerNumbers(dir, "self", buf); err != nil || len(numbers) > 0 {
-		return ""
-	}
-	link, _ := Readlink(dir, "self/ns/pid", buf)
-	return string(link)
 }
 
 // innerNumbers are those of a process, or a thread, in the namespaces below (NSpid in proc_pid_status(5)).

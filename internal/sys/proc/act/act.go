@@ -41,11 +41,7 @@ func (h *Held) Allowed(never Never, now proc.Stat) error {
 // Signal sends sig to the very process that is held. It gives proc.ErrEnded where that has ended. There is no way by the bare number.
 func (h *Held) Signal(sig unix.Signal) error {
 	dir, pidfd := h.FDs()
-	err := send(dir, pidfd, sig)
-	if proc.Ended(err) {
-		return proc.ErrEnded
-	}
-	return err
+	return proc.AsEnded(send(dir, pidfd, sig))
 }
 
 // send signals through the held folder, which the kernel takes for a pidfd (tgid_pidfd_to_pid in fs/proc/base.c). A kernel that does not
