@@ -44,9 +44,6 @@ var (
 	ErrKey     = errors.New("it refuses the key (401); set CODEV_TOWER_KEY to its key, or name its Tower in collect.codev.tower")
 	// errUnavailable is a 503 that does not say that the Tower is starting.
 	errUnavailable = errors.New("it answers 503; look again in a moment")
-	errHangs       = fmt.Errorf("%w: it did not answer in time; see whether it hangs, or is still starting", ErrLost)
-	errHungUp      = fmt.Errorf("%w: it hung up before the answer was whole; it may be restarting: look again", ErrLost)
-	errLong        = fmt.Errorf("%w: the answer is longer than the %d MiB that winnow reads; see what listens there", ErrLost, maxAnswer>>20)
 	errShape       = fmt.Errorf("%w: winnow does not know this answer; see what listens there: this version reads Codev 3.3", ErrLost)
 )
 
@@ -190,7 +187,7 @@ func (c *Client) ask(ctx context.Context, method, path, key string, within time.
 	}
 	switch {
 	case err == nil && len(body) > maxAnswer:
-		return Answer{}, errLong
+		return Answer{}, fmt.Errorf("%w: the answer is longer than the %d MiB that winnow reads; see what listens there", ErrLost, maxAnswer>>20)
 	case err == nil:
 		return Answer{resp.StatusCode, body, resp.Header.Get("Retry-After")}, nil
 	}
@@ -219,9 +216,9 @@ func failure(ctx, bounded context.Context, err error, within time.Duration) erro
 	case bounded.Err() != nil && kind == ErrNotSent:
 		return fmt.Errorf("%w within %s: %w", kind, within, bounded.Err())
 	case bounded.Err() != nil:
-		return fmt.Errorf("%w (%w after %s)", errHangs, bounded.Err(), within)
+		return fmt.Errorf("%w: it did not answer in time; see whether it hangs, or is still starting (%w after %s)", ErrLost, bounded.Err(), within)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.ECONNRESET):
-		return errHungUp
+		return fmt.Errorf("%w: it hung up before the answer was whole; it may be restarting: look again", ErrLost)
 	case errors.As(err, &number):
 		return fmt.Errorf("%w: %w; see what listens there", kind, number)
 	case kind == ErrNotSent:

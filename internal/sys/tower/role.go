@@ -107,14 +107,11 @@ func LabelKind(label string) (kind, role string) {
 	return "", ""
 }
 
-// tabPrefix begins the name that Codev's extension for VS Code gives each of its terminal tabs; the rest is the builder's id.
-const tabPrefix = "Codev: "
-
 // TabBuilder says whose tab of an editor it is, by the name that it was opened with: of a builder (Codev: builder-pir-883) or of its development
 // server (Dev: builder-pir-883, with Codev: before it or without). id is the builder's in its one form, key what any spelling of it has in common.
 // ok is false for every other name: an architect's, a person's shell, another program's tab, and a name that is no builder's id.
 func TabBuilder(name string) (kind, id, key string, ok bool) {
-	rest, codevs := strings.CutPrefix(name, tabPrefix)
+	rest, codevs := strings.CutPrefix(name, "Codev: ")
 	kind = KindBuilder
 	if role, dev := strings.CutPrefix(rest, devLabel); dev {
 		kind, rest = KindDev, role

@@ -15,9 +15,6 @@ import (
 // StoreFile is the file of a state folder that is Codev's store, and a registry of builders.
 const StoreFile = "global.db"
 
-// codev is the owner of the store, for messages.
-var codev = sqlite.Program{Name: "Codev", Version: "3.3", Start: "the Tower"}
-
 // Records is what the store holds of terminals and whose they are.
 type Records struct {
 	Sessions   []Session
@@ -91,7 +88,7 @@ func readRows[T any](t *tables, table string, of func(sqlite.Row) (T, error), co
 	rows, err := t.db.Rows(t.ctx, table, columns...)
 	if err != nil {
 		t.stopped = true
-		t.err = cmp.Or(t.err, codev.Explain(err))
+		t.err = cmp.Or(t.err, sqlite.Program{Name: "Codev", Version: "3.3", Start: "the Tower"}.Explain(err))
 		return nil, false
 	}
 	whole = true

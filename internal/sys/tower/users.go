@@ -211,17 +211,12 @@ func look(root string, pid int, counts func(uid int) bool) (*Process, error) {
 		return nil, proc.ErrEnded
 	}
 	p.Ticks = own.Start
-	p.began = [2]time.Time{time.Unix(st.Ctim.Unix()), byTicks(p.Ticks)}
-	return p, nil
-}
-
-// byTicks is the time of a moment that the kernel counts in ticks since boot, by today's clock.
-func byTicks(ticks uint64) time.Time {
+	p.began[0] = time.Unix(st.Ctim.Unix())
 	var up unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
-		return time.Time{}
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) == nil {
+		p.began[1] = own.Began(time.Now().Add(-time.Duration(up.Nano())))
 	}
-	return time.Now().Add(-time.Duration(up.Nano())).Add(time.Duration(ticks) * (time.Second / proc.UserHZ))
+	return p, nil
 }
 
 // Shellpers lists this user's processes that run the shellper's program, whosever they are. One that cannot be read is passed over:
