@@ -56,22 +56,17 @@ func Hold(path string) (*Socket, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	s := &Socket{path, os.NewFile(uintptr(fd), path)}
-	if err := s.checkOwner(fd); err != nil {
+	var st unix.Stat_t
+	if err = retry(func() error { return unix.Fstat(fd, &st) }); err == nil && st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		err = ErrNotSocket
+	} else if err == nil {
+		err = judge(st.Uid)
+	}
+	if err != nil {
 		_ = s.Close()
 		return nil, &fs.PathError{Op: "trust", Path: path, Err: err}
 	}
 	return s, nil
-}
-
-func (s *Socket) checkOwner(fd int) error {
-	var st unix.Stat_t
-	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
-		return err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
-		return ErrNotSocket
-	}
-	return judge(st.Uid)
 }
 
 func judge(uid uint32) error {

@@ -130,9 +130,6 @@ func unasked(err error) error {
 	return fmt.Errorf("%w: the kernel does not say who has that connection (sock_diag: %w); nothing was sent: run winnow where it may ask", ErrUnknown, err)
 }
 
-// errClosed says that nobody has the other end of a connection any more, so that it is not known whose it was.
-var errClosed = errors.New("the other end was closed")
-
 // Accepted makes sure that the other end of a connection that was accepted on this machine's loopback is a socket of
 // this user's, by the kernel's word. It sends and reads nothing.
 func Accepted(conn net.Conn) error {
@@ -148,7 +145,7 @@ func Accepted(conn net.Conn) error {
 	case err != nil:
 		return fmt.Errorf("%w: the kernel does not say who has the other end (sock_diag: %w)", ErrUnknown, err)
 	case e.inode == 0 || e.state == tcpListen: // of what waits for its end the kernel gives no user
-		return fmt.Errorf("%w: %w", ErrUnknown, errClosed)
+		return fmt.Errorf("%w: the other end was closed", ErrUnknown)
 	}
 	return judge(e.uid)
 }

@@ -3,6 +3,7 @@ package act
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -162,20 +164,14 @@ func (t *Trigger) KillPlain(ctx context.Context) (Answer, error) {
 
 func answer(out string) Answer {
 	said, _, _ := strings.Cut(out, "\n")
-	now, _ := strings.CutPrefix(said, "now ")
-	if now == said {
-		now = ""
-	}
+	_, now, _ := strings.Cut("\n"+said, "\nnow ")
 	return Answer{Agreed: said == agreed, Now: now}
 }
 
 func (t *Trigger) end() (string, error) {
 	_ = t.in.Close()
 	out, err := io.ReadAll(t.out)
-	if lost := t.wait(); lost != nil {
-		err = lost
-	}
-	return string(out), err
+	return string(out), cmp.Or(t.wait(), err)
 }
 
 // wait waits for the client to end.
@@ -274,13 +270,10 @@ func vacant(socket string) error {
 
 // ownEnv is this process's environment without what says that it runs inside of a session.
 func ownEnv() []string {
-	var out []string
-	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); name != "TMUX" && name != "TMUX_PANE" {
-			out = append(out, v)
-		}
-	}
-	return out
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return name == "TMUX" || name == "TMUX_PANE"
+	})
 }
 
 // literal writes s so that tmux's formats give s again, and no format in s is expanded: #(command) would be run.
