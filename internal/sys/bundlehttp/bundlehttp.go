@@ -60,7 +60,6 @@ func (s Status) Error() string {
 }
 
 var (
-	errLong   = errors.New("the answer is longer than a bundle may be: see what the server gives there")
 	errInsist = errors.New("a redirect leads from https to http, which was not followed: correct the URL")
 	errMany   = fmt.Errorf("more than %d redirects: correct the URL", maxRedirects)
 )
@@ -81,15 +80,6 @@ func Check(address string) error {
 	return nil
 }
 
-// transport is the way to all servers. Packed as it is the bundle is what its digest is of, so nothing is unpacked on the way.
-func transport(within time.Duration) *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DisableCompression, t.DisableKeepAlives = true, true
-	t.TLSHandshakeTimeout = within
-	t.MaxResponseHeaderBytes = 64 << 10
-	return t
-}
-
 // Get asks once. An error says what went wrong and on the way to which host, never more of the URL.
 func Get(ctx context.Context, r Request) (Answer, error) {
 	if err := Check(r.URL); err != nil {
@@ -102,14 +92,21 @@ func Get(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, errors.New("the request cannot be made: correct the URL")
 	}
 	req.Header.Set("User-Agent", "winnow")
-	req.Header.Set("Prefer", prefer(r.Wait))
+	prefer := "modes=snapshot" // whole bundles only: a delta cannot be signed
+	if r.Wait >= time.Second {
+		prefer += fmt.Sprintf(";wait=%d", int(r.Wait/time.Second))
+	}
+	req.Header.Set("Prefer", prefer)
 	if r.ETag != "" {
 		req.Header.Set("If-None-Match", r.ETag)
 	}
 	if r.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.Token)
 	}
-	client := http.Client{Transport: transport(r.Within), CheckRedirect: follow}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableCompression = true // packed as it is the bundle is what its digest is of
+	transport.DisableKeepAlives, transport.TLSHandshakeTimeout, transport.MaxResponseHeaderBytes = true, r.Within, 64<<10
+	client := http.Client{Transport: transport, CheckRedirect: follow}
 	resp, err := client.Do(req)
 	if err != nil {
 		return Answer{}, unreached(req.URL.Host, r.Within+r.Wait, err)
@@ -127,17 +124,9 @@ func Get(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, unreached(req.URL.Host, r.Within+r.Wait, err)
 	}
 	if int64(len(a.Data)) > r.Max {
-		return Answer{}, errLong
+		return Answer{}, errors.New("the answer is longer than a bundle may be: see what the server gives there")
 	}
 	return a, nil
-}
-
-// prefer asks for whole bundles only: a delta cannot be signed.
-func prefer(wait time.Duration) string {
-	if wait < time.Second {
-		return "modes=snapshot"
-	}
-	return fmt.Sprintf("modes=snapshot;wait=%d", int(wait/time.Second))
 }
 
 // follow goes where a redirect leads, but for one that gives up encryption. The standard library keeps the token from other hosts.

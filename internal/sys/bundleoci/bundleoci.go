@@ -52,13 +52,6 @@ type Answer struct {
 	Digest    string
 }
 
-var (
-	errIndex   = errors.New("it is an index of images: name the tag or the digest of one image")
-	errLayer   = fmt.Errorf("no layer of it is a compressed tar (%s): push the bundle as one", ocispec.MediaTypeImageLayerGzip)
-	errLong    = errors.New("its layer is longer than a bundle may be: see what the registry has there")
-	errAddress = errors.New("name a registry, a repository and a tag, such as oci://registry.example.com/policies/winnow:stable")
-)
-
 // Check refuses an address that cannot be asked.
 func Check(address string) error {
 	_, err := parse(address)
@@ -69,7 +62,7 @@ func parse(address string) (registry.Reference, error) {
 	rest, ok := strings.CutPrefix(address, Scheme)
 	ref, err := registry.ParseReference(rest)
 	if !ok || err != nil || ref.Reference == "" || strings.ContainsAny(rest, "?# ") {
-		return ref, errAddress
+		return ref, errors.New("name a registry, a repository and a tag, such as oci://registry.example.com/policies/winnow:stable")
 	}
 	return ref, nil
 }
@@ -107,7 +100,7 @@ func get(ctx context.Context, ref registry.Reference, r Request) (Answer, error)
 		return Answer{}, err
 	}
 	if desc.MediaType == ocispec.MediaTypeImageIndex || desc.MediaType == "application/vnd.docker.distribution.manifest.list.v2+json" {
-		return Answer{}, errors.Join(errIndex, body.Close())
+		return Answer{}, errors.Join(errors.New("it is an index of images: name the tag or the digest of one image"), body.Close())
 	}
 	text, err := readAll(body, desc, maxManifest)
 	if err != nil {
@@ -131,13 +124,13 @@ func get(ctx context.Context, ref registry.Reference, r Request) (Answer, error)
 		data, err := readAll(body, layer, r.Max)
 		return Answer{Data: data, Digest: layer.Digest.String()}, err
 	}
-	return Answer{}, errLayer
+	return Answer{}, fmt.Errorf("no layer of it is a compressed tar (%s): push the bundle as one", ocispec.MediaTypeImageLayerGzip)
 }
 
 // readAll reads what a descriptor describes: as long as it says, with its digest, and no longer than most.
 func readAll(body io.ReadCloser, desc ocispec.Descriptor, most int64) ([]byte, error) {
 	if desc.Size > most {
-		return nil, errors.Join(errLong, body.Close())
+		return nil, errors.Join(errors.New("its layer is longer than a bundle may be: see what the registry has there"), body.Close())
 	}
 	data, err := content.ReadAll(body, desc)
 	return data, errors.Join(err, body.Close())

@@ -75,8 +75,12 @@ func (a Asker) Requests(ctx context.Context, address, branch string) ([]Request,
 	}
 	key := sha256.Sum256([]byte(filepath.Base(a.Program) + "\x00" + page + "\x00" + branch))
 	file := filepath.Join(a.Cache, hex.EncodeToString(key[:])+".json")
-	if known, ok := a.cached(file); ok {
-		return known, nil
+	f, err := safeopen.ReadNow(file, safeopen.Want{Max: maxOutput, Ruling: true})
+	var known answer
+	if err == nil && json.Unmarshal(f.Data, &known) == nil && known.Requests != nil {
+		if age := a.Now().Sub(known.At); age >= 0 && age < a.Fresh {
+			return known.Requests, nil
+		}
 	}
 	out, err := a.ask(ctx, page, branch)
 	if err != nil {
@@ -86,26 +90,10 @@ func (a Asker) Requests(ctx context.Context, address, branch string) ([]Request,
 	if err != nil {
 		return nil, fmt.Errorf("%s answered with what is not understood: %w", filepath.Base(a.Program), err)
 	}
-	a.save(ctx, file, found)
+	if data, err := json.Marshal(answer{a.Now(), found}); err == nil && os.MkdirAll(a.Cache, 0o700) == nil {
+		_ = atomicfile.WriteData(ctx, file, data) // what cannot be kept is asked again
+	}
 	return found, nil
-}
-
-func (a Asker) cached(file string) ([]Request, bool) {
-	f, err := safeopen.ReadNow(file, safeopen.Want{Max: maxOutput, Ruling: true})
-	var known answer
-	if err != nil || json.Unmarshal(f.Data, &known) != nil || known.Requests == nil {
-		return nil, false
-	}
-	age := a.Now().Sub(known.At)
-	return known.Requests, age >= 0 && age < a.Fresh
-}
-
-// save keeps an answer. What cannot be kept is asked again.
-func (a Asker) save(ctx context.Context, file string, found []Request) {
-	data, err := json.Marshal(answer{a.Now(), found})
-	if err == nil && os.MkdirAll(a.Cache, 0o700) == nil {
-		_ = atomicfile.WriteData(ctx, file, data)
-	}
 }
 
 // ask runs the program in a process group of its own, so that all that it started ends with it.

@@ -118,7 +118,8 @@ func Post(ctx context.Context, t Target, contentType string, body []byte) ([]byt
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Within)
 	defer cancel()
-	address, host, transport := t.Address, "", transport()
+	address, host, transport := t.Address, "", http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives, transport.MaxResponseHeaderBytes = true, 64<<10 // there is a message now and then
 	if path, ok := strings.CutPrefix(t.Address, Unix); ok {
 		address, host = "http://localhost/"+strings.TrimPrefix(t.Path, "/"), path
 		transport.Proxy = nil
@@ -163,14 +164,6 @@ func Post(ctx context.Context, t Target, contentType string, body []byte) ([]byt
 		return nil, unreached(host, t.Within, err)
 	}
 	return answer, nil
-}
-
-// transport keeps no connection: there is a message now and then.
-func transport() *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DisableKeepAlives = true
-	t.MaxResponseHeaderBytes = 64 << 10
-	return t
 }
 
 // home refuses to connect to anything but this machine, by any name.

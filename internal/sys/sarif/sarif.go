@@ -68,7 +68,14 @@ func New(tool Tool, root string, rules []Rule, findings []Finding) Log {
 			"locations": []object{{"physicalLocation": placeOf(f, root)}},
 		})
 	}
-	driver := object{"name": tool.Name, "rules": descriptors(rules)}
+	descriptors := make([]object, 0, len(rules))
+	for _, r := range rules {
+		d := object{"id": r.ID}
+		d.add("shortDescription", r.Short, object{"text": r.Short})
+		d.add("help", r.Help, object{"text": r.Help})
+		descriptors = append(descriptors, d)
+	}
+	driver := object{"name": tool.Name, "rules": descriptors}
 	driver.add("version", tool.Version, tool.Version)
 	driver.add("informationUri", tool.URL, tool.URL)
 	run := object{"tool": object{"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
@@ -90,17 +97,6 @@ func (o object) add(name, text string, value any) {
 	if text != "" {
 		o[name] = value
 	}
-}
-
-func descriptors(rules []Rule) []object {
-	out := make([]object, 0, len(rules))
-	for _, r := range rules {
-		d := object{"id": r.ID}
-		d.add("shortDescription", r.Short, object{"text": r.Short})
-		d.add("help", r.Help, object{"text": r.Help})
-		out = append(out, d)
-	}
-	return out
 }
 
 // srcRoot is what the standard and GitHub call the repository's folder (3.14.14).
