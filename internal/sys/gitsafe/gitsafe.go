@@ -365,7 +365,11 @@ func (s *Sandbox) Run(ctx context.Context, c Call, each func(record []byte) erro
 		cancel()
 	}
 	waitErr := cmd.Wait()
-	return complaint.String(), firstError(context.Cause(ctx), readErr, explain(waitErr, complaint))
+	cause := context.Cause(ctx) // the cancelling after a reading error does not count
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return complaint.String(), cause
+	}
+	return complaint.String(), cmp.Or(readErr, cause, explain(waitErr, complaint))
 }
 
 // Output asks git and gives all that it printed. What it printed on stderr is part of the error.
@@ -382,15 +386,6 @@ func (s *Sandbox) Output(ctx context.Context, stdin string, args ...string) (str
 		return "", explain(startError(err), complaint)
 	}
 	return out.String(), nil
-}
-
-// firstError prefers the deadline, then what was read, then how git ended; the cancelling after a reading error does
-// not count.
-func firstError(cause, read, wait error) error {
-	if errors.Is(cause, context.DeadlineExceeded) {
-		return cause
-	}
-	return cmp.Or(read, cause, wait)
 }
 
 // Records cuts r into what ends with until. What is left at the end without it is an error: the output was cut off.

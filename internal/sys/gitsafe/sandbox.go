@@ -102,8 +102,13 @@ func (r *Repository) Seal(ctx context.Context, v View) (_ *Sandbox, err error) {
 		s.env = append(s.env, "GIT_WORK_TREE="+v.Tree)
 	}
 	if v.SharedName != "" {
-		if err := s.writeIndex(v); err != nil {
-			return nil, err
+		// Git looks for the other file beside the index.
+		err := errors.Join(s.write("index", v.Index), s.write(filepath.Base(v.SharedName), v.Shared))
+		if err == nil {
+			err = os.Chtimes(filepath.Join(s.dir, "index"), v.Mod, v.Mod)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("copy the index: %w", err)
 		}
 	} else if v.Index != nil {
 		f, err := inMemory(v.Index, v.Mod)
@@ -118,7 +123,7 @@ func (r *Repository) Seal(ctx context.Context, v View) (_ *Sandbox, err error) {
 
 // fill makes what lies in the git folder.
 func (s *Sandbox) fill(r *Repository, v View, own settings, excludes []byte) error {
-	err := errors.Join(s.write("config", s.config(r.Format, own, v)), s.write("HEAD", []byte(cmp.Or(v.Head, noHead)+"\n")), s.write("shallow", r.shallow))
+	err := errors.Join(s.write("config", s.config(r.Format, own, v)), s.write("HEAD", []byte(cmp.Or(v.Head, "ref: refs/heads/none")+"\n")), s.write("shallow", r.shallow))
 	if v.Tree != "" {
 		if len(r.exclude)+len(r.attributes) > 0 {
 			err = errors.Join(err, s.mkdir("info"))
@@ -159,9 +164,6 @@ func (s *Sandbox) link(to, name string) error {
 	s.made = append(s.made, name)
 	return os.Symlink(to, filepath.Join(s.dir, name))
 }
-
-// noHead is a branch that no commit is on.
-const noHead = "ref: refs/heads/none"
 
 // userExcludes is the file with the user's own patterns.
 const userExcludes = "excludes"
@@ -223,18 +225,6 @@ func inMemory(data []byte, mod time.Time) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("copy the index: %w", err), f.Close())
 	}
 	return f, nil
-}
-
-// writeIndex writes an index that is split, whose other file git looks for beside it.
-func (s *Sandbox) writeIndex(v View) error {
-	err := errors.Join(s.write("index", v.Index), s.write(filepath.Base(v.SharedName), v.Shared))
-	if err == nil {
-		err = os.Chtimes(filepath.Join(s.dir, "index"), v.Mod, v.Mod)
-	}
-	if err != nil {
-		return fmt.Errorf("copy the index: %w", err)
-	}
-	return nil
 }
 
 // Close removes the git folder.

@@ -115,10 +115,7 @@ func xdg(home string) string {
 }
 
 func included(ctx context.Context, home, path string, depth int) []Variable {
-	data, err := readLinked(ctx, path, maxConfig)
-	if err != nil {
-		return nil
-	}
+	data, _ := readLinked(ctx, path, maxConfig)
 	vars, err := ParseConfig(data)
 	if err != nil {
 		return nil
@@ -157,15 +154,12 @@ func (s settings) excludes(ctx context.Context) []byte {
 	if !filepath.IsAbs(path) {
 		return nil
 	}
-	data, err := readLinked(ctx, path, maxPattern)
-	if err != nil {
-		return nil
-	}
+	data, _ := readLinked(ctx, path, maxPattern)
 	return data
 }
 
 // readLinked reads a file of the user's own settings. Those are often links into a folder that is kept under version control; a link
-// is followed where no other user can change what it leads to.
+// is followed where no other user can change what it leads to. Beside an error there is nothing.
 func readLinked(ctx context.Context, path string, most int64) ([]byte, error) {
 	f, err := safeopen.Read(ctx, path, safeopen.Want{Max: most})
 	if errors.Is(err, safeopen.ErrLink) {
@@ -177,11 +171,8 @@ func readLinked(ctx context.Context, path string, most int64) ([]byte, error) {
 	return f.Data, err
 }
 
-// transports are the ways to another repository that are used. Git has more of them, some of which run any program.
-const transports = "https:ssh:file"
-
 // online are the variables under which git may use the network and asks no person: no terminal, no window, no ssh that waits for a password.
-// How this user calls ssh is kept.
+// How this user calls ssh is kept. Git has more ways to another repository than these, some of which run any program.
 func online(ctx context.Context) []string {
 	ssh := os.Getenv("GIT_SSH_COMMAND")
 	if ssh == "" {
@@ -191,7 +182,7 @@ func online(ctx context.Context) []string {
 			}
 		}
 	}
-	return []string{"GIT_ALLOW_PROTOCOL=" + transports, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "SSH_ASKPASS_REQUIRE=never",
+	return []string{"GIT_ALLOW_PROTOCOL=https:ssh:file", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "SSH_ASKPASS_REQUIRE=never",
 		"GCM_INTERACTIVE=never", "GIT_SSH_COMMAND=" + cmp.Or(ssh, "ssh") + " -o BatchMode=yes"}
 }
 
