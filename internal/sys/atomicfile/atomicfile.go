@@ -119,10 +119,7 @@ func place(path string) (dir int, name string, err error) {
 		return -1, "", refused(path, "it is a folder: name a file")
 	}
 	dir, err = enter(folder)
-	if err != nil {
-		return -1, "", err
-	}
-	return dir, name, nil
+	return dir, name, err
 }
 
 // enter opens a folder. Where others can change the way to it, no link on that way is followed.
@@ -175,7 +172,10 @@ func replace(dir int, name, path string, old *unix.Stat_t, write func(io.Writer)
 		err = unix.Fchmod(fd, mode)
 	}
 	if err == nil {
-		err = onDisk(f)
+		err = f.Sync()
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) { // a file system that cannot say so
+			err = nil
+		}
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = rename(dir, temp, name, old, &made)
@@ -187,15 +187,6 @@ func replace(dir int, name, path string, old *unix.Stat_t, write func(io.Writer)
 		err = errors.Join(err, unix.Unlinkat(dir, temp, 0))
 	}
 	return fmt.Errorf("write %s: %w; the old content is unchanged", path, err)
-}
-
-// onDisk sees a file on the disk, where its file system can say so.
-func onDisk(f *os.File) error {
-	err := f.Sync()
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
-		return nil
-	}
-	return err
 }
 
 // rename gives a written file its name, unless another than old has that name by now, or the file is another one.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -110,15 +109,13 @@ func Folder(path string) (real string, err error) {
 
 func lstat(path string) (st unix.Stat_t, err error) {
 	for {
-		err = unix.Lstat(path, &st)
-		if !errors.Is(err, unix.EINTR) {
-			break
+		switch err = unix.Lstat(path, &st); {
+		case err == nil:
+			return st, nil
+		case !errors.Is(err, unix.EINTR):
+			return st, &fs.PathError{Op: "look at", Path: path, Err: err}
 		}
 	}
-	if err != nil {
-		return st, &fs.PathError{Op: "look at", Path: path, Err: err}
-	}
-	return st, nil
 }
 
 // Closed makes sure that only this user and root can put anything into the folder at path, not even beside what is
@@ -164,14 +161,11 @@ func (s stranger) Error() string {
 
 func (stranger) Is(target error) bool { return target == ErrOwner }
 
-// standard are folders that only root makes, besides those that lie in /.
-var standard = []string{"/dev/shm", "/run/user", "/var/tmp"}
-
 // systems says whether what lies at path is root's although it does not look so: in a user namespace that does not have the machine's
 // root, all that is root's shows the number that stands for users who are not in the namespace (user_namespaces(7)). So does what is another user's;
 // but only root can put anything into /.
 func systems(path string, uid uint32) bool {
-	if filepath.Dir(path) != "/" && !slices.Contains(standard, path) {
+	if filepath.Dir(path) != "/" && path != "/dev/shm" && path != "/run/user" && path != "/var/tmp" { // which only root makes, too
 		return false
 	}
 	nobody, err := os.ReadFile("/proc/sys/kernel/overflowuid")

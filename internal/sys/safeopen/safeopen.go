@@ -204,22 +204,17 @@ func owned(st *unix.Stat_t) error {
 	return fmt.Errorf("%w (uid %d; this is uid %d)", ErrOwner, st.Uid, os.Geteuid())
 }
 
-// writable fails for what others can write.
+// writable fails for what a user besides the owner can write. A group of this user's own does not count: many systems give each user one
+// and make files writable for it.
 func writable(st *unix.Stat_t) error {
-	if !othersWrite(st) {
-		return nil
+	if st.Mode&unix.S_IWOTH != 0 || st.Mode&unix.S_IWGRP != 0 && int(st.Gid) != os.Getegid() && st.Gid != 0 {
+		return fmt.Errorf("%w (mode %04o)", ErrWritable, st.Mode&0o7777)
 	}
-	return fmt.Errorf("%w (mode %04o)", ErrWritable, st.Mode&0o7777)
+	return nil
 }
 
 // ours says whether a file of uid is trusted: it is this user's or root's, who can do everything anyway.
 func ours(uid uint32) bool { return uid == 0 || int(uid) == os.Geteuid() }
-
-// othersWrite says whether a user besides the owner can write. A group of this user's own does not count: many systems
-// give each user one and make files writable for it.
-func othersWrite(st *unix.Stat_t) bool {
-	return st.Mode&unix.S_IWOTH != 0 || st.Mode&unix.S_IWGRP != 0 && int(st.Gid) != os.Getegid() && st.Gid != 0
-}
 
 // drain reads a file that had size bytes when it was opened. Where it gives just these although one more was asked
 // for, that is its end, and it need not be asked for that again.

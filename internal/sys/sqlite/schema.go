@@ -41,21 +41,12 @@ func (d *DB) ordinary(ctx context.Context, table string) error {
 	return nil
 }
 
-// forms are the beginnings of the statements that SQLite keeps in its schema, as it writes them itself.
-var forms = []struct{ begin, is string }{
-	{"CREATE TABLE ", "table"},
-	{"CREATE VIEW ", "view"},
-	{"CREATE VIRTUAL TABLE ", "virtual table"},
-	{"CREATE INDEX ", "index"},
-	{"CREATE UNIQUE INDEX ", "index"},
-	{"CREATE TRIGGER ", "trigger"},
-}
-
-// statement says what a statement of a schema makes and what that is called, "" for a statement that SQLite does not write.
+// statement says what a statement of a schema makes and what that is called, "" for a statement that SQLite, which writes them all in one form,
+// does not write.
 func statement(sql string) (is, name string) {
-	for _, f := range forms {
-		if rest, ok := strings.CutPrefix(sql, f.begin); ok {
-			return f.is, identifier(rest)
+	for _, kind := range []string{"TABLE", "VIEW", "VIRTUAL TABLE", "INDEX", "UNIQUE INDEX", "TRIGGER"} {
+		if rest, ok := strings.CutPrefix(sql, "CREATE "+kind+" "); ok {
+			return strings.TrimPrefix(strings.ToLower(kind), "unique "), identifier(rest)
 		}
 	}
 	return "", ""

@@ -271,9 +271,6 @@ func (d *DB) once(ctx context.Context, sql string) (all [][]driver.Value, err er
 // want is what a database and the files beside it must be.
 var want = safeopen.Want{Max: 8 << 30, Ruling: true}
 
-// beside are the ends of the names of the files that SQLite takes for parts of a database.
-var beside = []string{"-wal", "-shm", "-journal"}
-
 // find gives the real path of the database at path: its journals lie beside that. It only asks the folder. To open the file
 // besides SQLite would be a fault: when a process closes any descriptor of a file, the kernel drops all locks that the process
 // has on it, and another reader in this process would go on without one.
@@ -291,7 +288,7 @@ func find(path string) (string, error) {
 	if err != nil {
 		return "", refused(path, err)
 	}
-	for _, end := range beside {
+	for _, end := range []string{"-wal", "-shm", "-journal"} { // what SQLite takes for parts of a database
 		if err := safeopen.CheckRegular(real+end, want); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", refused(path, err)
 		}
@@ -346,12 +343,10 @@ type Row struct {
 	values []driver.Value
 }
 
-var errNotAsked = errors.New("was not asked for; this is a fault in winnow: please report it")
-
 func (r Row) value(column string) (driver.Value, error) {
 	i, ok := r.at[column]
 	if !ok {
-		return nil, fmt.Errorf("%s %w", column, errNotAsked)
+		return nil, fmt.Errorf("%s was not asked for; this is a fault in winnow: please report it", column)
 	}
 	return r.values[i], nil
 }
