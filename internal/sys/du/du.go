@@ -3,6 +3,7 @@
 package du
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -86,7 +87,8 @@ func (u Usage) Largest() (Part, bool) {
 // folders of the one before are read.
 func Measure(ctx context.Context, trees []Tree) []Usage {
 	var group errgroup.Group
-	group.SetLimit(workers() - 1)
+	// More folders are read at a time than there are processors, since a disk answers later than it is asked.
+	group.SetLimit(min(max(runtime.GOMAXPROCS(0)*2, 4), 16) - 1)
 	out := make([]Usage, len(trees))
 	states := make([]*state, len(trees))
 	for i, t := range trees {
@@ -99,9 +101,6 @@ func Measure(ctx context.Context, trees []Tree) []Usage {
 	}
 	return out
 }
-
-// workers is how many folders are read at a time: more than there are processors, since a disk answers later than it is asked.
-func workers() int { return min(max(runtime.GOMAXPROCS(0)*2, 4), 16) }
 
 // none is the part of what lies in no part.
 const none = -1
@@ -168,9 +167,7 @@ func (c *counted) fail(err error) {
 		return
 	}
 	c.unread++
-	if c.err == nil {
-		c.err = err
-	}
+	c.err = cmp.Or(c.err, err)
 }
 
 // read counts one folder and gives the folders in it.
@@ -203,7 +200,7 @@ func (s *state) read(ctx context.Context, j job) (sub []job) {
 		c.fail(err)
 		return nil
 	}
-	if store := storeIn(j.rel, names, j.part != none); store {
+	if storeIn(j.rel, names, j.part != none) {
 		c.sum.Stores = append(c.sum.Stores, j.rel)
 	}
 	var st unix.Stat_t
@@ -226,12 +223,17 @@ func (s *state) read(ctx context.Context, j job) (sub []job) {
 			continue
 		}
 		in := job{rel: rel, part: j.part}
-		if in.part == none && s.isPart(rel) {
+		if in.part == none && (slices.Contains(s.tree.Parts, rel) || s.tree.Part != nil && s.tree.Part(rel)) {
 			in.part, holdsPart = s.newPart(rel), true
 		}
 		sub = append(sub, in)
 	}
-	c.folder(&own, holdsPart || s.leadsToPart(j.rel))
+	newest := c.sum.Newest
+	c.entry(&own)
+	if holdsPart || s.leadsToPart(j.rel) {
+		c.sum.Newest = newest
+	}
+	c.sum.Bytes += own.Blocks * blockSize
 	return sub
 }
 
@@ -243,10 +245,6 @@ func (s *state) enters(j job, dev uint64) bool {
 		s.dev = dev
 	}
 	return s.dev == dev
-}
-
-func (s *state) isPart(rel string) bool {
-	return slices.Contains(s.tree.Parts, rel) || s.tree.Part != nil && s.tree.Part(rel)
 }
 
 // leadsToPart says whether one of the known parts lies below a folder.
@@ -279,15 +277,6 @@ func (c *counted) file(st *unix.Stat_t) {
 	c.links[at] = &linked{names: uint64(st.Nlink), seen: 1, bytes: bytes, part: c.part}
 }
 
-func (c *counted) folder(st *unix.Stat_t, holdsPart bool) {
-	newest := c.sum.Newest
-	c.entry(st)
-	if holdsPart {
-		c.sum.Newest = newest
-	}
-	c.sum.Bytes += st.Blocks * blockSize
-}
-
 func (c *counted) entry(st *unix.Stat_t) {
 	c.sum.Entries++
 	if at := time.Unix(st.Mtim.Unix()); at.After(c.sum.Newest) {
@@ -304,9 +293,7 @@ func (s *state) add(c *counted) {
 	defer s.lock.Unlock()
 	s.cut = s.cut || c.cut
 	s.unread += c.unread
-	if s.err == nil {
-		s.err = c.err
-	}
+	s.err = cmp.Or(s.err, c.err)
 	for at, l := range c.links {
 		was := s.links[at]
 		if was == nil {
