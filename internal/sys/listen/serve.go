@@ -214,8 +214,7 @@ func free(ctx context.Context, path, at string) error {
 	if err != nil {
 		return &fs.PathError{Op: "look at", Path: path, Err: errors.Unwrap(err)}
 	}
-	own, ok := st.Sys().(*syscall.Stat_t)
-	if st.Mode().Type() != fs.ModeSocket || !ok || int(own.Uid) != os.Geteuid() {
+	if st.Mode().Type() != fs.ModeSocket || safeopen.Owner(st) != os.Geteuid() {
 		return fmt.Errorf("listen on %s: something else is there, and it was left; remove it or choose another path", path)
 	}
 	var d net.Dialer

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 )
@@ -196,7 +195,7 @@ func private(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+	if safeopen.Owner(info) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
 		return errOpen
 	}
 	return nil

@@ -16,11 +16,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
 	"github.com/winnow-reaper/winnow/internal/sys/vscode/internal/line"
 )
 
@@ -171,11 +171,7 @@ func Folders(env func(string) string, uid int) []string {
 // belongs reports whether dir is a folder, and no link, of that user.
 func belongs(dir string, uid int) bool {
 	st, err := os.Lstat(dir)
-	if err != nil || !st.IsDir() {
-		return false
-	}
-	owner, ok := st.Sys().(*syscall.Stat_t)
-	return ok && int(owner.Uid) == uid
+	return err == nil && st.IsDir() && safeopen.Owner(st) == uid
 }
 
 // Sockets lists the sockets in a folder, sorted. A folder that is missing has none. One that another user owns, or can write in, is an error:
