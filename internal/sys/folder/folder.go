@@ -111,11 +111,8 @@ func (f Folder) Some(most int) ([]string, error) {
 
 // Empty reports whether there is nothing in f.
 func (f Folder) Empty() (bool, error) {
-	_, err := f.list(1)
-	if errors.Is(err, io.EOF) {
-		return true, nil
-	}
-	return false, err
+	names, err := f.Some(1)
+	return err == nil && len(names) == 0, err
 }
 
 func (f Folder) list(most int) ([]string, error) {
