@@ -42,28 +42,29 @@ const (
 // Program is the git that is run.
 type Program = gitsafe.Program
 
-// sandboxes reads once, for all questions to git about one repository, what git is to know of it.
-type sandboxes struct {
+// opening is a repository that was opened, or that somebody is about to open: the others wait, since it is much to read. Where it does not
+// answer, whoever waits is given up on as who asks is. What could not be opened is opened again for the next.
+type opening[T any] struct {
 	mu   sync.Mutex
-	repo *gitsafe.Repository
+	repo *T
 }
 
-func (s *sandboxes) open(ctx context.Context, git Program, common string) (*gitsafe.Repository, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.repo != nil {
-		return s.repo, nil
+func (o *opening[T]) open(how func() (*T, error)) (*T, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.repo != nil {
+		return o.repo, nil
 	}
-	repo, err := git.Open(ctx, common)
+	repo, err := how()
 	if err == nil {
-		s.repo = repo
+		o.repo = repo
 	}
 	return repo, err
 }
 
 // seal makes a git folder that shows view of the repository.
 func (r *Repository) seal(ctx context.Context, git Program, view gitsafe.View) (*gitsafe.Sandbox, error) {
-	repo, err := r.sandboxes.open(ctx, git, r.CommonDir)
+	repo, err := r.shown.open(func() (*gitsafe.Repository, error) { return git.Open(ctx, r.CommonDir) })
 	if err != nil {
 		return nil, notRun(err)
 	}
@@ -139,18 +140,6 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// readConfig reads what a repository's configuration says of the repository itself and of its branches.
-func readConfig(path string) (f gitsafe.Format, b follow, err error) {
-	vars, err := gitsafe.ReadConfig(context.Background(), path)
-	if err != nil {
-		return f, b, err
-	}
-	if f, err = gitsafe.FormatOf(vars); err != nil {
-		return f, b, fmt.Errorf("%q: %w", path, err)
-	}
-	return f, following(vars), nil
 }
 
 // mainOf is the path of the main checkout of a repository with this format, "" where it has none or this is unknown.

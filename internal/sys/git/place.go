@@ -69,7 +69,10 @@ func (f *Finder) locate(folder string) (Place, error) {
 		if _, lerr := os.Lstat(dot); lerr == nil {
 			return Place{Path: folder}, fmt.Errorf("locate repository: %q is a symbolic link to nothing", dot)
 		}
-		return f.bare(folder)
+		if !f.isRepository(folder) {
+			return Place{Path: folder}, ErrNone
+		}
+		return Place{Path: folder, AdminDir: folder, CommonDir: folder, Bare: true}, nil
 	case err != nil:
 		return Place{Path: folder}, fmt.Errorf("locate repository: %w", err)
 	case info.IsDir():
@@ -144,14 +147,6 @@ func (f *Finder) orphaned(p Place, admin string, err error) (Place, error) {
 	return p, fmt.Errorf("locate repository: %w", err)
 }
 
-// bare recognises a repository that has no .git, being one.
-func (f *Finder) bare(folder string) (Place, error) {
-	if !f.isRepository(folder) {
-		return Place{Path: folder}, ErrNone
-	}
-	return Place{Path: folder, AdminDir: folder, CommonDir: folder, Bare: true}, nil
-}
-
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -163,7 +158,7 @@ type Finder struct {
 	// What was found of folders, by their paths. Nothing that failed is remembered.
 	real, repos, trees sync.Map // strings
 	places             sync.Map // located
-	opened             sync.Map // *opening
+	opened             sync.Map // *opening[Repository]
 	once               bool
 }
 
@@ -171,13 +166,6 @@ type Finder struct {
 type located struct {
 	place Place
 	of    folder.Stamp
-}
-
-// opening is a repository that was opened, or that somebody is about to open: the others wait, since it is much to read. Where it does not
-// answer, whoever waits is given up on as who asks is.
-type opening struct {
-	mu   sync.Mutex
-	repo *Repository
 }
 
 // NewFinder gives a Finder for one look.

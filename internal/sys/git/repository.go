@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,15 +24,15 @@ type Repository struct {
 	// FetchedAt is when Upstream last moved, or anything was last fetched; the zero time where nothing shows it.
 	FetchedAt time.Time
 
-	upstream  string // the commit that Upstream stands for
-	finder    *Finder
-	refs      Refs
-	format    gitsafe.Format
-	follow    follow
-	records   func() (records, error)
-	sandboxes sandboxes
-	ahead     landing.Ahead // filled by MeasureAhead
-	stashed   []string      // what the stash's reflog names; all but the newest stash are nowhere else
+	upstream string // the commit that Upstream stands for
+	finder   *Finder
+	refs     Refs
+	format   gitsafe.Format
+	follow   follow
+	records  func() (records, error)
+	shown    opening[gitsafe.Repository] // what git is to know of it, read once for all questions to git
+	ahead    landing.Ahead               // filled by MeasureAhead
+	stashed  []string                    // what the stash's reflog names; all but the newest stash are nowhere else
 }
 
 // Open reads what the repository with that common folder has in files. It runs nothing.
@@ -39,25 +40,21 @@ func (f *Finder) Open(common string) (*Repository, error) {
 	if !f.once {
 		return f.open(common)
 	}
-	kept, _ := f.opened.LoadOrStore(common, &opening{})
-	o := kept.(*opening)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.repo != nil {
-		return o.repo, nil
-	}
-	repo, err := f.open(common)
-	if err == nil {
-		o.repo = repo
-	}
-	return repo, err
+	kept, _ := f.opened.LoadOrStore(common, &opening[Repository]{})
+	return kept.(*opening[Repository]).open(func() (*Repository, error) { return f.open(common) })
 }
 
 func (f *Finder) open(common string) (*Repository, error) {
-	format, follow, err := readConfig(filepath.Join(common, "config"))
+	config := filepath.Join(common, "config")
+	vars, err := gitsafe.ReadConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
+	format, err := gitsafe.FormatOf(vars)
+	if err != nil {
+		return nil, fmt.Errorf("open repository: %q: %w", config, err)
+	}
+	follow := following(vars)
 	if format.Reftable || exists(filepath.Join(common, "reftable")) {
 		return nil, fmt.Errorf("open repository: %q keeps its refs in a format that is not read here (reftable)", common)
 	}
@@ -67,10 +64,10 @@ func (f *Finder) open(common string) (*Repository, error) {
 	if err == nil && r.Upstream == "" && !follow.unread && len(follow.remotes) == 0 {
 		r.Upstream, r.upstream, err = r.refs.local()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("open repository: %w", err)
+	if err == nil {
+		r.stashed, err = r.stash()
 	}
-	if r.stashed, err = r.stash(); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
 	r.FetchedAt = r.fetched()
