@@ -28,10 +28,10 @@ func NewRefs(common string) Refs {
 		if gone(err) {
 			return nil, nil
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read packed refs: %w", err)
+		var packed map[string]string
+		if err == nil {
+			packed, err = parsePacked(f.Data)
 		}
-		packed, err := parsePacked(f.Data)
 		if err != nil {
 			return nil, fmt.Errorf("read packed refs: %w", err)
 		}
@@ -152,9 +152,6 @@ func (r Refs) guess(remote string) (name, oid string, err error) {
 	return name, oid, nil
 }
 
-// usual are the usual names of a default branch.
-var usual = []string{"refs/heads/main", "refs/heads/master", "refs/heads/trunk"}
-
 // local finds the default branch of a repository without remotes: of main, master and trunk the one that the main
 // checkout has checked out, else the only one that exists. "" says that it is not certain.
 func (r Refs) local() (name, oid string, err error) {
@@ -167,7 +164,7 @@ func (r Refs) local() (name, oid string, err error) {
 		return "", "", nil
 	}
 	there := map[string]string{}
-	for _, ref := range usual {
+	for _, ref := range []string{"refs/heads/main", "refs/heads/master", "refs/heads/trunk"} {
 		at, err := r.Resolve(r.common, ref)
 		switch {
 		case err == nil && ref == head:
@@ -246,15 +243,12 @@ func (r Refs) Head(admin string) (string, error) {
 	return r.Resolve(admin, ref)
 }
 
-// keeping are the refs that keep what they reach: branches, tags and remote branches.
-var keeping = []string{"refs/heads/", "refs/tags/", "refs/remotes/"}
-
 // reachableFrom gives what branches, tags and remote branches stand for. One that cannot be read, or whose name git
 // would not take for a ref's, keeps nothing: at most more counts as reached by nothing else. Symbolic ones stand for
 // others of them. The refs named in but are left out.
 func (r Refs) reachableFrom(size int, but map[string]bool) (map[string]bool, error) {
 	oids := map[string]bool{}
-	for _, prefix := range keeping {
+	for _, prefix := range []string{"refs/heads/", "refs/tags/", "refs/remotes/"} {
 		if err := r.eachRef(prefix, func(name, oid string) {
 			if !but[name] && len(oid) == 2*size && !gitsafe.IsZero(oid) {
 				oids[oid] = true
@@ -300,13 +294,9 @@ func (r Refs) eachRef(prefix string, take func(name, oid string)) error {
 
 // proper says whether git takes a name for a ref's (git-check-ref-format(1)).
 func proper(name string) bool {
-	if strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.HasSuffix(name, ".") {
+	if strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.HasSuffix(name, ".") ||
+		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
 		return false
-	}
-	for i := range len(name) {
-		if name[i] < ' ' {
-			return false
-		}
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
