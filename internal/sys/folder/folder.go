@@ -109,12 +109,6 @@ func (f Folder) Some(most int) ([]string, error) {
 	return names, err
 }
 
-// Empty reports whether there is nothing in f.
-func (f Folder) Empty() (bool, error) {
-	names, err := f.Some(1)
-	return err == nil && len(names) == 0, err
-}
-
 func (f Folder) list(most int) ([]string, error) {
 	fd, err := unix.Openat(f.FD, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

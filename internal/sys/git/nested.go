@@ -86,7 +86,8 @@ func (w *walk) look(path string, top bool) ([]string, error) {
 			case folder.Store(name):
 				w.found = append(w.found, path)
 				return nil, nil
-			case traps(name, top) && e.Type()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0:
+			case e.Type()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 &&
+				(name == ".gitignore" || name == ".gitattributes" || name == ".gitmodules" && top): // which git status opens wherever it finds them
 				return nil, fmt.Errorf("%q: %w", filepath.Join(path, name), ErrTrap)
 			case e.IsDir():
 				sub = append(sub, filepath.Join(path, name))
@@ -116,11 +117,6 @@ func (w *walk) look(path string, top bool) ([]string, error) {
 	return slices.DeleteFunc(sub, func(p string) bool { return slices.Contains(w.mounts, p) }), nil
 }
 
-// traps says whether git status opens a file of that name wherever it finds one.
-func traps(name string, top bool) bool {
-	return name == ".gitignore" || name == ".gitattributes" || name == ".gitmodules" && top
-}
-
 // Filled gives those of the submodules that an index names, by their paths below path, of which anything may lie there. One that was
 // never filled is an empty folder or none, and holds nothing. What lies in the folder of a submodule git status does not tell, so that a
 // single file in it counts, and so does what cannot be looked into, or only through a link or on another mount.
@@ -143,8 +139,8 @@ func hollow(top folder.Folder, name string) bool {
 		return errors.Is(err, unix.ENOENT)
 	}
 	defer f.Close()
-	none, err := f.Empty()
-	return err == nil && none
+	some, err := f.Some(1)
+	return err == nil && len(some) == 0
 }
 
 // Modules lists the submodules whose repositories lie in a worktree's admin folder, and would go with it.

@@ -21,7 +21,11 @@ func (a *adminFolder) operation() *string {
 		switch {
 		case !a.has(o.mark):
 		case o.mark == "sequencer":
-			return new(a.sequence())
+			// It is a series of reverts or one of cherry-picks, between two of its steps.
+			if f, err := a.read("sequencer/todo", maxReflog); err == nil && strings.HasPrefix(string(f.Data), "revert") {
+				return new("revert")
+			}
+			return new("cherry-pick")
 		case o.mark == "rebase-apply" && exists(filepath.Join(a.path, o.mark, "applying")):
 			return new("am")
 		default:
@@ -40,7 +44,7 @@ var operations = []struct{ mark, name string }{
 // readWriting looks for the locks that git commands hold while they write.
 func (w *Worktree) readWriting(admin *adminFolder) {
 	for _, name := range admin.names {
-		if !strings.HasSuffix(name, lockSuffix) {
+		if !strings.HasSuffix(name, ".lock") {
 			continue
 		}
 		at, err := admin.Modified(name)
@@ -52,8 +56,6 @@ func (w *Worktree) readWriting(admin *adminFolder) {
 		}
 	}
 }
-
-const lockSuffix = ".lock"
 
 // How old a file must be for it to be left from a git command that was cut short: a worktree that is being made, a lock.
 const (
@@ -86,15 +88,6 @@ func CutShort(procRoot, admin string, age, least time.Duration) bool {
 		}
 	}
 	return true
-}
-
-// sequence tells a series of reverts from one of cherry-picks, between two of its steps.
-func (a *adminFolder) sequence() string {
-	f, err := a.read("sequencer/todo", maxReflog)
-	if err == nil && strings.HasPrefix(string(f.Data), "revert") {
-		return "revert"
-	}
-	return "cherry-pick"
 }
 
 // operationFiles are the files of an operation's folder that name commits.

@@ -188,17 +188,6 @@ type porcelain struct {
 	unsure []string
 }
 
-// changedFile gives the path of an ordinary entry whose file differs from the index, which is as in HEAD: "1 .M", six
-// fields, the path.
-func changedFile(record []byte) (string, bool) {
-	const fields = 9
-	f := strings.SplitN(string(record), " ", fields)
-	if len(f) < fields || f[0] != "1" || f[1] != ".M" || f[2] != "N..." {
-		return "", false
-	}
-	return f[fields-1], true
-}
-
 func (p *porcelain) record(record []byte) error {
 	if p.origin {
 		p.origin = false
@@ -214,8 +203,9 @@ func (p *porcelain) record(record []byte) error {
 		}
 	case '1', 'u':
 		p.content.Dirty++
-		if path, ok := changedFile(record); ok {
-			p.unsure = append(p.unsure, path)
+		// An ordinary entry whose file differs from the index, which is as in HEAD: "1 .M", six fields, the path.
+		if f := strings.SplitN(string(record), " ", 9); len(f) == 9 && f[0] == "1" && f[1] == ".M" && f[2] == "N..." {
+			p.unsure = append(p.unsure, f[8])
 		}
 	case '2':
 		p.content.Dirty++

@@ -294,7 +294,10 @@ func readGraphite(path string) (map[string][]PullRequest, error) {
 	}
 	branches := map[string][]PullRequest{}
 	for _, info := range cache.Infos {
-		p := PullRequest{By: ByGraphite, Number: pullNumber(strconv.FormatInt(info.Number, 10)), State: pullState(info.State)}
+		p := PullRequest{By: ByGraphite, Number: pullNumber(strconv.FormatInt(info.Number, 10))}
+		if state := strings.ToLower(info.State); state == "open" || state == "merged" || state == "closed" {
+			p.State = state
+		}
 		latest := ""
 		for _, v := range info.Versions { // their times are written so that they sort as text
 			if gitsafe.IsOID(v.Head) && v.At >= latest {
@@ -306,13 +309,4 @@ func readGraphite(path string) (map[string][]PullRequest, error) {
 		}
 	}
 	return branches, nil
-}
-
-// pullState gives the state of a pull request by the word of a forge, "" for one that is not known here.
-func pullState(word string) string {
-	word = strings.ToLower(word)
-	if slices.Contains([]string{"open", "merged", "closed"}, word) {
-		return word
-	}
-	return ""
 }
