@@ -212,7 +212,12 @@ func (p *prover) byPatches() error {
 		asked = append(asked, b)
 		pairs = append(append(pairs, pair{b.head, b.from}), b.commits...)
 	}
-	theirs := p.since.pairs()
+	var theirs []pair // a merge brings in what other commits changed, and where a commit has no parents the history may have been cut off
+	for _, oid := range p.since.commits {
+		if parents := p.since.parents[oid]; len(parents) == 1 {
+			theirs = append(theirs, pair{oid, parents[0]})
+		}
+	}
 	all, err := outlines(p.ctx, p.sealed, append(pairs, theirs...), len(pairs))
 	if err != nil {
 		return err
@@ -311,7 +316,11 @@ func (m *matcher) match(b *branch, outlines []outline) error {
 // maker gives the commit of the upstream that makes a change of a branch in the same place, but none of the used ones;
 // "" where no commit is known to.
 func (m *matcher) maker(b *branch, change pair, o outline, used []string) (string, error) {
-	older := m.since.reachedBy(b.base)
+	older, known := m.since.older[b.base]
+	if !known {
+		older = m.since.parents.Reach(b.base)
+		m.since.older[b.base] = older
+	}
 	makers := slices.DeleteFunc(slices.Clone(m.makers[change]), func(oid string) bool { return older[oid] || slices.Contains(used, oid) })
 	if i := slices.IndexFunc(makers, func(oid string) bool { return m.files[oid] == o.files }); i >= 0 {
 		return makers[i], nil
@@ -321,11 +330,12 @@ func (m *matcher) maker(b *branch, change pair, o outline, used []string) (strin
 			b.tried = false
 			break
 		}
-		same, known, err := m.inPlace(change, oid)
+		// In the same place it is where the change, merged into that commit, would change nothing.
+		out, known, err := m.merge(change.against, oid, change.commit)
 		switch {
 		case err != nil:
 			return "", err
-		case same:
+		case known && sameFiles.MatchString(out):
 			return oid, nil
 		}
 		b.tried = b.tried && known
@@ -376,11 +386,11 @@ func (p *prover) byTrees() error {
 			}
 			continue
 		}
-		same, known, err := p.merges(b.head, trees[0])
+		out, known, err := p.merge("--write-tree", "--no-messages", p.upstream, b.head)
 		switch {
 		case err != nil:
 			return err
-		case same:
+		case out == trees[0]+"\n":
 			b.landing = &Proof{By: ByTree}
 		case known && b.tried:
 			b.landing = &Proof{}
@@ -420,25 +430,12 @@ func (p *prover) untouched(asked []*branch) (map[*branch]bool, error) {
 	return open, nil
 }
 
-// merges says whether a merge of head into the upstream gives the tree that the upstream has. It is not known where
-// git is older than 2.38, lacks objects, or takes too long.
-func (p *prover) merges(head, tree string) (same, known bool, err error) {
-	out, known, err := p.merge("--write-tree", "--no-messages", p.upstream, head)
-	return out == tree+"\n", known, err
-}
-
-// inPlace says whether a commit of the upstream has a change in the place where the branch made it: merged into that
-// commit, the change would change nothing. The merge is one of files alone, which every git can do.
-func (p *prover) inPlace(change pair, commit string) (same, known bool, err error) {
-	out, known, err := p.merge(change.against, commit, change.commit)
-	return known && sameFiles.MatchString(out), known, err
-}
-
 // sameFiles is what git merge-tree prints of files that both sides changed. The lines that a merge would change follow
 // each of them.
 var sameFiles = regexp.MustCompile(`\A(changed in both\n(  (base|our|their)  +[0-7]+ [0-9a-f]+ .*\n){3})*\z`)
 
-// merge runs git merge-tree, which writes into no repository, and gives what it prints.
+// merge runs git merge-tree, which writes into no repository, and gives what it prints. That is not known where git lacks objects, takes too
+// long, or, for a merge of more than files alone, is older than 2.38.
 func (p *prover) merge(args ...string) (out string, known bool, err error) {
 	if p.merged++; p.merged > maxMerges {
 		return "", false, fmt.Errorf("more than %d merges would have to be tried; the rest is not known", maxMerges)
@@ -465,29 +462,7 @@ type since struct {
 	commits []string
 	parents Graph
 	bases   map[string]bool
-	older   map[string]map[string]bool
-}
-
-// pairs are the commits with one parent. A merge brings in what other commits changed, and a commit without parents
-// may be one where the history was cut off.
-func (s *since) pairs() []pair {
-	var pairs []pair
-	for _, oid := range s.commits {
-		if parents := s.parents[oid]; len(parents) == 1 {
-			pairs = append(pairs, pair{oid, parents[0]})
-		}
-	}
-	return pairs
-}
-
-// reachedBy gives the commits among them that the base reaches.
-func (s *since) reachedBy(base string) map[string]bool {
-	if older, ok := s.older[base]; ok {
-		return older
-	}
-	older := s.parents.Reach(base)
-	s.older[base] = older
-	return older
+	older   map[string]map[string]bool // those of them that each base reaches
 }
 
 // readSince reads the upstream's commits since the oldest of the merge bases. Where they are too many, it is the newer
