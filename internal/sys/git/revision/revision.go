@@ -174,12 +174,6 @@ func (r *Revision) File(ctx context.Context, name string, most int64) ([]byte, e
 // treePath is a path in a revision as git takes it: from the repository's top, "" for all of it.
 func treePath(name string) string { return strings.Trim(path.Clean("/"+name), "/") }
 
-// The types of what a tree lists that is neither a file nor a folder, as modes.
-const (
-	modeLink       = "120000"
-	modeRepository = "160000"
-)
-
 // revisionFiles are the files of a revision. Some are listed, and opening them is an error.
 type revisionFiles struct {
 	all     fstest.MapFS
@@ -211,11 +205,6 @@ type listing struct {
 	sizes       []int64
 }
 
-var (
-	errUnwanted = errors.New("it is not a file that is read here")
-	errListed   = errors.New("git lists something that cannot be a file here")
-)
-
 // add takes one line of ls-tree -l: mode, type, name and size, a tab, the path.
 func (l *listing) add(record []byte) error {
 	about, name, ok := strings.Cut(string(record), "\t")
@@ -224,15 +213,15 @@ func (l *listing) add(record []byte) error {
 		return gitsafe.ErrAnswer
 	}
 	if !fs.ValidPath(name) || name == "." {
-		return fmt.Errorf("%w: %q", errListed, name)
+		return fmt.Errorf("git lists something that cannot be a file here: %q", name)
 	}
 	if len(l.files.all) >= l.within.Names {
 		return fmt.Errorf("%d files are the most", l.within.Names)
 	}
 	switch fields[0] {
-	case modeRepository:
+	case "160000":
 		return fmt.Errorf("%s is a repository of its own (a submodule), and what it holds would not be read: put the files themselves there", name)
-	case modeLink:
+	case "120000": // a link
 		l.files.refuse(name, fs.ModeSymlink, safeopen.ErrLink)
 		return nil
 	}
@@ -242,7 +231,7 @@ func (l *listing) add(record []byte) error {
 	}
 	switch {
 	case l.within.Wanted != nil && !l.within.Wanted(name):
-		l.files.refuse(name, 0, errUnwanted)
+		l.files.refuse(name, 0, errors.New("it is not a file that is read here"))
 		return nil
 	case size > l.within.File:
 		l.files.refuse(name, 0, fmt.Errorf("%w: %d bytes, and %d are the most", safeopen.ErrTooLarge, size, l.within.File))
