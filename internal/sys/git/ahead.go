@@ -42,8 +42,7 @@ func (r *Repository) MeasureAhead(ctx context.Context, git Program, worktrees []
 			w.Ahead = answer.ahead.Count(w.Head, state)
 		}
 		if !there && w.Head != "" {
-			w.ownErr = errors.New("read HEAD: its commit does not exist")
-			w.fail(w.ownErr)
+			w.failOwn(errors.New("read HEAD: its commit does not exist"))
 		}
 		if answer.strayErr == nil && w.Linked && w.ownErr == nil {
 			w.Unreachable = new(len(answer.stray.Reach(w.own...)))

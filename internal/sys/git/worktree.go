@@ -59,13 +59,18 @@ type Worktree struct {
 
 func (w *Worktree) fail(err error) { w.Errors = append(w.Errors, err) }
 
+// failOwn is fail where own may be incomplete for it.
+func (w *Worktree) failOwn(err error) {
+	w.ownErr = err
+	w.fail(err)
+}
+
 // Read reads the admin folder of the checkout at p. What cannot be read stays unknown and is listed in Errors.
 func (r *Repository) Read(p Place) *Worktree {
 	w := &Worktree{Place: p}
 	admin, err := openAdmin(p.AdminDir)
 	if err != nil {
-		w.ownErr = fmt.Errorf("read admin folder: %w; nothing in it was read", err)
-		w.fail(w.ownErr)
+		w.failOwn(fmt.Errorf("read admin folder: %w; nothing in it was read", err))
 		return w
 	}
 	defer admin.Close()
@@ -130,15 +135,13 @@ func (w *Worktree) readRegistration(f *Finder) {
 func (r *Repository) readHead(w *Worktree, admin *adminFolder) {
 	f, err := admin.read("HEAD", maxSmall)
 	if err != nil {
-		w.ownErr = fmt.Errorf("read HEAD: %w", err)
-		w.fail(w.ownErr)
+		w.failOwn(fmt.Errorf("read HEAD: %w", err))
 		return
 	}
 	w.ActiveAt = later(w.ActiveAt, f.Mod)
 	ref, oid, err := parseHead(f.Data)
 	if err != nil {
-		w.ownErr = fmt.Errorf("read HEAD: %q %w", filepath.Join(w.AdminDir, "HEAD"), err)
-		w.fail(w.ownErr)
+		w.failOwn(fmt.Errorf("read HEAD: %q %w", filepath.Join(w.AdminDir, "HEAD"), err))
 		return
 	}
 	w.Detached, w.Head = new(ref == ""), oid
@@ -183,10 +186,8 @@ func (r *Repository) readLogs(w *Worktree, admin *adminFolder) {
 	f, err := admin.read("logs/HEAD", maxReflog)
 	head, err := reflogOf(filepath.Join(w.AdminDir, "logs", "HEAD"), f, err)
 	w.ActiveAt = later(w.ActiveAt, head.mod)
-	missing := gone(err)
-	if err != nil && !missing {
-		w.ownErr = err
-		w.fail(err)
+	if err != nil && !gone(err) {
+		w.failOwn(err)
 	}
 	for _, e := range head.entries {
 		w.own = append(w.own, e.old, e.new)
@@ -224,22 +225,19 @@ func (w *Worktree) collectOwn(admin *adminFolder) {
 	for _, path := range admin.stateFiles() {
 		oids, err := admin.leadingOIDs(path)
 		if err != nil {
-			w.ownErr = fmt.Errorf("read git's state: %w", err)
-			w.fail(w.ownErr)
+			w.failOwn(fmt.Errorf("read git's state: %w", err))
 		}
 		w.own = append(w.own, oids...)
 	}
 	if admin.has("refs") {
 		oids, err := looseRefs(filepath.Join(w.AdminDir, "refs"))
 		if err != nil {
-			w.ownErr = err
-			w.fail(err)
+			w.failOwn(err)
 		}
 		w.own = append(w.own, oids...)
 	}
 	if err := w.ownLogs(admin); err != nil {
-		w.ownErr = err
-		w.fail(err)
+		w.failOwn(err)
 	}
 	slices.Sort(w.own)
 	w.own = slices.DeleteFunc(slices.Compact(w.own), gitsafe.IsZero)
