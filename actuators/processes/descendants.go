@@ -50,47 +50,24 @@ func (h *held) holdBelow(judged []decision.Member) error {
 	return nil
 }
 
-// children are the processes of one reading of all of them, by their parents.
-type children map[int][]lower
-
-type lower struct {
-	pid int
-	proc.Stat
+// reading is one reading of all processes, with the children of each.
+type reading struct {
+	all      map[int]proc.Stat
+	children map[int][]int
 }
 
-// childrenOf reads them.
-func childrenOf(procRoot string) (children, error) {
+func read(procRoot string) (reading, error) {
 	all, err := proc.Scan(procRoot)
-	if err != nil {
-		return nil, err
-	}
-	out := make(children, len(all))
+	r := reading{all, make(map[int][]int, len(all))}
 	for pid, s := range all {
-		out[s.Parent] = append(out[s.Parent], lower{pid, s})
+		r.children[s.Parent] = append(r.children[s.Parent], pid)
 	}
-	return out, nil
+	return r, err
 }
 
-// descendants are all that a process has below it.
-func (c children) descendants(pid int) []lower {
-	var out []lower
-	seen := map[int]bool{pid: true} // while processes come and go, what was read may run in a circle
-	for open := []int{pid}; len(open) > 0; {
-		at := open[len(open)-1]
-		open = open[:len(open)-1]
-		for _, x := range c[at] {
-			if !seen[x.pid] {
-				seen[x.pid] = true
-				out, open = append(out, x), append(open, x.pid)
-			}
-		}
-	}
-	return out
-}
-
-// sinceJudged are the pids of what is below the process right before the first signal and was not judged with it, by the reading all, or err is why
+// sinceJudged are the pids of what is below the process right before the first signal and was not judged with it, by the reading now, or err is why
 // there is none. It is not ended; where it is one of those that are never signalled, the process is at work and stays.
-func (h *held) sinceJudged(all children, err error) (since []int, _ error) {
+func (h *held) sinceJudged(now reading, err error) (since []int, _ error) {
 	if err != nil {
 		return nil, actuators.Refused("find out what runs below pid %d (%s): %w; it was left untouched", h.want.PID, h.want.Name, err)
 	}
@@ -98,14 +75,15 @@ func (h *held) sinceJudged(all children, err error) (since []int, _ error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, x := range all.descendants(h.want.PID) {
-		if slices.ContainsFunc(h.below, func(b *act.Held) bool { return b.PID == x.pid && b.Was.Start == x.Start }) {
+	for _, pid := range proc.Descendants(now.children, h.want.PID) {
+		s := now.all[pid]
+		if slices.ContainsFunc(h.below, func(b *act.Held) bool { return b.PID == pid && b.Was.Start == s.Start }) {
 			continue
 		}
-		if err := never.Check(x.pid, never.UID, x.Comm, x.Kernel); err != nil {
+		if err := never.Check(pid, never.UID, s.Comm, s.Kernel); err != nil {
 			return nil, actuators.Changed("pid %d (%s) has started something since it was judged: %v; it was left untouched", h.want.PID, h.want.Name, err)
 		}
-		since = append(since, x.pid)
+		since = append(since, pid)
 	}
 	slices.Sort(since)
 	return since, nil

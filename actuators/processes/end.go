@@ -61,7 +61,7 @@ func (a *Actuator) ActTogether(ctx context.Context, hs []actuators.Held, ins []d
 		all[i] = &ending{held: hs[i].(*held), intent: ins[i]}
 		all[i].memory = all[i].weigh()
 	}
-	below, unread := childrenOf(a.o.ProcRoot)
+	now, unread := read(a.o.ProcRoot)
 	var asked []*ending
 	for i, e := range all {
 		err := begin(i)
@@ -72,7 +72,7 @@ func (a *Actuator) ActTogether(ctx context.Context, hs []actuators.Held, ins []d
 			e.ends(actuators.OutcomeOf(err))
 			continue
 		}
-		if e.ask(below, unread); !e.over {
+		if e.ask(now, unread); !e.over {
 			asked = append(asked, e)
 		}
 	}
@@ -81,15 +81,15 @@ func (a *Actuator) ActTogether(ctx context.Context, hs []actuators.Held, ins []d
 	return outs
 }
 
-// ask asks the process itself to end. children are those of every process right before, or err is why they are not known.
-func (e *ending) ask(children children, err error) {
+// ask asks the process itself to end. now is the reading of all processes right before, or err is why there is none.
+func (e *ending) ask(now reading, err error) {
 	want := e.intent.Identity.Process
 	if want == nil || want.PID != e.PID {
 		e.ends(decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("the intent does not name pid %d, which is held; nothing was done", e.PID)})
 		return
 	}
 	e.want = *want
-	if e.since, err = e.sinceJudged(children, err); err != nil {
+	if e.since, err = e.sinceJudged(now, err); err != nil {
 		e.ends(actuators.OutcomeOf(err))
 		return
 	}

@@ -309,19 +309,7 @@ func descendants(all map[int]proc.Stat, root int) []int {
 			}
 		}
 	}
-	var out []int
-	seen := map[int]bool{root: true}
-	for open := []int{root}; len(open) > 0; {
-		pid := open[len(open)-1]
-		open = open[:len(open)-1]
-		for _, x := range sub[pid] {
-			if !seen[x] {
-				seen[x] = true
-				out, open = append(out, x), append(open, x)
-			}
-		}
-	}
-	return out
+	return proc.Descendants(sub, root)
 }
 
 // checkFamily makes sure that nothing lives below the shellper, or is at work in its terminal, that was not there when it was judged, and that none

@@ -387,6 +387,22 @@ func Scan(procRoot string) (map[int]Stat, error) {
 	return all, nil
 }
 
+// Descendants lists what a process has below it, by what is directly below each, by pid.
+func Descendants(sub map[int][]int, top int) (out []int) {
+	seen := map[int]bool{top: true} // while processes come and go, what was read may run in a circle
+	for open := []int{top}; len(open) > 0; {
+		at := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, pid := range sub[at] {
+			if !seen[pid] {
+				seen[pid] = true
+				out, open = append(out, pid), append(open, pid)
+			}
+		}
+	}
+	return out
+}
+
 // PIDs lists the processes that the procfs at procRoot shows.
 func PIDs(procRoot string) ([]int, error) {
 	pids, err := List(unix.AT_FDCWD, procRoot, make([]byte, 64<<10))
