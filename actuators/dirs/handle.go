@@ -249,7 +249,7 @@ func (s *site) cameBack(ctx context.Context) string {
 	if s.plan.Tree == nil {
 		return ""
 	}
-	now, err := s.surveyIn(ctx, s.tree.home, s.tree, surveyor{})
+	now, err := s.tree.surveyAt(ctx, s.tree.home)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("; whether it changed in the trash is unknown: %v", err)
@@ -264,7 +264,7 @@ func (s *site) entryCameBack(ctx context.Context) error {
 	if s.plan.Admin.Entry == nil {
 		return nil
 	}
-	now, err := s.surveyIn(ctx, s.admin.home, *s.admin, surveyEntry())
+	now, err := s.admin.surveyAt(ctx, s.admin.home)
 	if err == nil && now.Lasting != s.plan.Admin.Entry.Lasting {
 		err = fmt.Errorf("something in its entry in the repository changed while it lay in the trash (the latest change: %s)", now.latest)
 	}

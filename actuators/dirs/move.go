@@ -22,6 +22,9 @@ import (
 type item struct {
 	home, away string
 	want       folder.Stamp
+	// name is what messages call it, was what lay in it before, and skip what is not part of that: the lock that an act puts on an entry.
+	name, skip string
+	was        *survey
 }
 
 // whereabouts says where an item was found. taken is true when something else has its home.
@@ -104,12 +107,15 @@ func (a *Actuator) site(in decision.Intent) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{Actuator: a, in: in, plan: p, tree: item{p.From, filepath.Join(p.Trash, treeName), stampOf(*in.Identity.Dir)}}
+	s := &site{Actuator: a, in: in, plan: p, tree: item{
+		home: p.From, away: filepath.Join(p.Trash, treeName), want: stampOf(*in.Identity.Dir), name: "it", was: p.Tree,
+	}}
 	switch {
 	case p.Gone:
 		s.tree.home = p.Admin.From
 	case p.Admin != nil:
-		s.admin = &item{p.Admin.From, p.Admin.To, folder.Stamp{Dev: p.Admin.Device, Ino: p.Admin.Inode, Born: p.Admin.BornAt}}
+		s.admin = &item{home: p.Admin.From, away: p.Admin.To, want: folder.Stamp{Dev: p.Admin.Device, Ino: p.Admin.Inode, Born: p.Admin.BornAt},
+			name: "its entry in the repository", was: p.Admin.Entry, skip: act.LockName}
 	}
 	return s, nil
 }
@@ -202,8 +208,10 @@ func (s *site) finish(ctx context.Context, u users) decision.Outcome {
 		return s.putBack(ctx, err)
 	}
 	s.o.Step("dir.readback")
-	if err := s.readBack(); err != nil {
-		return s.putBack(ctx, err)
+	for _, i := range s.items() {
+		if at, err := i.look(); err != nil || !at.away || at.home {
+			return s.putBack(ctx, errors.Join(err, fmt.Errorf("%s is not in %s afterwards", i.home, i.away)))
+		}
 	}
 	detail := fmt.Sprintf("%s was moved to %s", s.what(), s.plan.Trash)
 	if s.in.RestoreUntil.After(s.in.At) {
@@ -255,16 +263,6 @@ func (s *site) entryAtRest() error {
 		}
 		if lock != nil && *lock != ownLock(s.in.ID) && !sameText(lock, s.plan.Admin.Lock) {
 			return actuators.Refused("it was locked meanwhile (git worktree lock)")
-		}
-	}
-	return nil
-}
-
-// readBack makes sure that the world shows what was done.
-func (s *site) readBack() error {
-	for _, i := range s.items() {
-		if at, err := i.look(); err != nil || !at.away || at.home {
-			return errors.Join(err, fmt.Errorf("%s is not in %s afterwards", i.home, i.away))
 		}
 	}
 	return nil

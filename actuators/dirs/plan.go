@@ -216,25 +216,13 @@ type manifest struct {
 // unchanged makes sure that a folder that was moved, and its entry, are what they were before the folder was judged for the last
 // time, and that its HEAD is the commit that is kept.
 func (s *site) unchanged(ctx context.Context) error {
-	tree, err := s.surveyAway(ctx)
-	if err != nil {
-		return err
+	for _, i := range s.items() {
+		if err := i.compare(ctx, i.away, survey.strict); err != nil {
+			return err
+		}
 	}
-	if err := differs("it", tree, s.plan.Tree, survey.strict); err != nil {
-		return err
-	}
-	if s.plan.Gone {
-		return s.headStands()
-	}
-	if s.admin == nil {
+	if s.admin == nil && !s.plan.Gone {
 		return nil
-	}
-	entry, err := s.surveyIn(ctx, s.admin.away, *s.admin, surveyEntry())
-	if err != nil {
-		return err
-	}
-	if err := differs("its entry in the repository", entry, s.plan.Admin.Entry, survey.strict); err != nil {
-		return err
 	}
 	return s.headStands()
 }
@@ -243,24 +231,23 @@ func (v survey) strict() string { return v.Strict }
 
 func (v survey) lasting() string { return v.Lasting }
 
-// differs refuses when a survey is not the one that was made before.
-func differs(what string, now survey, was *survey, digest func(survey) string) error {
+// compare refuses when what lies in the folder at path, which must be i, is not what lay there before, by that digest.
+func (i item) compare(ctx context.Context, path string, digest func(survey) string) error {
+	now, err := i.surveyAt(ctx, path)
 	switch {
-	case was == nil || digest(*was) == "":
-		return actuators.Refused("what was in %s before was not recorded, so whether something was added is unknown", what)
-	case digest(now) != digest(*was):
-		return actuators.Refused("%s changed after it was looked at (the latest change: %s)", what, now.latest)
+	case err != nil:
+		return err
+	case i.was == nil || digest(*i.was) == "":
+		return actuators.Refused("what was in %s before was not recorded, so whether something was added is unknown", i.name)
+	case digest(now) != digest(*i.was):
+		return actuators.Refused("%s changed after it was looked at (the latest change: %s)", i.name, now.latest)
 	}
 	return nil
 }
 
-// surveyAway looks at what lies in the folder in the trash.
-func (s *site) surveyAway(ctx context.Context) (survey, error) {
-	return s.surveyIn(ctx, s.tree.away, s.tree, surveyor{})
-}
-
-// surveyIn looks at what lies in the folder at path, which must be i.
-func (s *site) surveyIn(ctx context.Context, path string, i item, look surveyor) (survey, error) {
+// surveyAt looks at what lies in the folder at path, which must be i. What is then compared with a survey that refused nothing holds no
+// other repository than that did.
+func (i item) surveyAt(ctx context.Context, path string) (survey, error) {
 	f, err := folder.Open(path)
 	if err != nil {
 		return survey{}, err
@@ -269,7 +256,7 @@ func (s *site) surveyIn(ctx context.Context, path string, i item, look surveyor)
 	if at, err := f.Stamp(); err != nil || !at.Equal(i.want) {
 		return survey{}, errors.Join(err, actuators.Refused("%s is another folder now", path))
 	}
-	return look.take(ctx, f)
+	return surveyor{skip: i.skip}.take(ctx, f)
 }
 
 // headStands makes sure that HEAD leads to the commit that is kept. The entry is away, where git cannot follow it; its file HEAD is

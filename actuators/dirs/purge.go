@@ -142,10 +142,7 @@ func (s *site) missing() error {
 
 // asLeft refuses to remove what has changed since it was set aside: a process works in it, or it is used for something else.
 func (s *site) asLeft(ctx context.Context) error {
-	tree, err := s.surveyAway(ctx)
-	if err == nil {
-		err = differs("it", tree, s.plan.Tree, survey.lasting)
-	}
+	err := s.tree.compare(ctx, s.tree.away, survey.lasting)
 	if err != nil || s.admin == nil {
 		return err
 	}
@@ -157,11 +154,7 @@ func (s *site) asLeft(ctx context.Context) error {
 	if at.home {
 		where = s.admin.home
 	}
-	entry, err := s.surveyIn(ctx, where, *s.admin, surveyEntry())
-	if err != nil {
-		return err
-	}
-	return differs("its entry in the repository", entry, s.plan.Admin.Entry, survey.lasting)
+	return s.admin.compare(ctx, where, survey.lasting)
 }
 
 // purgeEntry removes the repository's entry. An entry that is still in its old place, because its folder

@@ -15,7 +15,6 @@ import (
 
 	"github.com/winnow-reaper/winnow/actuators"
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
-	"github.com/winnow-reaper/winnow/internal/sys/gitsafe/act"
 )
 
 const (
@@ -183,10 +182,6 @@ func (v *surveyor) write(rel string, x *unix.Statx_t) {
 	v.strict.Write(line)
 	v.line = line
 }
-
-// surveyEntry is for a worktree's entry in its repository, but for the lock that an act puts on it. What was compared
-// with a survey that refused nothing holds no other repository than that did.
-func surveyEntry() surveyor { return surveyor{skip: act.LockName} }
 
 // repositories refuses a folder with a repository in it: a clone, a worktree, a submodule that is not clean, a bare
 // one. What one of them has that nothing else has goes with the folder, and a worktree's own repository forgets it
