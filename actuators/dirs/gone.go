@@ -22,23 +22,17 @@ import (
 
 // takeEntry takes hold of the entry of a worktree whose folder is gone, and plans where it goes.
 func (g *handle) takeEntry(ctx context.Context) error {
-	admin, common, err := g.holdEntry()
+	admin, common, err := g.holdEntry(ctx)
 	if err != nil {
-		return err
-	}
-	if err := g.checkEntry(ctx, admin, common); err != nil {
 		return err
 	}
 	s, err := g.held.Stamp()
 	if err != nil {
 		return actuators.Refused("look at its entry: %w", err)
 	}
-	trash, err := g.trashFor(g.want.Root, s, g.act)
+	trash, err := g.trashFor(s)
 	if err != nil {
 		return err
-	}
-	if _, err := os.Lstat(trash); !errors.Is(err, os.ErrNotExist) {
-		return actuators.Refused("the trash already holds an act of this name, or could not be read (%s, %v)", trash, err)
 	}
 	lock, err := g.atRest(admin)
 	if err != nil {
@@ -60,8 +54,8 @@ func (g *handle) takeEntry(ctx context.Context) error {
 	return nil
 }
 
-// holdEntry opens the entry and the folder of entries, on a way without links, and gives the paths of the entry and of the repository.
-func (g *handle) holdEntry() (admin, common string, err error) {
+// holdEntry opens the entry and the folder of entries, on a way without links, checks the entry, and gives its path and that of the repository.
+func (g *handle) holdEntry(ctx context.Context) (admin, common string, err error) {
 	if g.want.Head == "" || g.want.AdminDir == "" || g.want.CommonDir == "" || !g.want.Worktree {
 		return "", "", actuators.Refused("its repository or its commit is not known")
 	}
@@ -89,7 +83,7 @@ func (g *handle) holdEntry() (admin, common string, err error) {
 		g.o.Log.Debug("let go of a folder", "error", err)
 	}
 	g.parent, g.held = parent, held
-	return admin, common, nil
+	return admin, common, g.checkEntry(ctx, admin, common)
 }
 
 // checkEntry makes sure that the entry that is held is the one that is wanted, that it is at rest, and that its worktree's folder is gone.
@@ -159,11 +153,8 @@ func missing(d decision.Dir) error {
 
 // stillGone goes the way to the entry once more: it must be the one that is held, and all that was checked must still be so.
 func (g *handle) stillGone(ctx context.Context) error {
-	admin, common, err := g.holdEntry()
+	admin, _, err := g.holdEntry(ctx)
 	if err != nil {
-		return err
-	}
-	if err := g.checkEntry(ctx, admin, common); err != nil {
 		return err
 	}
 	lock, err := g.atRest(admin)

@@ -172,12 +172,9 @@ func (g *handle) makePlan(ctx context.Context) error {
 	if err != nil {
 		return actuators.Refused("look at it: %w", err)
 	}
-	trash, err := g.trashFor(g.want.Root, s, g.act)
+	trash, err := g.trashFor(s)
 	if err != nil {
 		return err
-	}
-	if _, err := os.Lstat(trash); !errors.Is(err, os.ErrNotExist) {
-		return actuators.Refused("the trash already holds an act of this name, or could not be read (%s, %v)", trash, err)
 	}
 	g.plan = plan{From: g.want.Path, Root: g.want.Root, Trash: trash}
 	if g.want.Worktree && !g.want.Lost {
@@ -185,11 +182,7 @@ func (g *handle) makePlan(ctx context.Context) error {
 			return err
 		}
 	}
-	return g.surveyTree(ctx)
-}
-
-// surveyTree looks at everything in the folder: after this it is judged for the last time, and after the move it must be the same.
-func (g *handle) surveyTree(ctx context.Context) error {
+	// After this it is judged for the last time, and after the move everything in it must be the same.
 	f, err := g.held.OpenBelow(".", unix.O_RDONLY)
 	if err != nil {
 		return actuators.Refused("look into it: %w", err)

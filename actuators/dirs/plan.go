@@ -151,16 +151,23 @@ func clean(path string) bool {
 	return filepath.IsAbs(path) && filepath.Clean(path) == path && !strings.ContainsRune(path, 0)
 }
 
-// trashFor chooses where a folder of root goes: the state's trash when that is on the same mount, so that a rename reaches it,
-// else a trash in the root, which is.
-func (a *Actuator) trashFor(root string, s folder.Stamp, act string) (string, error) {
-	if a.o.StateTrash != "" {
-		real, there, err := a.stateTrash()
-		if err != nil || there.Dev == s.Dev && there.Mount == s.Mount {
-			return filepath.Join(real, act), err
+// trashFor chooses where a folder goes: the state's trash when that is on the same mount, so that a rename reaches it, else a trash in the root,
+// which is. It refuses where the act has a place there already.
+func (g *handle) trashFor(s folder.Stamp) (string, error) {
+	trash := filepath.Join(g.want.Root, rootTrash, g.act)
+	if g.o.StateTrash != "" {
+		real, there, err := g.stateTrash()
+		if err != nil {
+			return "", err
+		}
+		if there.Dev == s.Dev && there.Mount == s.Mount {
+			trash = filepath.Join(real, g.act)
 		}
 	}
-	return filepath.Join(root, rootTrash, act), nil
+	if _, err := os.Lstat(trash); !errors.Is(err, os.ErrNotExist) {
+		return "", actuators.Refused("the trash already holds an act of this name, or could not be read (%s, %v)", trash, err)
+	}
+	return trash, nil
 }
 
 // stateTrash gives the state's trash by its real path, and its stamp, or that of the nearest folder above it while the trash is
