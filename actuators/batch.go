@@ -72,7 +72,12 @@ func (c *Carrier) carry(ctx context.Context, sweep string, ds []decision.Decisio
 		all[i] = &one{Act: c.begin(sweep, d), decided: d}
 		c.hold(ctx, all[i])
 	}
-	c.judge(ctx, all)
+	held := pending(all)
+	for i, err := range c.rejudge(ctx, held, func(a *one) decision.Decision { return a.decided }) {
+		if err != nil {
+			c.end(ctx, held[i], OutcomeOf(err))
+		}
+	}
 	for _, a := range pending(all) {
 		c.intend(ctx, sweep, a)
 	}
@@ -114,16 +119,6 @@ func (c *Carrier) hold(ctx context.Context, a *one) {
 			return
 		}
 		a.held = held
-	}
-}
-
-// judge has what is held judged again.
-func (c *Carrier) judge(ctx context.Context, all []*one) {
-	rest := pending(all)
-	for i, err := range c.rejudge(ctx, rest, func(a *one) decision.Decision { return a.decided }) {
-		if err != nil {
-			c.end(ctx, rest[i], OutcomeOf(err))
-		}
 	}
 }
 
@@ -292,13 +287,8 @@ func unchanged(d decision.Decision, j Judgement) error {
 // mayHaveTaken reports whether what an act was about may be gone by it. A process that was asked to end may do so after the act has failed, or is found
 // to have ended by itself; whoever asks for it then asks whether it is there.
 func mayHaveTaken(kind string, out decision.Outcome) bool {
-	switch out.Outcome {
-	case decision.Done:
-		return true
-	case decision.Gone, decision.Failed:
-		return out.Open || kind == kindProcess
-	}
-	return out.Open
+	ended := out.Outcome == decision.Gone || out.Outcome == decision.Failed
+	return out.Outcome == decision.Done || out.Open || ended && kind == kindProcess
 }
 
 // end lets go of a thing, and writes down how the act on it went where its intent was. What was saved for an act that did not come is removed

@@ -88,14 +88,15 @@ func (c Caps) plan(kinds []string, ds []decision.Decision, past Past, so *spent)
 	left, total := c.PerSweep-so.all, so.all
 	held := map[string][]decision.Decision{}
 	for _, kind := range kinds {
-		wanted := oldestFirst(reaped(ds, kind))
+		wanted := slices.DeleteFunc(slices.Clone(ds), func(d decision.Decision) bool { return d.Kind != kind || d.Verdict != decision.Reap })
 		if len(wanted) == 0 {
 			continue
 		}
+		sortOldest(wanted)
 		total += len(wanted)
 		brakes := c.brakes(kind, wanted, ds, past)
-		taken, slices := c.slice(kind, wanted, left, so)
-		p.Caps = append(append(p.Caps, brakes...), slices...)
+		taken, caps := c.slice(kind, wanted, left, so)
+		p.Caps = append(append(p.Caps, brakes...), caps...)
 		if len(brakes) > 0 {
 			taken = map[string]bool{}
 		}
@@ -147,8 +148,8 @@ func waits(caps []decision.Cap) string {
 	return fmt.Sprintf("%s; it waits for the next sweep, and %s lifts this for one sweep", strings.Join(why, "; "), strings.Join(lift, " "))
 }
 
-// oldestFirst puts what is known to be oldest first. What has no known age comes last.
-func oldestFirst(ds []decision.Decision) []decision.Decision {
+// sortOldest puts what is known to be oldest first. What has no known age comes last.
+func sortOldest(ds []decision.Decision) {
 	age := func(d decision.Decision) float64 {
 		if d.Age == nil || math.IsNaN(*d.Age) {
 			return math.Inf(-1)
@@ -158,7 +159,6 @@ func oldestFirst(ds []decision.Decision) []decision.Decision {
 	slices.SortStableFunc(ds, func(a, b decision.Decision) int {
 		return cmp.Or(cmp.Compare(age(b), age(a)), cmp.Compare(a.ID, b.ID))
 	})
-	return ds
 }
 
 // slice takes of wanted, which are of one kind and in order, as many as an owner and the sweep allow. left is how many acts the sweep may
@@ -290,21 +290,18 @@ func (p Past) units(kind string, ds []decision.Decision) map[string]map[string]b
 		if d.Kind != kind || !p.Used[d.ID] {
 			continue
 		}
+		unit := d.ID
+		if kind == kindProcess {
+			unit = cmp.Or(d.Owner, d.ID)
+		}
 		for _, group := range append([]string{""}, d.Groups...) {
 			if out[group] == nil {
 				out[group] = map[string]bool{}
 			}
-			out[group][unit(d)] = true
+			out[group][unit] = true
 		}
 	}
 	return out
-}
-
-func unit(d decision.Decision) string {
-	if d.Kind == kindProcess && d.Owner != "" {
-		return d.Owner
-	}
-	return d.ID
 }
 
 // shrunk finds a source that suddenly gives much less. What it no longer says may be what kept things, of any kind.
@@ -325,9 +322,4 @@ func (c Caps) overShare(n, total int) bool {
 	return n >= c.ShareFrom && n > 0 && !(float64(n) <= c.Share*float64(total)+1e-9)
 }
 
-func ownerName(o string) string {
-	if o == "" {
-		return "candidates without a known owner"
-	}
-	return o
-}
+func ownerName(o string) string { return cmp.Or(o, "candidates without a known owner") }

@@ -1,9 +1,9 @@
 package actuators
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -102,16 +102,7 @@ func (c *Carrier) settled(ctx context.Context, id string, out decision.Outcome) 
 	return out
 }
 
-func (c *Carrier) log() hclog.Logger {
-	if c.Log == nil {
-		return hclog.NewNullLogger()
-	}
-	return c.Log
-}
-
-func reaped(ds []decision.Decision, kind string) []decision.Decision {
-	return slices.DeleteFunc(slices.Clone(ds), func(d decision.Decision) bool { return d.Kind != kind || d.Verdict != decision.Reap })
-}
+func (c *Carrier) log() hclog.Logger { return cmp.Or(c.Log, hclog.NewNullLogger()) }
 
 func notTried(ctx context.Context) decision.Outcome {
 	return decision.Outcome{Outcome: decision.Failed,
