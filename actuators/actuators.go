@@ -120,7 +120,10 @@ type Options struct {
 
 // WithDefaults gives o with what may be left out: /proc, no steps, no log.
 func (o Options) WithDefaults() Options {
-	o.ProcRoot, o.Step, o.Log = Defaults(o.ProcRoot, o.Step, o.Log)
+	if o.Step == nil {
+		o.Step = func(string) {}
+	}
+	o.ProcRoot, o.Log = cmp.Or(o.ProcRoot, "/proc"), cmp.Or(o.Log, hclog.NewNullLogger())
 	return o
 }
 
@@ -128,14 +131,6 @@ func (o Options) WithDefaults() Options {
 func (o Options) WithLogName(name string) Options {
 	o.Log = o.Log.Named(name)
 	return o
-}
-
-// Defaults gives what the options of an actuator may leave out: /proc, no steps, no log.
-func Defaults(procRoot string, step func(string), log hclog.Logger) (string, func(string), hclog.Logger) {
-	if step == nil {
-		step = func(string) {}
-	}
-	return cmp.Or(procRoot, "/proc"), step, cmp.Or(log, hclog.NewNullLogger())
 }
 
 // Held is one thing held. The Carrier calls its methods in this order: Plan, Save, Act, Close.

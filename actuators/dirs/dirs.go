@@ -59,7 +59,8 @@ var (
 
 // New makes an Actuator.
 func New(o Options) *Actuator {
-	o.ProcRoot, o.Step, o.Log = actuators.Defaults(o.ProcRoot, o.Step, o.Log)
+	with := actuators.Options{ProcRoot: o.ProcRoot, Step: o.Step, Log: o.Log}.WithDefaults()
+	o.ProcRoot, o.Step, o.Log = with.ProcRoot, with.Step, with.Log
 	o.GitTimeout = cmp.Or(o.GitTimeout, 30*time.Second)
 	return &Actuator{o}
 }
