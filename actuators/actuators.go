@@ -133,6 +133,12 @@ func (o Options) WithLogName(name string) Options {
 	return o
 }
 
+// PlanText is the text of a plan, for what is Held.
+type PlanText json.RawMessage
+
+// Plan implements Held.
+func (p PlanText) Plan() json.RawMessage { return json.RawMessage(p) }
+
 // Held is one thing held. The Carrier calls its methods in this order: Plan, Save, Act, Close.
 type Held interface {
 	// Plan is what the act will use, every name and place of it; it goes into the intent.

@@ -22,6 +22,7 @@ import (
 // handle is one terminal held: its shellper by an open descriptor, and the client of its Tower.
 type handle struct {
 	*Actuator
+	actuators.PlanText
 	id    decision.Terminal
 	tower *tower.Client
 	// shellper is nil where the terminal has none any more.
@@ -31,7 +32,6 @@ type handle struct {
 	users  []int
 	// ours is true where the shellper is positively one of this state folder.
 	ours bool
-	text json.RawMessage
 }
 
 // plan is what an act will use. The key to the Tower is not in it.
@@ -81,7 +81,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 		p.Below = append(p.Below, panes.Member{PID: h.PID, StartTicks: h.Was.Start})
 	}
 	var err error
-	if g.text, err = json.Marshal(p); err != nil {
+	if g.PlanText, err = json.Marshal(p); err != nil {
 		g.Close()
 		return nil, fmt.Errorf("%s: write the plan: %w", g.who(), err)
 	}
@@ -253,9 +253,6 @@ func (a *Actuator) vacant(pid int) bool {
 	}
 	return errors.Is(err, proc.ErrEnded)
 }
-
-// Plan implements actuators.Held.
-func (g *handle) Plan() json.RawMessage { return g.text }
 
 // Close implements actuators.Held.
 func (g *handle) Close() error {

@@ -23,6 +23,7 @@ import (
 // held is one tab that is held: the lock of those who close tabs, and the processes of its panes by open descriptors.
 type held struct {
 	*Actuator
+	actuators.PlanText
 	client  *herdr.Client
 	id      decision.Tab
 	lockF   *os.File
@@ -31,7 +32,6 @@ type held struct {
 	// pane is the judged pane that a member belongs to.
 	pane map[*procact.Held]*heldPane
 	plan plan
-	text json.RawMessage
 	// kept is where the text of the panes is, or will be.
 	kept panes.Kept
 	// left are the processes that had left the panes' sessions before the last judgement.
@@ -79,7 +79,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 	}
 	if err == nil {
 		h.setPlan(act)
-		h.text, err = json.Marshal(h.plan)
+		h.PlanText, err = json.Marshal(h.plan)
 	}
 	if err != nil {
 		_ = h.Close()
@@ -114,9 +114,6 @@ func (h *held) setPlan(act string) {
 	}
 	h.kept = panes.Kept{Trash: h.Trash, Act: act, Panes: len(h.panes)}
 }
-
-// Plan implements actuators.Held.
-func (h *held) Plan() json.RawMessage { return h.text }
 
 // Close implements actuators.Held.
 func (h *held) Close() error {

@@ -24,6 +24,7 @@ import (
 // of it while they were held.
 type handle struct {
 	*Actuator
+	actuators.PlanText
 	server  wire.Server
 	id      decision.Session
 	host    *procact.Held // the server's process
@@ -33,7 +34,6 @@ type handle struct {
 	beside []int
 	seen   *wire.Listing
 	plan   plan
-	text   json.RawMessage
 	kept   panes.Kept // where the scrollback of the panes is, or will be
 	// undone says that the scrollback of a session that was not killed is in the trash.
 	undone bool
@@ -78,7 +78,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 	}
 	g.setPlan(act)
 	var err error
-	if g.text, err = json.Marshal(g.plan); err != nil {
+	if g.PlanText, err = json.Marshal(g.plan); err != nil {
 		_ = g.Close()
 		return nil, err
 	}
@@ -173,9 +173,6 @@ func (g *handle) setPlan(act string) {
 	}
 	g.kept = panes.Kept{Trash: g.Trash, Act: act, Panes: len(g.plan.Panes)}
 }
-
-// Plan implements actuators.Held.
-func (g *handle) Plan() json.RawMessage { return g.text }
 
 // trusted makes a refusal of an error which says that a socket is not to be trusted.
 func trusted(err error) error {

@@ -170,9 +170,9 @@ type plan struct {
 // held is one tab that is to be closed. A tab cannot be held as a process can, so each step reads it again.
 type held struct {
 	*Actuator
+	actuators.PlanText
 	id     decision.Editor
 	plan   plan
-	text   json.RawMessage
 	kept   panes.Kept
 	undone bool // whether something was saved, and nothing was done after it
 }
@@ -201,12 +201,9 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 	if t.Program != nil {
 		h.plan.Program = *t.Program
 	}
-	h.text, err = json.Marshal(h.plan)
+	h.PlanText, err = json.Marshal(h.plan)
 	return h, err
 }
-
-// Plan implements actuators.Held.
-func (h *held) Plan() json.RawMessage { return h.text }
 
 // Save implements actuators.Held. No editor gives what a tab shows; what it was is kept.
 func (h *held) Save(context.Context) error {
