@@ -83,9 +83,12 @@ func Renamed(candidate, native string) string {
 	return candidate[:strings.LastIndexByte(candidate, '/')+1] + native
 }
 
-// Purge removes what the act of an intent keeps in trash, as actuators.Restorer has it.
-func Purge(trash string, in decision.Intent) (int64, error) {
-	kept, err := ReadPlan(trash, in, &struct{}{})
+// Base is what the actuators have that keep something in a trash.
+type Base struct{ actuators.Options }
+
+// Purge implements actuators.Restorer. It removes the files that the act made and their folder, and nothing else.
+func (b Base) Purge(_ context.Context, in decision.Intent) (int64, error) {
+	kept, err := ReadPlan(b.Trash, in, &struct{}{})
 	if err != nil {
 		return 0, err
 	}
@@ -97,8 +100,8 @@ func Purge(trash string, in decision.Intent) (int64, error) {
 }
 
 // Interrupted is the outcome of an act that was cut short before it ended anything. It removes what was saved for it.
-func Interrupted(trash string, in decision.Intent, outcome, detail string) decision.Outcome {
-	if _, err := Purge(trash, in); err != nil {
+func (b Base) Interrupted(ctx context.Context, in decision.Intent, outcome, detail string) decision.Outcome {
+	if _, err := b.Purge(ctx, in); err != nil {
 		detail += fmt.Sprintf("; what was saved of it could not be removed: %v", err)
 	}
 	return decision.Outcome{Outcome: outcome, Detail: detail}
@@ -177,8 +180,8 @@ func syncFolder(root *os.Root, name string) error {
 }
 
 // KeptUntil is until when what the act saved is kept, where it saved anything: without that time no later run would find it or clear it away.
-func KeptUntil(trash string, in decision.Intent) *time.Time {
-	if _, err := os.Lstat(filepath.Join(trash, in.ID)); err != nil || in.RestoreUntil.IsZero() {
+func (b Base) KeptUntil(in decision.Intent) *time.Time {
+	if _, err := os.Lstat(filepath.Join(b.Trash, in.ID)); err != nil || in.RestoreUntil.IsZero() {
 		return nil
 	}
 	return new(in.RestoreUntil)

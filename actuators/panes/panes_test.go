@@ -55,11 +55,11 @@ func TestPlansThatAreNotTheActsOwn(t *testing.T) {
 		if _, err := ReadPlan(trash, in, &struct{}{}); err == nil || in.Plan != nil && (!errors.Is(err, actuators.ErrRefused) || !strings.Contains(err.Error(), "nothing was touched")) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if freed, err := Purge(trash, in); err == nil || freed != 0 {
+		if freed, err := (Base{actuators.Options{Trash: trash}}).Purge(t.Context(), in); err == nil || freed != 0 {
 			t.Errorf("%s: freed %d, %v", name, freed, err)
 		}
 	}
-	if freed, err := Purge(trash, decision.Intent{ID: "link", Plan: plan("link", "/s", "pane-0.txt")}); err == nil || freed != 0 {
+	if freed, err := (Base{actuators.Options{Trash: trash}}).Purge(t.Context(), decision.Intent{ID: "link", Plan: plan("link", "/s", "pane-0.txt")}); err == nil || freed != 0 {
 		t.Errorf("through a link: freed %d, %v", freed, err)
 	}
 	if text, err := os.ReadFile(precious); err != nil || string(text) != "work" {
@@ -82,14 +82,14 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	stranger := filepath.Join(folder, "stranger")
 	must.Do(t, os.WriteFile(stranger, []byte("kept"), 0o600))
 	in := decision.Intent{ID: "a", Plan: []byte(`{"act":"a","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)}
-	if freed, err := Purge(k.Trash, in); !errors.Is(err, syscall.ENOTEMPTY) || freed != size {
+	if freed, err := (Base{actuators.Options{Trash: k.Trash}}).Purge(t.Context(), in); !errors.Is(err, syscall.ENOTEMPTY) || freed != size {
 		t.Errorf("freed %d of %d, and said of what it did not make: %v", freed, size, err)
 	}
 	if err := os.Remove(stranger); err != nil {
 		t.Fatalf("a file that the act did not make: %v", err)
 	}
 	for range 2 { // what no longer exists is not an error
-		if freed, err := Purge(k.Trash, in); err != nil || freed != 0 {
+		if freed, err := (Base{actuators.Options{Trash: k.Trash}}).Purge(t.Context(), in); err != nil || freed != 0 {
 			t.Errorf("freed %d, %v", freed, err)
 		}
 	}

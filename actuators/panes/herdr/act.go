@@ -53,7 +53,7 @@ func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 		if err != nil {
 			how = "was asked to close, and its server did not say whether it did (" + err.Error() + ")"
 		}
-		return decision.Outcome{Outcome: decision.Failed, Open: true, Disputed: errors.Is(unsure, actuators.ErrDisputed), RestoreUntil: panes.KeptUntil(h.Trash, in),
+		return decision.Outcome{Outcome: decision.Failed, Open: true, Disputed: errors.Is(unsure, actuators.ErrDisputed), RestoreUntil: h.KeptUntil(in),
 			Detail: fmt.Sprintf("%s %s: %v; what was saved of it stays in %s, and the next sweep looks again", h.who(), how, unsure, h.plan.Folder)}
 	}
 	out := h.bury(ctx, w)
@@ -170,11 +170,6 @@ func (h *held) Save(ctx context.Context) error {
 		return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
 	}
 	return nil
-}
-
-// Purge implements actuators.Restorer. It removes the files that the act made and their folder, and nothing else.
-func (a *Actuator) Purge(_ context.Context, in decision.Intent) (int64, error) {
-	return panes.Purge(a.Trash, in)
 }
 
 // Restore implements actuators.Restorer. It opens a tab with the same label in the same workspace, or in the server's own

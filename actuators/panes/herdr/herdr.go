@@ -51,7 +51,7 @@ const (
 
 // Actuator closes tabs, and opens ones like them again.
 type Actuator struct {
-	Options
+	panes.Base
 	// patience is answerWithin and settles is settlesWithin, but for tests.
 	patience, settles time.Duration
 }
@@ -63,7 +63,7 @@ var (
 
 // New gives the actuator of tabs.
 func New(o Options) *Actuator {
-	return &Actuator{Options: o.WithDefaults(), patience: answerWithin, settles: settlesWithin}
+	return &Actuator{Base: panes.Base{Options: o.WithDefaults()}, patience: answerWithin, settles: settlesWithin}
 }
 
 // client asks the server that listens on socket now.
@@ -81,18 +81,18 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	}
 	w, err := a.whereabouts(ctx, id)
 	if err != nil {
-		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(a.Trash, in),
+		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: a.KeptUntil(in),
 			Detail: fmt.Sprintf("whether %s is gone is unknown: %v; what was saved of it is kept, and the next sweep looks again", called(id), err)}
 	}
 	switch w.where {
 	case there:
-		return panes.Interrupted(a.Trash, in, decision.Failed,
+		return a.Interrupted(ctx, in, decision.Failed,
 			fmt.Sprintf("the act on %s was interrupted before it was closed. Nothing was done; the next sweep decides again", called(id)))
 	case elsewhere:
-		return panes.Interrupted(a.Trash, in, decision.Changed,
+		return a.Interrupted(ctx, in, decision.Changed,
 			fmt.Sprintf("the act on %s was interrupted before it was closed; its panes moved to another tab. Nothing was done", called(id)))
 	}
-	return decision.Outcome{Outcome: decision.Done, RestoreUntil: panes.KeptUntil(a.Trash, in),
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: a.KeptUntil(in),
 		Detail: fmt.Sprintf("%s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", called(id))}
 }
 

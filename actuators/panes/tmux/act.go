@@ -51,7 +51,7 @@ func (g *handle) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	left, err := g.readBack(ctx)
 	if err != nil {
 		out := actuators.OutcomeOf(fmt.Errorf("session %s was asked to end: %w; its scrollback stays in %s, and the next sweep looks again", g.who(), err, g.plan.Folder))
-		out.RestoreUntil = panes.KeptUntil(g.Trash, in)
+		out.RestoreUntil = g.KeptUntil(in)
 		return out
 	}
 	out := g.bury(ctx, left)

@@ -18,11 +18,6 @@ import (
 // is entered here and not by tmux, which expands formats in -c, and starts in the home folder where it cannot enter one.
 const script = `cd -- "$2" 2>/dev/null; cat -- "$1"; exec "${SHELL:-sh}"`
 
-// Purge implements actuators.Restorer. It removes the files that the act made and their folder, and nothing else.
-func (a *Actuator) Purge(_ context.Context, in decision.Intent) (int64, error) {
-	return panes.Purge(a.Trash, in)
-}
-
 // Restore implements actuators.Restorer. It starts a session of the same name on the same socket, with a server where there is
 // none: a pane for each saved one, in its folder, showing the saved scrollback above a new shell. What ran there has ended. It
 // refuses where a session has the name.

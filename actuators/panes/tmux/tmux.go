@@ -34,7 +34,7 @@ const (
 
 // Actuator ends sessions, and brings their panes' scrollback back.
 type Actuator struct {
-	Options
+	panes.Base
 	// within is answerWithin, rests restsFor, and looking is called right before the last look at the shells; for tests.
 	within  time.Duration
 	rests   time.Duration
@@ -50,7 +50,7 @@ var (
 func New(o Options) *Actuator {
 	o = o.WithDefaults()
 	o.Tmux, o.Never.UID = cmp.Or(o.Tmux, "tmux"), os.Geteuid()
-	return &Actuator{Options: o, within: answerWithin, rests: restsFor, looking: func() {}}
+	return &Actuator{Base: panes.Base{Options: o}, within: answerWithin, rests: restsFor, looking: func() {}}
 }
 
 // answerWithin is how long a server may take to answer one command: a stopped one never does.
@@ -71,13 +71,13 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	there, err := a.exists(ctx, id)
 	switch {
 	case err != nil:
-		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(a.Trash, in),
+		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: a.KeptUntil(in),
 			Detail: fmt.Sprintf("whether session %s is gone is unknown: %v; what was saved of it is kept, and the next sweep looks again", who, err)}
 	case there:
-		return panes.Interrupted(a.Trash, in, decision.Failed,
+		return a.Interrupted(ctx, in, decision.Failed,
 			fmt.Sprintf("the act on session %s was interrupted before it was killed. Nothing was done; the next sweep decides again", who))
 	}
-	return decision.Outcome{Outcome: decision.Done, RestoreUntil: panes.KeptUntil(a.Trash, in),
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: a.KeptUntil(in),
 		Detail: fmt.Sprintf("session %s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", who)}
 }
 

@@ -105,14 +105,14 @@ func (h *held) readBack(ctx context.Context, in decision.Intent) decision.Outcom
 		switch late := time.Now().After(deadline); {
 		case err == nil && !there:
 			h.undone = false
-			return decision.Outcome{Outcome: decision.Done, Detail: called(&h.id) + " is closed; " + h.survivors(), RestoreUntil: panes.KeptUntil(h.Trash, in)}
+			return decision.Outcome{Outcome: decision.Done, Detail: called(&h.id) + " is closed; " + h.survivors(), RestoreUntil: h.KeptUntil(in)}
 		case vanished || late:
 			why := actuators.Disputed("the window still shows it; close it by hand if it stays")
 			if err != nil {
 				why = fmt.Errorf("whether it is gone is not known: %w", err)
 			}
 			h.undone = false // an editor that is slow closes it later: what was saved of it is for then
-			return decision.Outcome{Outcome: decision.Failed, Open: true, Disputed: err == nil, RestoreUntil: panes.KeptUntil(h.Trash, in), Detail: fmt.Sprintf(
+			return decision.Outcome{Outcome: decision.Failed, Open: true, Disputed: err == nil, RestoreUntil: h.KeptUntil(in), Detail: fmt.Sprintf(
 				"%s was asked to close: %v; no process was touched, and the next sweep looks again", called(&h.id), why)}
 		}
 	}
@@ -157,21 +157,16 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	there, err := a.exists(ctx, e)
 	switch {
 	case errors.Is(err, vscode.ErrNoServer), errors.Is(err, vscode.ErrAnother):
-		return decision.Outcome{Outcome: decision.Gone, RestoreUntil: panes.KeptUntil(a.Trash, in),
+		return decision.Outcome{Outcome: decision.Gone, RestoreUntil: a.KeptUntil(in),
 			Detail: fmt.Sprintf("%s: its window was closed or loaded again, so whether the tab was closed is not known", called(e))}
 	case err != nil:
-		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(a.Trash, in),
+		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: a.KeptUntil(in),
 			Detail: fmt.Sprintf("whether %s is gone is not known: %v; what was saved of it is kept, and the next sweep looks again", called(e), err)}
 	case there:
-		return panes.Interrupted(a.Trash, in, decision.Failed,
+		return a.Interrupted(ctx, in, decision.Failed,
 			fmt.Sprintf("the act on %s was interrupted; the window still shows it. No process was touched; the next sweep decides again", called(e)))
 	}
-	return decision.Outcome{Outcome: decision.Done, RestoreUntil: panes.KeptUntil(a.Trash, in), Detail: called(e) + " is gone; settled after an interruption"}
-}
-
-// Purge implements actuators.Restorer.
-func (a *Actuator) Purge(_ context.Context, in decision.Intent) (int64, error) {
-	return panes.Purge(a.Trash, in)
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: a.KeptUntil(in), Detail: called(e) + " is gone; settled after an interruption"}
 }
 
 // Restore implements actuators.Restorer. It opens a terminal of that name with a new shell in the tab's folder, in the same window, or where

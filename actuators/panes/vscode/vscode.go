@@ -43,7 +43,7 @@ const (
 
 // Actuator closes tabs, and opens ones like them again.
 type Actuator struct {
-	Options
+	panes.Base
 	// patience is answerWithin and settles is settlesWithin, but for tests.
 	patience, settles time.Duration
 }
@@ -58,7 +58,7 @@ func New(o Options) *Actuator {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
-	return &Actuator{Options: o.WithDefaults(), patience: answerWithin, settles: settlesWithin}
+	return &Actuator{Base: panes.Base{Options: o.WithDefaults()}, patience: answerWithin, settles: settlesWithin}
 }
 
 func called(e *decision.Editor) string {
