@@ -89,17 +89,6 @@ func (h *held) sinceJudged(now reading, err error) (since []int, _ error) {
 	return since, nil
 }
 
-// weigh reads the memory of the process and of those below it, by pid. Where it cannot be read it counts for nothing.
-func (h *held) weigh() map[int]int64 {
-	out := map[int]int64{}
-	for _, p := range append([]*act.Held{h.Held}, h.below...) {
-		if n, err := p.PSS(); err == nil {
-			out[p.PID] = n
-		}
-	}
-	return out
-}
-
 // maxNamed is how many of the processes that ended with one are named.
 const maxNamed = 8
 

@@ -58,8 +58,13 @@ func (a *Actuator) ActTogether(ctx context.Context, hs []actuators.Held, ins []d
 	outs := make([]*decision.Outcome, len(hs))
 	all := make([]*ending, len(hs))
 	for i := range hs {
-		all[i] = &ending{held: hs[i].(*held), intent: ins[i]}
-		all[i].memory = all[i].weigh()
+		e := &ending{held: hs[i].(*held), intent: ins[i], memory: map[int]int64{}}
+		for _, p := range append([]*act.Held{e.Held}, e.below...) {
+			if n, err := p.PSS(); err == nil { // else it counts for nothing
+				e.memory[p.PID] = n
+			}
+		}
+		all[i] = e
 	}
 	now, unread := read(a.o.ProcRoot)
 	var asked []*ending
