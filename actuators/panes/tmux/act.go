@@ -54,15 +54,7 @@ func (g *handle) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 		out.RestoreUntil = g.KeptUntil(in)
 		return out
 	}
-	out := g.bury(ctx, left)
-	out.Detail += fmt.Sprintf("; the scrollback of %s is saved", panes.Count(len(g.plan.Panes), "pane", "panes"))
-	return out
-}
-
-// bury ends the held processes that survived the hang-up, but for those of panes whose first processes are among left: another session shows
-// these panes.
-func (g *handle) bury(ctx context.Context, left []int) decision.Outcome {
-	return panes.Burial{
+	out := panes.Burial{
 		Who: "session " + g.who(), By: "hang-up",
 		Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.Never, Step: g.Step, Term: StepTerm, Kill: StepKillLeft,
 		Spare: func(h *procact.Held) error {
@@ -73,6 +65,8 @@ func (g *handle) bury(ctx context.Context, left []int) decision.Outcome {
 		},
 		Log: g.Log.With("session", g.id.ID),
 	}.Bury(ctx, g.members)
+	out.Detail += fmt.Sprintf("; the scrollback of %s is saved", panes.Count(len(g.plan.Panes), "pane", "panes"))
+	return out
 }
 
 // kill has the server test and kill in one command, right after the last look at the panes' shells. An error says that it did not

@@ -40,7 +40,13 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (back actuat
 	if err := r.start(ctx, p); err != nil {
 		return back, err
 	}
-	return actuators.Back{Candidate: panes.Renamed(in.Candidate, r.made.Session), Where: r.sentence(p)}, nil
+	back.Candidate = panes.Renamed(in.Candidate, r.made.Session)
+	back.Where = fmt.Sprintf("session %s (%s) has %s, each with its saved scrollback above a new shell; what ran there has ended. tmux -S %s attach -t '%s' shows it",
+		r.made.Session, r.made.Name, panes.Count(len(p.Panes), "pane", "panes"), r.server.Socket, r.made.Session)
+	for _, cwd := range r.homeless {
+		back.Where += fmt.Sprintf("; the folder %q is missing, so its pane is elsewhere", cwd)
+	}
+	return back, nil
 }
 
 // restoring is one session that is being started.
@@ -109,15 +115,6 @@ func (r *restoring) open(ctx context.Context, name string, pane planned, window 
 		r.made = made
 	}
 	return made.Window, err
-}
-
-func (r *restoring) sentence(p *plan) string {
-	s := fmt.Sprintf("session %s (%s) has %s, each with its saved scrollback above a new shell; what ran there has ended. tmux -S %s attach -t '%s' shows it",
-		r.made.Session, r.made.Name, panes.Count(len(p.Panes), "pane", "panes"), r.server.Socket, r.made.Session)
-	for _, cwd := range r.homeless {
-		s += fmt.Sprintf("; the folder %q is missing, so its pane is elsewhere", cwd)
-	}
-	return s
 }
 
 // Save implements actuators.Held: it keeps the scrollback of every pane and the manifest.
