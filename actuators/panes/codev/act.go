@@ -120,24 +120,19 @@ func answerText(answer error) string {
 	return "the Tower was asked to close it: " + answer.Error()
 }
 
-// patience is until when it is waited for what came of it: a Tower that says that it is done has ended the process before, one that was cut
-// off may still be at it, and one that refused did nothing.
-func (g *handle) patience(answer error, sent time.Time) time.Time {
-	switch {
-	case answer == nil || errors.Is(answer, act.ErrUnknown):
-		return time.Now().Add(g.Timeout)
-	case errors.Is(answer, tower.ErrLost):
-		return sent.Add(3 * g.Timeout)
-	}
-	return time.Now()
-}
-
 // readBack waits until the world shows that the terminal is gone, also when the sweep was interrupted, and says what it shows.
 func (g *handle) readBack(sweep context.Context, answer error, sent time.Time) decision.Outcome {
 	ctx := context.WithoutCancel(sweep)
-	deadline := g.patience(answer, sent)
+	deadline := time.Now() // a Tower that refused did nothing
+	switch {
+	case answer == nil || errors.Is(answer, act.ErrUnknown): // it has ended the process before
+		deadline = deadline.Add(g.Timeout)
+	case errors.Is(answer, tower.ErrLost): // it may still be at it
+		deadline = sent.Add(3 * g.Timeout)
+	}
 	for {
-		there, err := g.isListed(ctx)
+		all, err := g.tower.Terminals(ctx)
+		there := slices.ContainsFunc(all, func(e tower.Entry) bool { return e.ID == g.id.ID })
 		over := g.ended()
 		late := time.Now().After(deadline)
 		switch {
@@ -153,12 +148,6 @@ func (g *handle) readBack(sweep context.Context, answer error, sent time.Time) d
 			return g.endOutlived(sweep, answer)
 		}
 	}
-}
-
-// isListed reports whether the Tower lists the terminal.
-func (g *handle) isListed(ctx context.Context) (bool, error) {
-	all, err := g.tower.Terminals(ctx)
-	return slices.ContainsFunc(all, func(e tower.Entry) bool { return e.ID == g.id.ID }), err
 }
 
 // ended reports whether the terminal has no process any more.
@@ -231,16 +220,11 @@ func (g *handle) outlived(ctx context.Context) error {
 	case err != nil:
 		return err
 	case over:
-		return g.processEnded()
+		return actuators.Gone("its process (pid %d) has ended", g.id.Process.PID)
 	case !g.ours:
 		return actuators.Refused("pid %d may be another Codev's: its socket or its state folder is not this one's. If it is, set SHELLPER_SOCKET_DIR", g.pid())
 	}
 	return nil
-}
-
-// processEnded is the error that the shellper has ended.
-func (g *handle) processEnded() error {
-	return actuators.Gone("its process (pid %d) has ended", g.id.Process.PID)
 }
 
 // endUnlisted ends a shellper that no Tower lists, and what is judged to end with it. What it leaves besides, its socket and its log, Codev's own sweeps clear away.
@@ -272,7 +256,7 @@ func (g *handle) end(ctx context.Context, check func(context.Context) error) (ho
 		return "", false, fmt.Errorf("the sweep was interrupted before it was asked to end: %w", context.Cause(ctx))
 	}
 	if err := g.shellper.Signal(unix.SIGTERM); errors.Is(err, proc.ErrEnded) {
-		return "", false, g.processEnded()
+		return "", false, actuators.Gone("its process (pid %d) has ended", g.id.Process.PID)
 	} else if err != nil {
 		return "", false, fmt.Errorf("ask pid %d to end: %w", g.shellper.PID, err)
 	}

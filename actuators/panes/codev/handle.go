@@ -200,7 +200,7 @@ func (g *handle) unchanged(ctx context.Context, state string) error {
 	case over && g.id.Listed:
 		return actuators.Changed("its process (pid %d) has ended, and the Tower still lists it; the next sweep looks at it as it is now", g.pid())
 	case over:
-		return g.processEnded()
+		return actuators.Gone("its process (pid %d) has ended", g.id.Process.PID)
 	case g.id.Listed:
 		return nil
 	}
