@@ -56,7 +56,14 @@ func (r Refs) Resolve(admin, name string) (string, error) {
 		}
 		f, err := readFile(filepath.Join(base, name), maxSmall)
 		if gone(err) || errors.Is(err, safeopen.ErrNotRegular) {
-			return r.lookup(name)
+			packed, err := r.packed()
+			if err != nil {
+				return "", err
+			}
+			if oid, ok := packed[name]; ok && !isWorktreeRef(name) {
+				return oid, nil
+			}
+			return "", fmt.Errorf("resolve %s: %w", name, fs.ErrNotExist)
 		}
 		if err != nil {
 			return "", fmt.Errorf("resolve %s: %w", name, err)
@@ -71,17 +78,6 @@ func (r Refs) Resolve(admin, name string) (string, error) {
 		name = ref
 	}
 	return "", fmt.Errorf("resolve %s: too many symbolic refs", name)
-}
-
-func (r Refs) lookup(name string) (string, error) {
-	packed, err := r.packed()
-	if err != nil {
-		return "", err
-	}
-	if oid, ok := packed[name]; ok && !isWorktreeRef(name) {
-		return oid, nil
-	}
-	return "", fmt.Errorf("resolve %s: %w", name, fs.ErrNotExist)
 }
 
 // upstream finds the remote's default branch: what a remote's HEAD stands for, origin's before the only other one;

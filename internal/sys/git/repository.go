@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -59,7 +60,7 @@ func (f *Finder) open(common string) (*Repository, error) {
 		return nil, fmt.Errorf("open repository: %q keeps its refs in a format that is not read here (reftable)", common)
 	}
 	r := &Repository{finder: f, CommonDir: common, Main: mainOf(format, common), refs: NewRefs(common), format: format, follow: follow}
-	r.records = r.readRecords()
+	r.records = sync.OnceValues(r.readRecords)
 	r.Upstream, r.upstream, err = r.refs.upstream(follow.remote())
 	if err == nil && r.Upstream == "" && !follow.unread && len(follow.remotes) == 0 {
 		r.Upstream, r.upstream, err = r.refs.local()

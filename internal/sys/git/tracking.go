@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/winnow-reaper/winnow/internal/sys/gitsafe"
 )
@@ -233,16 +232,14 @@ type records struct {
 // maxGraphite is more than the cache of thousands of pull requests, whose texts it holds, in bytes.
 const maxGraphite = 64 << 20
 
-// readRecords reads the records of one repository, once.
-func (r *Repository) readRecords() func() (records, error) {
-	return sync.OnceValues(func() (records, error) {
-		branches, err := readGraphite(filepath.Join(r.CommonDir, ".graphite_pr_info"))
-		if err != nil {
-			return records{}, err
-		}
-		heads, err := r.refs.requests()
-		return records{branches: branches, heads: heads}, err
-	})
+// readRecords reads the records of one repository.
+func (r *Repository) readRecords() (records, error) {
+	branches, err := readGraphite(filepath.Join(r.CommonDir, ".graphite_pr_info"))
+	if err != nil {
+		return records{}, err
+	}
+	heads, err := r.refs.requests()
+	return records{branches: branches, heads: heads}, err
 }
 
 // requests gives the numbers of the pull requests whose heads were fetched, by these.

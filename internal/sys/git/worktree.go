@@ -84,10 +84,20 @@ func (r *Repository) Read(p Place) *Worktree {
 	}
 	w.Locked = new(p.Linked && admin.has("locked"))
 	if *w.Locked {
-		w.readLock(admin)
+		if f, err := admin.read("locked", 4<<10); err != nil { // more than any reason
+			w.fail(fmt.Errorf("read why it is locked: %w", err))
+		} else {
+			w.Lock = &Lock{Text: string(f.Data), Mod: f.Mod, UID: f.UID}
+		}
 	}
 	w.modules = p.Linked && admin.has("modules")
-	w.readRegistration(r.finder)
+	if w.Linked { // a copied or moved worktree points at an admin folder that does not point back at this very folder
+		if back, err := r.finder.Entry(w.Place); err != nil {
+			w.fail(err)
+		} else {
+			w.Registered = &back
+		}
+	}
 	r.readHead(w, admin)
 	w.Operation = admin.operation()
 	w.readWriting(admin)
@@ -104,32 +114,6 @@ type Lock struct {
 	Text string
 	Mod  time.Time
 	UID  uint32
-}
-
-// maxLock is more than any reason, in bytes.
-const maxLock = 4 << 10
-
-func (w *Worktree) readLock(admin *adminFolder) {
-	f, err := admin.read("locked", maxLock)
-	if err != nil {
-		w.fail(fmt.Errorf("read why it is locked: %w", err))
-		return
-	}
-	w.Lock = &Lock{Text: string(f.Data), Mod: f.Mod, UID: f.UID}
-}
-
-// readRegistration finds out whether the admin folder points back at this very folder. A copied or moved worktree points at an
-// admin folder that does not.
-func (w *Worktree) readRegistration(f *Finder) {
-	if !w.Linked {
-		return
-	}
-	back, err := f.Entry(w.Place)
-	if err != nil {
-		w.fail(err)
-		return
-	}
-	w.Registered = &back
 }
 
 func (r *Repository) readHead(w *Worktree, admin *adminFolder) {

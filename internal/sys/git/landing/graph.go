@@ -44,18 +44,6 @@ type Ahead struct {
 	Many bool
 }
 
-func (a *Ahead) add(oids []string, edge bool) {
-	switch {
-	case a.Many:
-	case edge:
-		a.Edge[oids[0]] = true
-	case len(a.Commits) >= MaxCommits:
-		*a = Ahead{Many: true}
-	default:
-		a.Commits[oids[0]] = oids[1:]
-	}
-}
-
 // Count counts the commits that head reaches and the upstream does not; nil where this is not known.
 func (a Ahead) Count(head string, landed bool) *int {
 	if a.Many && !landed {
@@ -103,7 +91,15 @@ func listed(ctx context.Context, sealed *gitsafe.Sandbox, upstream string, heads
 	over := Ahead{Commits: Graph{}, Edge: map[string]bool{}}
 	in := revisions(heads, map[string]bool{upstream: true})
 	err := revList(ctx, sealed, in, func(oids []string, edge bool) error {
-		over.add(oids, edge)
+		switch {
+		case over.Many:
+		case edge:
+			over.Edge[oids[0]] = true
+		case len(over.Commits) >= MaxCommits:
+			over = Ahead{Many: true}
+		default:
+			over.Commits[oids[0]] = oids[1:]
+		}
 		if landed[oids[0]] && !edge {
 			landed[oids[0]] = false
 		}
