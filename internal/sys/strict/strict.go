@@ -103,23 +103,18 @@ func Read(file string, data []byte, s Shape, v any) (*File, error) {
 	if v == nil {
 		return f, nil
 	}
-	if err := f.decode(v); err != nil {
+	var plain any
+	err := root.Decode(&plain)
+	if err == nil {
+		data, err = json.Marshal(plain)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, v) // by the json names of its fields
+	}
+	if err != nil {
 		return nil, f.Bad(0, "it cannot be read: %v", err)
 	}
 	return f, nil
-}
-
-// decode reads a file into v, by the json names of its fields.
-func (f *File) decode(v any) error {
-	var plain any
-	if err := f.root.Decode(&plain); err != nil {
-		return err
-	}
-	data, err := json.Marshal(plain)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
 }
 
 // Bad says what is wrong on a line, 0 for the file as a whole.
