@@ -132,8 +132,14 @@ func (c *Conn) ask(ctx context.Context, method string, params any) (answer []byt
 		return nil, server, err
 	}
 	defer func() { _ = conn.Close() }()
-	if answer, err = exchange(ctx, conn, request); err != nil {
-		return nil, server, fmt.Errorf("%s: %w", method, err)
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	// One line goes out in one write, for the server sleeps 100 ms whenever it finds none to read. The writing side is never closed alone, which
+	// herdr takes for a client that has gone.
+	if _, err := conn.Write(request); err != nil {
+		return nil, server, fmt.Errorf("%s: %w", method, lost(ctx, err, 0))
+	}
+	if answer, err = limit.Line(bufio.NewReaderSize(conn, 64<<10), maxReply); err != nil {
+		return nil, server, fmt.Errorf("%s: %w", method, lost(ctx, err, len(answer)))
 	}
 	return answer, server, nil
 }
@@ -231,20 +237,6 @@ func (c *Conn) Stream(ctx context.Context, method string, params any, kind strin
 		}
 		line(text)
 	}
-}
-
-// exchange writes one line in one write, for the server sleeps 100 ms whenever it finds none to read, and reads one.
-// It never closes the writing side alone, which herdr takes for a client that has gone.
-func exchange(ctx context.Context, conn *net.UnixConn, line []byte) ([]byte, error) {
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	if _, err := conn.Write(line); err != nil {
-		return nil, lost(ctx, err, 0)
-	}
-	answer, err := limit.Line(bufio.NewReaderSize(conn, 64<<10), maxReply)
-	if err != nil {
-		return nil, lost(ctx, err, len(answer))
-	}
-	return answer, nil
 }
 
 // lost explains a connection that ended before the answer did.
