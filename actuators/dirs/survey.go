@@ -23,8 +23,6 @@ const (
 	maxDepth   = 400
 	// racyRounds is how often a survey is made again because something changed in the very instant in which it was made.
 	racyRounds = 4
-	// blockSize is the unit of st_blocks on every file system, stat(2).
-	blockSize = 512
 )
 
 // survey is what lay in a folder at one moment. The folder's own times are not part of it: moving it changes them.
@@ -161,7 +159,7 @@ func (v *surveyor) write(rel string, x *unix.Statx_t) {
 		v.out.newest, v.out.latest = changed, rel
 	}
 	if x.Nlink < 2 || x.Mode&unix.S_IFMT == unix.S_IFDIR || !v.links[x.Ino] {
-		v.out.Bytes += int64(x.Blocks) * blockSize
+		v.out.Bytes += int64(x.Blocks) * folder.BlockSize
 	}
 	if x.Nlink > 1 && x.Mode&unix.S_IFMT != unix.S_IFDIR {
 		v.links[x.Ino] = true

@@ -14,9 +14,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
 )
 
-// blockSize is the unit of st_blocks on every file system, stat(2).
-const blockSize = 512
-
 // Remover removes a tree from within: each folder is opened in the one above it, on the same mount and through no link, so that
 // nothing outside is reached, also when something is renamed or mounted meanwhile.
 type Remover struct {
@@ -84,7 +81,7 @@ func (r *Remover) entry(ctx context.Context, in folder.Folder, name string, moun
 		return err
 	}
 	if st.Nlink == 1 {
-		r.Freed += st.Blocks * blockSize
+		r.Freed += st.Blocks * folder.BlockSize
 	}
 	return nil
 }

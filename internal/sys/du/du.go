@@ -20,9 +20,6 @@ import (
 	"github.com/winnow-reaper/winnow/internal/sys/folder"
 )
 
-// blockSize is the unit of st_blocks on every file system, stat(2).
-const blockSize = 512
-
 // Tree is one folder to measure.
 type Tree struct {
 	// Path is the folder, absolute and without a link in it.
@@ -191,7 +188,13 @@ func (s *state) read(ctx context.Context, j job) (sub []job) {
 		c.fail(&os.PathError{Op: "look at", Path: path, Err: err})
 		return nil
 	}
-	if !s.enters(j, own.Dev) {
+	s.lock.Lock()
+	if j.rel == "" {
+		s.dev = own.Dev
+	}
+	foreign := s.dev != own.Dev // not on the tree's file system, which is that of its top
+	s.lock.Unlock()
+	if foreign {
 		c.sum.Mounts++
 		return nil
 	}
@@ -224,7 +227,10 @@ func (s *state) read(ctx context.Context, j job) (sub []job) {
 		}
 		in := job{rel: rel, part: j.part}
 		if in.part == none && (slices.Contains(s.tree.Parts, rel) || s.tree.Part != nil && s.tree.Part(rel)) {
-			in.part, holdsPart = s.newPart(rel), true
+			s.lock.Lock()
+			in.part, holdsPart = len(s.parts), true
+			s.parts = append(s.parts, Part{Path: rel})
+			s.lock.Unlock()
 		}
 		sub = append(sub, in)
 	}
@@ -233,18 +239,8 @@ func (s *state) read(ctx context.Context, j job) (sub []job) {
 	if holdsPart || s.leadsToPart(j.rel) {
 		c.sum.Newest = newest
 	}
-	c.sum.Bytes += own.Blocks * blockSize
+	c.sum.Bytes += own.Blocks * folder.BlockSize
 	return sub
-}
-
-// enters says whether a folder is on the tree's file system, which is that of its top.
-func (s *state) enters(j job, dev uint64) bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if j.rel == "" {
-		s.dev = dev
-	}
-	return s.dev == dev
 }
 
 // leadsToPart says whether one of the known parts lies below a folder.
@@ -252,16 +248,9 @@ func (s *state) leadsToPart(rel string) bool {
 	return rel == "" && len(s.tree.Parts) > 0 || slices.ContainsFunc(s.tree.Parts, func(p string) bool { return strings.HasPrefix(p, rel+"/") })
 }
 
-func (s *state) newPart(rel string) int {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.parts = append(s.parts, Part{Path: rel})
-	return len(s.parts) - 1
-}
-
 func (c *counted) file(st *unix.Stat_t) {
 	c.entry(st)
-	bytes := st.Blocks * blockSize
+	bytes := st.Blocks * folder.BlockSize
 	if st.Nlink < 2 {
 		c.sum.Bytes += bytes
 		return

@@ -19,6 +19,9 @@ import (
 // bind mount of the same device has the same st_dev, and only RESOLVE_NO_XDEV and the mount id see it.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
 
+// BlockSize is the unit of st_blocks on every file system, stat(2).
+const BlockSize = 512
+
 // Folder is an open folder.
 type Folder struct {
 	FD   int
