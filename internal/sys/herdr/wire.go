@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 )
 
 // The members of herdr's answers that are read. Every other is passed over, and one that is null is one that is not there.
@@ -206,17 +208,13 @@ func (w *World) State(tab string, running map[string]*Running) string {
 		}
 		focusedPane = focusedPane || p.ID == w.FocusedPane
 		lines = append(lines, fmt.Sprintf("pane %s terminal %q agent_status %q shell %s group %s foreground%s",
-			p.ID, p.Terminal, p.Status, orUnknown(r.Shell), orUnknown(r.Group), r.foreground()))
-	}
-	label := "unknown"
-	if t.Label != nil {
-		label = fmt.Sprintf("%q", *t.Label)
+			p.ID, p.Terminal, p.Status, termsafe.OrUnknown("%v", r.Shell), termsafe.OrUnknown("%v", r.Group), r.foreground()))
 	}
 	return strings.Join(append([]string{
-		fmt.Sprintf("herdr %q protocol %s", w.Version, orUnknown(w.Protocol)),
+		fmt.Sprintf("herdr %q protocol %s", w.Version, termsafe.OrUnknown("%v", w.Protocol)),
 		w.workspace(t.Workspace),
-		fmt.Sprintf("tab %s label %s pane_count %s", t.ID, label, orUnknown(t.PaneCount)),
-		fmt.Sprintf("focus %s tab %t pane %t", orUnknown(t.Focused), w.FocusedTab == t.ID, focusedPane),
+		fmt.Sprintf("tab %s label %s pane_count %s", t.ID, termsafe.OrUnknown("%q", t.Label), termsafe.OrUnknown("%v", t.PaneCount)),
+		fmt.Sprintf("focus %s tab %t pane %t", termsafe.OrUnknown("%v", t.Focused), w.FocusedTab == t.ID, focusedPane),
 	}, lines...), "\n")
 }
 
@@ -243,10 +241,10 @@ func (w *World) workspace(id string) string {
 	}
 	repository, linked := "none", "none"
 	if x.Worktree != nil {
-		repository, linked = fmt.Sprintf("%q", x.Worktree.Repository), orUnknown(x.Worktree.Linked)
+		repository, linked = fmt.Sprintf("%q", x.Worktree.Repository), termsafe.OrUnknown("%v", x.Worktree.Linked)
 	}
 	return fmt.Sprintf("workspace %q tab_count %s listed %d repository %s linked %s shared by %d, unclear %d",
-		id, orUnknown(x.TabCount), listed, repository, linked, sharing, unclear)
+		id, termsafe.OrUnknown("%v", x.TabCount), listed, repository, linked, sharing, unclear)
 }
 
 func (r *Running) foreground() string {
@@ -255,11 +253,4 @@ func (r *Running) foreground() string {
 		fmt.Fprintf(&out, " %d %q", p.PID, p.Name)
 	}
 	return out.String()
-}
-
-func orUnknown[T any](v *T) string {
-	if v == nil {
-		return "unknown"
-	}
-	return fmt.Sprint(*v)
 }

@@ -129,6 +129,14 @@ func Differ(was, is string) (before, now string) {
 	return "", ""
 }
 
+// OrUnknown is what v points to in that format, "unknown" for nil: a part of a text that Differ compares.
+func OrUnknown[T any](format string, v *T) string {
+	if v == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf(format, *v)
+}
+
 // Quote makes s safe to paste into a shell. What a terminal should not get is written in the way that bash, zsh and ksh read back, so
 // that the command still means s.
 func Quote(s string) string {

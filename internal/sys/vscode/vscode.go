@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/internal/sys/safeopen"
+	"github.com/winnow-reaper/winnow/internal/sys/termsafe"
 	"github.com/winnow-reaper/winnow/internal/sys/vscode/internal/line"
 )
 
@@ -254,25 +255,13 @@ func (t *Terminal) State(h Hello) string {
 	return strings.Join([]string{
 		fmt.Sprintf("window %s folders %q", h.Window, h.Folders),
 		fmt.Sprintf("tab %d name %q shape %s", t.N, t.Name, t.Shape),
-		fmt.Sprintf("opened %s as %s program %s folder %q", t.OpenedAt.UTC().Format(time.RFC3339Nano), quoted(t.CreationName), quoted(t.Program), t.Cwd),
-		fmt.Sprintf("process %s start %s exit_code %s", orUnknown(t.PID), orUnknown(t.StartTicks), orUnknown(t.ExitCode)),
-		fmt.Sprintf("typed %s in front %t", orUnknown(t.Typed), t.InFront(h)),
+		fmt.Sprintf("opened %s as %s program %s folder %q", t.OpenedAt.UTC().Format(time.RFC3339Nano), termsafe.OrUnknown("%q", t.CreationName),
+			termsafe.OrUnknown("%q", t.Program), t.Cwd),
+		fmt.Sprintf("process %s start %s exit_code %s", termsafe.OrUnknown("%v", t.PID), termsafe.OrUnknown("%v", t.StartTicks),
+			termsafe.OrUnknown("%v", t.ExitCode)),
+		fmt.Sprintf("typed %s in front %t", termsafe.OrUnknown("%v", t.Typed), t.InFront(h)),
 	}, "\n")
 }
 
 // InFront reports whether it is the active tab of the window that has the focus.
 func (t *Terminal) InFront(h Hello) bool { return h.Focused && t.Active }
-
-func quoted(s *string) string {
-	if s == nil {
-		return "unknown"
-	}
-	return fmt.Sprintf("%q", *s)
-}
-
-func orUnknown[T any](v *T) string {
-	if v == nil {
-		return "unknown"
-	}
-	return fmt.Sprint(*v)
-}
