@@ -36,23 +36,16 @@ func Hold(procRoot string, pid int) (*Held, error) {
 		return nil, fmt.Errorf("hold pid %d: %w", pid, AsEnded(err))
 	}
 	h := &Held{PID: pid, dir: dir, pidfd: -1}
-	if err := h.grip(); err != nil {
+	if h.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
+		err = fmt.Errorf("open pidfd: %w", err)
+	} else if h.Was, err = h.Stat(); err == nil { // as reading through the folder still works, both are of one process
+		h.Inode, err = Inode(h.pidfd)
+	}
+	if err != nil {
 		h.Close()
 		return nil, fmt.Errorf("hold pid %d: %w", pid, AsEnded(err))
 	}
 	return h, nil
-}
-
-// grip opens the pidfd and then reads through the folder: as that still works, both are of one process.
-func (h *Held) grip() (err error) {
-	if h.pidfd, err = unix.PidfdOpen(h.PID, 0); err != nil {
-		return fmt.Errorf("open pidfd: %w", err)
-	}
-	if h.Was, err = h.Stat(); err != nil {
-		return err
-	}
-	h.Inode, err = Inode(h.pidfd)
-	return err
 }
 
 // Inode is the pidfs inode behind a pidfd, 0 on kernels without pidfs.
