@@ -252,18 +252,6 @@ func (s *site) cameBack(ctx context.Context) string {
 	return ""
 }
 
-// entryCameBack does the same for the entry. There a difference may hide commits.
-func (s *site) entryCameBack(ctx context.Context) error {
-	if s.plan.Admin.Entry == nil {
-		return nil
-	}
-	now, err := s.admin.surveyAt(ctx, s.admin.home)
-	if err == nil && now.Lasting != s.plan.Admin.Entry.Lasting {
-		err = fmt.Errorf("something in its entry in the repository changed while it lay in the trash (the latest change: %s)", now.latest)
-	}
-	return err
-}
-
 // mendHead makes HEAD lead to the commit that was kept, and says what it had to do for that. A branch that is gone is made again; one
 // that moved, or that is checked out elsewhere by now, is left alone, and HEAD is detached. Then it makes sure that git can read the
 // commit, the index, and all else that was kept.

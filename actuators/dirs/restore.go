@@ -133,8 +133,11 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 	}
 	s.o.Step("restore.verify")
 	var differs error
-	if came {
-		differs = s.entryCameBack(ctx)
+	if came && s.admin.was != nil {
+		now, err := s.admin.surveyAt(ctx, s.admin.home)
+		if differs = err; err == nil && now.Lasting != s.admin.was.Lasting { // a difference there may hide commits
+			differs = fmt.Errorf("something in its entry in the repository changed while it lay in the trash (the latest change: %s)", now.latest)
+		}
 	}
 	s.o.Step("restore.head")
 	note, err = s.mendHead(ctx, came)
