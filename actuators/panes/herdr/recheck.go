@@ -168,22 +168,20 @@ const hangUpWithin = 500 * time.Millisecond
 func (h *held) bury(ctx context.Context, w *whereabouts) decision.Outcome {
 	return panes.Burial{
 		Who: fmt.Sprintf("%s of the herdr server on %s", h.who(), h.id.Socket), By: "close",
-		Within: hangUpWithin, TermGrace: h.TermGrace, Spare: func(m *procact.Held) error { return h.checkOurs(m, w) },
-		Never: h.Never, Step: h.Step, Term: StepTerm, Kill: StepKillLeft, Log: h.Log.With("tab", h.id.ID),
+		Within: hangUpWithin, TermGrace: h.TermGrace, Never: h.Never, Step: h.Step, Term: StepTerm, Kill: StepKillLeft,
+		Log: h.Log.With("tab", h.id.ID),
+		Spare: func(m *procact.Held) error {
+			switch {
+			case m.Ended():
+				return nil
+			case w.moved[h.pane[m].Terminal] != "":
+				return actuators.Changed("its pane was moved, and is %s now", w.moved[h.pane[m].Terminal])
+			case w.view == nil || w.view.Server != h.id.ServerPID:
+				return actuators.Changed("the server is no longer the one that was asked to close the tab")
+			}
+			return nil
+		},
 	}.Bury(ctx, h.members)
-}
-
-// checkOurs says why a process is not this act's to end, or nothing.
-func (h *held) checkOurs(m *procact.Held, w *whereabouts) error {
-	switch {
-	case m.Ended():
-		return nil
-	case w.moved[h.pane[m].Terminal] != "":
-		return actuators.Changed("its pane was moved, and is %s now", w.moved[h.pane[m].Terminal])
-	case w.view == nil || w.view.Server != h.id.ServerPID:
-		return actuators.Changed("the server is no longer the one that was asked to close the tab")
-	}
-	return nil
 }
 
 // strangers gives the processes that were started from the tab's and have left its panes' sessions, by pid with their start: closing
