@@ -148,7 +148,14 @@ func openTrash(path string) (*os.Root, error) {
 
 func (k Kept) fill(trash *os.Root, plan any, fill func(Writer) error) error {
 	write := func(name string, fill func(*os.File) error) error {
-		return write(trash, filepath.Join(k.Act, name), fill)
+		f, err := trash.OpenFile(filepath.Join(k.Act, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		if err = fill(f); err == nil {
+			err = f.Sync()
+		}
+		return errors.Join(err, f.Close())
 	}
 	if err := fill(write); err != nil {
 		return err
@@ -157,18 +164,6 @@ func (k Kept) fill(trash *os.Root, plan any, fill func(Writer) error) error {
 		return fmt.Errorf("save the manifest: %w", err)
 	}
 	return errors.Join(syncFolder(trash, k.Act), syncFolder(trash, "."))
-}
-
-func write(root *os.Root, name string, fill func(*os.File) error) error {
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	err = fill(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
 }
 
 func syncFolder(root *os.Root, name string) error {
