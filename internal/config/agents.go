@@ -123,9 +123,14 @@ func merge(into, from *yaml.Node) {
 	}
 }
 
-// addAgent reads an agent's file. It refuses one of another shape, and one of another name than its agent's.
+// addAgent reads an agent's file. It refuses one of another shape, and one of another name than its agent's. The shape of those that the program ships a test
+// holds, for it would be asked at each start.
 func (d *defaults) addAgent(a Agent, name string, data []byte) error {
-	f, err := strict.Read(name, data, strict.Shape{Type: reflect.TypeFor[Agent](), Empty: "write agent: NAME and title: NAME into it"}, &a)
+	shape := strict.Shape{Empty: "write agent: NAME and title: NAME into it"}
+	if a.File != "" {
+		shape.Type = reflect.TypeFor[Agent]()
+	}
+	f, err := strict.Read(name, data, shape, &a)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,19 @@ func valid(s *jsonschema.Schema, text string) error {
 	return s.Validate(v)
 }
 
+// TestShippedAgentsHaveTheirShape holds the agents' files to what those of an operator are held to.
+func TestShippedAgentsHaveTheirShape(t *testing.T) {
+	t.Parallel()
+	d := must.Get(shipped())(t)
+	for _, a := range slices.Clone(d.agents) {
+		name := "agents/" + a.Name + ".yaml"
+		must.Do(t, d.addAgent(Agent{File: name}, name, must.Get(winnow.Agents.ReadFile(name))(t)))
+	}
+	if err := d.addAgent(Agent{File: "x.yaml"}, "x.yaml", []byte("agent: x\ntitle: X\nrules: {agent: [x]}\n")); err == nil {
+		t.Error("an unknown key is read")
+	}
+}
+
 // TestSchemaIsCurrent keeps the schemas and the pages equal to the Go types, to the comments of the defaults, and to the agents' files.
 func TestSchemaIsCurrent(t *testing.T) {
 	t.Parallel()

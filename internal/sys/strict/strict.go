@@ -27,7 +27,8 @@ import (
 // Shape is what a file must be.
 type Shape struct {
 	// Type is the struct that it becomes. Its keys are the json names of the fields; fields of embedded structs are its own, and a
-	// field that is called - has no key. A key whose field has a tag required must be there: the tag says what to write.
+	// field that is called - has no key. A key whose field has a tag required must be there: the tag says what to write. A file of no type is
+	// read as it is.
 	Type reflect.Type
 	// Empty says what to do where nothing is in the file.
 	Empty string
@@ -88,16 +89,18 @@ func (f *File) Root() *yaml.Node { return f.root }
 
 // Read holds data, which messages call file, against a shape, and reads it into v unless that is nil. The error is of the type Problems.
 func Read(file string, data []byte, s Shape, v any) (*File, error) {
-	c := &checker{file: file, shape: s, tree: keysOf(s.Type)}
 	root, wrong := document(data, cmp.Or(s.Empty, "write version: 1 into it, or remove it and the defaults hold"))
 	if wrong != nil {
 		wrong.File = file
 		return nil, Problems{*wrong}
 	}
-	c.value(root, s.Type, c.tree, "")
-	if len(c.found) > 0 {
-		slices.SortStableFunc(c.found, func(a, b Problem) int { return a.Line - b.Line })
-		return nil, c.found
+	if s.Type != nil {
+		c := &checker{file: file, shape: s, tree: keysOf(s.Type)}
+		c.value(root, s.Type, c.tree, "")
+		if len(c.found) > 0 {
+			slices.SortStableFunc(c.found, func(a, b Problem) int { return a.Line - b.Line })
+			return nil, c.found
+		}
 	}
 	f := &File{file, root}
 	if v == nil {
