@@ -86,7 +86,7 @@ func (a *Actuator) ActTogether(ctx context.Context, hs []actuators.Held, ins []d
 	return outs
 }
 
-// ask asks the process itself to end. now is the reading of all processes right before, or err is why there is none.
+// ask asks the process itself to end. now is the reading of all processes right before, or err is why it is missing.
 func (e *ending) ask(now reading, err error) {
 	want := e.intent.Identity.Process
 	if want == nil || want.PID != e.PID {

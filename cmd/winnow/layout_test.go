@@ -17,17 +17,17 @@ import (
 
 // The ceilings of the whole: they may only fall. What is added fits below them, or something goes.
 const (
-	maxCode          = 103408 // lines of Go without tests, test/ and editors/
-	maxTests         = 74_660 // lines of _test.go without test/ and editors/
-	maxConfig        = 20_000 // bytes of config.yaml
-	maxEntries       = 26     // at the top, without dot files
-	maxRuleIDs       = 0      // places outside engine/decision that have a rule's id
-	maxLongFaces     = 0      // files in cmd/winnow of more than maxFace lines
-	maxFaceArrows    = 0      // places in a command's file that name what another command's file declares
-	maxVagueNames    = 0      // functions called by a preposition, a pronoun or the like
-	maxRego          = 3_999  // lines of Rego without tests
-	maxRegoComments  = 20     // percent of Rego that are comments
-	maxRegoLong      = 0      // lines of Rego that are longer than regoColumns
+	maxCode          = 101_907 // lines of Go without tests, test/ and editors/
+	maxTests         = 74_643  // lines of _test.go without test/ and editors/
+	maxConfig        = 20_000  // bytes of config.yaml
+	maxEntries       = 26      // at the top, without dot files
+	maxRuleIDs       = 0       // places outside engine/decision that have a rule's id
+	maxLongFaces     = 0       // files in cmd/winnow of more than maxFace lines
+	maxFaceArrows    = 0       // places in a command's file that name what another command's file declares
+	maxVagueNames    = 0       // functions called by a preposition, a pronoun or the like
+	maxRego          = 3_999   // lines of Rego without tests
+	maxRegoComments  = 20      // percent of Rego that are comments
+	maxRegoLong      = 0       // lines of Rego that are longer than regoColumns
 	regoColumns      = 120
 	maxFace          = 200
 	maxPackageLines  = 3000
@@ -38,9 +38,9 @@ const (
 
 // largePackages are those over maxPackageLines lines or maxPackageFiles files, with their ceilings of both. The list may only get shorter.
 var largePackages = map[string][2]int{
-	"cmd/winnow":      {4_760, 50}, // a file a command, with flags, call and render
-	"engine/subject":  {5_220, 31}, // to become subject, processes, records and panes
-	"collectors/dirs": {4_306, 22},
+	"cmd/winnow":      {4_319, 44}, // a file a command, with flags, call and render
+	"engine/subject":  {4_842, 18}, // to become subject, processes, records and panes
+	"collectors/dirs": {4_204, 17},
 }
 
 // vagueNames are words that say neither what a function gives nor what it does.

@@ -119,7 +119,7 @@ func (l *look) skip(c *candidate) string {
 		return "it is not known who uses it"
 	case l.o.Later && l.o.Cache.rules():
 		return ""
-	// What follows most rules keep: it is for a look that is not judged, or not by rules of which all is known.
+	// What follows most rules keep: it is for a look that is not judged, or by rules that are not all known.
 	case worktree && d.Git.Locked == nil:
 		return "it is not known whether it is locked"
 	case worktree && *d.Git.Locked && !d.Git.Lock.Void():

@@ -96,12 +96,17 @@ func useOf(s ir.Stmt, reads []ir.Operand, writes []ir.Local) ([]ir.Operand, []ir
 	return reads, writes
 }
 
+// unknown says in words what the rules do that have these statements.
+var unknown = map[string]string{
+	"*ir.CallDynamicStmt": "refers to a rule by a computed name", "*ir.ObjectMergeStmt": "reads rules as the members of an object",
+}
+
 // known says what of a function no machine can run: relations have many values, and what is not deterministic is for topdown to remember.
 func (p *Program) known(f *ir.Func) (err error) {
 	eachStmt(f.Blocks, func(s ir.Stmt) {
 		if uses()[reflect.TypeOf(s).Elem()] == nil && err == nil {
-			what := cmp.Or(map[string]string{"*ir.CallDynamicStmt": "refers to a rule by a computed name", "*ir.ObjectMergeStmt": "reads rules as the members of an object"}[
-				fmt.Sprintf("%T", s)], fmt.Sprintf("has a statement %T", s))
+			kind := fmt.Sprintf("%T", s)
+			what := cmp.Or(unknown[kind], "has a statement "+kind)
 			err = fmt.Errorf("run a plan: %s %s, which is not known", strings.TrimPrefix(f.Name, "g0.data.policies."), what)
 		}
 		if call, ok := s.(*ir.CallStmt); ok && err == nil && p.funcs[call.Func] == nil {

@@ -46,7 +46,7 @@ func (s *Sources) Check(ctx context.Context, advice bool, unplanned func(*Policy
 		step("all of them together")
 		if why := unplanned(p); why != "" {
 			out.Advice = append(out.Advice, lint.Refusal{Class: lint.ClassPlan, File: "policy", Problem: "OPA's plan of these rules is not run: " + strings.TrimSuffix(strings.TrimPrefix(why, "run a plan: "), ", which is not known"),
-				Fix: "nothing is wrong with them, but each decision takes some times as long; write what is named in another way"})
+				Fix: "nothing is wrong with them, but each decision takes longer; write that in another way"})
 		}
 	}
 	if advice {

@@ -76,7 +76,7 @@ func (a *agents) starters(i int) found {
 	}
 }
 
-// but are the agents in two lists, of which none is in both, without the process itself. Each list is in the order of their start.
+// but are the agents in two lists, none of them in both, without the process itself. Each list is in the order of their start.
 func (a *agents) but(i int, first, second []int) found {
 	f := found{count: len(first) + len(second), each: func(yield func(int) bool) {
 		for _, list := range [...][]int{first, second} {

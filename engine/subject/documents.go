@@ -128,7 +128,7 @@ func (j *Index) heldBelow(id string) (held *Hold) {
 	return held
 }
 
-// longest is the one of two holds that lasts longer, the first one where both last as long; nil is none.
+// longest is the one of two holds that lasts longer, the first one where both last as long; nil where both are nil.
 func longest(a, b *Hold) *Hold {
 	if a == nil || b != nil && a.Left != nil && (b.Left == nil || *b.Left > *a.Left) {
 		return b

@@ -123,7 +123,7 @@ func copyRules(b *testing.B, from, to string) {
 	}
 }
 
-// emptyFolder is a snapshot with one folder, of which nothing is known.
+// emptyFolder is a snapshot with one folder, and nothing is known of it.
 func emptyFolder() string {
 	return fmt.Sprintf(`{"schema": "winnow.snapshot/v1", "taken_at": %q, "host": {}, "sources": {"dirs//w": {"kind": "dirs", "status": "ok", "took": 0, "seen": 1}},
 		"dirs": {"dir:/w/a-review-0123abcd": {"source": "dirs//w", "name": "a-review-0123abcd", "path": "/w/a-review-0123abcd"}}}`, time.Now().UTC().Format(time.RFC3339))

@@ -179,7 +179,7 @@ var Classes = []Class{
 	{ClassDisguise, "A rule that reaps counts that nothing was found, or a condition asks about a template string: a missing fact would make it true."},
 	{ClassWith, "A rule uses with outside of a test."},
 	{ClassPartial, "An object is built key by key, which takes time that grows with its square."},
-	{ClassWalked, "A rule walks a set or an object with a computed member, which OPA's evaluator and its plan do in different orders."},
+	{ClassWalked, "A rule walks a set or an object with a computed member, in no certain order."},
 	{ClassParameter, "A function reads a field of its parameter, which the schema check cannot see."},
 	{ClassSprintf, "A rule that keeps uses sprintf, which is undefined when a fact is missing."},
 	{ClassSchemas, "METADATA brings a schema of its own."},
