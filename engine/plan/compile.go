@@ -106,8 +106,7 @@ func (p *Program) known(f *ir.Func) (err error) {
 	eachStmt(f.Blocks, func(s ir.Stmt) {
 		if uses()[reflect.TypeOf(s).Elem()] == nil && err == nil {
 			kind := fmt.Sprintf("%T", s)
-			what := cmp.Or(unknown[kind], "has a statement "+kind)
-			err = fmt.Errorf("run a plan: %s %s, which is not known", strings.TrimPrefix(f.Name, "g0.data.policies."), what)
+			err = fmt.Errorf("run a plan: %s %s, which is not known", strings.TrimPrefix(f.Name, "g0.data.policies."), cmp.Or(unknown[kind], "has a statement "+kind))
 		}
 		if call, ok := s.(*ir.CallStmt); ok && err == nil && p.funcs[call.Func] == nil {
 			if b := ast.BuiltinMap[call.Func]; b == nil || b.Relation || b.IsNondeterministic() || topdown.GetBuiltin(call.Func) == nil {

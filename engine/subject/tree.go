@@ -7,7 +7,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-// below is what is known of everything below a process. A nil pointer is unknown; Descendants is nil when the count is.
+// below is what is known of everything below a process.
 type below struct {
 	count                int
 	known                bool // false in a cycle, which a table that is read while it changes can show

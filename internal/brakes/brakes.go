@@ -6,10 +6,11 @@ package brakes
 
 import (
 	"fmt"
-	"github.com/winnow-reaper/winnow/engine/decision"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // What trips.

@@ -69,7 +69,7 @@ func Sources(o Options) ([]collectors.Source, error) {
 		case filepath.IsAbs(s):
 			paths = append(paths, filepath.Clean(s))
 		default:
-			return nil, fmt.Errorf("tmux socket %q: not an absolute path: write auto, or the path of a socket", s)
+			return nil, fmt.Errorf("tmux socket %q: not an absolute path; write auto, or the path of a socket", s)
 		}
 	}
 	named := func(path string) (string, bool) { return filepath.Base(path), filepath.Dir(path) == home }

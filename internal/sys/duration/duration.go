@@ -1,4 +1,4 @@
-// Package days reads durations as people write them in Winnow's files: Go's, and days of 24 hours in front of them.
+// Package duration reads durations as people write them in Winnow's files: Go's, and days of 24 hours in front of them.
 package duration
 
 import (
