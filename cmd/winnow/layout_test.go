@@ -18,7 +18,7 @@ import (
 // The ceilings of the whole: they may only fall. What is added fits below them, or something goes.
 const (
 	maxCode          = 101_907 // lines of Go without tests, test/ and editors/
-	maxTests         = 74_643  // lines of _test.go without test/ and editors/
+	maxTests         = 74_604  // lines of _test.go without test/ and editors/
 	maxConfig        = 20_000  // bytes of config.yaml
 	maxEntries       = 26      // at the top, without dot files
 	maxRuleIDs       = 0       // places outside engine/decision that have a rule's id

@@ -97,24 +97,15 @@ func TestSameAsProcfs(t *testing.T) {
 // differences gives what one look and procfs tell differently, by PID and start.
 func differences(t *testing.T) map[string]string {
 	t.Helper()
-	fs, err := procfs.NewFS("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := fs.AllProcs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fs := must.Get(procfs.NewFS("/proc"))(t)
+	before := must.Get(fs.AllProcs())(t)
 	first := map[int]snapshot.Process{}
 	for _, p := range before {
 		if o, ok := oracle(fs, p.PID); ok {
 			first[p.PID] = shared(o)
 		}
 	}
-	got, err := processes.New(processes.Options{Root: "/proc"}).Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(processes.New(processes.Options{Root: "/proc"}).Read(t.Context()))(t)
 	different, found, compared := map[string]string{}, map[int]bool{}, 0
 	name := func(p snapshot.Process) string { return fmt.Sprintf("%d of tick %d", p.PID, p.StartTicks) }
 	for _, p := range got.Processes {
@@ -148,10 +139,7 @@ func TestMarkers(t *testing.T) {
 	if d := cmp.Diff(&map[string]string{"AGENT_SESSION": "s-1"}, p.Markers); d != "" {
 		t.Errorf("markers (-want +got):\n%s", d)
 	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(p))(t)
 	for _, secret := range []string{"not to be kept", "an argument"} {
 		if bytes.Contains(text, []byte(secret)) {
 			t.Errorf("%q is in the document", secret)
@@ -173,21 +161,12 @@ func TestMarkers(t *testing.T) {
 // full checks the facts of a process that was read in full.
 func full(t *testing.T, p snapshot.Process) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := must.Get(os.Executable())(t)
 	if d := cmp.Diff(&exe, p.Exe); d != "" {
 		t.Errorf("exe (-want +got):\n%s", d)
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	argv, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	boot := must.Get(os.ReadFile("/proc/sys/kernel/random/boot_id"))(t)
+	argv := must.Get(os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline"))(t)
 	sum := sha256.Sum256(append(bytes.TrimSpace(boot), argv...))
 	if want := hex.EncodeToString(sum[:]); p.ArgvDigest != want {
 		t.Errorf("argv digest %q, want %q", p.ArgvDigest, want)
@@ -201,14 +180,8 @@ func full(t *testing.T, p snapshot.Process) {
 func TestWritten(t *testing.T) {
 	t.Parallel()
 	c := exec.Command("sh", "-c", "head -c 5000 /dev/zero >/dev/null; echo ready; read line; echo more; read line")
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(c.StdinPipe())(t)
+	out := must.Get(c.StdoutPipe())(t)
 	must.Do(t, c.Start())
 	t.Cleanup(func() { _ = in.Close(); _ = c.Wait() })
 	line := bufio.NewReader(out)
@@ -253,10 +226,7 @@ func TestListening(t *testing.T) {
 	c := parts.Start(t, "listen", func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1", "TMUX=/tmp/s,1,0") })
 	var want []int
 	for word := range strings.FieldsSeq(c.Said) {
-		port, err := strconv.Atoi(word)
-		if err != nil {
-			t.Fatal(err)
-		}
+		port := must.Get(strconv.Atoi(word))(t)
 		want = append(want, port)
 	}
 	slices.Sort(want)
@@ -268,10 +238,7 @@ func TestListening(t *testing.T) {
 		t.Errorf("clients %v, want 0", p.Clients)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(c.Said), " ") // the one of IPv4
-	client, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", first))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(net.Dial("tcp", net.JoinHostPort("127.0.0.1", first)))(t)
 	defer client.Close()
 	wait.Eventually(t, "the client is counted", func() bool { // it is not known while the machine's sockets change
 		p := look(t, processes.Options{Only: []int{c.Process.Pid}}, c.Process.Pid)
@@ -314,10 +281,7 @@ func TestUnixSockets(t *testing.T) {
 // shortDir is a folder whose path fits into the name of a unix socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "wx"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -403,10 +367,7 @@ func TestRefused(t *testing.T) {
 		t.Skip("nothing refuses root")
 	}
 	c := parts.Start(t, "hider", nil)
-	got, err := processes.New(processes.Options{Root: "/proc", Markers: []string{"X"}}).Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(processes.New(processes.Options{Root: "/proc", Markers: []string{"X"}}).Read(t.Context()))(t)
 	p := look(t, processes.Options{Only: []int{c.Process.Pid}, Markers: []string{"X"}}, c.Process.Pid)
 	if p.Cwd != nil || p.Markers != nil || p.Exe != nil || p.Listening != nil || *p.UID != os.Geteuid() || got.Unreadable < 1 {
 		t.Errorf("%d unreadable, %+v", got.Unreadable, p)

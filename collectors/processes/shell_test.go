@@ -36,10 +36,7 @@ type pty struct {
 // onTerminal starts a program in front of a terminal of its own; in, where it is not nil, is its input instead.
 func onTerminal(t *testing.T, in *os.File, argv ...string) pty {
 	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0))(t)
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
@@ -48,10 +45,7 @@ func onTerminal(t *testing.T, in *os.File, argv ...string) pty {
 		t.Fatal(err)
 	}
 	master := os.NewFile(uintptr(fd), "/dev/ptmx")
-	slave, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	slave := must.Get(os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	defer slave.Close()
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Dir, c.Env = t.TempDir(), []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "TERM=vt100"}
@@ -148,10 +142,7 @@ func TestShellsThatRunScripts(t *testing.T) {
 		}
 		t.Run(name+" a script as its input", func(t *testing.T) {
 			t.Parallel()
-			in, err := os.Open(script)
-			if err != nil {
-				t.Fatal(err)
-			}
+			in := must.Get(os.Open(script))(t)
 			defer in.Close()
 			p := onTerminal(t, in, path)
 			if got := interactive(t, p.pid); got == nil || *got {
@@ -191,10 +182,7 @@ func TestShellsInTheMiddleOfAScript(t *testing.T) {
 // prompt again when that is over.
 func TestShellsThatWaitForMore(t *testing.T) {
 	t.Parallel()
-	peer, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	peer := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = peer.Close() })
 	_, port, _ := net.SplitHostPort(peer.Addr().String())
 	found := installed("bash", "zsh")
@@ -280,10 +268,7 @@ func TestShellsThatWakeByThemselves(t *testing.T) {
 // newer reports whether bash is 5.2 or newer.
 func newer(t *testing.T, bash string) bool {
 	t.Helper()
-	out, err := exec.Command(bash, "-c", "((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 502)); echo $?").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.Command(bash, "-c", "((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 502)); echo $?").Output())(t)
 	return string(out) == "0\n"
 }
 

@@ -141,11 +141,9 @@ func (e *Engine) plan() {
 	if err == nil {
 		e.program, err = plan.New(planned)
 	}
-	if err != nil {
-		e.unplanned = err.Error()
-		return
+	if e.planned = planned; err != nil {
+		e.planned, e.unplanned = nil, err.Error()
 	}
-	e.planned = planned
 }
 
 // Plan is OPA's plan of all rules that an engine asks of a policy that was built.

@@ -37,8 +37,7 @@ var rulingsTable = table[int64, ruling]{"rulings", "k, kind, verdict, owner, fin
 // its rules. Those out of scope are left out. What the sweep before decided by the same rules is not written again.
 // ErrNone says that the sweep never began; saving the decisions of a sweep twice is an error.
 func (l *Ledger) SaveDecisions(ctx context.Context, sweep string, decisions []decision.Decision) error {
-	err := l.write(ctx, func(tx *sql.Tx) error { return saveStanding(ctx, tx, sweep, decisions) })
-	return l.explain("save decisions in", err)
+	return l.explain("save decisions in", l.write(ctx, func(tx *sql.Tx) error { return saveStanding(ctx, tx, sweep, decisions) }))
 }
 
 // byRules are reasons that are known by their rules alone.
@@ -196,7 +195,10 @@ func decided(ctx context.Context, q *sql.Tx, n int64) ([]decision.Decision, erro
 		return all, err
 	}
 	err = eachStanding(ctx, q, func(s *standing) error {
-		r := rulings[s.ruling]
+		r, there := rulings[s.ruling]
+		if !there {
+			return fmt.Errorf("standing %d: %w: its ruling is missing", s.k, ErrCorrupt)
+		}
 		all = append(all, decision.Decision{ID: s.id, Kind: r.kind, InScope: true, Verdict: r.verdict, Label: s.label, Owner: r.owner,
 			FirstSighting: r.firstSighting, Findings: byRules(r.findings), Objections: byRules(r.objections)})
 		return nil

@@ -139,7 +139,7 @@ func (l *Ledger) Verdicts(ctx context.Context, before string) (map[string]string
 			err := row.Scan(&id, &verdict)
 			all[id] = verdict
 			return err
-		}, "SELECT id, verdict FROM standing JOIN rulings ON rulings.k = ruling WHERE "+standsAt, saved, saved)
+		}, "SELECT id, verdict FROM standing LEFT JOIN rulings ON rulings.k = ruling WHERE "+standsAt, saved, saved)
 	})
 	return all, l.explain("read the decisions before in", err)
 }

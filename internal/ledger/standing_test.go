@@ -319,6 +319,21 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%ds", s)
 }
 
+// TestARulingThatIsMissingIsSaid: a decision without its ruling is a damaged ledger, and no decision of nothing.
+func TestARulingThatIsMissingIsSaid(t *testing.T) {
+	t.Parallel()
+	l, ctx := open(t), t.Context()
+	must.Do(t, l.BeginSweep(ctx, ledger.Sweep{ID: "a", Started: t0, Sources: map[string]int{"proc": 1}}))
+	must.Do(t, l.SaveDecisions(ctx, "a", aging(3, 0)))
+	must.Do(t, execute(l.Path(), "DELETE FROM rulings"))
+	if got, err := l.Decisions(ctx, "a"); !errors.Is(err, ledger.ErrCorrupt) {
+		t.Errorf("decisions: %v, %v", got, err)
+	}
+	if got, err := l.Verdicts(ctx, ""); err == nil {
+		t.Errorf("verdicts: %v", got)
+	}
+}
+
 // TestAFileThatIsMostlyEmptyShrinks prunes a file in which most of what was decided is over. What is kept is as it was.
 func TestAFileThatIsMostlyEmptyShrinks(t *testing.T) {
 	attack.WithoutRaces(t)

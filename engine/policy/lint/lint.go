@@ -95,14 +95,14 @@ func noWalkedLiteral(m *ast.Module, _ string) Refusals {
 	var refused Refusals
 	for _, r := range m.Rules {
 		if r.Head.Value != nil && isComputed(r.Head.Value) {
-			refused = append(refused, refusalAt(ClassWalked, r.Head.Value.Location, "a set or an object with a computed member, which others may walk over",
-				"write it with contains, an array, or a comprehension: OPA walks those in one order alone"))
+			refused = append(refused, refusalAt(ClassWalked, r.Head.Value.Location, "its value is a set or an object with a computed member",
+				"write contains, an array or a comprehension: OPA walks those in one order alone"))
 		}
 		named := map[string]bool{}
 		walked := func(over *ast.Term) {
 			if isComputed(over) || named[over.String()] {
-				refused = append(refused, refusalAt(ClassWalked, over.Location, "a set or an object with a computed member, and a walk over it",
-					"write an array, or a comprehension: OPA walks those in one order alone"))
+				refused = append(refused, refusalAt(ClassWalked, over.Location, "it walks a set or an object with a computed member",
+					"write an array or a comprehension: OPA walks those in one order alone"))
 			}
 		}
 		ast.WalkExprs(r, func(e *ast.Expr) bool {
